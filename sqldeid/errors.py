@@ -1,0 +1,81 @@
+"""Everything that sqldeid raises on purpose.
+
+    SqldeidError                 exit code 1, kind "internal"
+    ├── JobError                 2  what the user can mend: arguments, job file, data that breaks a rule of the job
+    │   └── HierarchyError       2  a hierarchy file or rule that does not load, nest or cover
+    ├── EngineError              1  the database, a lock, the disk, a server
+    ├── NoSolutionError          3  no node of the lattice is admissible; the nearest one is named
+    ├── VerificationError        4  what was staged is not what was promised; nothing was published
+    └── Interrupted              130  Ctrl-C, or a time limit of the caller; nothing was published
+
+Messages name file, release, key, table or column and the mend; they never hold a data value.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class SqldeidError(Exception):
+    """Base of all errors of this package.
+
+    Parameters
+    ----------
+    message
+        One or two sentences for the user: where, what, how much, and what to do. Never a data value.
+    key
+        The job-file key, column or argument concerned, dotted (``tables.patients.columns.zip``); empty if none.
+    """
+
+    code: ClassVar[int] = 1
+    kind: ClassVar[str] = "internal"
+
+    def __init__(self, message: str, *, key: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.key = key
+
+    def to_dict(self) -> dict[str, object]:
+        """The ``error`` entry that ``--json`` writes: code, kind, key, message."""
+        return {"code": self.code, "kind": self.kind, "key": self.key, "message": self.message}
+
+
+class JobError(SqldeidError):
+    """Something the user can mend in arguments, job file or source."""
+
+    code = 2
+    kind = "job"
+
+
+class HierarchyError(JobError):
+    """A hierarchy that cannot be loaded, does not nest, or does not cover the data."""
+
+    kind = "hierarchy"
+
+
+class EngineError(SqldeidError):
+    """The database, a lock, the disk or a server failed."""
+
+    code = 1
+    kind = "engine"
+
+
+class NoSolutionError(SqldeidError):
+    """No node of the lattice meets the criteria within the suppression limit."""
+
+    code = 3
+    kind = "no-solution"
+
+
+class VerificationError(SqldeidError):
+    """What was staged is not what the job promises; nothing was published."""
+
+    code = 4
+    kind = "verification"
+
+
+class Interrupted(SqldeidError):
+    """The run was interrupted; nothing was published."""
+
+    code = 130
+    kind = "interrupted"
