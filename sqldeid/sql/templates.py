@@ -1,0 +1,91 @@
+"""Find, load and render the SQL templates. Rendering is safe by construction: a plain string is an error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import jinja2
+from sqlglot import exp
+
+SUFFIX = ".sql.jinja"
+
+Part = exp.Expr | int | float | bool | None
+"""What may stand in a template's output."""
+
+
+class UnsafeSqlError(TypeError):
+    """A template was given something that is not a sqlglot expression, a finite number or a boolean: a bug."""
+
+
+def folder() -> Path:
+    """The templates' folder: inside an installed package, else the repository's."""
+    package = Path(__file__).resolve().parents[1]
+    packaged = package / "_sql"
+    return packaged if packaged.is_dir() else package.parent / "sql" / "templates"
+
+
+def template_names() -> tuple[str, ...]:
+    """All templates as ``area/verb_noun`` or ``area/verb_noun.engine``, sorted."""
+    root = folder()
+    return tuple(sorted(p.relative_to(root).as_posix().removesuffix(SUFFIX) for p in root.rglob(f"*{SUFFIX}")))
+
+
+def load(name: str, dialect: str = "duckdb") -> jinja2.Template:
+    """A parsed template; ``name.dialect`` is taken before ``name`` where it exists."""
+    environment = _environment(dialect)
+    return environment.select_template([f"{name}.{dialect}{SUFFIX}", f"{name}{SUFFIX}"])
+
+
+def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:
+    """The text of one statement.
+
+    Parameters
+    ----------
+    name
+        Template without its suffix, e.g. ``tables/check_nodes``.
+    dialect
+        Engine whose text is wanted; names and literals are written in its way.
+    parameters
+        sqlglot expressions, finite numbers, booleans, and lists or dataclasses of these.
+
+    Raises
+    ------
+    UnsafeSqlError
+        If a plain string (or anything else that is not safe) would reach the text.
+    jinja2.UndefinedError
+        If the template asks for a parameter that was not given.
+    """
+    return load(name, dialect).render(**parameters).strip()
+
+
+@cache
+def _environment(dialect: str) -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder()),
+        undefined=jinja2.StrictUndefined,
+        finalize=_finalize(dialect),
+        autoescape=False,  # noqa: S701 - SQL, not HTML; finalize lets no plain string through
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _finalize(dialect: str) -> Callable[[object], str]:
+    def safe(part: object) -> str:
+        if isinstance(part, jinja2.Undefined):
+            return str(part)  # raises UndefinedError with the parameter's name
+        if isinstance(part, exp.Expr):
+            return part.sql(dialect=dialect)
+        if isinstance(part, bool):
+            return "TRUE" if part else "FALSE"
+        if isinstance(part, int):
+            return f"({part})" if part < 0 else str(part)
+        if isinstance(part, float) and math.isfinite(part):
+            text = repr(part)
+            return text if "e" in text else f"{text}e0"
+        raise UnsafeSqlError(f"a template would print a {type(part).__name__}; give a sqlglot expression or a number")
+
+    return safe
