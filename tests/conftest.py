@@ -1,0 +1,109 @@
+"""What all tests share: the real data, a Postgres cluster, and honesty about what could not run.
+
+A skipped test is listed at the end of the run with its reason. With ``CI=true`` nothing may be missing: there a skip is
+a failure, unless its reason starts with ``not applicable``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import postgres as postgres_server
+
+if TYPE_CHECKING:
+    import psycopg
+
+ROOT = Path(__file__).resolve().parents[1]
+IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
+NOT_APPLICABLE = "not applicable"
+_schemas = count()
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Folder of the real data sets: SQLDEID_TEST_DATA, else ``shared/data`` beside the checkout."""
+    folder = Path(os.environ.get("SQLDEID_TEST_DATA") or ROOT.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip("real data: no folder shared/data beside the checkout (or set SQLDEID_TEST_DATA)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def postgres_cluster() -> Iterator[str]:
+    """Connection string of a throw-away cluster; one per session and worker."""
+    programs = postgres_server.binaries()
+    if programs is None:
+        pytest.skip(postgres_server.MISSING)
+    with postgres_server.cluster(programs) as address:
+        yield address
+
+
+@pytest.fixture
+def postgres(postgres_cluster: str) -> Iterator[psycopg.Connection]:
+    """A connection of its own (autocommit), in a fresh schema that is dropped afterwards."""
+    import psycopg
+    from psycopg import sql
+
+    with psycopg.connect(postgres_cluster, autocommit=True) as connection:
+        schema = sql.Identifier(f"test_{next(_schemas)}")
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
+        connection.execute(sql.SQL("SET search_path TO {}").format(schema))
+        yield connection
+        connection.rollback()
+        connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(schema))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever speaks to an engine runs with the oldest DuckDB that we support, too."""
+    twice = (ROOT / "tests" / "engines", ROOT / "tests" / "templates")
+    for item in items:
+        if any(folder in item.path.parents for folder in twice):
+            item.add_marker(pytest.mark.duckdb14)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    _no_gap_in_ci(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    report = yield
+    _no_gap_in_ci(report)
+    return report
+
+
+def _no_gap_in_ci(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if IN_CI and report.skipped and not hasattr(report, "wasxfail") and not _reason(report).startswith(NOT_APPLICABLE):
+        report.outcome = "failed"
+        report.longrepr = f"With CI=true nothing may be missing, but this was skipped: {_reason(report)}"
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return text.removeprefix("Skipped: ")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List what could not run, last and loud, before pytest's own closing line."""
+    skipped = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
+    missing = {reason: n for reason, n in skipped.items() if not reason.startswith(NOT_APPLICABLE)}
+    if missing:
+        terminalreporter.section("COULD NOT RUN HERE", sep="!", red=True, bold=True)
+        for reason, n in sorted(missing.items()):
+            terminalreporter.line(f"{n:5d} x {reason}", yellow=True)
