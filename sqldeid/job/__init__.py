@@ -1,0 +1,12 @@
+"""The job file: what is released, how, and under which criteria. Read whole, refused whole, with every problem named.
+
+``Job.load`` reads a TOML file, ``Job.parse`` a mapping; both raise `JobError` and nothing else. ``schema()`` is the
+JSON schema for editors.
+"""
+
+from __future__ import annotations
+
+from sqldeid.job.job import Job, schema
+from sqldeid.job.parts import Column, HierarchyRule, Privacy, Query, Release, Search, Table
+
+__all__ = ["Column", "HierarchyRule", "Job", "Privacy", "Query", "Release", "Search", "Table", "schema"]

@@ -1,0 +1,189 @@
+"""The job as a whole: its parts, where it came from, and what to say about it before any data is read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_validator
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from sqldeid.job import rules
+from sqldeid.job.parts import CLOSED, Query, Release, Table, hold
+from sqldeid.job.problems import dotted, refusal, translate
+from sqldeid.job.reading import canonical, plain, read_bytes, read_toml
+
+_NAME_PATTERN = r"^[^\u0000/\\.][^\u0000/\\]*$"
+
+
+class Job(BaseModel):
+    """A job file: one or more named releases. Made by `load` or `parse`.
+
+    Attributes
+    ----------
+    path
+        The file; None for a mapping.
+    folder
+        What relative paths in the job are relative to.
+    name
+        What messages call the job: the file's name.
+    sha256
+        Of the file's bytes, or of a mapping's canonical JSON.
+    """
+
+    model_config = CLOSED
+
+    release: Release = Field(default_factory=Release, description="Where the releases go, and as what.")
+    tables: dict[str, Table] = Field(
+        default_factory=dict,
+        description="Table releases by name.",
+        json_schema_extra={"minProperties": 1, "propertyNames": {"pattern": _NAME_PATTERN}},
+    )
+
+    _path: Path | None = PrivateAttr(default=None)
+    _folder: Path = PrivateAttr(default_factory=Path)
+    _name: str = PrivateAttr(default="job")
+    _sha256: str = PrivateAttr(default="")
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        hold(self, rules.job_problems)
+        return self
+
+    @classmethod
+    def load(cls, path: str | Path) -> Job:
+        """Read a job file.
+
+        Parameters
+        ----------
+        path
+            A TOML file in UTF-8. Relative paths in it are relative to its folder.
+
+        Raises
+        ------
+        JobError
+            If the file cannot be read, is not TOML, or breaks the contract; one line for each problem.
+        """
+        file = Path(path)
+        name = file.name or str(path)
+        content = read_bytes(file)
+        job = cls.parse(read_toml(content, name), folder=file.absolute().parent, name=name)
+        job._path = file
+        job._sha256 = hashlib.sha256(content).hexdigest()
+        return job
+
+    @classmethod
+    def parse(cls, data: Mapping[str, object], *, folder: str | Path = Path(), name: str = "job") -> Job:
+        """Take a job from a mapping of the same shape, for pipelines that hold it in Python.
+
+        Parameters
+        ----------
+        data
+            Sections and keys as in the file. It is copied.
+        folder
+            What relative paths are relative to.
+        name
+            What messages call this job.
+
+        Raises
+        ------
+        JobError
+            If it breaks the contract; one line for each problem.
+        """
+        own = plain(data, name)
+        try:
+            job = cls.model_validate(own)
+        except ValidationError as error:
+            problems = [*translate(error, _schema()), *rules.all_problems(own)]
+            raise refusal(name, problems) from None
+        job._folder = Path(folder)
+        job._name = name
+        job._sha256 = canonical(own)
+        return job
+
+    @property
+    def path(self) -> Path | None:
+        """The file that was loaded; None for a mapping."""
+        return self._path
+
+    @property
+    def folder(self) -> Path:
+        """What relative paths in the job are relative to."""
+        return self._folder
+
+    @property
+    def name(self) -> str:
+        """What messages call the job."""
+        return self._name
+
+    @property
+    def sha256(self) -> str:
+        """64 hexadecimal digits: of the file's bytes, or of the mapping's canonical JSON."""
+        return self._sha256 or canonical(self.model_dump(by_alias=True, exclude_unset=True))
+
+    def locate(self, file: str) -> Path:
+        """A path as the job writes it, relative to `folder` unless absolute. The file system is not asked."""
+        return self._folder / file
+
+    def warnings(self) -> list[str]:
+        """What holds by the contract and yet deserves a second look; one sentence each, file and key first."""
+        return [f"{self._name}: {text}" for text in (*self._table_warnings(), *self._shared_persons())]
+
+    def _table_warnings(self) -> Iterator[str]:
+        for name, table in self.tables.items():
+            key = dotted(("tables", name))
+            if table.person is None:
+                yield f"{key}: person is absent, so rows, not persons, are counted; name the person key if there is one"
+            if table.privacy.k == 1 and table.search.method != "inverse-ola":
+                yield f"{key}.privacy: k = 1 protects nobody; every equivalence class passes"
+            if table.view == "computed" and not table.frozen:
+                yield f"{key}: a computed view follows its source; who looks twice can see what changed in between"
+
+    def _shared_persons(self) -> Iterator[str]:
+        """Releases with one person key or one source: likely the same people, and comparable."""
+        marks = {name: tuple(_marks(table)) for name, table in self.tables.items()}
+        count = Counter(mark for found in marks.values() for mark in found)
+        shared = [name for name, found in marks.items() if any(count[mark] > 1 for mark in found)]
+        if shared:
+            keys = ", ".join(dotted(("tables", name)) for name in shared)
+            yield f"{keys}: seem to hold the same persons; who compares these releases may learn more than from each"
+
+
+def _marks(table: Table) -> Iterator[tuple[str, str]]:
+    source = table.source.query if isinstance(table.source, Query) else table.source
+    yield "source", source.casefold()
+    if table.person is not None:
+        yield "person", table.person.casefold()
+
+
+class _JobSchema(GenerateJsonSchema):
+    """JSON schema without null: TOML has none, a key is left out instead."""
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        if schema.get("default", ...) is None:
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    made = Job.model_json_schema(schema_generator=_JobSchema)
+    return {"$schema": GenerateJsonSchema.schema_dialect} | made | {"title": "sqldeid job file"}
+
+
+def schema() -> dict[str, object]:
+    """The JSON schema (draft 2020-12) of the job file, for editors: types, bounds, words and a description of each key.
+
+    It is necessary, not sufficient: rules across sections (names, roles, person) are checked by `Job.load` alone.
+    """
+    copied: dict[str, object] = json.loads(json.dumps(_schema()))
+    return copied

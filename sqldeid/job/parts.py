@@ -1,0 +1,255 @@
+"""The parts of a job as pydantic models. Their field descriptions are the reference of the job file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    StringConstraints,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
+
+from sqldeid.job import rules
+from sqldeid.job.rules import BrokenRules, Problem, Role
+
+MAX_WHOLE = 2**63 - 1
+"""The greatest whole number that every engine's BIGINT holds."""
+
+CLOSED = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+def hold(model: BaseModel, check: Callable[[Mapping[str, object]], Iterable[Problem]]) -> None:
+    """Raise what `check` finds in `model` as it would be written."""
+    if problems := tuple(check(model.model_dump(by_alias=True, exclude_unset=True))):
+        raise BrokenRules(problems)
+
+
+def _number(value: object) -> int | float:
+    """A whole number stays whole (bands are labelled with it); true and false are no numbers."""
+    whole = type(value) is int and abs(value) <= MAX_WHOLE
+    if not whole and not (type(value) is float and math.isfinite(value)):
+        raise ValueError("not a finite number")
+    return value  # type: ignore[return-value]  # narrowed by `type(...) is`, which keeps out booleans
+
+
+def _positive(value: object) -> int | float:
+    number = _number(value)
+    if number <= 0:
+        raise ValueError("not positive")
+    return number
+
+
+def _shape(value: object) -> str | None:
+    """Which branch of "text or section" a value takes."""
+    return "text" if isinstance(value, str) else "section" if isinstance(value, (Mapping, BaseModel)) else None
+
+
+Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]+$")]
+Whole = Annotated[int, Field(ge=1, le=MAX_WHOLE)]
+Number = Annotated[int | float, PlainValidator(_number), WithJsonSchema({"type": "number"})]
+Positive = Annotated[int | float, PlainValidator(_positive), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})]
+Unit = Literal["day", "month", "quarter", "year", "decade"]
+
+
+class HierarchyRule(BaseModel):
+    """A hierarchy that is built from the column's own values: exactly one rule."""
+
+    model_config = CLOSED | ConfigDict(json_schema_extra={"oneOf": [{"required": [r]} for r in rules.HIERARCHY_RULES]})
+
+    bands: list[Positive] | None = Field(
+        default=None,
+        min_length=1,
+        description="Widths of numeric bands, one a level, in the column's unit; anchored at 0; each a multiple of "
+        "the one before.",
+    )
+    edges: list[Annotated[list[Number], Field(min_length=1)]] | None = Field(
+        default=None,
+        min_length=1,
+        description="Edges of numeric bands, one list a level, in the column's unit; a level's edges are among those "
+        "of the level before.",
+    )
+    tails: bool | None = Field(
+        default=None, description="With edges: true adds open bands below the first and above the last edge."
+    )
+    mask: list[Whole] | None = Field(
+        default=None, min_length=1, description="Number of last characters that become *, one a level, rising."
+    )
+    keep_first: list[Whole] | None = Field(
+        default=None, min_length=1, description="Number of first characters that stay, one a level, falling."
+    )
+    dates: list[Unit] | None = Field(
+        default=None, min_length=1, description="Units that dates and timestamps are cut to, one a level, rising."
+    )
+    suppress: Literal[True] | None = Field(
+        default=None, description="Two levels alone: the value, and * for every value."
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        hold(self, rules.hierarchy_problems)
+        return self
+
+    def to_mapping(self) -> dict[str, object]:
+        """The rule as written: ``{"bands": [5, 10]}``, ``{"edges": [[50, 60], [60]], "tails": True}``."""
+        return self.model_dump(exclude_none=True)
+
+
+class Query(BaseModel):
+    """A source that is not a table as it stands."""
+
+    model_config = CLOSED
+
+    query: Text = Field(description="One SELECT over tables of the database; it may not read files.")
+
+
+Hierarchy = Annotated[Annotated[Text, Tag("text")] | Annotated[HierarchyRule, Tag("section")], Discriminator(_shape)]
+Source = Annotated[Annotated[Text, Tag("text")] | Annotated[Query, Tag("section")], Discriminator(_shape)]
+
+
+class Column(BaseModel):
+    """What a column of the source is, and how it may be generalised. A column that is not named is not released."""
+
+    model_config = CLOSED | ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"role": {"const": "quasi-identifying"}}},
+            "then": {"required": ["hierarchy"]},
+            "else": {"properties": {"hierarchy": False, "uncovered": False}},
+        }
+    )
+
+    role: Role = Field(
+        description="quasi-identifying: known to an attacker, generalised. sensitive, insensitive: released as it is. "
+        "identifying, free-text: never released."
+    )
+    hierarchy: Hierarchy | None = Field(
+        default=None,
+        description="Of a quasi-identifying column: a CSV file (original;level1;…;top, no header; relative to the job "
+        "file), the name of a shipped hierarchy, or a rule.",
+    )
+    uncovered: Literal["refuse", "prefix", "top"] = Field(
+        default="refuse",
+        description="A value that the hierarchy does not cover: refuse the run, use the longest prefix that is "
+        "covered, or go straight to the top.",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        hold(self, rules.column_problems)
+        return self
+
+
+class Privacy(BaseModel):
+    """What every released equivalence class must meet."""
+
+    model_config = CLOSED
+
+    k: Whole = Field(description="k-anonymity: the least size of a released equivalence class, in rows.")
+    suppression_limit: float = Field(
+        default=0.0, ge=0, lt=1, description="The greatest share of rows (0 to 1, not per cent) that may be suppressed."
+    )
+    suppression: Literal["drop", "blank"] = Field(
+        default="drop",
+        description="Rows of classes that fail: leave them out, or keep them with every quasi-identifying column at "
+        "its top.",
+    )
+
+
+class Search(BaseModel):
+    """How the least lossy admissible node is found."""
+
+    model_config = CLOSED
+
+    method: Literal["frontier", "best-first", "ola", "inverse-ola", "datafly", "igreedy"] = Field(
+        default="frontier",
+        description="frontier, best-first: exact. ola: exact for prec, dm_star and entropy. inverse-ola: greatest k "
+        "within max_loss. datafly, igreedy: baselines for comparison.",
+    )
+    loss: Literal["loss", "prec", "dm_star", "entropy"] = Field(
+        default="loss", description="What is made least; loss and prec lie between 0 and 1."
+    )
+    weights: dict[str, Annotated[float, Field(gt=0)]] = Field(
+        default_factory=dict,
+        description="Weights of quasi-identifying columns in loss and prec, greater than 0; 1 where a column is "
+        "not named.",
+    )
+    time_limit: float | None = Field(
+        default=None, gt=0, description="Seconds; then the best node so far is taken, with its proven gap."
+    )
+    checks_limit: Whole | None = Field(
+        default=None, description="Number of nodes checked; then the best node so far is taken, with its proven gap."
+    )
+    max_loss: float | None = Field(
+        default=None, ge=0, description="With inverse-ola, and always there: the greatest loss accepted, in its unit."
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        hold(self, rules.search_problems)
+        return self
+
+
+class Table(BaseModel):
+    """One table release."""
+
+    model_config = CLOSED
+
+    source: Source = Field(description='A table of the database ("schema.table"), or { query = "SELECT …" }.')
+    person: Text | None = Field(
+        default=None,
+        description="Column that names the person: at most one row each, checked, never released. Without it rows, "
+        "not persons, are counted.",
+    )
+    where: Text | None = Field(default=None, description="One SQL expression; rows for which it holds are the input.")
+    text: bool = Field(
+        default=False,
+        description="true makes every quasi-identifying column text at every level, so that the types of a nightly "
+        "release never change.",
+    )
+    view: Literal["snapshot", "computed"] = Field(
+        default="snapshot",
+        description='Of release.as = "view": over a frozen copy, or computed from the source at each reading.',
+    )
+    frozen: bool = Field(
+        default=False,
+        description='With view = "computed": the custodian states that the source never changes; verify checks it.',
+    )
+    columns: dict[str, Column] = Field(
+        description="Column name to role and hierarchy; at least one is quasi-identifying. Others are not released."
+    )
+    privacy: Privacy = Field(description="The criteria; k is mandatory.")
+    search: Search = Field(default_factory=Search, description="Method, loss and limits of the search.")
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        hold(self, rules.table_problems)
+        return self
+
+
+class Release(BaseModel):
+    """Where the releases of a job go."""
+
+    model_config = CLOSED
+
+    into: Text | None = Field(
+        default=None,
+        description="Database file to write, relative to the job file, or the folder for parquet; absent: the source "
+        "database.",
+    )
+    schema_name: Text = Field(default="release", alias="schema", description="Schema that holds the releases.")
+    kind: Literal["view", "table", "parquet"] = Field(
+        default="table", alias="as", description="What each release becomes."
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        hold(self, rules.release_problems)
+        return self

@@ -1,0 +1,175 @@
+"""From pydantic's findings to sentences for the user: where, what is allowed there, and the nearest valid word.
+
+All that is said about a key comes from the job file's JSON schema, so messages, editors and models agree.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from sqldeid.errors import JobError
+from sqldeid.job.rules import BrokenRules, Problem
+
+Schema = Mapping[str, Any]
+
+NOT_YET = frozenset(
+    {
+        "series",
+        "events",
+        "tables.*.stack",
+        "tables.*.columns.*.pseudonym",
+        "tables.*.columns.*.shift",
+        "tables.*.privacy.l_diversity",
+        "tables.*.privacy.t_closeness",
+        "tables.*.privacy.m_concealing",
+        "tables.*.search.epsilon_safe",
+        "tables.*.search.method = epsilon-safe",
+        "tables.*.search.method = mondrian",
+    }
+)
+"""Keys, and words for keys, that the job file's contract has and this version refuses. Built one: remove its line."""
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A location of pydantic's, without its marks of union branches: keys, items in lists (from 1), and the schema."""
+
+    keys: tuple[str, ...]
+    items: tuple[int, ...]
+    schema: Schema
+
+    @property
+    def pattern(self) -> str:
+        """The keys dotted, with names of releases and columns as ``*``."""
+        free = {1} | ({3} if self.keys[2:3] == ("columns",) else set())
+        return ".".join("*" if i in free else key for i, key in enumerate(self.keys))
+
+
+def refusal(name: str, problems: Iterable[Problem]) -> JobError:
+    """One error with one line for each different problem; its key is that of the first."""
+    once = list(dict.fromkeys(problems))
+    lines = [f"{name}: {dotted(p.where)}: {p.text}" if p.where else f"{name}: {p.text}" for p in once]
+    return JobError("\n".join(lines), key=dotted(once[0].where + once[0].names) if once else "")
+
+
+def dotted(keys: Iterable[str]) -> str:
+    """Keys as TOML writes them: bare where possible, else quoted, and never a control character."""
+    return ".".join(key if _BARE.fullmatch(key) else quoted(key) for key in keys)
+
+
+def quoted(word: str) -> str:
+    """A word in double quotes, on one line and harmless to a terminal."""
+    return json.dumps(word, ensure_ascii=not word.isprintable())
+
+
+def translate(error: ValidationError, schema: Schema) -> list[Problem]:
+    """Every finding of pydantic as problems, in its order."""
+    return [p for detail in error.errors(include_url=False) for p in _problems(detail, schema)]
+
+
+def _problems(detail: ErrorDetails, schema: Schema) -> list[Problem]:
+    place = _locate(detail["loc"], schema)
+    broken = detail.get("ctx", {}).get("error")
+    if isinstance(broken, BrokenRules):
+        return [p.inside(*place.keys) for p in broken.problems]
+    if detail["type"] == "extra_forbidden":
+        return [_unknown_key(detail["loc"], place, schema)]
+    if detail["type"] == "missing":
+        return [Problem(place.keys, _missing(place.schema))]
+    given = detail["input"]
+    if isinstance(given, str) and f"{place.pattern} = {given}" in NOT_YET:
+        return [Problem(place.keys, f"{quoted(given)} is not available in this version of sqldeid")]
+    item = " of ".join(f"item {number}" for number in reversed(place.items)) + " " * bool(place.items)
+    nearest = _nearest(given, place.schema.get("enum", ())) if isinstance(given, str) else ""
+    return [Problem(place.keys, f"{item}must be {describe(place.schema)}{nearest}")]
+
+
+def _unknown_key(loc: tuple[int | str, ...], place: _Place, schema: Schema) -> Problem:
+    if place.pattern in NOT_YET:
+        return Problem(place.keys, "is not available in this version of sqldeid")
+    valid = list(_locate(loc[:-1], schema).schema.get("properties", ()))
+    hint = _nearest(place.keys[-1], valid) or f"; valid keys: {', '.join(valid)}"
+    return Problem(place.keys[:-1], f"unknown key {quoted(place.keys[-1])}{hint}", place.keys[-1:])
+
+
+def _nearest(word: str, valid: Iterable[str]) -> str:
+    known = {v.casefold(): v for v in valid}
+    plain = word.casefold()
+    close = get_close_matches(plain, known, n=1) or [v for v in known if plain and v.startswith(plain)]
+    return f"; did you mean {quoted(known[close[0]])}?" if close else ""
+
+
+def _missing(schema: Schema) -> str:
+    if schema.get("required"):
+        return f"missing; add this section with {' and '.join(schema['required'])}"
+    return f"missing; it must be {describe(schema)}"
+
+
+def _locate(loc: tuple[int | str, ...], root: Schema) -> _Place:
+    """Walk the schema along a location; a step at a union names its branch and is no key of the file."""
+    here: Schema = root
+    keys: list[str] = []
+    items: list[int] = []
+    for step in loc:
+        if "oneOf" in here and "properties" not in here:
+            here = _follow(here["oneOf"][1 if step == "section" else 0], root)
+        elif here.get("type") == "array" and isinstance(step, int):
+            items.append(step + 1)
+            here = _follow(here["items"], root)
+        else:
+            keys.append(str(step))
+            here = _follow(_child(here, str(step)), root)
+    return _Place(tuple(keys), tuple(items), here)
+
+
+def _child(schema: Schema, key: str) -> Schema:
+    named = schema.get("properties", {}).get(key)
+    other = schema.get("additionalProperties")
+    found = named if named is not None else other
+    return found if isinstance(found, Mapping) else {}
+
+
+def _follow(schema: Schema, root: Schema) -> Schema:
+    """The schema that a ``$ref`` names, or this one."""
+    ref = schema.get("$ref")
+    return root["$defs"][str(ref).rpartition("/")[2]] if ref else schema
+
+
+def describe(schema: Schema) -> str:
+    """What a schema allows, to follow "must be": ``a whole number, at least 1``."""
+    if "const" in schema:
+        return json.dumps(schema["const"])
+    if "enum" in schema:
+        return "one of " + ", ".join(quoted(word) for word in schema["enum"])
+    if "oneOf" in schema and "properties" not in schema:
+        return "text or a table of keys"
+    kinds = {
+        "integer": "a whole number",
+        "number": "a number",
+        "string": "text, not empty and without NUL characters",
+        "boolean": "true or false, without quotes",
+        "array": "a list, not empty",
+        "object": "a table of keys",
+    }
+    return kinds.get(str(schema.get("type")), "another value") + _bounds(schema)
+
+
+def _bounds(schema: Schema) -> str:
+    words = {
+        "minimum": "at least",
+        "exclusiveMinimum": "greater than",
+        "maximum": "at most",
+        "exclusiveMaximum": "less than",
+    }
+    said = [f"{text} {schema[bound]:g}" for bound, text in words.items() if bound in schema and schema[bound] < 2**53]
+    return ", " + " and ".join(said) if said else ""

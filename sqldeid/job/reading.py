@@ -1,0 +1,117 @@
+"""From a file or a mapping to plain dicts and lists: encoding, TOML syntax, and the hash that names a job."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from sqldeid.errors import JobError
+from sqldeid.job.problems import dotted
+
+_AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_KEYS = re.compile(r"'([^']*)'")
+
+_CLEARER = (
+    ("Cannot declare", "is there twice; two sections may not have one name: merge or rename one"),
+    ("Cannot overwrite", "a key or section is there twice; merge or rename one"),
+    ("Duplicate inline table key", "a key is there twice in one { … }; remove one"),
+    ("Cannot mutate immutable namespace", "adds to a table that was written whole as { … }; write all in one place"),
+)
+
+
+def read_bytes(file: Path) -> bytes:
+    """The content of a job file; whatever stops it is a `JobError` that says what."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        reason = "there is no such file; give the path of a job file (sqldeid init writes one)"
+    except IsADirectoryError:
+        reason = "is a folder; give the path of a job file in it"
+    except PermissionError:
+        reason = "may not be read; check the file's permissions"
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}"
+    except ValueError:
+        reason = "is not a path; it holds a NUL character"
+    raise JobError(f"{_printable(file)}: {reason}", key="job")
+
+
+def read_toml(content: bytes, name: str) -> dict[str, object]:
+    """Parse TOML in UTF-8, with or without a byte order mark.
+
+    Raises
+    ------
+    JobError
+        Names file, line and column.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+        return tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise JobError(f"{name}, line {line}: the file is not in UTF-8; save it as UTF-8", key="job") from None
+    except RecursionError:
+        raise JobError(f"{name}: lists or tables are nested too deeply", key="job") from None
+    except ValueError as error:
+        raise JobError(_syntax(str(error), name, text), key="job") from None
+
+
+def _syntax(message: str, name: str, text: str) -> str:
+    """The sentence for an error of tomllib, e.g. ``Invalid statement (at line 3, column 5)``."""
+    at = _AT.search(message)
+    if at is None:
+        return f"{name}: this is not valid TOML; a number has too many digits or is out of range"
+    last = text.rpartition("\n")[2]
+    line, column = (at[1], at[2]) if at[1] else (text.count("\n") + 1, len(last) + 1)
+    place = f"line {line}, column {column}"
+    said = message[: at.start()]
+    for start, clearer in _CLEARER:
+        if said.startswith(start):
+            section = f"[{dotted(_KEYS.findall(said))}] " if "(" in said else ""
+            return f"{name}, {place}: {section}{clearer}"
+    return f"{name}, {place}: this is not valid TOML: {said[:1].lower()}{said[1:]}"
+
+
+def plain(data: Mapping[str, object], name: str) -> dict[str, object]:
+    """Copy a mapping into dicts and lists, so that no later change of it reaches the job.
+
+    Raises
+    ------
+    JobError
+        If a key is not text, or the mapping holds itself.
+    """
+    if not isinstance(data, Mapping):
+        raise JobError(f"{name}: a job must be a mapping of sections", key="job")
+    try:
+        return _mapping(data, name)
+    except RecursionError:
+        raise JobError(f"{name}: lists or tables are nested too deeply", key="job") from None
+
+
+def _mapping(data: Mapping[str, object], name: str) -> dict[str, object]:
+    if not all(isinstance(key, str) for key in data):
+        raise JobError(f"{name}: every key must be text", key="job")
+    return {key: _plain(value, name) for key, value in data.items()}
+
+
+def _plain(value: object, name: str) -> object:
+    if isinstance(value, Mapping):
+        return _mapping(value, name)
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, name) for item in value]
+    return value
+
+
+def canonical(data: Mapping[str, object]) -> str:
+    """SHA-256 of a valid job as JSON with sorted keys and no spaces: 64 hexadecimal digits."""
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _printable(file: Path) -> str:
+    text = str(file)
+    return text if text.isprintable() else text.encode("unicode_escape").decode()

@@ -1,0 +1,243 @@
+"""What a job must keep beyond the type of each key: rules that read two keys or more. Pure.
+
+Each rule reads a plain mapping and takes nothing about it for granted, so that one reading of a file reports these
+problems beside those of single keys, also where other keys are wrong. The models hold themselves to the same rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import PurePath
+from typing import Literal, TypeGuard, get_args
+
+Role = Literal["quasi-identifying", "identifying", "sensitive", "insensitive", "free-text"]
+
+HIERARCHY_RULES = ("bands", "edges", "mask", "keep_first", "dates", "suppress")
+DATE_UNITS = ("day", "month", "quarter", "year", "decade")
+FILE_ENDINGS = frozenset({".duckdb", ".ddb", ".db", ".parquet", ".csv"})
+MAX_NAME_BYTES = 200
+"""Of a release's name in UTF-8: with an ending it must still fit into a file name (255 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to mend.
+
+    Parameters
+    ----------
+    where
+        Keys from the part that was read down to the one concerned.
+    text
+        What is wrong and what to do, without a value of the file; it follows ``<key>: ``.
+    names
+        A key below `where` that the text itself names (an unknown one).
+    """
+
+    where: tuple[str, ...]
+    text: str
+    names: tuple[str, ...] = ()
+
+    def inside(self, *outer: str) -> Problem:
+        """The same problem seen from the part that holds this one under `outer`."""
+        return Problem((*outer, *self.where), self.text, self.names)
+
+
+class BrokenRules(ValueError):
+    """Carries problems through pydantic, which knows ValueError."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("; ".join(p.text for p in problems))
+        self.problems = problems
+
+
+def all_problems(job: Mapping[str, object]) -> Iterator[Problem]:
+    """Every broken rule of a job as written, whatever else is wrong with it."""
+    yield from (p.inside("release") for p in release_problems(_section(job, "release")))
+    tables = _section(job, "tables")
+    for name in tables:
+        table = _section(tables, name)
+        yield from (p.inside("tables", name) for p in _parts_of_table(table))
+        yield from (p.inside("tables", name) for p in table_problems(table))
+    yield from job_problems(job)
+
+
+def _parts_of_table(table: Mapping[str, object]) -> Iterator[Problem]:
+    columns = _section(table, "columns")
+    for name in columns:
+        column = _section(columns, name)
+        yield from (p.inside("columns", name) for p in column_problems(column))
+        rule = column.get("hierarchy")
+        if isinstance(rule, Mapping):
+            yield from (p.inside("columns", name, "hierarchy") for p in hierarchy_problems(rule))
+    yield from (p.inside("search") for p in search_problems(_section(table, "search")))
+
+
+def hierarchy_problems(rule: Mapping[str, object]) -> Iterator[Problem]:
+    """Exactly one way to build, and its levels in order from fine to coarse."""
+    given = [name for name in HIERARCHY_RULES if rule.get(name) is not None]
+    if len(given) != 1:
+        found = f"has {' and '.join(given)}" if given else "has none of them"
+        yield Problem((), f"must hold exactly one of {', '.join(HIERARCHY_RULES)}; it {found}")
+    if rule.get("tails") is not None and rule.get("edges") is None:
+        yield Problem(("tails",), "goes with edges alone; remove it")
+    for name in ("bands", "mask"):
+        if not _rising(rule.get(name)):
+            yield Problem((name,), "must rise from each level to the next, finest first")
+    kept = rule.get("keep_first")
+    if isinstance(kept, list) and not _rising(kept[::-1]):
+        yield Problem(("keep_first",), "must fall from each level to the next, finest first")
+    edges = rule.get("edges")
+    if isinstance(edges, list) and not all(_rising(level) for level in edges):
+        yield Problem(("edges",), "must rise within each level")
+    dates = rule.get("dates")
+    known = isinstance(dates, list) and all(isinstance(u, str) and u in DATE_UNITS for u in dates)
+    if isinstance(dates, list) and known and not _rising([DATE_UNITS.index(u) for u in dates]):
+        yield Problem(("dates",), f"must go from fine to coarse, each once: {', '.join(DATE_UNITS)}")
+
+
+def column_problems(column: Mapping[str, object]) -> Iterator[Problem]:
+    """A quasi-identifying column has a hierarchy, and no other has one."""
+    role = column.get("role")
+    if role not in get_args(Role):
+        return
+    if role == "quasi-identifying":
+        if column.get("hierarchy") is None:
+            yield Problem(
+                ("hierarchy",),
+                "missing; a quasi-identifying column needs one: a file, a shipped one, or a rule such as "
+                "{ suppress = true }",
+            )
+        return
+    for name in ("hierarchy", "uncovered"):
+        if column.get(name) is not None:
+            yield Problem((name,), f'is for quasi-identifying columns; this one is "{role}": remove it')
+
+
+def search_problems(search: Mapping[str, object]) -> Iterator[Problem]:
+    """`max_loss` belongs to inverse-ola, weights to the losses that are means over columns."""
+    inverse = search.get("method") == "inverse-ola"
+    most = search.get("max_loss")
+    loss = search.get("loss", "loss")
+    if inverse and most is None:
+        yield Problem(("max_loss",), 'missing; method = "inverse-ola" needs the greatest loss accepted')
+    if most is not None and not inverse:
+        yield Problem(("max_loss",), 'goes with method = "inverse-ola" alone; remove it or change method')
+    if loss in ("loss", "prec") and isinstance(most, (int, float)) and most > 1:
+        yield Problem(("max_loss",), f'must be at most 1: loss = "{loss}" is a share between 0 and 1')
+    if search.get("weights") and loss in ("dm_star", "entropy"):
+        yield Problem(("weights",), f'are defined for loss = "loss" and "prec", not for "{loss}"; remove them')
+
+
+def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
+    """Rules between the keys of one table release."""
+    columns = _section(table, "columns")
+    yield from (p.inside("columns") for p in _column_names(columns))
+    roles = {name: _section(columns, name).get("role") for name in columns}
+    known = all(isinstance(role, str) and role in get_args(Role) for role in roles.values())
+    if known and isinstance(table.get("columns"), Mapping) and "quasi-identifying" not in roles.values():
+        yield Problem(("columns",), 'none is quasi-identifying; give role = "quasi-identifying" to at least one')
+    yield from _person(table.get("person"), roles)
+    yield from _weights(_section(_section(table, "search"), "weights"), roles)
+    yield from _computed(table, roles)
+
+
+def _column_names(columns: Mapping[str, object]) -> Iterator[Problem]:
+    for name in columns:
+        if not name or "\0" in name:
+            yield Problem((name,), "a column name may not be empty or hold a NUL character")
+    yield from _same_names(columns, "column")
+
+
+def _person(person: object, roles: Mapping[str, object]) -> Iterator[Problem]:
+    if not isinstance(person, str):
+        return
+    for name, role in roles.items():
+        if name.casefold() == person.casefold() and role != "identifying":
+            yield Problem(
+                ("columns", name),
+                'is the person key, which is never released; give it role = "identifying" or leave it out',
+            )
+
+
+def _weights(weights: Mapping[str, object], roles: Mapping[str, object]) -> Iterator[Problem]:
+    for name in weights:
+        if name not in roles or (roles[name] in get_args(Role) and roles[name] != "quasi-identifying"):
+            yield Problem(("search", "weights", name), "is not a quasi-identifying column of this release")
+
+
+def _computed(table: Mapping[str, object], roles: Mapping[str, object]) -> Iterator[Problem]:
+    """A view over a changing table shows single rows as classes grow past k, so it needs a promise or bare QIs."""
+    computed = table.get("view") == "computed"
+    frozen = table.get("frozen") is True
+    if frozen and not computed:
+        yield Problem(("frozen",), 'goes with view = "computed" alone: a snapshot is frozen anyway; remove it')
+    if computed and _section(table, "privacy").get("suppression") == "blank":
+        yield Problem(("privacy", "suppression"), 'must be "drop": a computed view cannot blank rows')
+    if computed and not frozen and {"sensitive", "insensitive"} & {r for r in roles.values() if isinstance(r, str)}:
+        yield Problem(
+            ("view",),
+            "a computed view with more than quasi-identifying columns loses k when its source changes; set "
+            'frozen = true if the source never changes, or view = "snapshot"',
+        )
+
+
+def release_problems(release: Mapping[str, object]) -> Iterator[Problem]:
+    """Parquet goes to a folder that the job names. The file system is not asked."""
+    into = release.get("into")
+    if release.get("as") != "parquet":
+        return
+    if into is None:
+        yield Problem(("into",), 'missing; as = "parquet" writes into a folder: name it')
+    elif isinstance(into, str) and PurePath(into).suffix.casefold() in FILE_ENDINGS:
+        yield Problem(("into",), 'must be a folder, not a file: as = "parquet" writes one file a release into it')
+
+
+def job_problems(job: Mapping[str, object]) -> Iterator[Problem]:
+    """Rules between releases: names, and what the kind of release allows."""
+    tables = _section(job, "tables")
+    if not tables and job.keys() <= {"release", "tables"}:
+        yield Problem(("tables",), "there is no release; add a section [tables.NAME]")
+    for name in tables:
+        if flaw := name_flaw(name):
+            yield Problem(("tables", name), f"a release is named like a table and a file, so its name {flaw}")
+    yield from (p.inside("tables") for p in _same_names(tables, "release"))
+    kind = _section(job, "release").get("as", "table")
+    for name in tables:
+        if _section(tables, name).get("view") == "computed" and kind in ("table", "parquet"):
+            yield Problem(("tables", name, "view"), 'view = "computed" needs release.as = "view"')
+
+
+def name_flaw(name: str) -> str:
+    """Why `name` cannot be a release's, to follow "its name"; empty if it can."""
+    if not name:
+        return "may not be empty"
+    if name.startswith("."):
+        return 'may not start with "."'
+    if any(c in name for c in "\0/\\"):
+        return 'may not hold "/", "\\" or a NUL character'
+    if len(name.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES:
+        return f"may not be longer than {MAX_NAME_BYTES} bytes"
+    return ""
+
+
+def _same_names(names: Mapping[str, object], what: str) -> Iterator[Problem]:
+    seen: dict[str, str] = {}
+    for name in names:
+        if seen.setdefault(name.casefold(), name) != name:
+            yield Problem((name,), f"another {what} has this name but for upper and lower case; rename one of them")
+
+
+def _section(mapping: Mapping[str, object], key: str) -> Mapping[str, object]:
+    found = mapping.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _rising(values: object) -> bool:
+    """Whether a list of numbers rises strictly; anything else is another check's to refuse."""
+    return not _numbers(values) or all(a < b for a, b in pairwise(values))
+
+
+def _numbers(values: object) -> TypeGuard[list[int | float]]:
+    return isinstance(values, list) and all(type(v) in (int, float) for v in values)
