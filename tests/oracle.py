@@ -1,0 +1,186 @@
+"""An obvious, slow evaluation of lattice nodes on random small tables, and an exhaustive search over it.
+
+Nothing here shares code with the search: classes are dictionaries, losses are fractions over cells, row by row.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import log, log2
+
+import numpy as np
+
+from sqldeid.tables.evaluation import Evaluation, Marginal
+from sqldeid.tables.lattice import Lattice, Node
+
+
+@dataclass(frozen=True)
+class Table:
+    """A coded table: `codes[j][r]` is row r's leaf in column j, `groups[j][x][leaf]` its group at level x.
+
+    A class fails the core when it has fewer than `k` rows or fewer than `l` distinct sensitive values, and fails
+    when it fails the core or, with `entropy`, when the entropy of its sensitive values is below ln l (not monotone).
+    """
+
+    codes: tuple[tuple[int, ...], ...]
+    groups: tuple[tuple[tuple[int, ...], ...], ...]
+    weights: tuple[Fraction, ...]
+    sensitive: tuple[int, ...]
+    k: int
+    l: int = 1
+    entropy: bool = False
+
+    @property
+    def rows(self) -> int:
+        return len(self.sensitive)
+
+    @property
+    def lattice(self) -> Lattice:
+        return Lattice(tuple(len(levels) for levels in self.groups))
+
+    def leaves(self, j: int, level: int, group: int) -> int:
+        return sum(1 for g in self.groups[j][level] if g == group)
+
+    def marginals(self) -> list[Marginal]:
+        return [self._marginal(j) for j in range(len(self.codes))]
+
+    def _marginal(self, j: int) -> Marginal:
+        rows, leaves = [], []
+        for level in self.groups[j]:
+            groups = sorted(set(level))
+            rows.append(np.array([sum(level[c] == g for c in self.codes[j]) for g in groups], dtype=np.int64))
+            leaves.append(np.array([sum(h == g for h in level) for g in groups], dtype=np.int64))
+        return Marginal(f"c{j}", self.weights[j], tuple(rows), tuple(leaves))
+
+    def classes(self, node: Node) -> dict[tuple[int, ...], list[int]]:
+        """Row numbers by generalised values."""
+        found: dict[tuple[int, ...], list[int]] = defaultdict(list)
+        for r in range(self.rows):
+            found[tuple(self.groups[j][x][self.codes[j][r]] for j, x in enumerate(node))].append(r)
+        return found
+
+    def core_fails(self, rows: list[int]) -> bool:
+        return len(rows) < self.k or len({self.sensitive[r] for r in rows}) < self.l
+
+    def fails(self, rows: list[int]) -> bool:
+        if self.core_fails(rows):
+            return True
+        if not self.entropy:
+            return False
+        n = len(rows)
+        counts = Counter(self.sensitive[r] for r in rows).values()
+        return n * log(n) - sum(c * log(c) for c in counts) < n * log(self.l) - 1e-9 * n
+
+    def evaluation(self, node: Node, allowed: int) -> Evaluation:
+        classes = self.classes(node)
+        bad = [(values, rows) for values, rows in classes.items() if self.fails(rows)]
+        failing = sum(len(rows) for _, rows in bad)
+        lost = tuple(
+            sum(len(rows) * (self.leaves(j, node[j], values[j]) - 1) for values, rows in bad) for j in range(len(node))
+        )
+        return Evaluation(
+            node=node,
+            core_failing=sum(len(rows) for rows in classes.values() if self.core_fails(rows)),
+            failing=failing,
+            classes=len(classes),
+            squares=sum(len(rows) ** 2 for rows in classes.values()),
+            suppressed_leaves=lost if failing <= allowed else None,
+            histogram=dict(Counter(len(rows) for rows in classes.values())),
+        )
+
+    def loss(self, name: str, node: Node) -> Fraction:
+        """The loss of a node, cell by cell."""
+        classes = self.classes(node)
+        if name == "dm_star":
+            return Fraction(sum(len(rows) ** 2 for rows in classes.values()))
+        if name == "prec":
+            steps = [Fraction(x, max(h - 1, 1)) for x, h in zip(node, self.lattice.heights, strict=True)]
+            return sum((w * s for w, s in zip(self.weights, steps, strict=True)), Fraction(0)) / sum(self.weights)
+        if name == "entropy":
+            return Fraction(self._entropy(node))
+        total = Fraction(0)
+        for values, rows in classes.items():
+            for j, w in enumerate(self.weights):
+                total += w * len(rows) * (1 if self.fails(rows) else self._share(j, node[j], values[j]))
+        return total / (self.rows * sum(self.weights))
+
+    def _share(self, j: int, level: int, group: int) -> Fraction:
+        domain = len(self.groups[j][0])
+        return Fraction(self.leaves(j, level, group) - 1, domain - 1) if domain > 1 else Fraction(0)
+
+    def _entropy(self, node: Node) -> float:
+        total = 0.0
+        for j, x in enumerate(node):
+            level = self.groups[j][x]
+            here = Counter(level[c] for c in self.codes[j])
+            own = Counter(self.codes[j])
+            total -= sum(n * log2(n / here[level[c]]) for c, n in own.items())
+        return total
+
+
+class Checker:
+    """`Evaluate` over a table; counts what is asked and refuses a node asked twice."""
+
+    def __init__(self, table: Table, allowed: int) -> None:
+        self.table, self.allowed = table, allowed
+        self.asked: Counter[Node] = Counter()
+        self.statements = 0
+        self.fail_after: int | None = None
+        self.error: BaseException = KeyboardInterrupt()
+
+    def __call__(self, nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]:
+        if self.fail_after is not None and self.statements >= self.fail_after:
+            raise self.error
+        self.asked.update(nodes)
+        self.statements += 1
+        return [self.table.evaluation(node, self.allowed) for node in nodes]
+
+
+def exhaustive(table: Table, name: str, allowed: int) -> Node | None:
+    """The optimum by looking at every node: least loss, then fewest suppressed rows, then lexicographic."""
+    best = None
+    for node in product(*(range(h) for h in table.lattice.heights)):
+        failing = table.evaluation(node, allowed).failing
+        if failing > allowed:
+            continue
+        loss = table.loss(name, node)
+        loss = Fraction(round(float(loss), 9)) if name == "entropy" else loss
+        if best is None or (loss, failing, node) < best:
+            best = (loss, failing, node)
+    return None if best is None else best[2]
+
+
+def random_table(seed: int, *, columns: int = 4, entropy: bool = False) -> Table:
+    """A random table with random nested hierarchies, of up to 40 rows and a few hundred nodes."""
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(1, columns + 1))
+    n = int(rng.integers(1, 41))
+    groups = tuple(_hierarchy(rng) for _ in range(m))
+    skew = float(rng.choice([0.3, 1.0, 5.0]))
+    codes = tuple(
+        tuple(int(c) for c in rng.choice(len(g[0]), size=n, p=rng.dirichlet(np.full(len(g[0]), skew)))) for g in groups
+    )
+    weights = tuple(Fraction(int(rng.integers(1, 4)), int(rng.integers(1, 4))) for _ in range(m))
+    if rng.random() < 0.5:
+        weights = (Fraction(1),) * m
+    sensitive = tuple(int(s) for s in rng.integers(0, 4, size=n))
+    k = int(rng.choice([1, 2, 3, 5]))
+    diverse = int(rng.integers(2, 4)) if entropy else 1
+    return Table(codes, groups, weights, sensitive, k, diverse, entropy)
+
+
+def _hierarchy(rng: np.random.Generator) -> tuple[tuple[int, ...], ...]:
+    """Random nested levels over 1 … 6 leaves; the last level has one group, or the only level has all."""
+    leaves = int(rng.integers(1, 7))
+    levels = [tuple(range(leaves))]
+    for _ in range(int(rng.integers(0, 4))):
+        last = sorted(set(levels[-1]))
+        to = {g: int(rng.integers(0, max(1, len(last) - 1))) for g in last}
+        levels.append(tuple(to[g] for g in levels[-1]))
+    if rng.random() < 0.9:
+        levels.append((0,) * leaves)
+    return tuple(levels)
