@@ -1,0 +1,66 @@
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test test-duckdb14 test-main lint bench clean
+
+PYTHON ?= python3
+BIN := .venv/bin
+BIN14 := .venv-duckdb14/bin
+PYTEST_ARGS ?=
+
+# Debian may lack python3-venv (ensurepip) and guards its own pip: then that pip furnishes the environment from outside.
+define new_environment
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sqldeid needs Python 3.11 or later (set PYTHON=)")'
+@test -x $(1)/bin/python || $(PYTHON) -m venv $(1) >/dev/null 2>&1 || $(PYTHON) -m venv --without-pip $(1)
+@$(1)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m pip --python $(1)/bin/python install --quiet pip
+endef
+
+help: ## This list
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
+
+.venv/installed: pyproject.toml
+	@echo "Making .venv (once; a minute)"
+	$(call new_environment,.venv)
+	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+# The same packages but for DuckDB, so that a difference between the two runs is DuckDB's.
+.venv-duckdb14/installed: .venv/installed
+	@echo "Making .venv-duckdb14 (once; a minute)"
+	$(call new_environment,.venv-duckdb14)
+	@$(BIN)/python -m pip freeze --exclude-editable --exclude duckdb > .venv-duckdb14/constraints.txt
+	@$(BIN14)/python -m pip install --quiet --constraint .venv-duckdb14/constraints.txt --editable '.[dev]' 'duckdb~=1.4.0'
+	@touch $@
+
+demo: .venv/installed ## Make a database of invented people, de-identify it, and show the result
+	@rm -rf demo && mkdir demo
+	$(BIN)/sqldeid demo adult demo/adult.duckdb
+	$(BIN)/sqldeid anonymize demo/adult.duckdb --job demo/adult.job.toml --json demo/result.json
+	@printf '%s\n' '' 'Where to look next' \
+	  '  demo/adult.job.toml    what was asked for: change k or a hierarchy, then run the second line above again with --replace' \
+	  '  demo/result.json       everything about the result' \
+	  '  $(BIN)/sqldeid verify demo/adult.duckdb --job demo/adult.job.toml     check the release again, independently' \
+	  '  $(BIN)/sqldeid assess demo/adult.duckdb --job demo/adult.job.toml     the risk in the source' \
+	  '  README.md              the whole story'
+
+test: test-duckdb14 test-main ## Run all tests; what cannot run here is listed at the end (with CI=true that fails)
+
+test-duckdb14: .venv-duckdb14/installed ## Only the engine, template and release tests, on DuckDB 1.4 LTS
+	$(BIN14)/python -m pytest -m duckdb14 -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS)
+
+test-main: .venv/installed ## Only the tests on the current DuckDB
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS)
+
+lint: .venv/installed ## Style, types and the rooms' contract
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict sqldeid
+	$(BIN)/lint-imports --no-cache
+
+bench: .venv/installed ## Measure; not part of the tests
+	$(BIN)/python tests/benchmarks/run.py
+
+clean: ## Remove what was made, but for the environments
+	rm -rf demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find sqldeid tests -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,74 @@
+"""The house stands as CONTRIBUTING.md describes it."""
+
+import ast
+import shutil
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import sqldeid
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "sqldeid"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    program = Path(sys.executable).with_name("lint-imports")
+    if not program.exists():
+        pytest.skip("import-linter is not installed (pip install -e .[dev])")
+    command = [str(program), "--config", str(folder / "pyproject.toml"), "--no-cache"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+def test_rooms_import_only_what_they_may():
+    done = lint_imports(ROOT)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("room", "line", "contract"),
+    [
+        ("tables/lattice.py", "import duckdb", "lattice and losses"),
+        ("tables/search/base.py", "from sqldeid.engine import base", "never a database"),
+        ("engine/base.py", "import sqldeid.tables.lattice", "imports go down only"),
+        ("tables/verify.py", "import sqldeid.tables.search.base", "shares nothing"),
+        ("sql/names.py", "import duckdb", "Drivers"),
+        ("engine/base.py", "import jinja2", "rendered by sqldeid.sql only"),
+        ("unplaced.py", "", "every room has its place"),
+    ],
+)
+def test_a_forbidden_import_is_seen(tmp_path, room, line, contract):
+    shutil.copytree(PACKAGE, tmp_path / "sqldeid", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    with (tmp_path / "sqldeid" / room).open("a") as module:
+        module.write(f"\n{line}\n")
+    done = lint_imports(tmp_path)
+    broken = " ".join(done.stdout.partition("Broken contracts")[2].split())
+    assert done.returncode != 0
+    assert contract in broken
+
+
+def test_version_is_that_of_the_distribution():
+    assert sqldeid.__version__ == version("sqldeid")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_modules_and_functions_stay_short(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 400
+    functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    assert [f.name for f in functions if f.end_lineno - f.lineno >= 50] == []
+
+
+@pytest.mark.parametrize("folder", ["sql", "hierarchies"])
+def test_folders_outside_the_package_hold_no_code(folder):
+    assert list((ROOT / folder).rglob("*.py")) == []
+
+
+def test_no_stale_copy_of_templates_or_hierarchies_in_the_checkout():
+    assert not (PACKAGE / "_sql").exists()
+    assert not (PACKAGE / "_hierarchies").exists()
