@@ -1,0 +1,13 @@
+"""Generalisation hierarchies: load, build, check, bind to a column's values, prefix-code. Pure.
+
+>>> source = open_source("adult/age", folder)     # or a file, or {"bands": [5, 10]}; height known without data
+>>> hierarchy = source.bind(distinct_values)      # leaves, groups and labels of every level
+>>> codes, bits = hierarchy.codes()               # a level is `code >> bits[level]`
+"""
+
+from __future__ import annotations
+
+from sqldeid.hierarchy.model import Hierarchy, UncoveredValues
+from sqldeid.hierarchy.sources import HierarchySource, open_source, shipped
+
+__all__ = ["Hierarchy", "HierarchySource", "UncoveredValues", "open_source", "shipped"]

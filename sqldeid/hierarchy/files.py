@@ -1,0 +1,226 @@
+"""Hierarchies from CSV files: one line a leaf, `original;level 1;…;top`, no header."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from sqldeid.errors import HierarchyError
+from sqldeid.hierarchy.column import Column, keys
+from sqldeid.hierarchy.model import Hierarchy, Ints, Labels, label_array, nesting_message, torn_groups
+from sqldeid.hierarchy.tree import Tree, Uncovered, assemble, find
+
+DELIMITERS = (";", ",", "\t")
+SAMPLE = 200
+"""Records by which the delimiter is found."""
+CHUNK = 50_000
+TOP = "*"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileSource:
+    """A hierarchy read from a file; its leaves are the file's, whatever the data holds.
+
+    Parameters
+    ----------
+    tree
+        The file's leaves and their ancestors. The empty leaf stands for NULL.
+    lines
+        Line of each leaf, for messages.
+    """
+
+    tree: Tree
+    lines: Ints
+    data_derived: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of the hierarchy."""
+        return self.tree.name
+
+    @property
+    def height(self) -> int:
+        """Number of levels, level 0 and the top included."""
+        return len(self.tree.level_names)
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """Readable name of each level."""
+        return self.tree.level_names
+
+    def bind(self, values: pa.Array, *, numeric: bool = False, uncovered: Uncovered = "refuse") -> Hierarchy:
+        """Match the file's leaves to the data values by type; leaves that no value has stay.
+
+        The line with an empty leaf is NULL's; in a text column '' has that line's ancestors too, as a leaf of its own.
+
+        Raises
+        ------
+        UncoveredValues
+            If values are neither in the file nor placed by `uncovered`.
+        HierarchyError
+            If two leaves mean one value of this type and differ in their ancestors.
+        """
+        column = Column.of(values, numeric=numeric)
+        tree = self._merged(column)
+        leaf = find(keys(column.texts, column.kind), keys(pa.array(tree.leaves, pa.string()), column.kind))
+        nulls = np.flatnonzero([leaf is None for leaf in tree.leaves])
+        if len(nulls):
+            leaf[column.null] = nulls[0]
+            if column.kind == "text":
+                tree = _with_empty_text(tree, int(nulls[0]), leaf, column)
+        return assemble(tree, column, leaf, uncovered)
+
+    def _merged(self, column: Column) -> Tree:
+        """Make one leaf of leaves such as `7` and `07` that are equal in this column's type."""
+        if column.kind == "text":
+            return self.tree
+        coded = keys(pa.array(self.tree.leaves, pa.string()), column.kind).dictionary_encode()
+        code = coded.indices.fill_null(-1).to_numpy().astype(np.int64)
+        known = np.flatnonzero(code >= 0)
+        _, first, which = np.unique(code[known], return_index=True, return_inverse=True)
+        if len(first) == len(known):
+            return self.tree
+        _refuse_clashes(self.name, self.tree.groups, known[first][which], known, self.lines)
+        keep = np.union1d(known[first], np.flatnonzero(code < 0))
+        groups = tuple(g[keep] for g in self.tree.groups)
+        return Tree(self.name, self.level_names, self.tree.leaves[keep], groups, self.tree.labels)
+
+
+def _with_empty_text(tree: Tree, null_leaf: int, leaf: Ints, column: Column) -> Tree:
+    """Give the data value '' a leaf beside NULL's; `leaf` is told of it."""
+    at = np.flatnonzero(column.texts.to_numpy(zero_copy_only=False) == "")
+    if not len(at):
+        return tree
+    leaf[at] = len(tree.leaves)
+    groups = tuple(np.append(g, g[null_leaf]) for g in tree.groups)
+    return Tree(tree.name, tree.level_names, np.append(tree.leaves, ""), groups, tree.labels)
+
+
+def load_file(path: Path, name: str) -> FileSource:
+    """Read a hierarchy file; the delimiter (`;`, `,` or tab) is found by itself.
+
+    A top `*` is added where the last column has more than one label.
+
+    Raises
+    ------
+    HierarchyError
+        If the file is missing, empty, not UTF-8, not CSV or ragged, if a leaf has two lines that differ, or if the
+        levels do not nest; with line numbers and counts, without values.
+    """
+    text = _decode(path, name)
+    delimiter = _delimiter(text)
+    columns = _columns(text, delimiter, name)
+    if not columns:
+        raise HierarchyError(f"hierarchy {name}: the file is empty. Write one line a value: original;level 1;…;top")
+    encoded = [_encode(column) for column in columns]
+    lines = np.fromiter((line for line, _ in _records(text, delimiter)), dtype=np.int64)
+    return _source(name, encoded, lines)
+
+
+def _decode(path: Path, name: str) -> str:
+    """The file as text."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise HierarchyError(f"hierarchy {name}: it cannot be read ({error.strerror or 'unknown reason'})") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise HierarchyError(f"hierarchy {name}: line {line} is not UTF-8. Save the file as UTF-8") from None
+
+
+def _records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Line number (the last, where a quoted field spans several) and fields of each record; no blank lines."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    return ((reader.line_num, record) for record in reader if record)
+
+
+def _delimiter(text: str) -> str:
+    """The delimiter that splits the first records evenly into the most columns; else the one that splits most."""
+
+    def quality(delimiter: str) -> tuple[bool, int]:
+        try:
+            widths = [len(record) for _, record in islice(_records(text, delimiter), SAMPLE)]
+        except csv.Error:
+            return False, 0
+        return len(set(widths)) == 1 and widths[0] > 1, max(widths, default=0)
+
+    return max(DELIMITERS, key=quality)
+
+
+def _columns(text: str, delimiter: str, name: str) -> list[pa.Array]:
+    """The fields by column, read in chunks so that only a chunk is ever held as Python objects."""
+    records = _records(text, delimiter)
+    chunks: list[list[pa.Array]] = []
+    width, line = 0, 0
+    try:
+        while chunk := list(islice(records, CHUNK)):
+            width = width or len(chunk[0][1])
+            for line, record in chunk:
+                if len(record) != width:
+                    raise HierarchyError(
+                        f"hierarchy {name}: line {line} has {len(record)} fields, the first has {width}. "
+                        "Every line needs the value and its label on every level"
+                    )
+            chunks.append([pa.array(c, pa.string()) for c in zip(*(record for _, record in chunk), strict=True)])
+    except csv.Error:
+        raise HierarchyError(
+            f"hierarchy {name}: after line {line} the file is not CSV: a quote is not closed, or text follows it"
+        ) from None
+    return [pa.concat_arrays(parts) for parts in zip(*chunks, strict=True)]
+
+
+def _encode(column: pa.Array) -> tuple[Ints, Labels]:
+    """Number a column's labels from 0 in the order of the file; the empty field is NULL (None)."""
+    coded = column.dictionary_encode()
+    labels = [label or None for label in coded.dictionary.to_pylist()]
+    return coded.indices.to_numpy().astype(np.int64), label_array(labels)
+
+
+def _source(name: str, encoded: list[tuple[Ints, Labels]], lines: Ints) -> FileSource:
+    """Check the columns and make a tree of them."""
+    (leaf, leaves), levels = encoded[0], encoded[1:]
+    if levels and len(levels[-1][1]) == 1 and levels[-1][1][0] is None:
+        raise HierarchyError(f"hierarchy {name}: the last column is empty. Remove the delimiter that ends the lines")
+    first = np.unique(leaf, return_index=True)[1].astype(np.int64)
+    _refuse_clashes(name, tuple(g for g, _ in levels), first[leaf], np.arange(len(leaf)), lines)
+    groups, labels = [g[first] for g, _ in levels], [names for _, names in levels]
+    if not labels or len(labels[-1]) > 1:
+        groups.append(np.zeros(len(leaves), dtype=np.int64))
+        labels.append(label_array([TOP]))
+    _refuse_torn(name, groups, labels, lines[first])
+    names = ("original", *(f"level {x}" for x in range(1, len(labels))), TOP)
+    return FileSource(Tree(name, names, leaves, tuple(groups), tuple(labels)), lines[first])
+
+
+def _refuse_clashes(name: str, groups: tuple[Ints, ...], one: Ints, other: Ints, lines: Ints) -> None:
+    """Raise if lines of the same leaf (`one`, `other`) differ in their ancestors."""
+    differ = np.zeros(len(one), dtype=bool)
+    for group in groups:
+        differ |= group[one] != group[other]
+    at = np.flatnonzero(differ)
+    if len(at):
+        raise HierarchyError(
+            f"hierarchy {name}: {len(at)} line{'s' * (len(at) != 1)} repeat a value with other labels, "
+            f"the first is line {lines[other[at[0]]]} (like line {lines[one[at[0]]]}). Keep one line for each value"
+        )
+
+
+def _refuse_torn(name: str, groups: list[Ints], labels: list[Labels], lines: Ints) -> None:
+    """Raise if a label has different parents, with two lines that show it."""
+    for x in range(len(groups) - 1):
+        lower, upper = groups[x], groups[x + 1]
+        torn = torn_groups(lower, upper, len(labels[x]))
+        if len(torn):
+            leaves = np.flatnonzero(lower == torn[0])
+            other = leaves[np.argmax(upper[leaves] != upper[leaves[0]])]
+            where = f" (see lines {lines[leaves[0]]} and {lines[other]})"
+            raise HierarchyError(nesting_message(name, x + 1, len(torn), where))

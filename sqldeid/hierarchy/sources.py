@@ -1,0 +1,296 @@
+"""Where a hierarchy comes from: shipped, a file, or a rule."""
+
+from __future__ import annotations
+
+import csv
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from sqldeid.errors import HierarchyError
+from sqldeid.hierarchy.characters import KeepFirst, Mask, Suppress
+from sqldeid.hierarchy.codes import Codes, Ranges
+from sqldeid.hierarchy.column import Column
+from sqldeid.hierarchy.dates import Dates
+from sqldeid.hierarchy.files import TOP, load_file
+from sqldeid.hierarchy.level import Level
+from sqldeid.hierarchy.model import Hierarchy, label_array
+from sqldeid.hierarchy.numbers import Bands, Edges
+from sqldeid.hierarchy.tree import Tree, Uncovered, assemble
+
+
+class HierarchySource(Protocol):
+    """A hierarchy before it meets the data.
+
+    Frozen dataclasses implement it: `FileSource`, `RuleSource`.
+    """
+
+    @property
+    def name(self) -> str:
+        """For messages and column comments."""
+        ...
+
+    @property
+    def height(self) -> int:
+        """Number of levels, level 0 and the top included; known without data."""
+        ...
+
+    @property
+    def data_derived(self) -> bool:
+        """Whether the leaves are the data's distinct values."""
+        ...
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """Readable name of each level."""
+        ...
+
+    def bind(self, values: pa.Array, *, numeric: bool = False, uncovered: Uncovered = "refuse") -> Hierarchy:
+        """The hierarchy over a column's distinct values; `numeric` says that text holds exact numbers."""
+        ...
+
+
+class Rule(Protocol):
+    """Levels computed from the values."""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One per level between the original and the top."""
+        ...
+
+    def levels(self, column: Column) -> list[Level]:
+        """Group per level of each value."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSource:
+    """A hierarchy built by a rule: its leaves are the distinct values of the data.
+
+    Parameters
+    ----------
+    name
+        For messages and column comments.
+    rule
+        The levels between the original and the top.
+    top
+        Label of the top.
+    """
+
+    name: str
+    rule: Rule
+    top: str = TOP
+    data_derived: bool = True
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """Readable name of each level."""
+        return ("original", *self.rule.names, TOP)
+
+    @property
+    def height(self) -> int:
+        """Number of levels, level 0 and the top included."""
+        return len(self.level_names)
+
+    def bind(self, values: pa.Array, *, numeric: bool = False, uncovered: Uncovered = "refuse") -> Hierarchy:
+        """Build the hierarchy over these values.
+
+        Raises
+        ------
+        UncoveredValues
+            If the rule gives a value no group and `uncovered` does not place it.
+        HierarchyError
+            If the rule does not fit the column's type.
+        """
+        column = Column.of(values, numeric=numeric)
+        levels = self.rule.levels(column)
+        covered = ~column.null
+        for level in levels:
+            covered &= level.ids >= 0
+        kept = [level.taken(covered) for level in levels]
+        count = int(covered.sum())
+        groups = (*(level.ids for level in kept), np.zeros(count, dtype=np.int64))
+        labels = (*(level.labels for level in kept), label_array([self.top]))
+        leaf = np.where(covered, np.cumsum(covered) - 1, -1).astype(np.int64)
+        tree = Tree(self.name, self.level_names, label_array([None] * count), groups, labels)
+        return assemble(tree, column, leaf, uncovered)
+
+
+def open_source(spec: str | Mapping[str, object], folder: Path) -> HierarchySource:
+    """Find a hierarchy; nothing of the data is needed.
+
+    Parameters
+    ----------
+    spec
+        The name of a shipped hierarchy (`adult/age`), a path relative to `folder`, or a mapping with one rule:
+        `bands`, `edges` (with `tails`), `mask`, `keep_first`, `dates` or `suppress`.
+    folder
+        The job file's.
+
+    Raises
+    ------
+    HierarchyError
+        If there is no such hierarchy, or it does not load or nest.
+    """
+    if isinstance(spec, Mapping):
+        rule, top = _rule(spec, "", folder)
+        return RuleSource(rule.name, rule, top)
+    if spec in shipped():
+        return _open_path(_shipped_path(spec), spec)
+    path = folder / spec
+    if not path.is_file():
+        raise HierarchyError(f"hierarchy {spec}: no such file, and none of that name is shipped ({_nearest(spec)})")
+    return _open_path(path, spec)
+
+
+def shipped() -> tuple[str, ...]:
+    """Names of the hierarchies that come with the package."""
+    root = _root()
+    listed = (p for p in root.glob("*/*") if p.suffix in (".csv", ".toml") and not p.name.endswith(".ranges.csv"))
+    return tuple(sorted(p.relative_to(root).with_suffix("").as_posix() for p in listed))
+
+
+def _root() -> Path:
+    """The packaged folder, else the repository's."""
+    package = Path(__file__).resolve().parents[1]
+    packaged = package / "_hierarchies"
+    return packaged if packaged.is_dir() else package.parent / "hierarchies"
+
+
+def _shipped_path(name: str) -> Path:
+    return next(p for s in (".csv", ".toml") if (p := _root() / f"{name}{s}").is_file())
+
+
+def _nearest(spec: str) -> str:
+    group = [name for name in shipped() if name.split("/")[0] == spec.split("/")[0]]
+    return f"shipped: {', '.join(group or shipped())}"
+
+
+def _open_path(path: Path, name: str) -> HierarchySource:
+    """A CSV file of leaves, or a TOML file with one rule."""
+    if path.suffix != ".toml":
+        return load_file(path, name)
+    try:
+        spec = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        raise HierarchyError(f"hierarchy {name}: the file is not readable as TOML in UTF-8") from None
+    rule, top = _rule(spec, name, path.parent)
+    return RuleSource(name, rule, top)
+
+
+RULES = ("bands", "edges", "mask", "keep_first", "dates", "suppress", "codes")
+OPTIONS = {"edges": {"tails", "labels", "year"}}
+
+
+def _rule(spec: Mapping[str, object], name: str, folder: Path) -> tuple[Rule, str]:
+    """The rule that a mapping states, and the label of its top."""
+    given = [key for key in spec if key in RULES]
+    if len(given) != 1:
+        raise HierarchyError(f"a built hierarchy has exactly one of {', '.join(RULES[:-1])}; here are {len(given)}")
+    kind = given[0]
+    unknown = set(spec) - {kind, "top"} - OPTIONS.get(kind, set())
+    if unknown:
+        raise HierarchyError(f"hierarchy rule {kind}: unknown key {sorted(unknown)[0]}")
+    top = spec.get("top", TOP)
+    if not isinstance(top, str) or not top:
+        raise HierarchyError(f"hierarchy rule {kind}: top must be a text")
+    return _make(kind, spec, name, folder), top
+
+
+def _make(kind: str, spec: Mapping[str, object], name: str, folder: Path) -> Rule:
+    value = spec[kind]
+    match kind:
+        case "bands":
+            return Bands(_numbers(value, kind))
+        case "edges":
+            edges = tuple(_numbers(level, kind) for level in _list(value, kind))
+            labels = tuple(_texts(level, "labels") for level in _list(spec.get("labels", []), "labels"))
+            tails, year = (_flag(spec.get(key, False), key) for key in ("tails", "year"))
+            return Edges(edges, tails, labels, year)
+        case "mask":
+            return Mask(_counts(value, kind))
+        case "keep_first":
+            return KeepFirst(_counts(value, kind))
+        case "dates":
+            return Dates(_texts(value, kind))
+        case "suppress":
+            if value is not True:
+                raise HierarchyError("suppress: write suppress = true")
+            return Suppress()
+        case _:
+            return _codes(value, name, folder)
+
+
+def _codes(value: object, name: str, folder: Path) -> Codes:
+    """A code system; its range files lie beside the rule."""
+    keys = {"pattern", "prefixes", "longer", "ranges", "levels"}
+    if not isinstance(value, Mapping) or not {"pattern", "prefixes", "levels"} <= set(value) <= keys:
+        raise HierarchyError(f"hierarchy {name or 'rule'}: codes needs {', '.join(sorted(keys))}")
+    longer = tuple((str(k), n) for k, n in dict(value.get("longer", {})).items() if isinstance(n, int))
+    files = _texts(value.get("ranges", []), "ranges")
+    ranges = tuple(_ranges(folder / f"{file}.ranges.csv", name) for file in files)
+    levels = _texts(value["levels"], "levels")
+    return Codes(str(value["pattern"]), _counts(value["prefixes"], "prefixes"), longer, ranges, levels, name or "codes")
+
+
+def _ranges(path: Path, name: str) -> Ranges:
+    """A file of first category, last category, label; without a label the two are it."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise HierarchyError(f"hierarchy {name}: its file {path.name} cannot be read") from None
+    if any(len(row) not in (2, 3) for row in rows):
+        raise HierarchyError(f"hierarchy {name}: {path.name}: each line has first category, last category and label")
+    return Ranges(tuple((low, high, *(rest or [f"{low}-{high}"])) for low, high, *rest in rows))  # type: ignore[misc]
+
+
+def _list(value: object, key: str) -> Sequence[object]:
+    if not isinstance(value, list | tuple):
+        raise HierarchyError(f"{key} must be a list")
+    return value
+
+
+def _counts(value: object, key: str) -> tuple[int, ...]:
+    items = _list(value, key)
+    if any(isinstance(n, bool) or not isinstance(n, int) for n in items):
+        raise HierarchyError(f"{key} must be a list of whole numbers")
+    return tuple(n for n in items if isinstance(n, int))
+
+
+def _numbers(value: object, key: str) -> tuple[Decimal, ...]:
+    """Numbers as they are written: 0.1 is a tenth."""
+    result = []
+    for n in _list(value, key):
+        if isinstance(n, bool) or not isinstance(n, int | float | Decimal) or not math.isfinite(n):
+            raise HierarchyError(f"{key} must be a list of finite numbers")
+        try:
+            result.append(Decimal(str(n)))
+        except InvalidOperation:
+            raise HierarchyError(f"{key} must be a list of finite numbers") from None
+    return tuple(result)
+
+
+def _texts(value: object, key: str) -> tuple[str, ...]:
+    items = _list(value, key)
+    if any(not isinstance(n, str) for n in items):
+        raise HierarchyError(f"{key} must be a list of texts")
+    return tuple(n for n in items if isinstance(n, str))
+
+
+def _flag(value: object, key: str) -> bool:
+    if not isinstance(value, bool):
+        raise HierarchyError(f"{key} must be true or false")
+    return value
