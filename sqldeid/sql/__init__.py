@@ -1,6 +1,21 @@
-"""The only place where a name or a value becomes SQL."""
+"""The only place where a name or a value becomes SQL, and where a user's SQL is checked."""
 
+from sqldeid.sql.guard import bind, outward, parse_expression, parse_query, tables_of
 from sqldeid.sql.names import column, identifier, literal, parse_table, table_name
 from sqldeid.sql.templates import load, render, template_names
 
-__all__ = ["column", "identifier", "literal", "load", "parse_table", "render", "table_name", "template_names"]
+__all__ = [
+    "bind",
+    "column",
+    "identifier",
+    "literal",
+    "load",
+    "outward",
+    "parse_expression",
+    "parse_query",
+    "parse_table",
+    "render",
+    "table_name",
+    "tables_of",
+    "template_names",
+]

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from sqlglot import exp
-from sqlglot import tokens as sqlglot_tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
 
 from sqldeid.errors import JobError
 
@@ -67,8 +67,9 @@ def parse_table(text: str, *, key: str = "") -> tuple[str, ...]:
     """
     words = _words(text)
     names = [word.text for word in words[::2]]
-    dots_between = all(word.token_type == sqlglot_tokens.TokenType.DOT for word in words[1::2])
-    if not (1 <= len(names) <= 3 and len(words) % 2 == 1 and dots_between and all(_is_name(w) for w in words[::2])):
+    dots_between = all(word.token_type == TokenType.DOT for word in words[1::2])
+    all_names = all(_is_name(word, text) for word in words[::2])
+    if not (1 <= len(names) <= 3 and len(words) % 2 == 1 and dots_between and all_names):
         raise JobError(
             f"{key or 'source'}: this is not a table name; write table, schema.table or catalog.schema.table, "
             'each part in double quotes if it holds anything but letters, digits and "_"',
@@ -77,13 +78,14 @@ def parse_table(text: str, *, key: str = "") -> tuple[str, ...]:
     return tuple(names)
 
 
-def _words(text: str) -> list[sqlglot_tokens.Token]:
+def _words(text: str) -> list[Token]:
     try:
         return list(Dialect.get_or_raise("duckdb").tokenize(text))
     except TokenError:
         return []
 
 
-def _is_name(word: sqlglot_tokens.Token) -> bool:
-    kind = sqlglot_tokens.TokenType
-    return word.token_type in (kind.VAR, kind.IDENTIFIER) or (word.text.isidentifier() and word.token_type != kind.STRING)
+def _is_name(word: Token, text: str) -> bool:
+    """Whether `word` is in double quotes, or bare; a text in any other quotes (``'a'``, ``$$a$$``) is no name."""
+    bare = text[word.start : word.end + 1] == word.text and word.text.isidentifier()
+    return word.token_type == TokenType.IDENTIFIER or bare
