@@ -13,6 +13,7 @@ from sqldeid.errors import JobError
 from sqldeid.job.problems import dotted
 
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_MANY_DIGITS = re.compile(r"[0-9][0-9_]{4299}")  # Python converts fewer; tomllib then gives no place
 _KEYS = re.compile(r"'([^']*)'")
 
 _CLEARER = (
@@ -64,16 +65,20 @@ def _syntax(message: str, name: str, text: str) -> str:
     """The sentence for an error of tomllib, e.g. ``Invalid statement (at line 3, column 5)``."""
     at = _AT.search(message)
     if at is None:
-        return f"{name}: this is not valid TOML; a number has too many digits or is out of range"
-    last = text.rpartition("\n")[2]
-    line, column = (at[1], at[2]) if at[1] else (text.count("\n") + 1, len(last) + 1)
-    place = f"line {line}, column {column}"
+        digits = _MANY_DIGITS.search(text)
+        return f"{name}, {_place(text, digits.start() if digits else 0)}: a number has too many digits"
+    place = f"line {at[1]}, column {at[2]}" if at[1] else _place(text, len(text))
     said = message[: at.start()]
     for start, clearer in _CLEARER:
         if said.startswith(start):
             section = f"[{dotted(_KEYS.findall(said))}] " if "(" in said else ""
             return f"{name}, {place}: {section}{clearer}"
     return f"{name}, {place}: this is not valid TOML: {said[:1].lower()}{said[1:]}"
+
+
+def _place(text: str, offset: int) -> str:
+    before = text[:offset]
+    return f"line {before.count(chr(10)) + 1}, column {offset - before.rfind(chr(10))}"
 
 
 def plain(data: Mapping[str, object], name: str) -> dict[str, object]:
