@@ -321,10 +321,14 @@ def test_every_problem_is_named_at_once_and_the_first_is_the_key() -> None:
     job = small(
         t__privacy__k="many", t__privacy__sup=1, t__search__max_loss=0.5, t__frozen=True, release__as="parquet", x=1
     )
+    job["tables"]["t"]["columns"]["x"] = {"role": 1, "hierarchy": {}, "extra": 1}
     error = refused(job)
     found = [line.removeprefix("job.toml: ").split(":")[0] for line in error.message.splitlines()]
     assert sorted(found) == [
         "release.into",
+        "tables.t.columns.x",
+        "tables.t.columns.x.hierarchy",
+        "tables.t.columns.x.role",
         "tables.t.frozen",
         "tables.t.privacy",
         "tables.t.privacy.k",
@@ -332,6 +336,16 @@ def test_every_problem_is_named_at_once_and_the_first_is_the_key() -> None:
         'unknown key "x"; valid keys',
     ]
     assert error.key in ("release.into", "tables.t.privacy.k")
+
+
+def test_an_unknown_role_is_one_problem_and_not_repeated() -> None:
+    """Nor does it hide that the hierarchy beside it breaks a rule of its own."""
+    error = refused(small(t__columns__age={"role": "canary", "hierarchy": {"mask": [2, 1]}}))
+    assert [line.split(": ")[1] for line in error.message.splitlines()] == [
+        "tables.t.columns.age.role",
+        "tables.t.columns.age.hierarchy.mask",
+    ]
+    assert "canary" not in error.message
 
 
 def test_the_key_of_an_unknown_key_is_the_key_itself() -> None:
