@@ -7,7 +7,18 @@
 
 from __future__ import annotations
 
+from sqldeid.hierarchy.inspection import HierarchyReport, check, paths, write_csv
 from sqldeid.hierarchy.model import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.sources import HierarchySource, open_source, shipped
 
-__all__ = ["Hierarchy", "HierarchySource", "UncoveredValues", "open_source", "shipped"]
+__all__ = [
+    "Hierarchy",
+    "HierarchyReport",
+    "HierarchySource",
+    "UncoveredValues",
+    "check",
+    "open_source",
+    "paths",
+    "shipped",
+    "write_csv",
+]

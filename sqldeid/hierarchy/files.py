@@ -116,12 +116,8 @@ def load_file(path: Path, name: str) -> FileSource:
     """
     text = _decode(path, name)
     delimiter = _delimiter(text)
-    columns = _columns(text, delimiter, name)
-    if not columns:
-        raise HierarchyError(f"hierarchy {name}: the file is empty. Write one line a value: original;level 1;…;top")
-    encoded = [_encode(column) for column in columns]
-    lines = np.fromiter((line for line, _ in _records(text, delimiter)), dtype=np.int64)
-    return _source(name, encoded, lines)
+    columns, lines = _columns(text, delimiter, name)
+    return _source(name, [_encode(column) for column in columns], lines)
 
 
 def _decode(path: Path, name: str) -> str:
@@ -144,26 +140,29 @@ def _records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _delimiter(text: str) -> str:
-    """The delimiter that splits the first records evenly into the most columns; else the one that splits most."""
+    """The delimiter that splits the first records evenly, to one top if any does, into the most columns."""
 
-    def quality(delimiter: str) -> tuple[bool, int]:
+    def quality(delimiter: str) -> tuple[bool, bool, int]:
         try:
-            widths = [len(record) for _, record in islice(_records(text, delimiter), SAMPLE)]
+            records = [record for _, record in islice(_records(text, delimiter), SAMPLE)]
         except csv.Error:
-            return False, 0
-        return len(set(widths)) == 1 and widths[0] > 1, max(widths, default=0)
+            return False, False, 0
+        widths = {len(record) for record in records}
+        even = len(widths) == 1 and widths != {1}
+        return even, even and len({record[-1] for record in records}) == 1, max(widths, default=0)
 
     return max(DELIMITERS, key=quality)
 
 
-def _columns(text: str, delimiter: str, name: str) -> list[pa.Array]:
-    """The fields by column, read in chunks so that only a chunk is ever held as Python objects."""
+def _columns(text: str, delimiter: str, name: str) -> tuple[list[pa.Array], Ints]:
+    """The fields by column, and each record's line; only a chunk is ever held as Python objects."""
     records = _records(text, delimiter)
     chunks: list[list[pa.Array]] = []
-    width, line = 0, 0
+    lines: list[Ints] = []
+    line = 0
     try:
         while chunk := list(islice(records, CHUNK)):
-            width = width or len(chunk[0][1])
+            width = len(chunks[0]) if chunks else len(chunk[0][1])
             for line, record in chunk:
                 if len(record) != width:
                     raise HierarchyError(
@@ -171,11 +170,14 @@ def _columns(text: str, delimiter: str, name: str) -> list[pa.Array]:
                         "Every line needs the value and its label on every level"
                     )
             chunks.append([pa.array(c, pa.string()) for c in zip(*(record for _, record in chunk), strict=True)])
+            lines.append(np.array([line for line, _ in chunk], dtype=np.int64))
     except csv.Error:
         raise HierarchyError(
             f"hierarchy {name}: after line {line} the file is not CSV: a quote is not closed, or text follows it"
         ) from None
-    return [pa.concat_arrays(parts) for parts in zip(*chunks, strict=True)]
+    if not chunks:
+        raise HierarchyError(f"hierarchy {name}: the file is empty. Write one line a value: original;level 1;…;top")
+    return [pa.concat_arrays(parts) for parts in zip(*chunks, strict=True)], np.concatenate(lines)
 
 
 def _encode(column: pa.Array) -> tuple[Ints, Labels]:

@@ -139,8 +139,8 @@ def nesting_message(name: str, level: int, torn: int, where: str = "") -> str:
     """The message for a hierarchy whose levels do not nest; counts and places, no labels."""
     have = "labels have" if torn != 1 else "label has"
     return (
-        f"hierarchy {name}: level {level} does not nest in level {level + 1}: {torn} {have} more than one parent{where}. "
-        "Give each label one parent, or rename it"
+        f"hierarchy {name}: level {level} does not nest in level {level + 1}: {torn} {have} several parents{where}. "
+        "Give each label one parent"
     )
 
 

@@ -1,0 +1,140 @@
+"""Look at a hierarchy: what it is, what is wrong with it, and its file. For `sqldeid hierarchy show|check|build`."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from sqldeid.errors import HierarchyError
+from sqldeid.hierarchy.model import Hierarchy, UncoveredValues
+from sqldeid.hierarchy.sources import HierarchySource, open_source
+from sqldeid.hierarchy.tree import Uncovered
+
+
+@dataclass(frozen=True, slots=True)
+class HierarchyReport:
+    """What a check found.
+
+    Parameters
+    ----------
+    name
+        Of the hierarchy; as it was asked for if it could not be opened.
+    height
+        Number of levels, level 0 and the top included; 0 if it could not be opened.
+    level_names
+        Readable name of each level.
+    groups
+        Number of groups of each level; empty while the leaves are not known.
+    leaves
+        Number of leaves.
+    bits
+        Bits of its prefix code.
+    values
+        Data values looked at; 0 without data.
+    uncovered
+        How many of them are not covered.
+    problems
+        One sentence each, without data values; empty if all is well.
+    """
+
+    name: str
+    height: int = 0
+    level_names: tuple[str, ...] = ()
+    groups: tuple[int, ...] = ()
+    leaves: int = 0
+    bits: int = 0
+    values: int = 0
+    uncovered: int = 0
+    problems: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return asdict(self)
+
+
+def check(
+    spec: str | Mapping[str, object],
+    folder: Path,
+    values: pa.Array | None = None,
+    *,
+    numeric: bool = False,
+    uncovered: Uncovered = "refuse",
+) -> HierarchyReport:
+    """Open a hierarchy and, if there is data, bind it; what is wrong is reported, not raised.
+
+    Parameters
+    ----------
+    spec, folder
+        As `open_source` takes them.
+    values
+        Distinct values of a column; without them only a file can be checked whole.
+    numeric, uncovered
+        As `bind` takes them.
+    """
+    try:
+        source = open_source(spec, folder)
+    except HierarchyError as error:
+        return HierarchyReport(str(spec) if isinstance(spec, str) else "rule", problems=(error.message,))
+    if values is None and source.data_derived:
+        return HierarchyReport(source.name, source.height, source.level_names)
+    return _check_bound(source, pa.array([], pa.string()) if values is None else values, numeric, uncovered)
+
+
+def _check_bound(source: HierarchySource, values: pa.Array, numeric: bool, uncovered: Uncovered) -> HierarchyReport:
+    lost, problems = 0, []
+    try:
+        hierarchy = source.bind(values, numeric=numeric, uncovered=uncovered)
+    except UncoveredValues as error:
+        lost = len(error.indices)
+        problems.append(error.message)
+        hierarchy = source.bind(values, numeric=numeric, uncovered="top")
+    except HierarchyError as error:
+        return HierarchyReport(source.name, source.height, source.level_names, problems=(error.message,))
+    bits = 0
+    try:
+        bits = hierarchy.codes()[1][-1]
+    except HierarchyError as error:
+        problems.append(error.message)
+    sizes = tuple(len(labels) for labels in hierarchy.labels)
+    return HierarchyReport(
+        source.name,
+        source.height,
+        source.level_names,
+        sizes,
+        hierarchy.leaves,
+        bits,
+        len(values),
+        lost,
+        tuple(problems),
+    )
+
+
+def paths(hierarchy: Hierarchy) -> Iterator[tuple[str | None, ...]]:
+    """Per leaf its label on each level, from the original to the top; None is NULL."""
+    columns = (labels[groups] for labels, groups in zip(hierarchy.labels, hierarchy.groups, strict=True))
+    return zip(*columns, strict=True)
+
+
+def write_csv(hierarchy: Hierarchy, path: Path) -> None:
+    """Write a hierarchy as a file that `open_source` reads back: `;`, UTF-8, one line a leaf, NULL as an empty field.
+
+    Raises
+    ------
+    HierarchyError
+        If the hierarchy tells an empty text from NULL, which a file cannot, or the file cannot be written.
+    """
+    for level, labels in enumerate(hierarchy.labels):
+        if "" in set(labels.tolist()):
+            raise HierarchyError(
+                f"hierarchy {hierarchy.name}: level {level} has an empty text, which a file cannot tell from NULL. "
+                "Replace it in the source"
+            )
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, delimiter=";", lineterminator="\n").writerows(paths(hierarchy))
+    except OSError as error:
+        raise HierarchyError(f"{path.name}: it cannot be written ({error.strerror or 'unknown reason'})") from None
