@@ -1,0 +1,82 @@
+"""Demo databases: made by a seeded generator, no real person.
+
+The rows are drawn from rough numbers of our own; no record of a data set was used. They have the shape, the words
+and the dependencies that the real ones have, so that what is learnt on them carries over.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from sqldeid.demo.census import adult_rows
+from sqldeid.demo.database import NOTICE, Demo, DemoTable, check_target, write_demo
+from sqldeid.demo.hospital import mimic_rows
+from sqldeid.errors import JobError
+
+__all__ = ["NOTICE", "Demo", "DemoTable", "adult", "mimic"]
+
+ADULT_ROWS_MOST = 10_000_000
+MIMIC_PATIENTS_MOST = 100_000
+
+
+def adult(path: str | os.PathLike[str], rows: int = 30_000, seed: int = 1) -> Demo:
+    """Write an Adult-shaped census: table ``main.adult``, one row per made person, and a job for it.
+
+    Parameters
+    ----------
+    path
+        The new DuckDB file; the job file gets its name, with ``.job.toml`` for its ending.
+    rows
+        Number of persons, 1 to 10,000,000.
+    seed
+        The same seed gives the same rows.
+
+    Raises
+    ------
+    JobError
+        If the folder is missing, a file exists already, or a number is out of range.
+    EngineError
+        If the database cannot be written.
+    """
+    _check_number("rows", rows, ADULT_ROWS_MOST)
+    _check_seed(seed)
+    check_target(Path(path))
+    return write_demo(Path(path), "main", {"adult": adult_rows(rows, seed)}, "adult.job.toml")
+
+
+def mimic(path: str | os.PathLike[str], patients: int = 300, seed: int = 1) -> Demo:
+    """Write a MIMIC-III-shaped hospital: schema ``mimiciii`` with eight tables, and a job for it.
+
+    Vital signs cover the first 72 hours of the first 20,000 ICU stays; the titles of ICD-9 codes are left out.
+
+    Parameters
+    ----------
+    path
+        The new DuckDB file; the job file gets its name, with ``.job.toml`` for its ending.
+    patients
+        Number of patients, 1 to 100,000.
+    seed
+        The same seed gives the same rows.
+
+    Raises
+    ------
+    JobError
+        If the folder is missing, a file exists already, or a number is out of range.
+    EngineError
+        If the database cannot be written.
+    """
+    _check_number("patients", patients, MIMIC_PATIENTS_MOST)
+    _check_seed(seed)
+    check_target(Path(path))
+    return write_demo(Path(path), "mimiciii", mimic_rows(patients, seed), "mimic.job.toml")
+
+
+def _check_number(name: str, number: int, most: int) -> None:
+    if not 1 <= number <= most:
+        raise JobError(f"{name} is {number}; it must be 1 to {most:,}", key=name)
+
+
+def _check_seed(seed: int) -> None:
+    if seed < 0:
+        raise JobError(f"seed is {seed}; it must be 0 or more", key="seed")

@@ -1,0 +1,161 @@
+"""Write generated tables into a new DuckDB file, and the job file that goes with it, all or nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import TypeAlias
+
+import duckdb
+import pyarrow as pa
+
+from sqldeid.errors import EngineError, JobError
+from sqldeid.sql import identifier, render, table_name
+
+NOTICE = "made by a seeded generator, no real person"
+
+Rows: TypeAlias = pa.Table | pa.RecordBatchReader
+"""Generated rows, at once or in batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoTable:
+    """A table of a demo database.
+
+    Parameters
+    ----------
+    name
+        Schema and table, as a job's ``source`` names them.
+    rows
+        Number of rows.
+    """
+
+    name: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """A demo database and its job files.
+
+    Parameters
+    ----------
+    database
+        The DuckDB file.
+    jobs
+        Job files, ready to run against `database`.
+    tables
+        Tables with their numbers of rows, in the order they were made.
+    notice
+        What must be said wherever the data is shown.
+    """
+
+    database: Path
+    jobs: tuple[Path, ...]
+    tables: tuple[DemoTable, ...]
+    notice: str = NOTICE
+
+
+def check_target(path: Path) -> None:
+    """Refuse a path where a demo cannot be written; nothing is touched.
+
+    Raises
+    ------
+    JobError
+        If the folder is missing, the name cannot stand in a job file, or a file that would be written exists.
+    """
+    if not path.parent.is_dir():
+        raise JobError(f"{path.parent}: this folder does not exist; make it first, or name another", key="path")
+    if not path.name or not path.name.isprintable() or path.suffix == ".toml":
+        raise JobError("the name of the demo database is not usable; name it like demo.duckdb", key="path")
+    for file in (path, job_path(path)):
+        if os.path.lexists(file):
+            raise JobError(f"{file} exists already; remove it, or name another path", key="path")
+
+
+def job_path(path: Path) -> Path:
+    """Where the job file of the database `path` is: ``adult.duckdb`` has ``adult.job.toml``."""
+    return path.with_suffix(".job.toml")
+
+
+def write_demo(path: Path, schema: str, tables: Mapping[str, Rows], job: str) -> Demo:
+    """Write the tables and the job file.
+
+    The database is written aside and renamed, so that a run that fails or is stopped leaves nothing behind.
+
+    Parameters
+    ----------
+    path
+        The new DuckDB file.
+    schema
+        Schema of the tables; it is made where it is missing.
+    tables
+        Rows by table name.
+    job
+        Name of the job template in this package.
+
+    Raises
+    ------
+    JobError
+        If something is in the way (see `check_target`), or the folder cannot be written.
+    EngineError
+        If the database cannot be written, for example because the disk is full.
+    """
+    check_target(path)
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        made = _write_tables(aside, schema, tables)
+        _write_job(path, job)
+        aside.rename(path)
+    except duckdb.Error as error:
+        raise EngineError(f"{path}: the demo database could not be written ({type(error).__name__})") from error
+    except OSError as error:
+        raise JobError(
+            f"{path.parent}: cannot write here ({error.strerror}); name another folder", key="path"
+        ) from error
+    finally:
+        _tidy(path, aside)
+    return Demo(path, (job_path(path),), made)
+
+
+def _write_tables(file: Path, schema: str, tables: Mapping[str, Rows]) -> tuple[DemoTable, ...]:
+    # The oldest storage format: whoever is handed the demo may have an older DuckDB.
+    with duckdb.connect(file, config={"storage_compatibility_version": "v1.0.0"}) as connection:
+        connection.execute(render("demo/create_schema", schema=identifier(schema)))
+        return tuple(_write_table(connection, schema, name, rows) for name, rows in tables.items())
+
+
+def _write_table(connection: duckdb.DuckDBPyConnection, schema: str, name: str, rows: Rows) -> DemoTable:
+    view = f"generated_{name}"
+    connection.register(view, rows)
+    columns = [identifier(column) for column in rows.schema.names]
+    statement = render("demo/create_table", table=table_name(schema, name), rows=table_name(view), columns=columns)
+    written = connection.execute(statement).fetchall()
+    connection.unregister(view)
+    return DemoTable(f"{schema}.{name}", int(written[0][0]))
+
+
+def _write_job(path: Path, job: str) -> None:
+    template = Template(resources.files(__package__).joinpath(job).read_text(encoding="utf-8"))
+    release = f"{path.stem}_release.duckdb"
+    text = template.substitute(
+        database=path.name, job=job_path(path).name, release=release, release_quoted=_quoted(release), notice=NOTICE
+    )
+    job_path(path).write_text(text, encoding="utf-8")
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string; control characters cannot occur (`check_target`)."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _tidy(path: Path, aside: Path) -> None:
+    """Remove what a failed run left; a job file without its database is such a thing."""
+    for file in (aside, aside.with_name(f"{aside.name}.wal")):
+        file.unlink(missing_ok=True)
+    if not path.exists():
+        job_path(path).unlink(missing_ok=True)
