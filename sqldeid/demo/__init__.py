@@ -16,7 +16,7 @@ from sqldeid.errors import JobError
 
 __all__ = ["NOTICE", "Demo", "DemoTable", "adult", "mimic"]
 
-ADULT_ROWS_MOST = 10_000_000
+ADULT_ROWS_MOST = 1_000_000
 MIMIC_PATIENTS_MOST = 100_000
 
 
@@ -28,7 +28,7 @@ def adult(path: str | os.PathLike[str], rows: int = 30_000, seed: int = 1) -> De
     path
         The new DuckDB file; the job file gets its name, with ``.job.toml`` for its ending.
     rows
-        Number of persons, 1 to 10,000,000.
+        Number of persons, 1 to 1,000,000.
     seed
         The same seed gives the same rows.
 

@@ -24,9 +24,10 @@ def draw_codes(rng: np.random.Generator, weights: Floats, line: Ints) -> Ints:
     steps = np.cumsum(weights, axis=1)
     steps = steps / steps[:, -1:]
     chance = rng.random(len(line))
-    drawn = (chance[:, None] >= steps[line]).sum(axis=1)
-    codes: Ints = np.minimum(drawn, weights.shape[1] - 1).astype(np.int64)
-    return codes
+    drawn = np.zeros(len(line), dtype=np.int64)
+    for step in steps.T[:-1]:  # column by column: a matrix of all steps would be large
+        drawn += chance >= step[line]
+    return drawn
 
 
 def band(values: Ints | Floats, edges: Sequence[float]) -> Ints:
