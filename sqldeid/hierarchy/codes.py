@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,9 +73,15 @@ class Codes:
     name: str
 
     def __post_init__(self) -> None:
+        falling = list(self.prefixes) == sorted(set(self.prefixes), reverse=True)
+        if not self.prefixes or self.prefixes[-1] < 1 or not falling or any(more < 0 for _, more in self.longer):
+            raise HierarchyError(f"hierarchy {self.name}: prefixes must be numbers of characters, falling, at least 1")
         if len(self.names) != len(self.prefixes) + len(self.ranges):
             raise HierarchyError(f"hierarchy {self.name}: it needs a name for each level between the code and the top")
-        re.compile(self.pattern)
+        try:
+            pc.match_substring_regex(pa.array([""]), self.pattern)
+        except pa.ArrowInvalid:
+            raise HierarchyError(f"hierarchy {self.name}: its pattern is no regular expression (RE2)") from None
 
     def levels(self, column: Column) -> list[Level]:
         """Group per level; text that is no code, or whose category no range has, is uncovered."""
@@ -85,7 +90,7 @@ class Codes:
                 f"hierarchy {self.name}: the column holds {column.kind} values. "
                 "Codes must be text: numbers lose leading zeros"
             )
-        good = pc.match_substring_regex(column.texts, f"^({self.pattern})$")
+        good = pc.match_substring_regex(column.texts, f"^(?:{self.pattern})$")
         texts = pc.if_else(good, column.texts, pa.scalar(None, pa.string()))
         result = [Level.from_text(self._prefix(texts, n)) for n in self.prefixes]
         return result + [ranges.level(result[-1]) for ranges in self.ranges]

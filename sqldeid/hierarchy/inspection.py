@@ -122,6 +122,8 @@ def paths(hierarchy: Hierarchy) -> Iterator[tuple[str | None, ...]]:
 def write_csv(hierarchy: Hierarchy, path: Path) -> None:
     """Write a hierarchy as a file that `open_source` reads back: `;`, UTF-8, one line a leaf, NULL as an empty field.
 
+    Every field is quoted: so no value can be taken for a delimiter, a line end or a byte order mark.
+
     Raises
     ------
     HierarchyError
@@ -135,6 +137,7 @@ def write_csv(hierarchy: Hierarchy, path: Path) -> None:
             )
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, delimiter=";", lineterminator="\n").writerows(paths(hierarchy))
+            writer = csv.writer(file, delimiter=";", lineterminator="\n", quoting=csv.QUOTE_ALL)
+            writer.writerows(paths(hierarchy))
     except OSError as error:
         raise HierarchyError(f"{path.name}: it cannot be written ({error.strerror or 'unknown reason'})") from None

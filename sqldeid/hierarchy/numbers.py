@@ -177,8 +177,8 @@ def _scaled(column: Column, digits: int, rule: str) -> tuple[npt.NDArray[Any], n
         raise HierarchyError(f"{rule}: the column holds {column.kind} values, not numbers. Cast it in the source")
     if column.kind == "float":
         known = np.isfinite(column.plain.cast(pa.float64()).fill_null(float("nan")).to_numpy())
-        pairs = zip(column.plain.to_pylist(), known, strict=True)
-        texts: Sequence[str | None] = [repr(v) if f else None for v, f in pairs]
+        pairs = zip(column.texts.to_pylist(), known, strict=True)
+        texts: Sequence[str | None] = [text if finite else None for text, finite in pairs]
     else:
         texts = keys(column.texts, "decimal").to_pylist()
     with localcontext(Context(prec=MAX_PREC)):

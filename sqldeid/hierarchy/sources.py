@@ -238,11 +238,14 @@ def _codes(value: object, name: str, folder: Path) -> Codes:
     keys = {"pattern", "prefixes", "longer", "ranges", "levels"}
     if not isinstance(value, Mapping) or not {"pattern", "prefixes", "levels"} <= set(value) <= keys:
         raise HierarchyError(f"hierarchy {name or 'rule'}: codes needs {', '.join(sorted(keys))}")
-    longer = tuple((str(k), n) for k, n in dict(value.get("longer", {})).items() if isinstance(n, int))
+    longer = value.get("longer", {})
+    if not isinstance(longer, Mapping):
+        raise HierarchyError(f"hierarchy {name or 'rule'}: longer must be a table of first characters and numbers")
+    more = tuple(zip(map(str, longer), _counts(list(longer.values()), "longer"), strict=True))
     files = _texts(value.get("ranges", []), "ranges")
     ranges = tuple(_ranges(folder / f"{file}.ranges.csv", name) for file in files)
     levels = _texts(value["levels"], "levels")
-    return Codes(str(value["pattern"]), _counts(value["prefixes"], "prefixes"), longer, ranges, levels, name or "codes")
+    return Codes(str(value["pattern"]), _counts(value["prefixes"], "prefixes"), more, ranges, levels, name or "codes")
 
 
 def _ranges(path: Path, name: str) -> Ranges:

@@ -16,16 +16,26 @@ from collections.abc import Callable, Iterator
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sqldeid.errors import JobError
 from sqldeid.sql.rules import Refused, check, check_scalar, function_name
 
 MAX_CHARACTERS = 50_000
+MAX_DEPTH = 100
+_DUCKDB = Dialect.get_or_raise("duckdb")
 _PARSE_ERRORS = (ParseError, TokenError, RecursionError, ValueError)
 
 Resolve = Callable[[tuple[str, ...]], exp.Table]
 """From a table's parts as the user wrote them to the catalogue's table; raises JobError where there is none."""
+
+
+class _Parser(DuckDBParser):
+    """DuckDB's parser, which says that it cannot read a statement instead of logging the user's text."""
+
+    def _warn_unsupported(self) -> None:
+        self.raise_error("not a query")
 
 
 def parse_expression(text: str, *, key: str) -> exp.Expr:
@@ -49,7 +59,7 @@ def parse_expression(text: str, *, key: str) -> exp.Expr:
         If the text does not parse or holds anything that is not on the allow-list. Literals are never repeated.
     """
     try:
-        tree = _one(text, lambda dialect: dialect.parse_into(exp.Condition, text))
+        tree = _one(text, ())
         check(tree, text)
         check_scalar(tree)
     except Refused as refused:
@@ -78,7 +88,7 @@ def parse_query(text: str, *, key: str) -> exp.Query:
         If the text does not parse or holds anything that is not on the allow-list. Literals are never repeated.
     """
     try:
-        tree = _one(text, lambda dialect: dialect.parse(text), starts=("SELECT", "WITH", "FROM", "TABLE", "("))
+        tree = _one(text, ("SELECT", "WITH", "FROM", "TABLE", "("))
         if not (isinstance(tree, exp.Query) and isinstance(tree.unnest(), exp.Select | exp.SetOperation)):
             raise Refused("only a query is allowed here; write one SELECT")
         check(tree, text)
@@ -92,7 +102,7 @@ def tables_of(tree: exp.Expr) -> list[tuple[str, ...]]:
 
     A name counts as one of WITH only where that WITH can be seen; in doubt it is a table.
     """
-    found = [_parts(table) for table, common in _references(tree, {}) if common is None]
+    found = [_parts(table) for table, common in _references(tree) if common is None]
     return list(dict.fromkeys(found))
 
 
@@ -118,7 +128,7 @@ def bind(tree: exp.Expr, resolve: Resolve) -> exp.Expr:
     bound = tree.copy()
     ours = {id(cte): f"sqldeid with {n} {cte.alias}" for n, cte in enumerate(bound.find_all(exp.CTE))}
     found: set[tuple[str, ...]] = set()
-    for table, common in list(_references(bound, {})):
+    for table, common in list(_references(bound)):
         if not table.args.get("alias"):
             table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
         if common is not None:
@@ -151,33 +161,53 @@ def outward(tree: exp.Expr) -> list[str]:
         exp.Intersect: "INTERSECT",
         exp.Union: "UNION",
     }
+    sources = (exp.From, exp.Join, exp.CTE, exp.Subquery, exp.SetOperation)
     found: dict[str, None] = {}
     for node in tree.walk():
         if isinstance(node, exp.AggFunc):
             found[f"function {function_name(node)}"] = None
         elif type(node) in named and not (isinstance(node, exp.Union) and not node.args.get("distinct")):
             found[named[type(node)]] = None
-        elif isinstance(node, exp.Subquery | exp.Exists) and not isinstance(node.parent, exp.From | exp.Join):
+        elif isinstance(node, exp.Query) and node.parent and not isinstance(node.parent, sources):
             found["subquery"] = None
     return list(found)
 
 
-def _one(text: str, parse: Callable[[Dialect], list[exp.Expr | None]], starts: tuple[str, ...] = ()) -> exp.Expr:
-    """The one statement or expression of `text`."""
+def _one(text: str, starts: tuple[str, ...]) -> exp.Expr:
+    """The one query of `text`, which begins with one of `starts`; without `starts`, its one expression."""
     if len(text) > MAX_CHARACTERS:
         raise Refused(f"the SQL has {len(text)} characters, and {MAX_CHARACTERS} are allowed; make it a view")
     if "\0" in text:
         raise Refused("the SQL holds a NUL character; remove it")
-    dialect = Dialect.get_or_raise("duckdb")
     try:
-        tokens = list(dialect.tokenize(text))
+        tokens = list(_DUCKDB.tokenize(text))
         _check_tokens(tokens, starts)
-        trees = [t for t in parse(dialect) if t is not None and not isinstance(t, exp.Semicolon)]
+        trees = _parse(tokens, text, query=bool(starts))
     except _PARSE_ERRORS as error:
         raise Refused(_where(error)) from None
     if len(trees) != 1:
         raise Refused(f"exactly one {'query' if starts else 'expression'} is allowed, and there are {len(trees)}")
+    if _depth(trees[0]) > MAX_DEPTH:
+        raise Refused("the SQL is nested too deeply; make parts of it views")
     return trees[0]
+
+
+def _parse(tokens: list[Token], text: str, *, query: bool) -> list[exp.Expr]:
+    parser = _Parser(dialect=_DUCKDB)
+    trees = parser.parse(tokens, text) if query else parser.parse_into(exp.Condition, tokens, text)
+    return [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
+
+
+def _depth(tree: exp.Expr) -> int:
+    """Levels of nesting; a chain of ANDs or of ORs counts as one, for it is written without recursion."""
+    deepest, open_nodes = 0, [(tree, 1)]
+    while open_nodes:
+        node, depth = open_nodes.pop()
+        deepest = max(deepest, depth)
+        for child in node.iter_expressions():
+            chain = isinstance(child, exp.Connector) and isinstance(node, exp.Connector)
+            open_nodes.append((child, depth if chain else depth + 1))
+    return deepest
 
 
 def _check_tokens(tokens: list[Token], starts: tuple[str, ...]) -> None:
@@ -189,7 +219,7 @@ def _check_tokens(tokens: list[Token], starts: tuple[str, ...]) -> None:
     for token, after in zip(tokens, [*tokens[1:], None], strict=True):
         if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
             continue
-        if token.token_type in Dialect.get_or_raise("duckdb").tokenizer_class.COMMANDS:
+        if token.token_type in _DUCKDB.tokenizer_class.COMMANDS:
             raise Refused(f"{token.text.upper()} is refused; if it is a column's name, put it in double quotes")
         if "~" in token.text:
             raise Refused("the operator ~ is refused; use regexp_matches (a part) or regexp_full_match (the whole)")
@@ -210,27 +240,28 @@ def _parts(table: exp.Table) -> tuple[str, ...]:
     return tuple(part for part in (table.catalog, table.db, table.name) if part)
 
 
-def _references(node: exp.Expr, seen: dict[str, exp.CTE]) -> Iterator[tuple[exp.Table, exp.CTE | None]]:
-    """Every table in `node`, with the part of WITH it means, or None where it means a table."""
-    common = node.args.get("with_")
-    if common is not None:
-        for part in common.expressions:
-            yield from _references(part.this, seen)
-            seen = seen | {part.alias.lower(): part}
-    if isinstance(node, exp.Table):
-        yield node, None if node.args.get("db") or node.args.get("catalog") else seen.get(node.name.lower())
-    for child in node.iter_expressions():
-        if child is not common:
-            yield from _references(child, seen)
+def _references(tree: exp.Expr) -> Iterator[tuple[exp.Table, exp.CTE | None]]:
+    """Every table in `tree`, with the part of WITH it means, or None where it means a table."""
+    nothing: dict[str, exp.CTE] = {}
+    open_nodes = [(tree, nothing)]
+    while open_nodes:
+        node, seen = open_nodes.pop()
+        if isinstance(node, exp.Table):
+            yield node, None if node.args.get("db") or node.args.get("catalog") else seen.get(node.name.lower())
+        common = node.args.get("with_")
+        inside = []
+        for part in common.expressions if common else ():
+            inside.append((part.this, seen))  # a part sees those before it, never itself
+            seen = {**seen, part.alias.lower(): part}
+        inside += [(child, seen) for child in node.iter_expressions() if child is not common]
+        open_nodes += reversed(inside)
 
 
 def _confirm(bound: exp.Expr, found: set[tuple[str, ...]]) -> None:
     """Parse what would be run once more: it must pass the same list and read exactly the tables found."""
-    dialect = Dialect.get_or_raise("duckdb")
     text = bound.sql(dialect="duckdb")
     try:
-        again = dialect.parse(text) if isinstance(bound, exp.Query) else dialect.parse_into(exp.Condition, text)
-        trees = [tree for tree in again if tree is not None]
+        trees = _parse(list(_DUCKDB.tokenize(text)), text, query=isinstance(bound, exp.Query))
         for tree in trees:
             check(tree)
         same = len(trees) == 1 and set(tables_of(trees[0])) == found

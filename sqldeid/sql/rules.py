@@ -78,6 +78,11 @@ def function_name(node: exp.Func) -> str:
     return (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
 
 
+def _select(node: exp.Expr) -> None:
+    if not node.expressions:
+        raise Refused("SELECT without columns is refused; name them")
+
+
 def _column(node: exp.Expr) -> None:
     name = node.name.lower()
     if not node.args.get("table") and name in VALUE_NAMES and not isinstance(node.this, exp.Star):
@@ -186,6 +191,7 @@ def _subquery(node: exp.Expr) -> None:
 
 
 _RULES: dict[type[exp.Expr], Callable[[exp.Expr], None]] = {
+    exp.Select: _select,
     exp.Column: _column,
     exp.Star: _star,
     exp.Literal: _literal,

@@ -1,0 +1,83 @@
+"""What every engine can do: a small protocol, and capabilities without optional fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import pyarrow as pa
+from sqlglot import exp
+
+Kind = Literal["integer", "float", "number", "boolean", "date", "timestamp", "text", "other"]
+"""How a column's values reach Python: BIGINT, DOUBLE, exact number as text, BOOLEAN, DATE, TIMESTAMP, text, not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table or query: its name and type as the engine spells them, and how its values travel."""
+
+    name: str
+    type: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table or view of the catalogue; `comment` is what was noted on it, empty if nothing."""
+
+    parts: tuple[str, ...]
+    is_view: bool
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an engine offers; every field is always stated (engines.md, *Protocol*)."""
+
+    dialect: str
+    transactional_ddl: bool
+    snapshot_reads: bool
+    persistent_catalog: bool
+    max_identifier_bytes: int
+    case_sensitive_names: bool
+    temp_tables: bool
+    view_comments: Literal["after", "inline"]
+    secure_view: Literal["none", "barrier", "plan_only"]
+    grants: bool
+
+
+class Engine(Protocol):
+    """A database that holds the source, in one snapshot, for one run."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def statements(self) -> int:
+        """Statements run so far."""
+
+    @property
+    def moved(self) -> tuple[int, int]:
+        """Rows and bytes that came out of the engine so far."""
+
+    def relations(self) -> Sequence[Relation]:
+        """Tables and views of the source."""
+
+    def resolve(self, parts: tuple[str, ...], *, key: str = "") -> exp.Table:
+        """The catalogue's table or view of that name, fully qualified; JobError if there is none."""
+
+    def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
+        """The columns of a table or subquery, without running it."""
+
+    def workbench(self, name: str) -> exp.Table:
+        """A name for a temporary table of this run; it is dropped when the engine is closed."""
+
+    def put(self, name: str, rows: pa.Table) -> exp.Table:
+        """A temporary table of this run with these rows."""
+
+    def execute(self, sql: str) -> None:
+        """Run a statement for its effect."""
+
+    def query(self, sql: str) -> pa.Table:
+        """Run a statement for its rows."""

@@ -1,0 +1,48 @@
+"""DuckDB's errors as ours: what to do, and never a data value (DuckDB quotes values in conversion errors)."""
+
+from __future__ import annotations
+
+import duckdb
+
+from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError
+
+
+def translate(error: duckdb.Error) -> SqldeidError:
+    """Our error for one of DuckDB's. Texts that can hold data values are replaced."""
+    first = str(error).strip().split("\n")[0]
+    if isinstance(error, duckdb.InterruptException):
+        return Interrupted("interrupted; nothing was published")
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return EngineError(f"the database ran out of memory ({_without_kind(first)}); raise --memory-limit")
+    if isinstance(error, duckdb.IOException):
+        return _io_error(first)
+    if isinstance(error, duckdb.PermissionException):
+        return JobError("the statement needs files, network or extensions, which are closed while a job runs")
+    if isinstance(error, duckdb.BinderException | duckdb.CatalogException | duckdb.ParserException):
+        return JobError(_without_kind(first))
+    if isinstance(error, duckdb.DataError):
+        return JobError("a value cannot be converted or is out of range in the job's SQL or source view (not shown)")
+    if isinstance(error, duckdb.TransactionException):
+        return EngineError(_without_kind(first))
+    return EngineError(f"the database failed with {type(error).__name__} (its text may hold data and is not shown)")
+
+
+def _io_error(text: str) -> SqldeidError:
+    lower = text.lower()
+    if "not a valid duckdb database" in lower:
+        return JobError("the file is not a DuckDB database; give a .duckdb file, a CSV or a Parquet file")
+    if "does not exist" in lower:
+        return JobError("the database file does not exist")
+    if "is a directory" in lower:
+        return JobError("the database is a folder, not a file")
+    if "lock" in lower:
+        return EngineError("the database is in use by another process; close it there, or work on a copy")
+    if "no space" in lower or "disk full" in lower or "quota" in lower:
+        return EngineError("the disk is full; free some space, or point --temp-dir at a larger disk")
+    if "read-only" in lower or "permission denied" in lower:
+        return EngineError("the database or its folder cannot be written; use release.into, or mend its permissions")
+    return EngineError(f"the database could not read or write a file: {_without_kind(text)}")
+
+
+def _without_kind(text: str) -> str:
+    return text.split(": ", 1)[-1]

@@ -1,0 +1,159 @@
+"""Open what the user names: a DuckDB file, a CSV or Parquet file, or a connection that is already open.
+
+Order matters (engines.md, *Opening DuckDB*): attach everything first, then close files, network and extensions for
+good, and only then run anything that a job says.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+from sqlglot import exp
+
+from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.duckdb_errors import translate
+from sqldeid.errors import EngineError, JobError
+from sqldeid.sql import identifier, literal, render, table_name
+
+Database = str | os.PathLike[str] | duckdb.DuckDBPyConnection
+
+_TAKEN = {"memory", "system", "temp", "main", "pg_catalog", "information_schema", "sqldeid_target", "sqldeid_old"}
+_NOT_YET = ("postgresql://", "postgres://", "sc://")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much of the machine a run may take; None leaves DuckDB's own choice."""
+
+    memory_limit: str | None = None
+    threads: int | None = None
+    temp_dir: Path | None = None
+
+
+def is_connection(database: object) -> bool:
+    """Whether the user gave an open DuckDB connection rather than a path."""
+    return isinstance(database, duckdb.DuckDBPyConnection)
+
+
+def path_of(database: Database) -> Path:
+    """The file that the user names.
+
+    Raises
+    ------
+    JobError
+        If there is no such file, or the name is that of an engine that this version does not have.
+    """
+    text = os.fspath(database)  # type: ignore[arg-type]  # connections were sorted out before
+    if text == "spark" or text.startswith(_NOT_YET):
+        raise JobError(f"{text.split('://')[0]} is not available in this version of sqldeid; give a DuckDB file")
+    path = Path(text)
+    if path.is_dir():
+        raise JobError(f"{path}: the database is a folder, not a file")
+    if not path.exists():
+        raise JobError(f"{path}: the database file does not exist")
+    return path
+
+
+def open_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBEngine:
+    """The engine on a user's connection; its current database and schema are where names are looked up."""
+    try:
+        rows = connection.sql(render("engine/list_catalogs")).to_arrow_table().to_pylist()
+    except duckdb.Error as error:
+        raise translate(error) from None
+    current = [row for row in rows if row["current"]]
+    if not current:
+        raise JobError("the connection's current database is a system database; choose one with USE")
+    return DuckDBEngine(connection, current[0]["catalog"], current[0]["schema"], own=False)
+
+
+def open_path(path: Path, *, writable: bool, spill: Path | None, settings: Settings) -> DuckDBEngine:
+    """An in-memory instance with the source attached; files are still open until `close_access`.
+
+    Parameters
+    ----------
+    writable
+        Whether the source database itself takes the release.
+    spill
+        Private folder for spill files; None where nothing will be computed.
+    """
+    connection = _connect(spill, settings)
+    try:
+        if _is_parquet(path) or path.suffix.lower() in (".csv", ".tsv", ".txt", ".gz"):
+            return _open_file(connection, path)
+        alias = _alias(path)
+        engine = DuckDBEngine(connection, alias, "main", own=True)
+        engine.attach(path.absolute(), alias, read_only=not writable)
+    except (JobError, EngineError) as error:
+        connection.close()
+        raise type(error)(f"{path}: {error.message}") from None
+    except BaseException:
+        connection.close()
+        raise
+    return engine
+
+
+def close_access(engine: DuckDBEngine, folder: Path | None) -> None:
+    """Forbid files, network and extensions from here on; our private folder alone stays open."""
+    if folder is not None:
+        engine.execute(render("engine/allow_folder", folder=literal(f"{folder}{os.sep}")))
+    engine.execute(render("engine/close_access"))
+
+
+def _connect(spill: Path | None, settings: Settings) -> duckdb.DuckDBPyConnection:
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "python_enable_replacements": False,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "temp_directory": str(spill / "spill") if spill else "",
+    }
+    if settings.memory_limit is not None:
+        config["memory_limit"] = settings.memory_limit
+    if settings.threads is not None:
+        config["threads"] = settings.threads
+    try:
+        return duckdb.connect(":memory:", config=config)
+    except duckdb.Error as error:
+        given = [name for name in ("memory_limit", "threads") if getattr(settings, name) is not None]
+        names = " or ".join("--" + name.replace("_", "-") for name in given) or "the settings"
+        raise JobError(f"DuckDB does not take {names}; write a size as 4GB, threads as a whole number") from error
+
+
+def _alias(path: Path) -> str:
+    stem = path.name.split(".")[0] or "source"
+    return f"{stem}_database" if stem.casefold() in _TAKEN else stem
+
+
+def _is_parquet(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError as error:
+        raise EngineError(f"{path}: the file cannot be read ({error.strerror})") from None
+
+
+def _open_file(connection: duckdb.DuckDBPyConnection, path: Path) -> DuckDBEngine:
+    """A CSV or Parquet file as the table of its name."""
+    engine = DuckDBEngine(connection, "memory", "main", own=True)
+    table = table_name("memory", "main", _alias(path))
+    place = literal(str(path.absolute()))
+    if _is_parquet(path):
+        engine.execute(render("engine/allow_file", path=place))
+        engine.execute(render("engine/view_parquet", view=table, path=place))
+        return engine
+    texts = [identifier(name) for name in _codes(engine, place)]
+    engine.execute(render("engine/read_csv", table=table, path=place, texts=texts))
+    return engine
+
+
+def _codes(engine: DuckDBEngine, path: exp.Expr) -> list[str]:
+    """Columns that look like numbers but hold codes with leading zeros, which a number would lose."""
+    guessed = engine.query(render("engine/guess_csv", path=path)).to_pylist()
+    numbers = [r["column_name"] for r in guessed if r["column_type"] in ("BIGINT", "HUGEINT", "DOUBLE")]
+    if not numbers:
+        return []
+    names = [identifier(name) for name in numbers]
+    row = engine.query(render("engine/find_codes", path=path, columns=names)).to_pylist()[0]
+    return [name for name, count in zip(numbers, row.values(), strict=True) if count]

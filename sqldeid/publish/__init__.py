@@ -1,0 +1,31 @@
+"""Staging and publishing of releases: everything appears together, verified, or nothing does."""
+
+from sqldeid.publish.existing import others_in_file, others_in_folder, refuse_existing
+from sqldeid.publish.notes import Note, ours, read_note
+from sqldeid.publish.places import (
+    OLD,
+    TARGET,
+    Destination,
+    FreshFile,
+    InPlace,
+    ParquetFolder,
+    Staging,
+    parquet_relation,
+)
+
+__all__ = [
+    "OLD",
+    "TARGET",
+    "Destination",
+    "FreshFile",
+    "InPlace",
+    "Note",
+    "ParquetFolder",
+    "Staging",
+    "others_in_file",
+    "others_in_folder",
+    "ours",
+    "parquet_relation",
+    "read_note",
+    "refuse_existing",
+]

@@ -1,0 +1,77 @@
+"""What lies at the target already: refused, replaced where it is ours, or carried over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sqldeid.engine.base import Relation
+from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.errors import JobError
+from sqldeid.publish.notes import ours, read_note
+from sqldeid.publish.places import OLD, SNAPSHOT, Destination
+from sqldeid.sql import literal, render
+
+
+def refuse_existing(relations: Sequence[Relation], schema: str, names: Sequence[str], *, replace: bool) -> None:
+    """Refuse to write over what is there, unless it is ours and `replace` allows it."""
+    for name in names:
+        taken = {name.casefold(), f"{name}{SNAPSHOT}".casefold()}
+        mine = {r.parts for r in ours(relations, schema, name)}
+        for relation in relations:
+            if relation.parts[-2].casefold() != schema.casefold() or relation.parts[-1].casefold() not in taken:
+                continue
+            shown = ".".join(relation.parts[-2:])
+            if relation.parts not in mine:
+                raise JobError(f"release.schema: {shown} exists and was not made by sqldeid; choose another schema")
+            if not replace:
+                raise JobError(f"release: {shown} exists already; allow it to be replaced with --replace")
+
+
+def others_in_file(engine: DuckDBEngine, target: Destination, names: set[str] | None) -> tuple[Relation, ...]:
+    """What of an existing database file is carried over: releases not in `names`; nothing where `names` is None.
+
+    The file is attached as `OLD`. Tables come before views.
+
+    Raises
+    ------
+    JobError
+        If it holds anything that sqldeid did not make: replacing the file would lose it.
+    """
+    if target.into is None or not target.into.exists():
+        return ()
+    engine.attach(target.into.absolute(), OLD, read_only=True)
+    there = engine.relations_in(OLD)
+    notes = [(r, read_note(r.comment)) for r in there]
+    foreign = [r for r, note in notes if note is None]
+    if foreign:
+        raise JobError(
+            f"release.into: {target.into} holds {len(foreign)} tables or views that sqldeid did not make "
+            f"({foreign[0].parts[-1]}, …); name another file",
+            key="release.into",
+        )
+    kept = [r for r, note in notes if names is not None and note is not None and note["release"] not in names]
+    return tuple(sorted(kept, key=lambda r: r.is_view))
+
+
+def others_in_folder(engine: DuckDBEngine, target: Destination, names: set[str] | None) -> tuple[Path, ...]:
+    """What of an existing folder of Parquet files is carried over; the same rules as for a database file."""
+    if target.into is None or not target.into.exists():
+        return ()
+    files = sorted(target.into.iterdir())
+    notes = {file: _note_in(engine, file) for file in files}
+    foreign = [file for file, note in notes.items() if note is None]
+    if foreign:
+        raise JobError(
+            f"release.into: {target.into} holds {len(foreign)} files that sqldeid did not make "
+            f"({foreign[0].name}, …); name another folder",
+            key="release.into",
+        )
+    return tuple(f for f, note in notes.items() if names is not None and note is not None and note["release"] not in names)
+
+
+def _note_in(engine: DuckDBEngine, file: Path) -> dict[str, object] | None:
+    if file.suffix != ".parquet" or not file.is_file():
+        return None
+    rows = engine.query(render("publish/read_parquet_note", path=literal(str(file.absolute())))).to_pylist()
+    return read_note(rows[0]["note"]) if rows else None

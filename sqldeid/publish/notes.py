@@ -1,0 +1,51 @@
+"""Notes on releases: how one is found and verified again (settled.md, *Finding a release again*)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqldeid.engine.base import Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is kept on a release, so that it can be found and verified again; never a count of the source.
+
+    Parameters
+    ----------
+    release
+        The release that an object belongs to.
+    content
+        JSON values: node, hierarchies' names, criteria, job hash.
+    columns
+        Comment per column.
+    """
+
+    release: str
+    content: Mapping[str, object]
+    columns: Mapping[str, str]
+
+    def to_json(self) -> str:
+        """As stored in the comment."""
+        return json.dumps({"sqldeid": {"release": self.release, **self.content}}, ensure_ascii=False, sort_keys=True)
+
+
+def read_note(comment: str) -> dict[str, object] | None:
+    """The content of a note, or None where a comment is not one of ours."""
+    try:
+        found = json.loads(comment)
+    except ValueError:
+        return None
+    ours = found.get("sqldeid") if isinstance(found, dict) else None
+    return ours if isinstance(ours, dict) and isinstance(ours.get("release"), str) else None
+
+
+def ours(relations: Sequence[Relation], schema: str, name: str) -> list[Relation]:
+    """The objects of a schema that belong to release `name`, by their notes."""
+    return [
+        r
+        for r in relations
+        if r.parts[-2].casefold() == schema.casefold() and (read_note(r.comment) or {}).get("release") == name
+    ]

@@ -1,0 +1,228 @@
+"""Staging and publishing: everything is written aside, verified, and appears in one step or not at all.
+
+    place                   written                                 appears by
+    source database         in the run's transaction                COMMIT
+    fresh database file     in a private folder beside the target   rename, after COMMIT and CHECKPOINT
+    folder of Parquet       in a private folder beside the target   rename (two, not atomic, where one is replaced)
+
+Source: engines.md, *Publishing*; settled.md, *Defaults* and *Finding a release again*.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Relation
+from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.errors import EngineError
+from sqldeid.publish.notes import Note, ours
+from sqldeid.sql import identifier, literal, render, table_name
+
+As = Literal["table", "view", "parquet"]
+SNAPSHOT = "__snapshot"
+TARGET, OLD = "sqldeid_target", "sqldeid_old"
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where a job's releases go: `into` is a database file or a folder; None for the source database."""
+
+    kind: As
+    schema: str
+    into: Path | None
+
+    def shown(self, name: str) -> str:
+        """How a release there is called in messages and results."""
+        if self.kind == "parquet":
+            return str((self.into or Path()) / f"{name}.parquet")
+        return f"{self.into}: {self.schema}.{name}" if self.into else f"{self.schema}.{name}"
+
+
+class Staging(Protocol):
+    """A place where releases are written, noted, and published together."""
+
+    def write(self, statement: Callable[[exp.Table], str], note: Note) -> exp.Expr:
+        """Run the statement that creates a release, put its note on it; what to read to verify what was written."""
+
+    def publish(self) -> tuple[str, ...]:
+        """Make everything appear; the names under which it did."""
+
+
+@dataclass(slots=True)
+class _Database:
+    """What both kinds of database share: writing tables and views with notes under a catalogue."""
+
+    engine: DuckDBEngine
+    destination: Destination
+    catalog: str
+    written: list[str] = field(default_factory=list)
+    prepared: bool = False
+
+    def prepare(self) -> None:
+        if not self.prepared:
+            schema = exp.Table(this=identifier(self.destination.schema), db=identifier(self.catalog))
+            self.engine.execute(render("publish/create_schema", schema=schema))
+            self.prepared = True
+
+    def write(self, statement: Callable[[exp.Table], str], note: Note) -> exp.Expr:
+        """Create a table, or a snapshot and a view over it, with the note on each."""
+        self.prepare()
+        schema, name = self.destination.schema, note.release
+        self.written.append(name)
+        if self.destination.kind != "view":
+            target = table_name(self.catalog, schema, name)
+            self.engine.execute(statement(target))
+            _comment(self.engine, target, False, note.to_json(), note.columns)
+            return target
+        snapshot, view = table_name(self.catalog, schema, name + SNAPSHOT), table_name(self.catalog, schema, name)
+        self.engine.execute(statement(snapshot))
+        columns = [identifier(c.name) for c in self.engine.columns(snapshot)]
+        self.engine.use(self.catalog)
+        within = table_name(schema, name + SNAPSHOT)
+        self.engine.execute(render("publish/create_view", view=view, snapshot=within, columns=columns))
+        for table, is_view in [(snapshot, False), (view, True)]:
+            _comment(self.engine, table, is_view, note.to_json(), note.columns)
+        return view
+
+
+def _comment(
+    engine: DuckDBEngine, table: exp.Table, is_view: bool, comment: str, columns: Mapping[str, str]
+) -> None:
+    kind = "publish/comment_view" if is_view else "publish/comment_table"
+    engine.execute(render(kind, table=table, comment=literal(comment)))
+    for name, text in columns.items():
+        engine.execute(
+            render("publish/comment_column", table=table, column=identifier(name), comment=literal(text))
+        )
+
+
+@dataclass(slots=True)
+class InPlace(_Database):
+    """The source database takes the release, inside the run's transaction."""
+
+    def drop_old(self, names: Sequence[str]) -> None:
+        """Drop what is replaced; dropping belongs to the transaction."""
+        relations = self.engine.relations()
+        for name in names:
+            for relation in sorted(ours(relations, self.destination.schema, name), key=lambda r: not r.is_view):
+                drop = "publish/drop_view" if relation.is_view else "engine/drop_table"
+                self.engine.execute(render(drop, table=table_name(*relation.parts)))
+        self.engine.refresh()
+
+    def publish(self) -> tuple[str, ...]:
+        self.engine.commit()
+        return tuple(self.destination.shown(name) for name in self.written)
+
+
+@dataclass(slots=True)
+class FreshFile(_Database):
+    """A new database file, written aside and renamed into place."""
+
+    path: Path = Path()
+    keep: tuple[Relation, ...] = ()
+
+    def publish(self) -> tuple[str, ...]:
+        for relation in self.keep:
+            self._carry_over(relation)
+        self.engine.use_source()
+        self.engine.commit()
+        self.engine.finish_database(self.catalog)
+        assert self.destination.into is not None
+        _rename(self.path, self.destination.into)
+        return tuple(self.destination.shown(name) for name in self.written)
+
+    def _carry_over(self, relation: Relation) -> None:
+        """Another release of the file that is replaced stays, with its notes (tables before views)."""
+        schema, name = relation.parts[-2:]
+        target = table_name(self.catalog, schema, name)
+        read = self.engine.query(
+            render(
+                "publish/list_comments", catalog=literal(OLD), schema=literal(schema), name=literal(name)
+            )
+        ).to_pylist()
+        comments = {row["name"]: row["comment"] for row in read if row["comment"]}
+        if relation.is_view:
+            self.engine.use(self.catalog)
+            columns = [identifier(row["name"]) for row in read]
+            within = table_name(schema, name + SNAPSHOT)
+            self.engine.execute(render("publish/create_view", view=target, snapshot=within, columns=columns))
+        else:
+            self.engine.execute(
+                render("publish/copy_table", target=target, table=table_name(OLD, schema, name))
+            )
+        _comment(self.engine, target, relation.is_view, relation.comment, comments)
+
+
+@dataclass(slots=True)
+class ParquetFolder:
+    """A folder of Parquet files, written aside and renamed into place."""
+
+    engine: DuckDBEngine
+    destination: Destination
+    path: Path
+    keep: tuple[Path, ...] = ()
+    written: list[str] = field(default_factory=list)
+
+    def write(self, statement: Callable[[exp.Table], str], note: Note) -> exp.Expr:
+        """Create the release in the workbench, then its file, in the same order; the file is what is verified."""
+        name = note.release
+        staged = self.engine.workbench(f"{name}_staged")
+        self.engine.execute(statement(staged))
+        self.path.mkdir(exist_ok=True)
+        file = self.path / f"{name}.parquet"
+        content = Note(name, {**note.content, "columns": dict(note.columns)}, {})
+        self.engine.execute(
+            render(
+                "publish/copy_parquet",
+                table=staged,
+                path=literal(str(file)),
+                note=literal(content.to_json()),
+            )
+        )
+        self.engine.drop(staged)
+        self.written.append(name)
+        return parquet_relation(file)
+
+    def publish(self) -> tuple[str, ...]:
+        into = self.destination.into
+        assert into is not None
+        self.engine.commit()
+        for file in self.keep:
+            shutil.copy2(file, self.path / file.name)
+        _replace_folder(self.path, into)
+        return tuple(self.destination.shown(name) for name in self.written)
+
+
+def parquet_relation(path: Path) -> exp.Table:
+    """A Parquet file as a relation to read."""
+    return exp.Table(this=exp.Anonymous(this="READ_PARQUET", expressions=[literal(str(path))]))
+
+
+def _rename(path: Path, into: Path) -> None:
+    try:
+        os.replace(path, into)
+    except OSError as error:
+        raise EngineError(f"{into}: cannot be written ({error.strerror})") from None
+
+
+def _replace_folder(path: Path, into: Path) -> None:
+    """Rename a folder into place; an old one is set aside first and put back if that fails."""
+    aside = path.with_name("replaced")
+    try:
+        if into.exists():
+            os.replace(into, aside)
+        try:
+            os.replace(path, into)
+        except OSError:
+            if aside.exists():
+                os.replace(aside, into)
+            raise
+    except OSError as error:
+        raise EngineError(f"{into}: cannot be written ({error.strerror})") from None

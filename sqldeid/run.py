@@ -1,0 +1,219 @@
+"""The one orchestrator: plan the releases of a job, hand each to its wing, publish all or none."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from time import monotonic
+
+from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.folder import PrivateFolder
+from sqldeid.engine.opening import (
+    Database,
+    Settings,
+    close_access,
+    is_connection,
+    open_connection,
+    open_path,
+    path_of,
+)
+from sqldeid.errors import JobError, SqldeidError
+from sqldeid.job import Job
+from sqldeid.publish import OLD, TARGET, Destination, FreshFile, InPlace, ParquetFolder, Staging
+from sqldeid.publish import others_in_file, others_in_folder, refuse_existing
+from sqldeid.result import Result, TableRelease
+from sqldeid.tables import plan as planning
+from sqldeid.tables import release as releasing
+from sqldeid.tables.plan import TablePlan
+from sqldeid.tables.release import Listener
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a caller may ask beside the job.
+
+    Parameters
+    ----------
+    only
+        Names of the releases to make; all where empty. The others of an existing target stay.
+    replace
+        Whether releases that sqldeid made before may be replaced.
+    """
+
+    only: tuple[str, ...] = ()
+    replace: bool = False
+    settings: Settings = Settings()
+
+
+def anonymize(
+    job: Job, database: Database, *, options: Options | None = None, listener: Listener | None = None
+) -> Result:
+    """Make the releases of a job, verify them and publish them together.
+
+    Parameters
+    ----------
+    job
+        From `Job.load` or `Job.parse`.
+    database
+        Path of a DuckDB, CSV or Parquet file, or an open DuckDB connection (left as it was found, but for the
+        releases where `release.into` is absent).
+
+    Raises
+    ------
+    SqldeidError
+        One of its kinds; nothing was published then.
+    """
+    options, listener = options or Options(), listener or Listener()
+    started = monotonic()
+    names = selected(job, options.only)
+    with ExitStack() as stack:
+        engine, staging = _open(job, database, names, options, stack)
+        with naming_job(job):
+            plans = [planning.plan(name, job.tables[name], engine, job.folder) for name in names]
+            releases = [releasing.run(p, engine, staging, job.sha256, listener) for p in plans]
+        for name in names:
+            listener.step(name, "publishing")
+        written = dict(zip(names, staging.publish(), strict=True))
+    return Result(
+        releases={r.name: _published(r, written[r.name]) for r in releases},
+        sqldeid=version("sqldeid"),
+        job_sha256=job.sha256,
+        source={"database": "connection" if is_connection(database) else str(database), "engine": "duckdb"},
+        seconds=round(monotonic() - started, 3),
+        warnings=tuple(job.warnings()),
+    )
+
+
+def plan(job: Job, database: Database, *, options: Options | None = None) -> list[TablePlan]:
+    """What `anonymize` would do, from the catalogue alone; nothing is read and nothing is written."""
+    options = options or Options()
+    with reading(database, None, options.settings) as engine, naming_job(job):
+        return [
+            planning.plan(name, job.tables[name], engine, job.folder) for name in selected(job, options.only)
+        ]
+
+
+def selected(job: Job, only: Sequence[str]) -> list[str]:
+    """The releases to make, in the order of the job."""
+    for name in only:
+        if name not in job.tables:
+            raise JobError(f"{job.name}: there is no release {name}; it has {', '.join(job.tables)}", key="only")
+    return [name for name in job.tables if not only or name in only]
+
+
+def destination(job: Job) -> Destination:
+    """Where the job's releases go."""
+    into = job.locate(job.release.into) if job.release.into is not None else None
+    return Destination(job.release.kind, job.release.schema_name, into)
+
+
+@contextmanager
+def reading(database: Database, beside: Path | None, settings: Settings) -> Iterator[DuckDBEngine]:
+    """An engine that only reads; `beside` names where spill files may lie, None where nothing is computed."""
+    with ExitStack() as stack:
+        spill = _spill(beside, None, settings, stack) if beside else None
+        if is_connection(database):
+            engine = stack.enter_context(open_connection(database))  # type: ignore[arg-type]
+        else:
+            engine = stack.enter_context(
+                open_path(path_of(database), writable=False, spill=spill, settings=settings)
+            )
+            close_access(engine, None)
+        engine.begin()
+        yield engine
+
+
+@contextmanager
+def naming_job(job: Job) -> Iterator[None]:
+    """Put the job file's name before messages that name one of its keys."""
+    try:
+        yield
+    except SqldeidError as error:
+        if error.key and not error.message.startswith(f"{job.name}: "):
+            error.message = f"{job.name}: {error.message}"
+            error.args = (error.message,)
+        raise
+
+
+def _folder(beside: Path, stack: ExitStack, parent: Path | None = None) -> Path:
+    return stack.enter_context(PrivateFolder(beside, parent)).path
+
+
+def _spill(path: Path, staging: Path | None, settings: Settings, stack: ExitStack) -> Path:
+    """Where spill files go: where the user says, else where the release is staged, else beside the database."""
+    if settings.temp_dir is not None:
+        return _folder(path, stack, settings.temp_dir)
+    if staging is not None:
+        return staging
+    beside = path.absolute().parent
+    return _folder(path, stack, beside if os.access(beside, os.W_OK) else Path(tempfile.gettempdir()))
+
+
+def _published(release: TableRelease, written: str) -> TableRelease:
+    return replace(release, written=(written,))
+
+
+def _open(
+    job: Job, database: Database, names: Sequence[str], options: Options, stack: ExitStack
+) -> tuple[DuckDBEngine, Staging]:
+    """The engine in its transaction, and the place where releases are staged."""
+    target = destination(job)
+    path = None if is_connection(database) else path_of(database)
+    _refuse_target(job, target, path, options)
+    folder = _folder(target.into, stack) if target.into is not None else None
+    spill = _spill(path, folder, options.settings, stack) if path is not None else None
+    if path is None:
+        engine = stack.enter_context(open_connection(database))  # type: ignore[arg-type]
+    else:
+        engine = stack.enter_context(
+            open_path(path, writable=target.into is None, spill=spill, settings=options.settings)
+        )
+    staging = _staging(engine, target, folder, names, options)
+    if path is not None:
+        close_access(engine, folder)
+    engine.begin()
+    if isinstance(staging, InPlace):
+        refuse_existing(engine.relations(), target.schema, names, replace=options.replace)
+        staging.drop_old(names)
+    return engine, staging
+
+
+def _refuse_target(job: Job, target: Destination, path: Path | None, options: Options) -> None:
+    into = target.into
+    where = f"{job.name}: release.into"
+    if into is None:
+        if target.kind == "parquet":
+            raise JobError(f'{where}: parquet needs a folder; set release.into', key="release.into")
+        if path is not None and path.suffix.lower() in (".csv", ".tsv", ".txt", ".gz", ".parquet"):
+            raise JobError(f"{where}: the source is a file, not a database; name where to write", key="release.into")
+        return
+    if path is not None and into.exists() and into.samefile(path):
+        raise JobError(f"{where}: names the source database itself; leave it out to write there", key="release.into")
+    if not into.parent.is_dir():
+        raise JobError(f"{where}: there is no folder {into.parent}; make it first", key="release.into")
+    if into.exists() and not options.replace:
+        raise JobError(f"{where}: {into} exists already; allow it to be replaced with --replace", key="release.into")
+    if into.exists() and into.is_dir() != (target.kind == "parquet"):
+        raise JobError(f"{where}: {into} is not a {'folder' if target.kind == 'parquet' else 'file'}", key="release.into")
+
+
+def _staging(
+    engine: DuckDBEngine, target: Destination, folder: Path | None, names: Sequence[str], options: Options
+) -> InPlace | FreshFile | ParquetFolder:
+    if target.into is None or folder is None:
+        return InPlace(engine, target, engine.catalog)
+    keep = set(names) if options.only else None
+    if target.kind == "parquet":
+        return ParquetFolder(engine, target, folder / "release", others_in_folder(engine, target, keep))
+    kept = others_in_file(engine, target, keep)
+    path = folder / "release.duckdb"
+    engine.create_database(path, TARGET)
+    return FreshFile(engine, target, TARGET, path=path, keep=kept)
+
+
+__all__ = ["OLD", "Options", "anonymize", "destination", "naming_job", "plan", "reading", "selected"]

@@ -1,0 +1,236 @@
+"""What a table release will do, from the job and the catalogue alone: nothing is read, everything can be printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal
+
+from sqlglot import exp
+
+from sqldeid import job as jobfile
+from sqldeid.engine.base import Column, Engine
+from sqldeid.errors import JobError
+from sqldeid.hierarchy import HierarchySource, open_source
+from sqldeid.sql import column, parse_table
+from sqldeid.sql.guard import bind, parse_expression, parse_query
+from sqldeid.sql.names import refuse_same_names
+from sqldeid.tables.lattice import Lattice
+
+Uncovered = Literal["refuse", "prefix", "top"]
+
+
+@dataclass(frozen=True, slots=True)
+class QuasiIdentifier:
+    """A quasi-identifying column of a release.
+
+    Parameters
+    ----------
+    name
+        Its name in the job and in the release.
+    source
+        The column of the source, its type and how its values travel.
+    hierarchy
+        Known by its levels; its leaves are bound to the data when the run starts.
+    """
+
+    name: str
+    source: Column
+    hierarchy: HierarchySource
+    uncovered: Uncovered
+    weight: Fraction
+
+    @property
+    def column(self) -> exp.Column:
+        """The column of the source, which every template calls `s`."""
+        return column(self.source.name, "s")
+
+    @property
+    def travel_type(self) -> exp.DataType:
+        """The type in which values reach Python."""
+        return exp.DataType.build(_TRAVEL[self.source.kind])
+
+
+_TRAVEL = {
+    "integer": "BIGINT",
+    "float": "DOUBLE",
+    "number": "VARCHAR",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "text": "VARCHAR",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OtherColumn:
+    """A column that is released as it stands (sensitive, insensitive) or never (identifying, free-text)."""
+
+    name: str
+    source: Column
+    role: str
+
+    @property
+    def released(self) -> bool:
+        """Whether it leaves."""
+        return self.role in ("sensitive", "insensitive")
+
+    @property
+    def column(self) -> exp.Column:
+        """The column of the source, which every template calls `s`."""
+        return column(self.source.name, "s")
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """One table release, resolved against the catalogue.
+
+    Parameters
+    ----------
+    name, key
+        The release and its place in the job file (``tables.patients``).
+    source
+        What the statements read: a table, or a subquery with the job's filter. `joined` says that it is a query,
+        which is run once and kept.
+    columns
+        Every named column in the order of the job.
+    """
+
+    name: str
+    key: str
+    source: exp.Expr
+    source_label: str
+    joined: bool
+    person: str | None
+    columns: tuple[QuasiIdentifier | OtherColumn, ...]
+    part: jobfile.Table
+
+    @property
+    def qis(self) -> tuple[QuasiIdentifier, ...]:
+        """The quasi-identifying columns."""
+        return tuple(c for c in self.columns if isinstance(c, QuasiIdentifier))
+
+    @property
+    def others(self) -> tuple[OtherColumn, ...]:
+        """The columns that are released as they stand."""
+        return tuple(c for c in self.columns if isinstance(c, OtherColumn) and c.released)
+
+    @property
+    def released(self) -> tuple[QuasiIdentifier | OtherColumn, ...]:
+        """The columns of the release, in order."""
+        return tuple(c for c in self.columns if isinstance(c, QuasiIdentifier) or c.released)
+
+    @property
+    def lattice(self) -> Lattice:
+        """The nodes to choose from."""
+        return Lattice(tuple(q.hierarchy.height for q in self.qis))
+
+    @property
+    def text(self) -> bool:
+        """Whether level 0 is released as text: asked for, or because blanked rows share the column."""
+        return self.part.text or self.part.privacy.suppression == "blank"
+
+    @property
+    def person_column(self) -> exp.Column | None:
+        """The person key, which every template finds in `s`."""
+        return column(self.person, "s") if self.person else None
+
+
+def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TablePlan:
+    """Resolve one table release against the catalogue; no data is read.
+
+    Raises
+    ------
+    JobError
+        If a table, column or hierarchy is not there or not fit.
+    """
+    key = f"tables.{name}"
+    relation, label = _source(part, engine, key)
+    there = engine.columns(relation, key=f"{key}.source")
+    refuse_same_names((c.name for c in there), what=f"{key}.source", key=f"{key}.source")
+    find = _finder(there, label)
+    if part.where is not None:
+        relation = _filtered(relation, part.where, engine, key)
+        engine.columns(relation, key=f"{key}.where")
+    columns = tuple(_column(n, c, find, part, key, folder) for n, c in part.columns.items())
+    person = find(part.person, f"{key}.person").name if part.person is not None else None
+    _refuse_released_person(person, columns, key)
+    return TablePlan(
+        name, key, relation, label, isinstance(part.source, jobfile.Query), person, columns, part
+    )
+
+
+def _source(part: jobfile.Table, engine: Engine, key: str) -> tuple[exp.Expr, str]:
+    if isinstance(part.source, jobfile.Query):
+        tree = parse_query(part.source.query, key=f"{key}.source.query")
+        bound = bind(tree, lambda parts: engine.resolve(parts, key=f"{key}.source.query"))
+        return exp.Subquery(this=bound), "the source query"
+    return engine.resolve(parse_table(part.source, key=f"{key}.source"), key=f"{key}.source"), part.source
+
+
+def _filtered(relation: exp.Expr, where: str, engine: Engine, key: str) -> exp.Subquery:
+    condition = bind(
+        parse_expression(where, key=f"{key}.where"), lambda parts: engine.resolve(parts, key=f"{key}.where")
+    )
+    named = relation.copy()
+    named.set("alias", exp.TableAlias(this=exp.to_identifier(relation.name or "source", quoted=True)))
+    return exp.Subquery(this=exp.select("*").from_(named).where(condition))
+
+
+def _finder(there: tuple[Column, ...], label: str) -> Callable[[str, str], Column]:
+    by_name = {c.name.casefold(): c for c in there}
+
+    def find(name: str, key: str) -> Column:
+        found = by_name.get(name.casefold())
+        if found is None:
+            shown = ", ".join(c.name for c in there[:12]) + (" …" if len(there) > 12 else "")
+            raise JobError(f'{key}: {label} has no column "{name}"; it has {shown}', key=key)
+        return found
+
+    return find
+
+
+def _column(
+    name: str, part: jobfile.Column, find: Callable[[str, str], Column], table: jobfile.Table, key: str, folder: Path
+) -> QuasiIdentifier | OtherColumn:
+    key = f"{key}.columns.{name}"
+    source = find(name, key)
+    if part.role != "quasi-identifying":
+        return OtherColumn(name, source, part.role)
+    if source.kind == "other":
+        raise JobError(
+            f"{key}: a column of type {source.type} cannot be quasi-identifying; cast it to text in a source query",
+            key=key,
+        )
+    weights: Mapping[str, float] = table.search.weights
+    return QuasiIdentifier(
+        name,
+        source,
+        _hierarchy(part, key, folder),
+        part.uncovered,
+        Fraction(repr(float(weights.get(name, 1.0)))),
+    )
+
+
+def _hierarchy(part: jobfile.Column, key: str, folder: Path) -> HierarchySource:
+    spec = part.hierarchy
+    if spec is None:
+        raise JobError(f"{key}: a quasi-identifying column needs a hierarchy", key=key)
+    try:
+        return open_source(spec if isinstance(spec, str) else spec.to_mapping(), folder)
+    except JobError as error:
+        raise type(error)(f"{key}: {error.message}", key=key) from None
+
+
+def _refuse_released_person(
+    person: str | None, columns: tuple[QuasiIdentifier | OtherColumn, ...], key: str
+) -> None:
+    for c in columns:
+        leaves = isinstance(c, QuasiIdentifier) or c.released
+        if person is not None and leaves and c.source.name == person:
+            raise JobError(
+                f'{key}.columns.{c.name}: the person key is never released; give it the role "identifying"',
+                key=f"{key}.columns.{c.name}",
+            )

@@ -1,0 +1,198 @@
+"""The wing's work: one planned table release, folded, searched, staged and verified; not yet published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+from sqldeid.engine.base import Engine
+from sqldeid.publish import Note, Staging
+from sqldeid.result import ColumnResult, Criterion, SearchResult, TableRelease, risk_of
+from sqldeid.tables.check import Checker
+from sqldeid.tables.evaluation import Evaluation, Marginal, allowed_rows
+from sqldeid.tables.fold import Folded, fold
+from sqldeid.tables.lattice import Node
+from sqldeid.tables.loss import LossReport, all_losses, make_loss
+from sqldeid.tables.plan import QuasiIdentifier, TablePlan
+from sqldeid.tables.privacy.k_anonymity import KAnonymity
+from sqldeid.tables.search import Outcome, Problem, Progress, search
+from sqldeid.tables.stage import Chosen, stage, suppression_by
+from sqldeid.tables.verify import Verified, verify
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Who hears how far a run is; the default hears nothing.
+
+    Parameters
+    ----------
+    step
+        Called with release and the step that begins.
+    search
+        Called with where the search stands, after every statement.
+    """
+
+    step: Callable[[str, str], None] = lambda release, step: None
+    search: Callable[[Progress], None] = lambda progress: None
+
+
+def run(plan: TablePlan, engine: Engine, staging: Staging, job_sha256: str, listener: Listener) -> TableRelease:
+    """Produce one release up to, not including, its publication.
+
+    Raises
+    ------
+    JobError, HierarchyError
+        If the data breaks a rule of the job.
+    NoSolutionError
+        If no node is admissible.
+    VerificationError
+        If what was written fails its re-check.
+    """
+    moved = engine.moved
+    listener.step(plan.name, "folding the source")
+    folded = fold(plan, engine)
+    listener.step(plan.name, "searching the lattice")
+    checker = Checker(
+        engine,
+        folded,
+        plan.part.privacy.k,
+        allowed_rows(plan.part.privacy.suppression_limit, folded.rows),
+        plan.name,
+    )
+    outcome = find_node(plan, folded, checker, listener)
+    listener.step(plan.name, "writing the release")
+    chosen = Chosen(plan, folded, outcome.node, outcome.k or plan.part.privacy.k)
+    written = stage(chosen, engine, staging, note_of(plan, outcome.node, chosen.k, job_sha256))
+    listener.step(plan.name, "verifying what was written")
+    hierarchies = [c.hierarchy for c in folded.columns]
+    verified = verify(plan, outcome.node, chosen.k, hierarchies, folded.source, written, engine)
+    return _result(chosen, outcome, verified, checker, engine, moved)
+
+
+def find_node(plan: TablePlan, folded: Folded, checker: Checker, listener: Listener) -> Outcome:
+    """Search the lattice by the job's method."""
+    asked = plan.part.search
+    marginals = [c.marginal for c in folded.columns]
+    problem = Problem(
+        lattice=plan.lattice,
+        marginals=marginals,
+        rows=folded.rows,
+        allowed=checker.allowed,
+        loss=make_loss(asked.loss, marginals, folded.rows),
+        evaluate=checker,
+        time_limit=asked.time_limit,
+        checks_limit=asked.checks_limit,
+        max_loss=asked.max_loss,
+        least_k=plan.part.privacy.k,
+        progress=listener.search,
+    )
+    return search(asked.method, problem)
+
+
+def note_of(plan: TablePlan, node: Node, k: int, job_sha256: str) -> Note:
+    """What is kept on the release: node, hierarchies' names, criteria, job hash. No count of the source."""
+    levels = dict(zip((q.name for q in plan.qis), node, strict=True))
+    content = {
+        "kind": "table",
+        "node": levels,
+        "hierarchies": {q.name: q.hierarchy.name for q in plan.qis},
+        "criteria": {"k": k, "suppression": plan.part.privacy.suppression},
+        "job_sha256": job_sha256,
+    }
+    return Note(plan.name, content, {c.name: _comment(c, levels.get(c.name)) for c in plan.released})
+
+
+def _comment(column: object, level: int | None) -> str:
+    if isinstance(column, QuasiIdentifier) and level is not None:
+        h = column.hierarchy
+        return f"quasi-identifying, level {level} of {h.height - 1} ({h.level_names[level]}), hierarchy {h.name}"
+    return f"{getattr(column, 'role', '')}, as in the source"
+
+
+def _result(
+    chosen: Chosen,
+    outcome: Outcome,
+    verified: Verified,
+    checker: Checker,
+    engine: Engine,
+    moved_before: tuple[int, int],
+) -> TableRelease:
+    plan = chosen.plan
+    bottom = checker([plan.lattice.bottom], histogram=True)[0]
+    marginals = [c.marginal for c in chosen.folded.columns]
+    losses = all_losses(outcome.evaluation, marginals, verified.rows, bottom.squares)
+    moved = tuple(after - before for after, before in zip(engine.moved, moved_before, strict=True))
+    return TableRelease(
+        name=plan.name,
+        rows=verified.rows,
+        released=verified.released,
+        suppressed=verified.suppressed,
+        node=dict(zip((q.name for q in plan.qis), outcome.node, strict=True)),
+        k=verified.k,
+        classes=verified.classes,
+        criteria=(_k_anonymity(chosen.k, verified.k),),
+        one_over_m=float(verified.k),
+        loss={
+            "loss": losses.loss,
+            "prec": losses.prec,
+            "dm_star": losses.dm_star,
+            "dm_star_original": losses.dm_star_original,
+            "entropy": losses.entropy,
+        },
+        columns=_columns(plan, outcome.node, losses),
+        risk={"source": risk_of(dict(bottom.histogram or {})), "release": risk_of(verified.sizes)},
+        suppression_by=suppression_by(chosen, engine) if verified.suppressed else {},
+        search=_search(plan, outcome),
+        written=(),
+        moved={"rows": moved[0], "bytes": moved[1]},
+        warnings=tuple(_warnings(plan, outcome, verified, marginals)),
+    )
+
+
+def _k_anonymity(asked: int, achieved: int) -> Criterion:
+    return Criterion("k-anonymity", None, asked, achieved, KAnonymity(asked).promise)
+
+
+def _search(plan: TablePlan, outcome: Outcome) -> SearchResult:
+    return SearchResult(
+        method=plan.part.search.method,
+        loss=plan.part.search.loss,
+        optimal=outcome.optimal,
+        gap=outcome.gap,
+        lattice_size=plan.lattice.size,
+        checks=outcome.checks,
+        statements=outcome.statements,
+        seconds=round(outcome.seconds, 4),
+    )
+
+
+def _columns(plan: TablePlan, node: Node, losses: LossReport) -> dict[str, ColumnResult]:
+    levels = dict(zip((q.name for q in plan.qis), node, strict=True))
+    found = {}
+    for c in plan.columns:
+        if isinstance(c, QuasiIdentifier):
+            level, h = levels[c.name], c.hierarchy
+            found[c.name] = ColumnResult(
+                "quasi-identifying", level, h.level_names[level], h.height, h.name, losses.columns[c.name]
+            )
+        else:
+            found[c.name] = ColumnResult(c.role)
+    return found
+
+
+def _warnings(plan: TablePlan, outcome: Outcome, verified: Verified, marginals: list[Marginal]) -> list[str]:
+    found = []
+    if not outcome.optimal:
+        found.append(f"{plan.key}: the node is the best one found, not proven best; gap {outcome.gap:.6g}")
+    if not verified.released:
+        found.append(f"{plan.key}: the release is empty: every row is suppressed")
+    if plan.part.privacy.suppression == "blank" and verified.released < verified.rows:
+        found.append(f"{plan.key}: the blanked rows are fewer than k together, so they were dropped")
+    for m in marginals:
+        if len(m.rows[0]) == 1:
+            found.append(f"{plan.key}.columns.{m.name}: has one value only; it tells nothing and costs nothing")
+    return found
+
+
+__all__ = ["Evaluation", "Listener", "find_node", "note_of", "run"]

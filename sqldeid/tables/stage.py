@@ -1,0 +1,146 @@
+"""Node → release: generalised values with suppression, in an order that says nothing beyond the content."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.publish import Note, Staging
+from sqldeid.sql import column, identifier, literal, render
+from sqldeid.tables.fold import Coded, Folded
+from sqldeid.tables.lattice import Node
+from sqldeid.tables.plan import QuasiIdentifier, TablePlan
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The node to release on the folded source, and the least class size (greater than asked with `inverse-ola`)."""
+
+    plan: TablePlan
+    folded: Folded
+    node: Node
+    k: int
+
+    @property
+    def words(self) -> list[dict[str, object]]:
+        """Word names and the node's masks, with the columns in each."""
+        masks = self.folded.coding.masks(self.node)
+        return [
+            {"name": name, "mask": mask, "columns": [_coded(i, c) for i, c in self._in_word(number)]}
+            for number, (name, mask) in enumerate(zip(self.folded.words, masks, strict=True))
+        ]
+
+    def _in_word(self, word: int) -> list[tuple[int, Coded]]:
+        return [(i, c) for i, c in enumerate(self.folded.columns) if c.field.word == word]
+
+
+def _coded(number: int, c: Coded) -> dict[str, object]:
+    return {"alias": identifier(f"h{number}"), "column": c.qi.column, "coded": c.table, "null_code": c.null_code}
+
+
+def stage(chosen: Chosen, engine: Engine, staging: Staging, note: Note) -> exp.Expr:
+    """Write the release where it is staged; what was written, to be verified.
+
+    Cost: none of the source where every released column is quasi-identifying (the classes say it all), else one scan.
+    """
+    kept = keep_classes(chosen, engine)
+    plan = chosen.plan
+    names = [identifier(c.name) for c in plan.released]
+    if not plan.others:
+        return staging.write(
+            lambda target: render("tables/stage_classes", target=target, kept=kept, columns=names), note
+        )
+    columns = [
+        {"name": identifier(c.name), "value": column(c.name, "e") if isinstance(c, QuasiIdentifier) else c.column}
+        for c in plan.released
+    ]
+    order = [identifier(c.source.name) for c in plan.others]
+    return staging.write(
+        lambda target: render(
+            "tables/stage_rows",
+            target=target,
+            source=chosen.folded.source,
+            kept=kept,
+            words=chosen.words,
+            columns=columns,
+            order=order,
+        ),
+        note,
+    )
+
+
+def keep_classes(chosen: Chosen, engine: Engine) -> exp.Table:
+    """A temporary table of the released classes with their labels and order."""
+    plan, folded = chosen.plan, chosen.folded
+    kept = engine.workbench(f"{plan.name}_kept")
+    columns = [
+        {
+            "name": identifier(c.qi.name),
+            "alias": identifier(f"l{i}"),
+            "word": folded.words[c.field.word],
+            "mask": c.field.mask(level),
+            "labels": labels(chosen, engine, i, level),
+            "top": literal(str(c.hierarchy.labels[-1][0])),
+            "text": plan.text,
+        }
+        for i, (c, level) in enumerate(zip(folded.columns, chosen.node, strict=True))
+    ]
+    engine.execute(
+        render(
+            "tables/keep_classes",
+            kept=kept,
+            classes=folded.table,
+            words=chosen.words,
+            k=chosen.k,
+            blank=plan.part.privacy.suppression == "blank",
+            columns=columns,
+        )
+    )
+    return kept
+
+
+def labels(chosen: Chosen, engine: Engine, index: int, level: int) -> exp.Table:
+    """Code prefix → label of one quasi-identifier at one level; at level 0 the source's own values."""
+    coded = chosen.folded.columns[index]
+    name = f"{chosen.plan.name}_labels_{index}"
+    if level == 0:
+        table = engine.workbench(name)
+        engine.execute(render("tables/label_values", labels=table, coded=coded.table))
+        return table
+    shown = pa.array(list(coded.hierarchy.labels[level]), type=pa.string())
+    return engine.put(name, pa.table({"prefix": coded.prefixes(level), "label": shown}))
+
+
+def suppression_by(chosen: Chosen, engine: Engine, groups_at_most: int = 1000) -> dict[str, dict[str, float]]:
+    """Share of rows suppressed by released value, per column; columns with more groups than that are left out."""
+    small = [
+        (i, c, level)
+        for i, (c, level) in enumerate(zip(chosen.folded.columns, chosen.node, strict=True))
+        if len(c.hierarchy.labels[level]) <= groups_at_most
+    ]
+    if not small:
+        return {}
+    columns = [
+        {"number": i, "word": chosen.folded.words[c.field.word], "mask": c.field.mask(level)} for i, c, level in small
+    ]
+    read = engine.query(
+        render(
+            "tables/count_suppressed",
+            classes=chosen.folded.table,
+            words=chosen.words,
+            k=chosen.k,
+            columns=columns,
+        )
+    ).to_pylist()
+    names = {
+        i: dict(zip(c.prefixes(level).tolist(), c.hierarchy.labels[level], strict=True)) for i, c, level in small
+    }
+    found: dict[str, dict[str, float]] = {c.qi.name: {} for _, c, _ in small}
+    for row in sorted(read, key=lambda r: (r["number"], r["prefix"])):
+        label = names[row["number"]][row["prefix"]]
+        shown = "NULL" if label is None else str(label)
+        found[chosen.folded.columns[row["number"]].qi.name][shown] = row["suppressed"] / row["rows"]
+    return found

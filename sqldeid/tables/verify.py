@@ -1,0 +1,178 @@
+"""Independent re-check of a release: what was written against what the source says, on values, never on codes.
+
+It shares nothing with fold, check or search: it labels every row of the source by the hierarchies, counts classes,
+suppresses by its own counts, and compares with the classes of what was written, class by class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import VerificationError
+from sqldeid.hierarchy import Hierarchy
+from sqldeid.sql import identifier, literal, render
+from sqldeid.tables.lattice import Node
+from sqldeid.tables.plan import QuasiIdentifier, TablePlan
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What the re-check counted.
+
+    Parameters
+    ----------
+    rows, released, suppressed
+        Rows of the source, of the release, and of source classes that fail k (dropped or blanked).
+    k
+        Smallest released class; 0 for an empty release.
+    classes, sizes
+        Released classes, and class size -> number of classes.
+    """
+
+    rows: int
+    released: int
+    suppressed: int
+    k: int
+    classes: int
+    sizes: dict[int, int]
+
+
+def verify(
+    plan: TablePlan,
+    node: Node,
+    k: int,
+    hierarchies: Sequence[Hierarchy],
+    source: exp.Expr,
+    written: exp.Expr,
+    engine: Engine,
+) -> Verified:
+    """Compare what was written with the source at `node`.
+
+    Parameters
+    ----------
+    hierarchies
+        Bound to the source's values, one per quasi-identifier.
+    source, written
+        What to read: the source as the plan filters it, and the staged or published release.
+
+    Raises
+    ------
+    VerificationError
+        If columns, classes, counts or other columns' content are not what they must be.
+
+    Cost: one scan of the source and one of the release.
+    """
+    _same_columns(plan, written, engine)
+    blank = plan.part.privacy.suppression == "blank"
+    counted_source = _group_source(plan, node, hierarchies, source, engine)
+    counted_release = _group_release(plan, written, engine)
+    expected = engine.workbench(f"{plan.name}_verify_expected")
+    tops = [
+        {"name": identifier(q.name), "top": literal(str(h.labels[-1][0]))}
+        for q, h in zip(plan.qis, hierarchies, strict=True)
+    ]
+    engine.execute(
+        render("tables/expect_release", expected=expected, grouped=counted_source, k=k, blank=blank, columns=tops)
+    )
+    row = engine.query(
+        render("tables/compare_release", expected=expected, written=counted_release, source=counted_source, k=k)
+    ).to_pylist()[0]
+    sizes = engine.query(render("tables/count_sizes", grouped=counted_release)).to_pylist()
+    verified = Verified(
+        rows=int(row["source_rows"]),
+        released=int(row["rows"]),
+        suppressed=int(row["failing"]),
+        k=int(row["smallest"]),
+        classes=int(row["classes"]),
+        sizes={int(r["size"]): int(r["classes"]) for r in sizes},
+    )
+    _refuse_differences(plan, int(row["missing"]), int(row["unexpected"]), verified, k)
+    return verified
+
+
+def _refuse_differences(plan: TablePlan, missing: int, unexpected: int, found: Verified, k: int) -> None:
+    problems = []
+    if found.released and found.k < k:
+        problems.append(f"its smallest class has {found.k} rows, not {k}")
+    if missing:
+        problems.append(f"{missing} classes are missing or differ from the source")
+    if unexpected:
+        problems.append(f"{unexpected} classes are not what the source gives")
+    if problems:
+        raise VerificationError(
+            f"{plan.key}: the release failed its re-check: {'; '.join(problems)}",
+            key=plan.key,
+        )
+
+
+def _same_columns(plan: TablePlan, written: exp.Expr, engine: Engine) -> None:
+    there = [c.name for c in engine.columns(written, key=plan.key)]
+    wanted = [c.name for c in plan.released]
+    if there != wanted:
+        raise VerificationError(
+            f"{plan.key}: the release failed its re-check: its columns are not the {len(wanted)} that the job names",
+            key=plan.key,
+        )
+
+
+def _group_release(plan: TablePlan, written: exp.Expr, engine: Engine) -> exp.Table:
+    grouped = engine.workbench(f"{plan.name}_verify_release")
+    engine.execute(
+        render(
+            "tables/group_release",
+            grouped=grouped,
+            release=written,
+            columns=[identifier(q.name) for q in plan.qis],
+            others=[identifier(c.name) for c in plan.others],
+        )
+    )
+    return grouped
+
+
+def _group_source(
+    plan: TablePlan, node: Node, hierarchies: Sequence[Hierarchy], source: exp.Expr, engine: Engine
+) -> exp.Table:
+    grouped = engine.workbench(f"{plan.name}_verify_source")
+    columns = [
+        _labelled(plan, i, q, h, level, engine)
+        for i, (q, h, level) in enumerate(zip(plan.qis, hierarchies, node, strict=True))
+    ]
+    engine.execute(
+        render(
+            "tables/group_source",
+            grouped=grouped,
+            source=source,
+            columns=columns,
+            others=[c.column for c in plan.others],
+        )
+    )
+    return grouped
+
+
+def _labelled(
+    plan: TablePlan, index: int, qi: QuasiIdentifier, hierarchy: Hierarchy, level: int, engine: Engine
+) -> dict[str, object]:
+    table, null_label = None, None
+    if level > 0:
+        of_value = np.asarray(hierarchy.labels[level], dtype=object)[hierarchy.groups[level][hierarchy.leaf]]
+        shown = pa.array(of_value.tolist(), type=pa.string())
+        there = hierarchy.values.is_valid()
+        rows = pa.table({"value": hierarchy.values, "label": shown}).filter(there)
+        table = engine.put(f"{plan.name}_verify_labels_{index}", rows)
+        absent = np.flatnonzero(~there.to_numpy(zero_copy_only=False))
+        null_label = of_value[absent[0]] if len(absent) else None
+    return {
+        "name": identifier(qi.name),
+        "column": qi.column,
+        "alias": identifier(f"m{index}"),
+        "labels": table,
+        "type": qi.travel_type,
+        "null_label": literal(null_label),
+        "text": plan.text,
+    }
