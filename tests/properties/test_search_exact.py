@@ -12,7 +12,7 @@ from sqldeid.tables.search import STRATEGIES
 from sqldeid.tables.search.base import Problem
 from tests.oracle import Checker, Table, exhaustive, random_table
 
-EXACT = ("best-first",)
+EXACT = ("frontier", "best-first")
 
 
 def problem_of(table: Table, name: str, allowed: int, **options: object) -> Problem:

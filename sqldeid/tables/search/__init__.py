@@ -5,8 +5,10 @@ from __future__ import annotations
 from sqldeid.errors import Interrupted, JobError
 from sqldeid.tables.search.base import Outcome, Problem, Progress, State, Strategy, interrupted
 from sqldeid.tables.search.best_first import best_first
+from sqldeid.tables.search.frontier import frontier
 
 STRATEGIES: dict[str, Strategy] = {
+    "frontier": frontier,
     "best-first": best_first,
 }
 """`method` of a job's `search` table -> strategy."""
