@@ -24,13 +24,25 @@ from sqldeid.engine.opening import (
 )
 from sqldeid.errors import JobError, SqldeidError
 from sqldeid.job import Job
-from sqldeid.publish import OLD, TARGET, Destination, FreshFile, InPlace, ParquetFolder, Staging
-from sqldeid.publish import others_in_file, others_in_folder, refuse_existing
-from sqldeid.result import Result, TableRelease
+from sqldeid.publish import (
+    TARGET,
+    Destination,
+    FreshFile,
+    InPlace,
+    ParquetFolder,
+    open_target,
+    others_in_file,
+    others_in_folder,
+    published,
+    refuse_existing,
+)
+from sqldeid.insight import assess as assessing
+from sqldeid.result import Result, Risk, TableRelease
 from sqldeid.tables import plan as planning
 from sqldeid.tables import release as releasing
 from sqldeid.tables.plan import TablePlan
 from sqldeid.tables.release import Listener
+from sqldeid.tables.verify import Verified, recheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +110,50 @@ def plan(job: Job, database: Database, *, options: Options | None = None) -> lis
         ]
 
 
+def verify(job: Job, database: Database, *, options: Options | None = None) -> dict[str, Verified]:
+    """Check published releases again, against the source as it is now; nothing is written.
+
+    Raises
+    ------
+    VerificationError
+        If a release is not there, or is not what its note, the job and the source say.
+    """
+    options = options or Options()
+    path = None if is_connection(database) else path_of(database)
+    with reading(database, path, options.settings, job) as engine, naming_job(job):
+        found = {}
+        for name in selected(job, options.only):
+            part = planning.plan(name, job.tables[name], engine, job.folder)
+            written, note = published(engine, destination(job), name)
+            found[name] = recheck(part, note, written, engine)
+        return found
+
+
+def assess(
+    job: Job, database: Database, *, release: bool = False, options: Options | None = None
+) -> dict[str, Risk]:
+    """Class sizes and re-identification risk of the sources as they stand, or of what was released.
+
+    Parameters
+    ----------
+    release
+        Whether to look at the published releases instead of their sources.
+    """
+    options = options or Options()
+    path = None if is_connection(database) else path_of(database)
+    with reading(database, path, options.settings, job if release else None) as engine, naming_job(job):
+        found = {}
+        for name in selected(job, options.only):
+            part = planning.plan(name, job.tables[name], engine, job.folder)
+            if release:
+                relation = published(engine, destination(job), name)[0]
+                columns = [q.name for q in part.qis]
+            else:
+                relation, columns = part.source, [q.source.name for q in part.qis]
+            found[name] = assessing.assess(relation, columns, engine)
+        return found
+
+
 def selected(job: Job, only: Sequence[str]) -> list[str]:
     """The releases to make, in the order of the job."""
     for name in only:
@@ -113,8 +169,18 @@ def destination(job: Job) -> Destination:
 
 
 @contextmanager
-def reading(database: Database, beside: Path | None, settings: Settings) -> Iterator[DuckDBEngine]:
-    """An engine that only reads; `beside` names where spill files may lie, None where nothing is computed."""
+def reading(
+    database: Database, beside: Path | None, settings: Settings, job: Job | None = None
+) -> Iterator[DuckDBEngine]:
+    """An engine that only reads.
+
+    Parameters
+    ----------
+    beside
+        Where spill files may lie; None where nothing is computed.
+    job
+        Its releases are opened too, where they lie outside the source database.
+    """
     with ExitStack() as stack:
         spill = _spill(beside, None, settings, stack) if beside else None
         if is_connection(database):
@@ -123,7 +189,11 @@ def reading(database: Database, beside: Path | None, settings: Settings) -> Iter
             engine = stack.enter_context(
                 open_path(path_of(database), writable=False, spill=spill, settings=settings)
             )
-            close_access(engine, None)
+        into = None
+        if job is not None:
+            into = open_target(engine, destination(job))
+        if not is_connection(database):
+            close_access(engine, into if into is not None and into.is_dir() else None)
         engine.begin()
         yield engine
 
@@ -160,7 +230,7 @@ def _published(release: TableRelease, written: str) -> TableRelease:
 
 def _open(
     job: Job, database: Database, names: Sequence[str], options: Options, stack: ExitStack
-) -> tuple[DuckDBEngine, Staging]:
+) -> tuple[DuckDBEngine, InPlace | FreshFile | ParquetFolder]:
     """The engine in its transaction, and the place where releases are staged."""
     target = destination(job)
     path = None if is_connection(database) else path_of(database)
@@ -216,4 +286,4 @@ def _staging(
     return FreshFile(engine, target, TARGET, path=path, keep=kept)
 
 
-__all__ = ["OLD", "Options", "anonymize", "destination", "naming_job", "plan", "reading", "selected"]
+__all__ = ["Listener", "Options", "anonymize", "assess", "plan", "verify"]

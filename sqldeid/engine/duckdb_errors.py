@@ -14,6 +14,8 @@ def translate(error: duckdb.Error) -> SqldeidError:
         return Interrupted("interrupted; nothing was published")
     if isinstance(error, duckdb.OutOfMemoryException):
         return EngineError(f"the database ran out of memory ({_without_kind(first)}); raise --memory-limit")
+    if type(error).__name__ == "ResourceInUseException":  # new in DuckDB 2.0
+        return _in_use()
     if isinstance(error, duckdb.IOException):
         return _io_error(first)
     if isinstance(error, duckdb.PermissionException):
@@ -36,12 +38,16 @@ def _io_error(text: str) -> SqldeidError:
     if "is a directory" in lower:
         return JobError("the database is a folder, not a file")
     if "lock" in lower:
-        return EngineError("the database is in use by another process; close it there, or work on a copy")
+        return _in_use()
     if "no space" in lower or "disk full" in lower or "quota" in lower:
         return EngineError("the disk is full; free some space, or point --temp-dir at a larger disk")
     if "read-only" in lower or "permission denied" in lower:
         return EngineError("the database or its folder cannot be written; use release.into, or mend its permissions")
     return EngineError(f"the database could not read or write a file: {_without_kind(text)}")
+
+
+def _in_use() -> EngineError:
+    return EngineError("the database is in use by another connection or process; close it there, or work on a copy")
 
 
 def _without_kind(text: str) -> str:

@@ -62,6 +62,8 @@ class Column:
         kind = next((kind for test, kind in _KINDS if test(plain.type)), None)
         if kind is None:
             raise HierarchyError(f"a column of type {plain.type} has no hierarchies; cast it to text in the source")
+        if pa.types.is_null(plain.type):
+            plain = plain.cast(pa.string())
         if pc.count_distinct(plain, mode="all").as_py() != len(plain):
             raise ValueError("bind takes distinct values")
         if kind == "timestamp":

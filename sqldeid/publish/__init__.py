@@ -1,6 +1,6 @@
 """Staging and publishing of releases: everything appears together, verified, or nothing does."""
 
-from sqldeid.publish.existing import others_in_file, others_in_folder, refuse_existing
+from sqldeid.publish.existing import open_target, others_in_file, others_in_folder, published, refuse_existing
 from sqldeid.publish.notes import Note, ours, read_note
 from sqldeid.publish.places import (
     OLD,
@@ -22,10 +22,12 @@ __all__ = [
     "Note",
     "ParquetFolder",
     "Staging",
+    "open_target",
     "others_in_file",
     "others_in_folder",
     "ours",
     "parquet_relation",
+    "published",
     "read_note",
     "refuse_existing",
 ]

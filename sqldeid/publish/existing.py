@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from sqlglot import exp
+
 from sqldeid.engine.base import Relation
 from sqldeid.engine.duckdb import DuckDBEngine
-from sqldeid.errors import JobError
+from sqldeid.errors import JobError, VerificationError
 from sqldeid.publish.notes import ours, read_note
-from sqldeid.publish.places import OLD, SNAPSHOT, Destination
-from sqldeid.sql import literal, render
+from sqldeid.publish.places import OLD, SNAPSHOT, TARGET, Destination, parquet_relation
+from sqldeid.sql import literal, render, table_name
 
 
 def refuse_existing(relations: Sequence[Relation], schema: str, names: Sequence[str], *, replace: bool) -> None:
@@ -75,3 +77,41 @@ def _note_in(engine: DuckDBEngine, file: Path) -> dict[str, object] | None:
         return None
     rows = engine.query(render("publish/read_parquet_note", path=literal(str(file.absolute())))).to_pylist()
     return read_note(rows[0]["note"]) if rows else None
+
+
+def open_target(engine: DuckDBEngine, target: Destination) -> Path | None:
+    """Attach the database file that holds releases (as `TARGET`); the path to be read, None for the source database.
+
+    Raises
+    ------
+    JobError
+        If it does not exist.
+    """
+    if target.into is None:
+        return None
+    if not target.into.exists():
+        raise JobError(f"release.into: {target.into} does not exist; nothing was released there", key="release.into")
+    if target.kind != "parquet":
+        engine.attach(target.into.absolute(), TARGET, read_only=True)
+    return target.into.absolute()
+
+
+def published(engine: DuckDBEngine, target: Destination, name: str) -> tuple[exp.Expr, dict[str, object]]:
+    """A published release, to be read, and the note on it.
+
+    Raises
+    ------
+    VerificationError
+        If it is not there, or sqldeid did not make it.
+    """
+    if target.kind == "parquet":
+        file = (target.into or Path()).absolute() / f"{name}.parquet"
+        note = _note_in(engine, file)
+        if note is None:
+            raise VerificationError(f"tables.{name}: {file} is not there, or sqldeid did not make it")
+        return parquet_relation(file), note
+    catalog = TARGET if target.into is not None else engine.catalog
+    for relation in ours(engine.relations_in(catalog), target.schema, name):
+        if relation.parts[-1].casefold() == name.casefold():
+            return table_name(*relation.parts), read_note(relation.comment) or {}
+    raise VerificationError(f"tables.{name}: {target.shown(name)} is not there, or sqldeid did not make it")

@@ -6,20 +6,20 @@ Source: search.md §1. Cost: one scan of a column for each quasi-identifier, one
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.errors import HierarchyError, JobError
-from sqldeid.hierarchy import Hierarchy, UncoveredValues
+from sqldeid.errors import JobError
+from sqldeid.hierarchy import Hierarchy
 from sqldeid.sql import identifier, render
+from sqldeid.tables.bind import Bound, bind
 from sqldeid.tables.coding import Coding, Field, pack
 from sqldeid.tables.evaluation import Marginal
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
+from sqldeid.tables.shape import count_persons, keep
 
 Whole = npt.NDArray[np.int64]
 
@@ -105,12 +105,11 @@ def fold(plan: TablePlan, engine: Engine) -> Folded:
             f"{plan.key}.privacy.k: k is {plan.part.privacy.k}, but {plan.source_label} has only {rows} rows",
             key=f"{plan.key}.privacy.k",
         )
-    counted = [_count(plan, i, engine, source) for i in range(len(plan.qis))]
-    leaf_codes = [h.codes() for h, _, _ in counted]
+    bound = [bind(plan, i, engine, source) for i in range(len(plan.qis))]
+    leaf_codes = [b.hierarchy.codes() for b in bound]
     coding = pack([bits for _, bits in leaf_codes])
     columns = tuple(
-        _code(plan, i, engine, h, values, n, leaf_codes[i][0], coding.fields[i])
-        for i, (h, values, n) in enumerate(counted)
+        _code(plan, i, engine, b, leaf_codes[i][0], coding.fields[i]) for i, b in enumerate(bound)
     )
     classes = engine.workbench(f"{plan.name}_classes")
     engine.execute(render("tables/fold_classes", classes=classes, source=source, words=_words(coding, columns)))
@@ -118,91 +117,24 @@ def fold(plan: TablePlan, engine: Engine) -> Folded:
     return Folded(source, rows, classes, size, coding, columns)
 
 
-def keep(plan: TablePlan, engine: Engine) -> exp.Expr:
-    """The relation that statements read; a query's rows are kept first, so that its joins run once."""
-    if not plan.joined:
-        return plan.source
-    kept = engine.workbench(f"{plan.name}_source")
-    names = dict.fromkeys(c.source.name for c in plan.released)
-    if plan.person is not None:
-        names.setdefault(plan.person)
-    columns = [identifier(n) for n in names]
-    engine.execute(render("tables/keep_source", kept=kept, columns=columns, source=plan.source))
-    return kept
-
-
-def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> int:
-    """Rows of the source; the person key must be there on each, and on no two."""
-    row = engine.query(render("tables/check_person", source=source, person=plan.person_column)).to_pylist()[0]
-    rows, keyed, persons = int(row["rows"]), int(row["keyed"]), int(row["persons"])
-    key = f"{plan.key}.person"
-    if rows == 0:
-        raise JobError(f"{plan.key}: {plan.source_label} has no rows (after `where`); there is nothing to release")
-    if keyed < rows:
-        raise JobError(f"{key}: {plan.person} is NULL in {rows - keyed} rows of {plan.source_label}", key=key)
-    if plan.person is not None and persons < rows:
-        raise JobError(
-            f"{key}: {plan.source_label} has {rows} rows but {persons} values of {plan.person}; "
-            "k counts persons, so give one row per person (a query that picks one)",
-            key=key,
-        )
-    return rows
-
-
-def _count(plan: TablePlan, index: int, engine: Engine, source: exp.Expr) -> tuple[Hierarchy, exp.Table, Whole]:
-    qi = plan.qis[index]
-    values = engine.workbench(f"{plan.name}_values_{index}")
-    engine.execute(
-        render("tables/count_values", values=values, column=qi.column, type=qi.travel_type, source=source)
-    )
-    read = engine.query(render("tables/read_values", values=values))
-    n: Whole = read.column("n").to_numpy().astype(np.int64)
-    distinct = read.column("value").combine_chunks()
-    if isinstance(distinct, pa.ChunkedArray):
-        distinct = pa.concat_arrays(distinct.chunks) if distinct.num_chunks else pa.array([], distinct.type)
-    numeric = qi.source.kind == "number"
-    try:
-        hierarchy = qi.hierarchy.bind(distinct, numeric=numeric, uncovered=qi.uncovered)
-    except UncoveredValues as error:
-        _refuse_uncovered(plan, qi, error, n)
-    except HierarchyError as error:
-        key = f"{plan.key}.columns.{qi.name}"
-        raise HierarchyError(f"{key}: {error.message}", key=key) from None
-    return hierarchy, values, n
-
-
-def _refuse_uncovered(plan: TablePlan, qi: QuasiIdentifier, error: UncoveredValues, n: Whole) -> NoReturn:
-    key = f"{plan.key}.columns.{qi.name}"
-    rows = int(n[np.asarray(error.indices, dtype=np.int64)].sum())
-    count = len(error.indices)
-    raise HierarchyError(
-        f"{key}: hierarchy {qi.hierarchy.name} does not cover {count} {'value' if count == 1 else 'values'} of "
-        f"{plan.source_label}.{qi.source.name} ({rows} {'row' if rows == 1 else 'rows'}). "
-        'Add them to the hierarchy, or set uncovered = "prefix" or "top".',
-        key=key,
-    ) from None
-
-
 def _code(
     plan: TablePlan,
     index: int,
     engine: Engine,
-    hierarchy: Hierarchy,
-    values: exp.Table,
-    n: Whole,
+    bound: Bound,
     leaf_codes: Whole,
     field: Field,
 ) -> Coded:
-    qi = plan.qis[index]
+    qi, hierarchy = plan.qis[index], bound.hierarchy
     codes = leaf_codes << np.int64(field.shift)
     value_codes = codes[hierarchy.leaf]
     ids = np.arange(1, len(value_codes) + 1, dtype=np.int64)
     staged = engine.put(f"{plan.name}_codes_{index}", pa.table({"id": ids, "code": value_codes}))
     coded = engine.workbench(f"{plan.name}_coded_{index}")
-    engine.execute(render("tables/code_values", coded=coded, values=values, codes=staged))
+    engine.execute(render("tables/code_values", coded=coded, values=bound.values, codes=staged))
     missing = hierarchy.values.is_null().to_numpy(zero_copy_only=False)
     null_code = int(value_codes[missing][0]) if missing.any() else None
-    return Coded(qi, hierarchy, codes, field, coded, null_code, _marginal(qi, hierarchy, n))
+    return Coded(qi, hierarchy, codes, field, coded, null_code, _marginal(qi, hierarchy, bound.rows))
 
 
 def _marginal(qi: QuasiIdentifier, hierarchy: Hierarchy, n: Whole) -> Marginal:

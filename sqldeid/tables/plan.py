@@ -48,6 +48,12 @@ class QuasiIdentifier:
         return column(self.source.name, "s")
 
     @property
+    def hierarchy_name(self) -> str:
+        """The hierarchy's name as it may be published: a file's own name, without its folders."""
+        name = self.hierarchy.name
+        return Path(name).name if Path(name).suffix.lower() in (".csv", ".tsv", ".txt") else name
+
+    @property
     def travel_type(self) -> exp.DataType:
         """The type in which values reach Python."""
         return exp.DataType.build(_TRAVEL[self.source.kind])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import monotonic
 
 from sqldeid.engine.base import Engine
 from sqldeid.publish import Note, Staging
 from sqldeid.result import ColumnResult, Criterion, SearchResult, TableRelease, risk_of
 from sqldeid.tables.check import Checker
-from sqldeid.tables.evaluation import Evaluation, Marginal, allowed_rows
+from sqldeid.tables.evaluation import Marginal, allowed_rows
 from sqldeid.tables.fold import Folded, fold
 from sqldeid.tables.lattice import Node
 from sqldeid.tables.loss import LossReport, all_losses, make_loss
@@ -96,7 +95,7 @@ def note_of(plan: TablePlan, node: Node, k: int, job_sha256: str) -> Note:
     content = {
         "kind": "table",
         "node": levels,
-        "hierarchies": {q.name: q.hierarchy.name for q in plan.qis},
+        "hierarchies": {q.name: q.hierarchy_name for q in plan.qis},
         "criteria": {"k": k, "suppression": plan.part.privacy.suppression},
         "job_sha256": job_sha256,
     }
@@ -106,7 +105,7 @@ def note_of(plan: TablePlan, node: Node, k: int, job_sha256: str) -> Note:
 def _comment(column: object, level: int | None) -> str:
     if isinstance(column, QuasiIdentifier) and level is not None:
         h = column.hierarchy
-        return f"quasi-identifying, level {level} of {h.height - 1} ({h.level_names[level]}), hierarchy {h.name}"
+        return f"quasi-identifying, level {level} of {h.height - 1} ({h.level_names[level]}), hierarchy {column.hierarchy_name}"
     return f"{getattr(column, 'role', '')}, as in the source"
 
 
@@ -174,7 +173,7 @@ def _columns(plan: TablePlan, node: Node, losses: LossReport) -> dict[str, Colum
         if isinstance(c, QuasiIdentifier):
             level, h = levels[c.name], c.hierarchy
             found[c.name] = ColumnResult(
-                "quasi-identifying", level, h.level_names[level], h.height, h.name, losses.columns[c.name]
+                "quasi-identifying", level, h.level_names[level], h.height, c.hierarchy_name, losses.columns[c.name]
             )
         else:
             found[c.name] = ColumnResult(c.role)
@@ -194,5 +193,3 @@ def _warnings(plan: TablePlan, outcome: Outcome, verified: Verified, marginals: 
             found.append(f"{plan.key}.columns.{m.name}: has one value only; it tells nothing and costs nothing")
     return found
 
-
-__all__ = ["Evaluation", "Listener", "find_node", "note_of", "run"]

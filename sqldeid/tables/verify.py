@@ -17,8 +17,10 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.hierarchy import Hierarchy
 from sqldeid.sql import identifier, literal, render
+from sqldeid.tables.bind import bind
 from sqldeid.tables.lattice import Node
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
+from sqldeid.tables.shape import count_persons, keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,3 +178,49 @@ def _labelled(
         "null_label": literal(null_label),
         "text": plan.text,
     }
+
+
+def recheck(plan: TablePlan, note: dict[str, object], written: exp.Expr, engine: Engine) -> Verified:
+    """Verify a published release against the source as it is now.
+
+    Parameters
+    ----------
+    note
+        What is kept on the release: its node, hierarchies and criteria.
+
+    Raises
+    ------
+    VerificationError
+        If the release is not what job, note and source say.
+    """
+    node = _noted_node(plan, note)
+    k = _noted_k(plan, note)
+    source = keep(plan, engine)
+    count_persons(plan, engine, source)
+    hierarchies = [bind(plan, i, engine, source).hierarchy for i in range(len(plan.qis))]
+    return verify(plan, node, k, hierarchies, source, written, engine)
+
+
+def _noted_node(plan: TablePlan, note: dict[str, object]) -> Node:
+    levels, names = note.get("node"), note.get("hierarchies")
+    wanted = {q.name: q.hierarchy_name for q in plan.qis}
+    if not isinstance(levels, dict) or names != wanted or set(levels) != set(wanted):
+        raise VerificationError(
+            f"{plan.key}: the release was made with other quasi-identifying columns or hierarchies than the job names",
+            key=plan.key,
+        )
+    node = tuple(levels[q.name] for q in plan.qis)
+    if not all(isinstance(x, int) and 0 <= x < h for x, h in zip(node, plan.lattice.heights, strict=True)):
+        raise VerificationError(f"{plan.key}: the levels noted on the release are not in the lattice", key=plan.key)
+    return node
+
+
+def _noted_k(plan: TablePlan, note: dict[str, object]) -> int:
+    criteria = note.get("criteria")
+    k = criteria.get("k") if isinstance(criteria, dict) else None
+    privacy = plan.part.privacy
+    if not isinstance(k, int) or k < privacy.k or criteria != {"k": k, "suppression": privacy.suppression}:
+        raise VerificationError(
+            f"{plan.key}: the release was made with other privacy criteria than the job states", key=plan.key
+        )
+    return k

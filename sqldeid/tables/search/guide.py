@@ -23,6 +23,9 @@ _SAMPLE = 2000
 _DEVIATION = 0.35
 """Deviation of predicted logits, where a round looks at every node at once."""
 
+_WORTH = 0.3
+"""Open nodes that a further check of the statement must be expected to close."""
+
 _BINS = 1024
 """Steps in which a round counts open nodes by their bound."""
 
@@ -132,29 +135,29 @@ class Guide:
             sample = np.sort(self._random.choice(sample, _SAMPLE, replace=False))
         closes = self._closes(candidates, sample)
         left = np.ones(len(sample), dtype=np.float32)
+        gains = closes @ left
         chosen: list[int] = []
         while len(chosen) < most:
-            gains = closes @ left
             best = int(np.argmax(gains))
-            if chosen and gains[best] * share < 0.3:
+            if chosen and gains[best] * share < _WORTH:
                 break
+            gains[best] = closes[best] @ left  # gains only fall: the first that stays on top is the best
+            if gains[best] < gains.max():
+                continue
             chosen.append(best)
             left *= 1 - closes[best]
             closes[best] = 0
+            gains[best] = 0
         return candidates.nodes[chosen]
 
     def _closes(self, candidates: _Candidates, sample: npt.NDArray[np.int64]) -> Single:
         """Probability that checking a candidate (row) closes an open node (column)."""
         region = self.region
-        opens = np.stack(np.unravel_index(sample, region.shape), axis=1)
-        shape = (len(candidates.nodes), len(sample))
-        under = np.ones(shape, dtype=np.bool_)
-        for j in range(opens.shape[1]):
-            under &= opens[None, :, j] <= candidates.nodes[:, j, None]
+        opens = np.array(np.unravel_index(sample, region.shape), dtype=np.int16)
+        nodes = np.ascontiguousarray(candidates.nodes.T, dtype=np.int16)
+        under = _compare(np.less_equal, opens, nodes)
         if region.problem.loss.parts is None:
-            over = np.ones(shape, dtype=np.bool_)
-            for j in range(opens.shape[1]):
-                over &= opens[None, :, j] >= candidates.nodes[:, j, None]
+            over = _compare(np.greater_equal, opens, nodes)
         else:
             over = region.least.ravel()[sample][None, :] > candidates.loss[:, None]
         fails = candidates.fails[:, None].astype(np.float32)
@@ -163,6 +166,14 @@ class Guide:
         itself = np.ravel_multi_index(tuple(candidates.nodes.T), region.shape)[:, None] == sample[None, :]
         closes[itself] = 1
         return closes
+
+
+def _compare(holds: np.ufunc, opens: npt.NDArray[np.int16], nodes: npt.NDArray[np.int16]) -> Flags:
+    """Whether the relation holds on every axis between an open node (column) and a candidate (row)."""
+    flags = np.ones((nodes.shape[1], opens.shape[1]), dtype=np.bool_)
+    for levels, own in zip(opens, nodes, strict=True):
+        flags &= holds(levels[None, :], own[:, None])
+    return flags
 
 
 def _hull(flags: Flags) -> Box:
