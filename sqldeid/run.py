@@ -279,7 +279,9 @@ def _staging(
         return InPlace(engine, target, engine.catalog)
     keep = set(names) if options.only else None
     if target.kind == "parquet":
-        return ParquetFolder(engine, target, folder / "release", others_in_folder(engine, target, keep))
+        files = others_in_folder(engine, target, keep)
+        engine.create_database(folder / "scratch.duckdb", TARGET)
+        return ParquetFolder(engine, target, folder / "release", files)
     kept = others_in_file(engine, target, keep)
     path = folder / "release.duckdb"
     engine.create_database(path, TARGET)

@@ -85,6 +85,7 @@ class DuckDBEngine:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqldeid-sql")
         self._replacements: bool | None = None
         self._moved_away = False
+        self._attached: list[str] = []
 
     def __enter__(self) -> DuckDBEngine:
         return self
@@ -238,6 +239,8 @@ class DuckDBEngine:
                 self._drop_temporary()
             self.use_source()
             self._restore()
+            while self._attached and not self.own:
+                self.execute(render("engine/detach_database", catalog=identifier(self._attached.pop())))
         finally:
             self._worker.shutdown(wait=True)
             if self.own:
@@ -277,12 +280,15 @@ class DuckDBEngine:
                 read_only=read_only,
             )
         )
+        self._attached.append(catalog)
 
     def create_database(self, path: Path, catalog: str) -> None:
         """Attach a fresh database file, in the storage version that DuckDB 1.4 reads."""
         self.execute(render("engine/create_database", path=literal(str(path)), catalog=identifier(catalog)))
+        self._attached.append(catalog)
 
     def finish_database(self, catalog: str) -> None:
         """Write everything of an attached database to its file and let go of it."""
         self.execute(render("engine/checkpoint_database", catalog=identifier(catalog)))
         self.execute(render("engine/detach_database", catalog=identifier(catalog)))
+        self._attached.remove(catalog)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sqldeid.hierarchy.column import Column, mask
+from sqldeid.hierarchy.level import numbered
 from sqldeid.hierarchy.model import Hierarchy, Ints, Labels, UncoveredValues, label_array, representatives
 
 Uncovered = Literal["refuse", "prefix", "top"]
@@ -63,13 +64,15 @@ def assemble(tree: Tree, column: Column, leaf: Ints, uncovered: Uncovered) -> Hi
     lost = np.flatnonzero(missing & ~column.null)
     level, group = _nodes_of(tree, column, lost, uncovered)
     top = len(tree.labels)
-    pairs, which = np.unique(np.column_stack([level, group]), axis=0, return_inverse=True)
-    chains: list[Chain] = [(tree.labels[int(x) - 1][int(g)], int(x), int(g)) for x, g in pairs]
+    span = max(len(labels) for labels in tree.labels)
+    which, nodes = numbered(level * span + group)
+    pairs = [divmod(int(node), span) for node in nodes]
+    chains: list[Chain] = [(tree.labels[x - 1][g], x, g) for x, g in pairs]
     chains = [_lowest(tree, c[0]) if c[1] == top else c for c in chains]
     added = np.flatnonzero(missing & column.null)
     if len(added):
         chains.append(_lowest(tree, None))
-    members = np.concatenate([which.ravel(), np.full(len(added), len(chains) - 1)]).astype(np.int64)
+    members = np.concatenate([which, np.full(len(added), len(chains) - 1)]).astype(np.int64)
     grown = _grow(tree, chains, members)
     bound = leaf.copy()
     bound[np.concatenate([lost, added])] = len(tree.leaves) + np.arange(len(members))

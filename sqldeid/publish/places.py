@@ -171,9 +171,9 @@ class ParquetFolder:
     written: list[str] = field(default_factory=list)
 
     def write(self, statement: Callable[[exp.Table], str], note: Note) -> exp.Expr:
-        """Create the release in the workbench, then its file, in the same order; the file is what is verified."""
+        """Create the release in a scratch database, then its file, in the same order; the file is what is verified."""
         name = note.release
-        staged = self.engine.workbench(f"{name}_staged")
+        staged = table_name(TARGET, "main", name)
         self.engine.execute(statement(staged))
         self.path.mkdir(exist_ok=True)
         file = self.path / f"{name}.parquet"
@@ -186,7 +186,7 @@ class ParquetFolder:
                 note=literal(content.to_json()),
             )
         )
-        self.engine.drop(staged)
+        self.engine.execute(render("engine/drop_table", table=staged))
         self.written.append(name)
         return parquet_relation(file)
 
@@ -194,6 +194,7 @@ class ParquetFolder:
         into = self.destination.into
         assert into is not None
         self.engine.commit()
+        self.engine.finish_database(TARGET)
         for file in self.keep:
             shutil.copy2(file, self.path / file.name)
         _replace_folder(self.path, into)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,15 @@ _DEVIATION = 0.35
 
 _WORTH = 0.3
 """Open nodes that a further check of the statement must be expected to close."""
+
+_SORTED = 8192
+"""Entries that are sorted at most to find the candidates."""
+
+_TAIL = 128
+"""Nodes of the last axes that are summed by one matrix product."""
+
+_BLOCK = 24
+"""Candidates whose gain is brought up to date at a time."""
 
 _BINS = 1024
 """Steps in which a round counts open nodes by their bound."""
@@ -67,9 +77,7 @@ class Guide:
         box = _hull(flags)
         gain = self._gain(flags[box], box)
         corner = np.array([s.start for s in box])
-        size = min(_CANDIDATES, gain.size)
-        flat = np.argpartition(gain.ravel(), gain.size - size)[-size:]
-        flat = flat[gain.ravel()[flat] > 0]
+        flat = _greatest(gain.ravel(), _CANDIDATES)
         nodes = np.stack(np.unravel_index(flat, gain.shape), axis=1) + corner
         chosen = self._spread(self._judge(nodes), flags, most)
         return [tuple(int(x) for x in node) for node in chosen]
@@ -77,11 +85,8 @@ class Guide:
     def _gain(self, flags: Flags, box: Box) -> Single:
         """Expected number of open nodes that a check closes, for every node of the box; 0 where its answer is known."""
         expected = self._expected(box)
-        fails = np.asarray(self.prediction.fails(expected, _DEVIATION), dtype=np.float32)
-        count = flags.astype(np.int32)
-        for axis in range(count.ndim):
-            np.cumsum(count, axis=axis, out=count)
-        gain: Single = fails * count
+        fails = self.prediction.fails(expected, _DEVIATION)
+        gain: Single = fails * _count(flags, upwards=False)
         gain += (1 - fails) * self._closed_by_passing(flags, box, expected)
         gain *= self.region.unknown[box]
         return gain
@@ -94,24 +99,22 @@ class Guide:
         expected += total * (np.float32(slope) + np.float32(bend) * total)
         return expected
 
-    def _closed_by_passing(self, flags: Flags, box: Box, expected: Floats) -> npt.NDArray[np.integer]:
+    def _closed_by_passing(self, flags: Flags, box: Box, expected: Single) -> Single:
         """Open nodes that cannot win any more if a node passes with the loss expected of it."""
         if self.region.problem.loss.parts is None:
-            count = flags.astype(np.int32)
-            for axis in range(count.ndim):
-                count = np.flip(np.cumsum(np.flip(count, axis), axis=axis, dtype=np.int32), axis)
-            return count
-        least = self.region.least[box]
+            return _count(flags, upwards=True)
+        least = np.asarray(self.region.least[box], dtype=np.float32)
         bounds = least[flags]
         low = bounds.min()
         step = _BINS / max(bounds.max() - low, 1e-9)
         histogram = np.bincount(((bounds - low) * step).astype(np.int64), minlength=_BINS + 2)
-        above = np.concatenate([np.cumsum(histogram[::-1])[::-1][1:], [0]]).astype(np.int32)
+        above = np.concatenate([np.cumsum(histogram[::-1])[::-1][1:], [0]]).astype(np.float32)
         losses = self._losses(least, expected)
         losses -= low
         losses *= step
         np.clip(losses, 0, _BINS + 1, out=losses)
-        return np.maximum(above[losses.astype(np.int16)], flags)
+        closed: Single = np.maximum(above[losses.astype(np.int16)], flags)
+        return closed
 
     def _losses(self, least: Floats, expected: Floats) -> Floats:
         """Loss expected of nodes that pass: their bound and what suppression is expected to add."""
@@ -138,12 +141,9 @@ class Guide:
         gains = closes @ left
         chosen: list[int] = []
         while len(chosen) < most:
-            best = int(np.argmax(gains))
+            best = _refresh(gains, closes, left)
             if chosen and gains[best] * share < _WORTH:
                 break
-            gains[best] = closes[best] @ left  # gains only fall: the first that stays on top is the best
-            if gains[best] < gains.max():
-                continue
             chosen.append(best)
             left *= 1 - closes[best]
             closes[best] = 0
@@ -166,6 +166,52 @@ class Guide:
         itself = np.ravel_multi_index(tuple(candidates.nodes.T), region.shape)[:, None] == sample[None, :]
         closes[itself] = 1
         return closes
+
+
+def _greatest(gain: Single, most: int) -> npt.NDArray[np.int64]:
+    """Where about `most` of the greatest positive entries are; on long arrays above a threshold taken from a sample."""
+    flat = np.flatnonzero(gain)
+    if len(flat) > _SORTED:
+        sample = gain[flat[:: len(flat) // _SORTED]]
+        rank = max(1, 2 * most * len(sample) // len(flat))
+        flat = flat[gain[flat] >= np.partition(sample, -rank)[-rank]]
+    if len(flat) <= most:
+        return flat
+    return flat[np.argpartition(gain[flat], -most)[-most:]]
+
+
+def _count(flags: Flags, *, upwards: bool) -> Single:
+    """For every node of the box, flagged nodes below it (above it), itself included: sums along every axis.
+
+    The last axes are summed together, by one matrix product; the others a level at a time.
+    """
+    split, tail = flags.ndim - 1, flags.shape[-1]
+    while split > 0 and tail * flags.shape[split - 1] <= _TAIL:
+        split -= 1
+        tail *= flags.shape[split]
+    order = np.ones((1, 1), dtype=np.float32)
+    for height in flags.shape[split:]:
+        order = np.kron(order, np.triu(np.ones((height, height), dtype=np.float32)))
+    count: Single = flags.reshape(-1, tail).astype(np.float32) @ (order.T if upwards else order)
+    for axis in range(split):
+        levels = count.reshape(-1, flags.shape[axis], prod(flags.shape[axis + 1 :]))
+        for x in range(1, flags.shape[axis]):
+            if upwards:
+                levels[:, -1 - x] += levels[:, -x]
+            else:
+                levels[:, x] += levels[:, x - 1]
+    return count.reshape(flags.shape)
+
+
+def _refresh(gains: Single, closes: Single, left: Single) -> int:
+    """The candidate that closes most of what is left; gains only fall, so only the highest are brought up to date."""
+    block = min(_BLOCK, len(gains))
+    while True:
+        top = np.argpartition(gains, -block)[-block:]
+        gains[top] = closes[top] @ left
+        best = int(np.argmax(gains))
+        if best in top:
+            return best
 
 
 def _compare(holds: np.ufunc, opens: npt.NDArray[np.int16], nodes: npt.NDArray[np.int16]) -> Flags:
