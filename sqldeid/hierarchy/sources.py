@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import os.path
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -150,7 +151,7 @@ def open_source(spec: str | Mapping[str, object], folder: Path) -> HierarchySour
     if spec in shipped():
         return _open_path(_shipped_path(spec), spec)
     path = folder / spec
-    if not path.is_file():
+    if not os.path.isfile(path):  # unlike Path.is_file, never raises, however long the name
         raise HierarchyError(f"hierarchy {spec}: no such file, and none of that name is shipped ({_nearest(spec)})")
     return _open_path(path, spec)
 
