@@ -98,6 +98,9 @@ def test_what_is_wrong_is_said_with_the_line_but_without_values(tmp_path: Path, 
 def test_missing_files_and_folders(tmp_path: Path) -> None:
     with pytest.raises(HierarchyError, match="no such file"):
         open_source("other.csv", tmp_path)
+    for odd in ("", "a" * 5000, "a\0b", "icd9/procedure-chapters.ranges"):
+        with pytest.raises(HierarchyError, match="no such file"):
+            open_source(odd, tmp_path)
     (tmp_path / "folder").mkdir()
     with pytest.raises(HierarchyError, match="no such file"):
         open_source("folder", tmp_path)
