@@ -126,7 +126,7 @@ def bind(tree: exp.Expr, resolve: Resolve) -> exp.Expr:
         What `resolve` raises; or if the written text would not read exactly the tables found (a bug: fails closed).
     """
     bound = tree.copy()
-    ours = {id(cte): f"sqldeid with {n} {cte.alias}" for n, cte in enumerate(bound.find_all(exp.CTE))}
+    ours = {id(cte): f"sqldeid with {n}" for n, cte in enumerate(bound.find_all(exp.CTE))}
     found: set[tuple[str, ...]] = set()
     for table, common in list(_references(bound)):
         if not table.args.get("alias"):
