@@ -56,7 +56,7 @@ class QuasiIdentifier:
     @property
     def travel_type(self) -> exp.DataType:
         """The type in which values reach Python."""
-        return exp.DataType.build(_TRAVEL[self.source.kind])
+        return travel_type(self.source.kind)
 
 
 _TRAVEL = {
@@ -68,6 +68,11 @@ _TRAVEL = {
     "timestamp": "TIMESTAMP",
     "text": "VARCHAR",
 }
+
+
+def travel_type(kind: str) -> exp.DataType:
+    """The type in which values of a column of this kind reach Python."""
+    return exp.DataType.build(_TRAVEL[kind])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,69 @@
+"""`sqldeid demo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+import click
+from rich.text import Text
+
+from sqldeid.cli.options import Common, common, examples
+from sqldeid.report.terminal import print_commands
+from sqldeid.report.text import facts, indented, plain
+
+if TYPE_CHECKING:
+    from sqldeid.demo import Demo
+
+_PATH = click.argument("path", type=click.Path(path_type=Path))
+_SEED = click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same data.")
+
+
+@click.group()
+def demo() -> None:
+    """Write a demo database and its job file. The data is made; it is nobody's."""
+
+
+@demo.command(epilog=examples("sqldeid demo adult demo.duckdb", "sqldeid demo adult big.duckdb --rows 1000000"))
+@_PATH
+@click.option("--rows", type=int, default=30_000, show_default=True, help="Persons, up to 1,000,000.")
+@_SEED
+@common
+def adult(common: Common, path: Path, rows: int, seed: int) -> None:
+    """A census of one table, in the shape of UCI Adult, written to PATH."""
+    from sqldeid.demo import adult as make
+
+    _print(make(path, rows, seed), common)
+
+
+@demo.command(epilog=examples("sqldeid demo mimic mimic.duckdb", "sqldeid demo mimic big.duckdb --patients 100000"))
+@_PATH
+@click.option("--patients", type=int, default=300, show_default=True, help="Patients, up to 100,000.")
+@_SEED
+@common
+def mimic(common: Common, path: Path, patients: int, seed: int) -> None:
+    """A hospital of eight tables, in the shape of MIMIC-III, written to PATH."""
+    from sqldeid.demo import mimic as make
+
+    _print(make(path, patients, seed), common)
+
+
+def _print(made: Demo, common: Common) -> None:
+    if common.quiet:
+        return
+    to = common.screen()
+    to.print(Text(f"{plain(made.database)}: {made.notice}"))
+    to.print()
+    to.print(indented(facts([(t.name, f"{t.rows:,} rows") for t in made.tables])))
+    to.print()
+    to.print("Next:")
+    for job in made.jobs:
+        given = f"{quote(plain(made.database))} --job {quote(plain(job))}"
+        print_commands(
+            [
+                (f"sqldeid anonymize {given} --plan", "shows what would be done"),
+                (f"sqldeid anonymize {given}", "does it"),
+            ],
+            to,
+        )

@@ -1,0 +1,86 @@
+"""What a failure prints, writes and exits with: one line, the contract's code, never a traceback unasked."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from types import TracebackType
+
+import click
+
+from sqldeid.errors import Interrupted, JobError, SqldeidError
+
+BROKEN_PIPE = 1
+
+
+def json_target(arguments: Sequence[str]) -> str | None:
+    """What `--json` names, read before click has: a usage error is written there, too."""
+    for i, argument in enumerate(arguments):
+        if argument == "--":
+            return None
+        if argument == "--json" and i + 1 < len(arguments):
+            return arguments[i + 1]
+        if argument.startswith("--json="):
+            return argument.removeprefix("--json=")
+    return None
+
+
+def report(error: SqldeidError, target: str | None) -> int:
+    """Print an error, write it where `--json` says, and give the exit code."""
+    from sqldeid.cli.files import write_json
+
+    word = "Interrupted" if isinstance(error, Interrupted) else "Error"
+    say(f"{word}: {error.message}")
+    if target is not None:
+        try:
+            write_json(target, {"error": error.to_dict()})
+        except SqldeidError as second:
+            say(f"Error: --json: {second.message}")
+    return error.code
+
+
+def report_usage(error: click.ClickException, target: str | None) -> int:
+    """The same for what click refuses; it knows the usage line."""
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        say(error.ctx.get_usage())
+    command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "sqldeid"
+    message = error.format_message().rstrip(".")
+    return report(JobError(f"{message}. See {command} --help", key="arguments"), target)
+
+
+def say(text: str) -> None:
+    """Print to standard error, with control characters written out; its reader may be gone."""
+    from rich.text import Text
+
+    from sqldeid.report.text import console, plain
+
+    try:
+        console(sys.stderr).print(Text(plain(text, lines=True)), soft_wrap=True)
+    except BrokenPipeError:
+        close_pipes()
+
+
+def close_pipes() -> None:
+    """Let go of pipes whose reader is gone, so that Python does not complain when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(nowhere, stream.fileno())
+
+
+def report_internal(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None, *, verbose: bool, target: str | None
+) -> None:
+    """A bug: its type alone, since its text may hold data; with -v also where it happened."""
+    if verbose:
+        sys.stderr.writelines(traceback.format_tb(trace))
+    report(
+        SqldeidError(
+            f"internal error ({kind.__module__}.{kind.__qualname__}); please report it, with -v for the place"
+        ),
+        target,
+    )

@@ -1,0 +1,101 @@
+"""The files that `--json` and `--public` write: looked at before the run, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from sqldeid.errors import EngineError, JobError
+from sqldeid.job import Job
+
+
+def check_outputs(outputs: Mapping[str, str | None], job: Job, database: str) -> None:
+    """Refuse, before anything is done, what cannot be written later or would overwrite what the run reads.
+
+    Parameters
+    ----------
+    outputs
+        Option → the file it names, `-` or None.
+
+    Raises
+    ------
+    JobError
+        If a folder is missing, or the file is the database, the job or in the release.
+    """
+    into = job.locate(job.release.into) if job.release.into is not None else None
+    given = {option: file for option, file in outputs.items() if file is not None and file != "-"}
+    for option, file in given.items():
+        check_output(option, Path(file))
+        _refuse_inputs(option, Path(file), [Path(database), *([job.path] if job.path else [])], into)
+    if len({os.path.realpath(f) for f in given.values()}) < len(given):
+        raise JobError(f"{' and '.join(given)} name one file; give each its own", key=next(iter(given)))
+
+
+def check_output(option: str, path: Path) -> None:
+    """Refuse a file that cannot be written."""
+    if path.is_dir():
+        raise JobError(f"{option}: {path} is a folder; name a file", key=option)
+    if not path.absolute().parent.is_dir():
+        raise JobError(f"{option}: there is no folder {path.parent}; make it first", key=option)
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise JobError(f"{option}: the folder {path.parent} may not be written", key=option)
+
+
+def _refuse_inputs(option: str, path: Path, inputs: list[Path], into: Path | None) -> None:
+    real = Path(os.path.realpath(path))
+    if real in [Path(os.path.realpath(p)) for p in inputs]:
+        raise JobError(f"{option}: {path} is what the run reads; name another file", key=option)
+    if into is not None and real.is_relative_to(os.path.realpath(into)):
+        raise JobError(f"{option}: {path} lies in the release; name a file elsewhere", key=option)
+
+
+def write_json(target: str, content: Mapping[str, object]) -> None:
+    """Write JSON to a file, aside and renamed into place, or to standard output for `-`.
+
+    Raises
+    ------
+    EngineError
+        If the file cannot be written.
+    """
+    text = json.dumps(content, indent=2, ensure_ascii=False, default=str)
+    if target == "-":
+        print_json(text)
+        return
+    path = Path(target)
+    try:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.absolute().parent, delete=False) as file:
+            aside = Path(file.name)
+            try:
+                file.write(_ascii(text, "utf-8") + "\n")
+                file.close()
+                os.chmod(aside, _mode(path))
+                os.replace(aside, path)
+            except OSError:
+                aside.unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise EngineError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def print_json(text: str) -> None:
+    """Print JSON in the encoding of standard output."""
+    sys.stdout.write(_ascii(text, sys.stdout.encoding or "utf-8") + "\n")
+    sys.stdout.flush()
+
+
+def _ascii(text: str, encoding: str) -> str:
+    """The text, with escapes for everything beyond ASCII where the encoding has not all of it."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return json.dumps(json.loads(text), indent=2)
+    return text
+
+
+def _mode(path: Path) -> int:
+    """Permissions of the file that is replaced; of a new one, its owner's only: it is for the data holder."""
+    return path.stat().st_mode & 0o777 if path.exists() else 0o600

@@ -1,0 +1,181 @@
+"""`sqldeid hierarchy show|check|build`: on a file, on a shipped hierarchy, or on a table's column."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pyarrow as pa
+
+from sqldeid.cli.files import check_output
+from sqldeid.cli.options import Common, common, examples
+from sqldeid.errors import HierarchyError, JobError
+from sqldeid.hierarchy import Hierarchy, HierarchyReport, check, open_source, paths, write_csv
+from sqldeid.report.hierarchies import print_paths, print_report
+from sqldeid.report.terminal import print_commands
+
+if TYPE_CHECKING:
+    from sqldeid.insight.columns import ColumnValues
+
+SHOWN = 20
+"""Leaves that `show` prints unless -v asks for all."""
+
+
+def _column(run: Callable[..., None]) -> Callable[..., None]:
+    """The options that name a table's column."""
+    run = click.option("--column", metavar="C", help="The column.")(run)
+    run = click.option("--table", metavar="T", help="Its table, as schema.table.")(run)
+    return click.option("--db", "database", metavar="DB", help="Database that holds the column's values.")(run)
+
+
+@click.group()
+def hierarchy() -> None:
+    """Look at generalisation hierarchies, check them, and build them."""
+
+
+@hierarchy.command(
+    epilog=examples(
+        "sqldeid hierarchy show adult/education",
+        "sqldeid hierarchy show country.csv -v",
+        "sqldeid hierarchy show icd9/diagnoses --db mimic.duckdb --table mimiciii.diagnoses_icd --column icd9_code",
+    )
+)
+@click.argument("name", metavar="FILE-OR-NAME")
+@_column
+@common
+def show(common: Common, name: str, database: str | None, table: str | None, column: str | None) -> None:
+    """Print the levels of a hierarchy and what becomes of its values."""
+    values = _values(common, database, table, column)
+    source = open_source(name, Path())
+    found = _check(name, values)
+    if common.quiet:
+        return
+    to = common.screen()
+    print_report(found, to)
+    if source.data_derived and values is None:
+        to.print()
+        to.print("Its leaves are the values of a column; to see them, add --db, --table and --column.")
+        return
+    bound = _bind(source.bind, values, "top")
+    print_paths(paths(bound) if common.verbose else islice(paths(bound), SHOWN), bound.leaves, to)
+
+
+@hierarchy.command(
+    "check",
+    epilog=examples(
+        "sqldeid hierarchy check country.csv",
+        "sqldeid hierarchy check country.csv --db hospital.duckdb --table main.patients --column country",
+    ),
+)
+@click.argument("name", metavar="FILE-OR-NAME")
+@_column
+@common
+def check_command(common: Common, name: str, database: str | None, table: str | None, column: str | None) -> None:
+    """Check that a hierarchy nests, and covers the values of a column. Exit code 2 if not."""
+    found = _check(name, _values(common, database, table, column))
+    if not common.quiet:
+        print_report(found, common.screen())
+    if found.problems:
+        raise HierarchyError("\n".join(found.problems))
+
+
+@hierarchy.command(
+    epilog=examples(
+        "sqldeid hierarchy build bands=5,10,20 -o age.csv --db hospital.duckdb --table main.patients --column age",
+        "sqldeid hierarchy build dates=month,year -o born.csv --db hospital.duckdb --table main.patients --column born",
+        "sqldeid hierarchy build '{ edges = [[50, 60, 70], [60]], tails = true }' -o weight.csv --db …",
+    )
+)
+@click.argument("spec")
+@click.option("-o", "--output", required=True, metavar="FILE", help="The hierarchy file to write (CSV).")
+@_column
+@common
+def build(common: Common, spec: str, output: str, database: str | None, table: str | None, column: str | None) -> None:
+    """Build a hierarchy over a column's values and write it as a file, to be edited and named in a job.
+
+    SPEC is a rule as in a job (bands=5,10,20; mask=1,2; keep_first=3,1; dates=month,year; suppress; or a TOML table),
+    or a shipped hierarchy's name.
+    """
+    path = Path(output)
+    check_output("-o", path)
+    if os.path.lexists(path):
+        raise JobError(f"-o: {path} exists already; remove it, or name another file", key="output")
+    source = open_source(rule(spec), Path())
+    values = _values(common, database, table, column)
+    if values is None and source.data_derived:
+        raise JobError("the rule needs a column's values; add --db, --table and --column", key="db")
+    bound = _bind(source.bind, values, "refuse")
+    write_csv(bound, path)
+    if not common.quiet:
+        to = common.screen()
+        to.print(f"{path}: {bound.leaves:,} leaves, {bound.height} levels")
+        print_commands([(f"sqldeid hierarchy show {path}", "what it does to its values")], to)
+
+
+def rule(spec: str) -> str | Mapping[str, object]:
+    """A rule as the command line writes it, as a job's mapping; any other text is a name.
+
+    ``bands=5,10`` is ``{"bands": [5, 10]}``, ``suppress`` is ``{"suppress": True}``, an inline TOML table is itself.
+
+    Raises
+    ------
+    HierarchyError
+        If it is not valid TOML.
+    """
+    if spec == "suppress":
+        return {"suppress": True}
+    key, equals, items = spec.partition("=")
+    if spec.lstrip().startswith("{"):
+        text = f"rule = {spec}"
+    elif equals and "[" not in items:
+        text = f"rule = {{ {key} = [{', '.join(_item(i) for i in items.split(','))}] }}"
+    elif equals:
+        text = f"rule = {{ {spec} }}"
+    else:
+        return spec
+    try:
+        found = tomllib.loads(text)["rule"]
+    except tomllib.TOMLDecodeError:
+        raise HierarchyError("the rule is not readable; write it like bands=5,10,20 or as a TOML table") from None
+    return found if isinstance(found, Mapping) else spec
+
+
+def _item(text: str) -> str:
+    item = text.strip()
+    try:
+        float(item)
+    except ValueError:
+        return '"' + item.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return item
+
+
+def _values(common: Common, database: str | None, table: str | None, column: str | None) -> ColumnValues | None:
+    """The column's values; None where no column was named."""
+    if database is None and table is None and column is None:
+        return None
+    if database is None or table is None or column is None:
+        raise JobError("--db, --table and --column belong together; give all three", key="db")
+    from sqldeid.insight.columns import read_values
+    from sqldeid.run import reading
+
+    with reading(database, Path(database), common.settings) as engine:
+        return read_values(table, column, engine)
+
+
+def _taken(values: ColumnValues | None) -> tuple[pa.Array | None, bool]:
+    return (None, False) if values is None else (values.values, values.numeric)
+
+
+def _bind(bind: Callable[..., Hierarchy], values: ColumnValues | None, uncovered: str) -> Hierarchy:
+    given, numeric = _taken(values)
+    return bind(pa.array([], pa.string()) if given is None else given, numeric=numeric, uncovered=uncovered)
+
+
+def _check(name: str, values: ColumnValues | None) -> HierarchyReport:
+    given, numeric = _taken(values)
+    return check(name, Path(), given, numeric=numeric)

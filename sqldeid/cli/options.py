@@ -1,0 +1,76 @@
+"""The options that every command has."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import sqldeid
+from sqldeid.engine.opening import Settings
+from sqldeid.report.text import console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What every command is given.
+
+    Parameters
+    ----------
+    settings
+        How much of the machine a run may take.
+    quiet, verbose
+        Nothing but errors is printed; more than usual is.
+    """
+
+    settings: Settings
+    quiet: bool
+    verbose: bool
+
+    def screen(self, json: str | None = None) -> Console:
+        """Where the summary goes: standard output, or standard error where `--json -` takes the former."""
+        return console(sys.stderr if json == "-" else sys.stdout)
+
+
+VERSION = click.version_option(sqldeid.__version__, prog_name="sqldeid")
+_OPTIONS = (
+    click.option("--memory-limit", metavar="SIZE", help="Memory for the database, like 4GB."),
+    click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads for the database."),
+    click.option(
+        "--temp-dir",
+        type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),
+        metavar="FOLDER",
+        help="Folder for spill files; they hold source values and are removed.",
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
+    click.option("-v", "--verbose", is_flag=True, help="Print steps, promises and details."),
+    VERSION,
+)
+
+
+def common(run: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that every command has; the command takes them as one `Common`, first."""
+
+    @functools.wraps(run)
+    def packed(
+        memory_limit: str | None, threads: int | None, temp_dir: Path | None, quiet: bool, verbose: bool, **rest: Any
+    ) -> None:
+        run(Common(Settings(memory_limit, threads, temp_dir), quiet, verbose), **rest)
+
+    found: Callable[..., None] = packed
+    for option in reversed(_OPTIONS):
+        found = option(found)
+    return found
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

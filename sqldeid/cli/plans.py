@@ -1,0 +1,126 @@
+"""`anonymize --plan`: what would be done, printed; nothing is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from shlex import quote
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sqldeid.job import Job
+from sqldeid.report.terminal import print_commands, print_warnings
+from sqldeid.report.text import cell, count, facts, indented, plain, table
+from sqldeid.run import destination
+from sqldeid.tables.plan import QuasiIdentifier, TablePlan
+from sqldeid.tables.steps import Step, steps
+
+
+def print_plans(plans: Sequence[TablePlan], job: Job, database: str, to: Console, *, verbose: bool) -> None:
+    """Print columns, hierarchies, lattice, criteria, destination and statements of each release."""
+    to.print(Text("The plan, from the job and the catalogue. No row was read, nothing was written.", style="dim"))
+    for plan in plans:
+        _print_plan(plan, job, to, verbose)
+    print_warnings(job.warnings(), to)
+    to.print()
+    to.print("Next:")
+    given = f"sqldeid anonymize {quote(plain(database))} --job {quote(plain(job.path or job.name))}"
+    print_commands([(given, "does it"), (f"{given} --plan -v", "prints the SQL that is known before the run")], to)
+
+
+def _print_plan(plan: TablePlan, job: Job, to: Console, verbose: bool) -> None:
+    to.print()
+    to.print(Text(plain(plan.name), style="bold"), Text("from"), Text(plain(plan.source_label)))
+    to.print()
+    to.print(indented(_columns(plan)))
+    to.print()
+    to.print(indented(facts(_facts(plan, job))))
+    to.print()
+    to.print("Statements, in order:")
+    to.print()
+    listed = steps(plan, job.release.kind)
+    to.print(indented(_statements(listed)))
+    if verbose:
+        for step in listed:
+            _print_sql(step, to)
+
+
+def _columns(plan: TablePlan) -> Table:
+    made = table("Column", "Role", "Hierarchy", "Levels")
+    for c in plan.columns:
+        if isinstance(c, QuasiIdentifier):
+            names = " → ".join(c.hierarchy.level_names)
+            made.add_row(
+                cell(c.name), "quasi-identifying", cell(c.hierarchy_name), cell(f"{c.hierarchy.height}: {names}")
+            )
+        else:
+            made.add_row(cell(c.name), c.role, "", cell("as in the source" if c.released else "not released", "dim"))
+    return made
+
+
+def _facts(plan: TablePlan, job: Job) -> list[tuple[str, object]]:
+    privacy, search = plan.part.privacy, plan.part.search
+    target = destination(job)
+    exists = target.into is not None and target.into.exists()
+    note = " (exists: needs --replace)" if exists else ""
+    limits = [
+        f"{name} {value}"
+        for name, value in (("time limit", search.time_limit), ("checks limit", search.checks_limit))
+        if value is not None
+    ]
+    blank = "kept with every quasi-identifying column at its top" if privacy.suppression == "blank" else "left out"
+    return [
+        ("Person", plan.person or "not named: rows are counted"),
+        ("Lattice", count(plan.lattice.size, "node")),
+        ("k-anonymity", f"k = {privacy.k}"),
+        ("Suppression", f"at most {100 * privacy.suppression_limit:g} % of the rows, {blank}"),
+        ("Search", ", ".join([f"{search.method}, least {search.loss}", *limits])),
+        ("Written as", f"{target.kind} {target.shown(plan.name)}{note}"),
+    ]
+
+
+def _statements(listed: Sequence[Step]) -> Table:
+    made = table("", "", "", right=(0,))
+    for number, step in enumerate(listed, 1):
+        times = "" if step.times == 1 else " (as needed)" if step.times is None else f" ({step.times} times)"
+        made.add_row(cell(number, "dim"), cell(step.template), cell(step.purpose + times))
+    return made
+
+
+def _print_sql(step: Step, to: Console) -> None:
+    for statement in step.statements:
+        to.print()
+        to.print(Text(f"-- {step.template}", style="dim"))
+        to.print(Text(plain(statement, lines=True)), soft_wrap=True)
+
+
+def plan_dict(plan: TablePlan, job: Job) -> dict[str, object]:
+    """A plan for JSON."""
+    return {
+        "source": plan.source_label,
+        "person": plan.person,
+        "columns": {
+            c.name: _column_dict(c.role) if not isinstance(c, QuasiIdentifier) else _qi_dict(c) for c in plan.columns
+        },
+        "lattice_size": plan.lattice.size,
+        "privacy": plan.part.privacy.model_dump(),
+        "search": plan.part.search.model_dump(exclude_none=True),
+        "written": destination(job).shown(plan.name),
+        "kind": job.release.kind,
+        "statements": [step.to_dict() for step in steps(plan, job.release.kind)],
+    }
+
+
+def _qi_dict(c: QuasiIdentifier) -> dict[str, object]:
+    return {
+        "role": "quasi-identifying",
+        "hierarchy": c.hierarchy_name,
+        "height": c.hierarchy.height,
+        "levels": list(c.hierarchy.level_names),
+        "uncovered": c.uncovered,
+    }
+
+
+def _column_dict(role: str) -> dict[str, object]:
+    return {"role": role}

@@ -1,0 +1,145 @@
+"""`sqldeid anonymize`, `assess` and `verify`: a database and a job."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+import sqldeid
+from sqldeid.cli.files import check_outputs, write_json
+from sqldeid.cli.options import Common, common, examples
+from sqldeid.cli.plans import plan_dict, print_plans
+from sqldeid.report.progress import Progress
+from sqldeid.report.terminal import print_result, print_risk, print_verified
+from sqldeid.report.text import console
+from sqldeid.result import HOLDER
+
+_DATABASE = click.argument("database", metavar="DB")
+_JOB = click.option("--job", "job_file", required=True, metavar="FILE", help="The job file (TOML).")
+_ONLY = click.option("--only", multiple=True, metavar="NAME", help="Only this release; may be given more than once.")
+_JSON = click.option("--json", "json_file", metavar="FILE", help="Write the result as JSON; - is standard output.")
+
+
+def _given(run: Callable[..., None]) -> Callable[..., None]:
+    """The arguments that the three commands share."""
+    for option in (_JSON, _ONLY, _JOB, _DATABASE):
+        run = option(run)
+    return run
+
+
+@click.command(
+    epilog=examples(
+        "sqldeid anonymize hospital.duckdb --job job.toml --plan",
+        "sqldeid anonymize hospital.duckdb --job job.toml",
+        "sqldeid anonymize hospital.duckdb --job job.toml --only patients --replace",
+        "sqldeid anonymize people.csv --job job.toml --json result.json --public public.json",
+    )
+)
+@_given
+@click.option("--plan", is_flag=True, help="Print what would be done; nothing is read or written.")
+@click.option("--replace", is_flag=True, help="Allow releases that sqldeid made before to be replaced.")
+@click.option("--public", "public_file", metavar="FILE", help="Write what may be published with the release, as JSON.")
+@common
+def anonymize(
+    common: Common,
+    database: str,
+    job_file: str,
+    only: tuple[str, ...],
+    json_file: str | None,
+    plan: bool,
+    replace: bool,
+    public_file: str | None,
+) -> None:
+    """Make the releases of a job: all of them, verified, or none.
+
+    DB is a DuckDB file, or a CSV or Parquet file. The summary and --json are for the data holder: they count
+    suppressed people. What may go with the release is written by --public.
+    """
+    job = sqldeid.Job.load(job_file)
+    check_outputs({"--json": json_file, "--public": public_file}, job, database)
+    options = sqldeid.Options(only, replace, common.settings)
+    if plan:
+        _plan(common, job, database, options, json_file)
+        return
+    with _progress(common) as progress:
+        listener = sqldeid.Listener(progress.step, progress.search)
+        result = sqldeid.anonymize(job, database, options=options, listener=listener)
+    if json_file is not None:
+        write_json(json_file, result.to_dict())
+    if public_file is not None:
+        write_json(public_file, result.to_public())
+    if not common.quiet:
+        print_result(result, common.screen(json_file), database=database, job=job_file, verbose=common.verbose)
+
+
+def _plan(common: Common, job: sqldeid.Job, database: str, options: sqldeid.Options, json_file: str | None) -> None:
+    plans = sqldeid.plan(job, database, options=options)
+    if json_file is not None:
+        write_json(json_file, {"plan": {p.name: plan_dict(p, job) for p in plans}, "warnings": job.warnings()})
+    if not common.quiet:
+        print_plans(plans, job, database, common.screen(json_file), verbose=common.verbose)
+
+
+@click.command(
+    epilog=examples(
+        "sqldeid assess hospital.duckdb --job job.toml",
+        "sqldeid assess hospital.duckdb --job job.toml --release --json risk.json",
+    )
+)
+@_given
+@click.option("--release", is_flag=True, help="Look at what was released instead of the source.")
+@common
+def assess(
+    common: Common, database: str, job_file: str, only: tuple[str, ...], json_file: str | None, release: bool
+) -> None:
+    """Count class sizes and re-identification risk of the source, or of what was released.
+
+    Classes are those of the quasi-identifying columns that the job names.
+    """
+    job = sqldeid.Job.load(job_file)
+    check_outputs({"--json": json_file}, job, database)
+    with _progress(common):
+        found = sqldeid.assess(job, database, release=release, options=_options(common, only))
+    if json_file is not None:
+        _write(json_file, {name: asdict(risk) for name, risk in found.items()}, of="release" if release else "source")
+    if not common.quiet:
+        print_risk(found, common.screen(json_file), released=release)
+
+
+@click.command(
+    epilog=examples(
+        "sqldeid verify hospital.duckdb --job job.toml",
+        "sqldeid verify hospital.duckdb --job job.toml --only patients --json -",
+    )
+)
+@_given
+@common
+def verify(common: Common, database: str, job_file: str, only: tuple[str, ...], json_file: str | None) -> None:
+    """Check published releases again, against job and source, and with SQL that shares nothing with the search.
+
+    Exit code 4 if a release is not there, or is not what it must be.
+    """
+    job = sqldeid.Job.load(job_file)
+    check_outputs({"--json": json_file}, job, database)
+    with _progress(common):
+        found = sqldeid.verify(job, database, options=_options(common, only))
+    if json_file is not None:
+        _write(json_file, {name: asdict(verified) for name, verified in found.items()})
+    if not common.quiet:
+        print_verified(found, common.screen(json_file))
+
+
+def _options(common: Common, only: tuple[str, ...]) -> sqldeid.Options:
+    return sqldeid.Options(only=only, settings=common.settings)
+
+
+def _progress(common: Common) -> Progress:
+    return Progress(console(sys.stderr), live=not common.quiet, steps=common.verbose)
+
+
+def _write(target: str, releases: dict[str, dict[str, Any]], **more: object) -> None:
+    write_json(target, {"audience": HOLDER, **more, "releases": releases})

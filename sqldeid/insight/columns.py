@@ -1,0 +1,57 @@
+"""A column's distinct values, for a look at its hierarchy before any job is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError
+from sqldeid.sql import column, parse_table, render
+from sqldeid.tables.plan import travel_type
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnValues:
+    """What a hierarchy is bound to.
+
+    Parameters
+    ----------
+    values
+        The distinct values in the order of the engine, at most one of them NULL.
+    numeric
+        Whether they are exact numbers that travel as text.
+    """
+
+    values: pa.Array
+    numeric: bool
+
+
+def read_values(table: str, name: str, engine: Engine) -> ColumnValues:
+    """Read the distinct values of a column. Cost: one scan of the column.
+
+    Parameters
+    ----------
+    table
+        As a job's ``source`` names it: ``table`` or ``schema.table``.
+    name
+        The column; case does not matter.
+
+    Raises
+    ------
+    JobError
+        If there is no such table or column, or its type has no hierarchies.
+    """
+    relation = engine.resolve(parse_table(table, key="--table"), key="--table")
+    there = {c.name.casefold(): c for c in engine.columns(relation, key="--table")}
+    found = there.get(name.casefold())
+    if found is None:
+        shown = ", ".join(c.name for c in there.values())
+        raise JobError(f'--column: {table} has no column "{name}"; it has {shown}', key="column")
+    if found.kind == "other":
+        raise JobError(f"--column: a column of type {found.type} cannot have a hierarchy", key="column")
+    statement = render(
+        "insight/list_values", column=column(found.name, "s"), type=travel_type(found.kind), source=relation
+    )
+    return ColumnValues(engine.query(statement).column("value").combine_chunks(), found.kind == "number")

@@ -1,0 +1,38 @@
+"""A hierarchy on the terminal: its levels, and what becomes of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.text import Text
+
+from sqldeid.hierarchy import HierarchyReport
+from sqldeid.report.text import cell, count, indented, plain, table
+
+
+def print_report(found: HierarchyReport, to: Console) -> None:
+    """Print levels with their numbers of groups, and what data was looked at."""
+    leaves = f": {count(found.leaves, 'leaf', 'leaves')}, {found.bits} bits" if found.leaves else ""
+    to.print(Text(plain(found.name), style="bold") + Text(leaves))
+    if found.height:
+        made = table("Level", "Name", "Groups", right=(0, 2))
+        for level, name in enumerate(found.level_names):
+            made.add_row(cell(level), cell(name), cell(f"{found.groups[level]:,}" if found.groups else ""))
+        to.print()
+        to.print(indented(made))
+    if found.values:
+        covered = f"{found.values - found.uncovered:,} of {count(found.values, 'value')} covered"
+        to.print()
+        to.print(Text(covered))
+
+
+def print_paths(paths: Iterable[tuple[str | None, ...]], leaves: int, to: Console) -> None:
+    """Print leaves with their label on each level, and how many more there are."""
+    to.print()
+    printed = 0
+    for path in paths:
+        to.print(Text("  " + " → ".join("NULL" if label is None else plain(label) for label in path)))
+        printed += 1
+    if printed < leaves:
+        to.print(Text(f"  and {leaves - printed:,} more (-v prints all)", style="dim"))

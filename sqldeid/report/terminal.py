@@ -1,0 +1,172 @@
+"""A result as a short summary for the custodian's terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from shlex import quote
+from typing import Protocol
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sqldeid.report.text import cell, count, facts, indented, number, plain, share, table
+from sqldeid.result import ColumnResult, Result, Risk, TableRelease
+
+HEAD = "For the data holder: counts about suppressed rows are statistics about people."
+
+
+def print_result(result: Result, to: Console, *, database: str, job: str, verbose: bool = False) -> None:
+    """Print what was released, what it cost, and what to look at next.
+
+    Parameters
+    ----------
+    database, job
+        As the user named them, for the commands to run next.
+    verbose
+        Whether the promises are printed in words.
+    """
+    to.print(Text(HEAD, style="dim"))
+    for release in result.releases.values():
+        _print_release(release, to, verbose)
+    print_warnings((*(w for r in result.releases.values() for w in r.warnings), *result.warnings), to)
+    to.print()
+    to.print(Text(f"Done in {result.seconds:.1f} s. Next:"))
+    given = f"{quote(plain(database))} --job {quote(plain(job))}"
+    print_commands(
+        [
+            (f"sqldeid verify {given}", "check the release again, independently"),
+            (f"sqldeid assess {given} --release", "the risk that is left"),
+        ],
+        to,
+    )
+
+
+def _print_release(release: TableRelease, to: Console, verbose: bool) -> None:
+    to.print()
+    to.print(Text(plain(release.name), style="bold"), Text("→"), Text(plain(", ".join(release.written))))
+    to.print()
+    to.print(indented(_columns(release.columns)))
+    to.print()
+    to.print(indented(facts(list(_facts(release)))))
+    if verbose:
+        to.print()
+        for criterion in release.criteria:
+            to.print(Text(f"{criterion.name}: {criterion.guarantee}", style="dim"))
+
+
+def _columns(columns: Mapping[str, ColumnResult]) -> Table:
+    made = table("Column", "Level", "Shown as", "Loss", right=(3,))
+    for name, c in columns.items():
+        if c.level is not None and c.height is not None:
+            loss = "" if c.loss is None else f"{c.loss:.3f}"
+            made.add_row(cell(name), cell(f"{c.level} of {c.height - 1}"), cell(_level(c)), cell(loss))
+        elif c.role in ("sensitive", "insensitive"):
+            made.add_row(cell(name), cell("-", "dim"), cell(f"as in the source ({c.role})", "dim"), "")
+        else:
+            made.add_row(cell(name), cell("-", "dim"), cell(f"not released ({c.role})", "dim"), "")
+    return made
+
+
+def _level(c: ColumnResult) -> str:
+    return f"{c.level_name}, {c.hierarchy}" if c.level and c.level_name != "*" else str(c.level_name)
+
+
+def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
+    search, source, left = release.search, release.risk["source"], release.risk["release"]
+    for criterion in release.criteria:
+        column = f" of {criterion.column}" if criterion.column else ""
+        yield criterion.name, f"{criterion.achieved:g}{column} (asked: {criterion.asked:g})"
+    classes = count(release.classes, "class", "classes")
+    yield "Released", f"{release.released:,} of {count(release.rows, 'row')}, in {classes}"
+    yield "Suppressed", f"{count(release.suppressed, 'row')} ({share(release.suppressed, release.rows)})"
+    yield search.loss, f"{number(release.loss[search.loss])}, {_proof(release)}"
+    checked = f"{search.checks:,} of {count(search.lattice_size, 'node')} checked in {search.seconds:.1f} s"
+    yield "Search", f"{search.method}: {checked}"
+    yield "Highest risk", f"{left.prosecutor:.3f} for one person (source: {source.prosecutor:.3f})"
+    yield "Average risk", f"{left.marketer:.3f} (source: {source.marketer:.3f})"
+
+
+def _proof(release: TableRelease) -> str:
+    if release.search.optimal:
+        return "the least possible (proven)"
+    return f"not proven least: at most {number(release.search.gap)} too high"
+
+
+def print_warnings(warnings: Iterable[str], to: Console) -> None:
+    """Print each warning once."""
+    found = list(dict.fromkeys(warnings))
+    if found:
+        to.print()
+    for warning in found:
+        to.print(Text("Warning: ", style="yellow") + Text(plain(warning)))
+
+
+def print_commands(commands: Iterable[tuple[str, str]], to: Console) -> None:
+    """Print commands to run next, whole on a line, so that they can be copied, and what each is for."""
+    for command, purpose in commands:
+        to.print(Text(f"  {command}"), soft_wrap=True)
+        to.print(Text(f"      {purpose}", style="dim"))
+
+
+def print_risk(found: Mapping[str, Risk], to: Console, *, released: bool) -> None:
+    """Print class sizes and re-identification risk of sources or releases, by name."""
+    to.print(Text(HEAD, style="dim"))
+    for name, risk in found.items():
+        rows = sum(size * classes for size, classes in risk.class_sizes)
+        classes = sum(classes for _, classes in risk.class_sizes)
+        to.print()
+        to.print(Text(plain(name), style="bold"), Text("the release" if released else "the source"))
+        to.print()
+        size = f"{rows:,} in {count(classes, 'class', 'classes')}"
+        to.print(indented(facts([("Rows", size), *_risk_facts(risk, rows)])))
+
+
+def _risk_facts(risk: Risk, rows: int) -> Iterable[tuple[str, object]]:
+    sizes = [size for size, _ in risk.class_sizes]
+    if sizes:
+        yield "Class sizes", f"{min(sizes):,} to {max(sizes):,}"
+    for limit, n in risk.rows_below.items():
+        label = "Unique rows" if limit == 2 else f"In classes < {limit}"
+        yield label, f"{n:,} ({share(n, rows)})"
+    yield "Prosecutor", f"{number(risk.prosecutor)}: highest risk of a person known to be in the table"
+    same = ", taken as the prosecutor's (no population table)" if risk.journalist_is_prosecutor else ""
+    yield "Journalist", f"{number(risk.journalist)}: highest risk of a person not known to be in it{same}"
+    yield "Marketer", f"{number(risk.marketer)}: share of rows that matching everybody would re-identify"
+
+
+class Recheck(Protocol):
+    """What a re-check counted: rows of the source, released and suppressed ones, smallest class, classes."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the source."""
+
+    @property
+    def released(self) -> int:
+        """Rows of the release."""
+
+    @property
+    def suppressed(self) -> int:
+        """Rows of classes that fail."""
+
+    @property
+    def k(self) -> int:
+        """Size of the smallest released class."""
+
+    @property
+    def classes(self) -> int:
+        """Released classes."""
+
+
+def print_verified(found: Mapping[str, Recheck], to: Console) -> None:
+    """Print what an independent re-check of releases counted."""
+    to.print(Text(HEAD, style="dim"))
+    for name, verified in found.items():
+        to.print()
+        to.print(Text(plain(name), style="bold"), Text("is what job and source say", style="green"))
+        to.print()
+        released = f"{verified.released:,} of {count(verified.rows, 'row')}"
+        suppressed = f"{count(verified.suppressed, 'row')} ({share(verified.suppressed, verified.rows)})"
+        rows = [("k-anonymity", verified.k), ("Classes", f"{verified.classes:,}")]
+        to.print(indented(facts([*rows, ("Released", released), ("Suppressed", suppressed)])))
