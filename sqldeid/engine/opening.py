@@ -107,6 +107,7 @@ def _connect(spill: Path | None, settings: Settings) -> duckdb.DuckDBPyConnectio
         "python_enable_replacements": False,
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
+        "disabled_compression_methods": "fsst",  # half the time of writing a release, which holds few distinct texts
         "temp_directory": str(spill / "spill") if spill else "",
     }
     if settings.memory_limit is not None:
