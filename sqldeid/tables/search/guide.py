@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sqldeid.tables.lattice import Node
-from sqldeid.tables.search.prediction import Floats, Levels, Prediction
+from sqldeid.tables.search.prediction import Levels, Prediction, Real
 from sqldeid.tables.search.region import Flags, Region, outer_sum
 
 Single = npt.NDArray[np.float32]
@@ -45,8 +45,8 @@ class _Candidates:
     """Nodes that may be worth a check, with what is expected of each (arrays of one entry per node)."""
 
     nodes: Levels
-    fails: Floats
-    loss: Floats
+    fails: Real
+    loss: Real
 
 
 class Guide:
@@ -85,17 +85,17 @@ class Guide:
     def _gain(self, flags: Flags, box: Box) -> Single:
         """Expected number of open nodes that a check closes, for every node of the box; 0 where its answer is known."""
         expected = self._expected(box)
-        fails = self.prediction.fails(expected, _DEVIATION)
+        fails = np.asarray(self.prediction.fails(expected, _DEVIATION), dtype=np.float32)
         gain: Single = fails * _count(flags, upwards=False)
         gain += (1 - fails) * self._closed_by_passing(flags, box, expected)
         gain *= self.region.unknown[box]
         return gain
 
-    def _expected(self, box: Box) -> Floats:
+    def _expected(self, box: Box) -> Single:
         """Predicted logit of the failing share, for every node of the box."""
         effects, entropies, slope, bend = self.prediction.tables()
-        total = outer_sum([np.asarray(h[s], dtype=np.float32) for h, s in zip(entropies, box, strict=True)])
-        expected = outer_sum([np.asarray(e[s], dtype=np.float32) for e, s in zip(effects, box, strict=True)])
+        total = outer_sum([h[s].astype(np.float32) for h, s in zip(entropies, box, strict=True)])
+        expected = outer_sum([e[s].astype(np.float32) for e, s in zip(effects, box, strict=True)])
         expected += total * (np.float32(slope) + np.float32(bend) * total)
         return expected
 
@@ -116,13 +116,13 @@ class Guide:
         closed: Single = np.maximum(above[losses.astype(np.int16)], flags)
         return closed
 
-    def _losses(self, least: Floats, expected: Floats) -> Floats:
+    def _losses(self, least: Real, expected: Real) -> Real:
         """Loss expected of nodes that pass: their bound and what suppression is expected to add."""
         problem = self.region.problem
         if not problem.loss.suppressed_row:
             return least.copy()
         failing = np.minimum(problem.rows * (0.5 + 0.5 * np.tanh(expected / 2)), problem.allowed)
-        losses: Floats = least + failing * (problem.loss.suppressed_row - least / problem.rows)
+        losses: Real = least + failing * (problem.loss.suppressed_row - least / problem.rows)
         return losses
 
     def _judge(self, nodes: Levels) -> _Candidates:
@@ -209,8 +209,8 @@ def _refresh(gains: Single, closes: Single, left: Single) -> int:
     while True:
         top = np.argpartition(gains, -block)[-block:]
         gains[top] = closes[top] @ left
-        best = int(np.argmax(gains))
-        if best in top:
+        best = int(top[np.argmax(gains[top])])
+        if gains[best] >= gains.max():
             return best
 
 

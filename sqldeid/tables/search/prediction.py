@@ -16,6 +16,7 @@ import numpy.typing as npt
 from sqldeid.tables.evaluation import Evaluation, Marginal
 
 Floats = npt.NDArray[np.float64]
+Real = npt.NDArray[np.floating]
 Levels = npt.NDArray[np.integer]
 """Nodes as rows of a matrix, one column per quasi-identifier."""
 
@@ -87,9 +88,9 @@ class Prediction:
         variance = np.einsum("ij,ij->i", features @ self._cov, features)
         return features @ self._mean, np.sqrt(np.maximum(variance, 0.0) + _NOISE**2)
 
-    def fails(self, expected: Floats, deviation: Floats | float) -> Floats:
+    def fails(self, expected: Real, deviation: Real | float) -> Real:
         """Probability that more rows fail than allowed (normal distribution, by a logistic of slope 1.702)."""
-        failing: Floats = 0.5 + 0.5 * np.tanh(0.851 * (expected - self.limit) / deviation)
+        failing: Real = 0.5 + 0.5 * np.tanh(0.851 * (expected - self.limit) / deviation)
         return failing
 
     def tables(self) -> tuple[list[Floats], list[Floats], float, float]:

@@ -6,6 +6,7 @@ Every specialisation of a node is a slice, and so is every generalisation. What 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,13 @@ from sqldeid.tables.search.prediction import Floats
 
 Flags = npt.NDArray[np.bool_]
 
+Number = TypeVar("Number", np.float64, np.float32)
+
 _EXACT = 2**53
 """Integers up to here are exact in the arrays."""
 
 
-def outer_sum(tables: Sequence[Floats]) -> Floats:
+def outer_sum(tables: Sequence[npt.NDArray[Number]]) -> npt.NDArray[Number]:
     """The array whose entry at a node is the sum of one table entry per axis."""
     total = tables[0]
     for table in tables[1:]:
