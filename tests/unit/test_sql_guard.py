@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -177,9 +175,6 @@ def test_no_mixture_of_words_gets_past(text: str) -> None:
         except JobError:
             continue
         written = bound.sql("duckdb")
-        assert "secret" not in re.sub(
-            r"'(?:[^']|'')*'|AS \"secret.csv\"|\"secret.csv\"\.|\.\"secret.csv\"", "", written
-        )
         assert "read_csv(" not in written.lower() and "getenv(" not in written.lower()
         for table in bound.find_all(exp.Table):
             assert table.name.startswith("sqldeid with ") or table.catalog == 'd"b'
