@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -22,7 +22,7 @@ from sqldeid.engine.opening import (
     open_path,
     path_of,
 )
-from sqldeid.errors import JobError, SqldeidError
+from sqldeid.errors import JobError, SqldeidError, VerificationError
 from sqldeid.job import Job
 from sqldeid.publish import (
     TARGET,
@@ -40,6 +40,7 @@ from sqldeid.insight import assess as assessing
 from sqldeid.result import Result, Risk, TableRelease
 from sqldeid.tables import plan as planning
 from sqldeid.tables import release as releasing
+from sqldeid.tables.computed import fingerprint
 from sqldeid.tables.plan import TablePlan
 from sqldeid.tables.release import Listener
 from sqldeid.tables.verify import Verified, recheck
@@ -125,6 +126,7 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> d
         for name in selected(job, options.only):
             part = planning.plan(name, job.tables[name], engine, job.folder)
             written, note = published(engine, destination(job), name)
+            _refuse_changed(part, note, engine)
             found[name] = recheck(part, note, written, engine)
         return found
 
@@ -224,6 +226,16 @@ def _spill(path: Path, staging: Path | None, settings: Settings, stack: ExitStac
     return _folder(path, stack, beside if os.access(beside, os.W_OK) else Path(tempfile.gettempdir()))
 
 
+def _refuse_changed(part: TablePlan, note: Mapping[str, object], engine: DuckDBEngine) -> None:
+    noted = note.get("source_fingerprint")
+    if part.part.frozen and noted != fingerprint(part, engine):
+        raise VerificationError(
+            f"{part.key}.frozen: the source has changed since the release, though the job calls it frozen; whoever "
+            "read the view before and after may tell people apart. Release a snapshot instead",
+            key=f"{part.key}.frozen",
+        )
+
+
 def _published(release: TableRelease, written: str) -> TableRelease:
     return replace(release, written=(written,))
 
@@ -255,6 +267,13 @@ def _open(
 
 def _refuse_target(job: Job, target: Destination, path: Path | None, options: Options) -> None:
     into = target.into
+    for name, table in job.tables.items():
+        if into is not None and table.view == "computed":
+            key = f"tables.{name}.view"
+            raise JobError(
+                f"{job.name}: {key}: a computed view reads its source and can only stand there; leave release.into out",
+                key=key,
+            )
     where = f"{job.name}: release.into"
     if into is None:
         if target.kind == "parquet":

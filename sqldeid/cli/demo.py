@@ -11,7 +11,7 @@ from rich.text import Text
 
 from sqldeid.cli.options import Common, common, examples
 from sqldeid.report.terminal import print_commands
-from sqldeid.report.text import facts, indented, plain
+from sqldeid.report.text import facts, plain
 
 if TYPE_CHECKING:
     from sqldeid.demo import Demo
@@ -54,8 +54,7 @@ def _print(made: Demo, common: Common) -> None:
         return
     to = common.screen()
     to.print(Text(f"{plain(made.database)}: {made.notice}"))
-    to.print()
-    to.print(indented(facts([(t.name, f"{t.rows:,} rows") for t in made.tables])))
+    print_table(facts([(t.name, f"{t.rows:,} rows") for t in made.tables]), to)
     to.print()
     to.print("Next:")
     for job in made.jobs:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from sqldeid.job import Job
 from sqldeid.report.terminal import print_commands, print_warnings
-from sqldeid.report.text import cell, count, facts, indented, plain, table
+from sqldeid.report.text import cell, count, facts, plain, print_table, table
 from sqldeid.run import destination
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.steps import Step, steps
@@ -32,15 +32,13 @@ def print_plans(plans: Sequence[TablePlan], job: Job, database: str, to: Console
 def _print_plan(plan: TablePlan, job: Job, to: Console, verbose: bool) -> None:
     to.print()
     to.print(Text(plain(plan.name), style="bold"), Text("from"), Text(plain(plan.source_label)))
-    to.print()
-    to.print(indented(_columns(plan)))
-    to.print()
-    to.print(indented(facts(_facts(plan, job))))
+    print_table(_columns(plan), to)
+    print_table(facts(_facts(plan, job)), to)
     to.print()
     to.print("Statements, in order:")
     to.print()
     listed = steps(plan, job.release.kind)
-    to.print(indented(_statements(listed)))
+    print_table(_statements(listed), to)
     if verbose:
         for step in listed:
             _print_sql(step, to)

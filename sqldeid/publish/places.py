@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Relation
 from sqldeid.engine.duckdb import DuckDBEngine
-from sqldeid.errors import EngineError
+from sqldeid.errors import EngineError, JobError
 from sqldeid.publish.notes import Note, ours
 from sqldeid.sql import identifier, literal, render, table_name
 
@@ -45,11 +45,18 @@ class Destination:
         return f"{self.into}: {self.schema}.{name}" if self.into else f"{self.schema}.{name}"
 
 
+TableStatement = Callable[[exp.Table], str]
+ViewStatement = Callable[[exp.Table, dict[str, exp.Table]], str]
+
+
 class Staging(Protocol):
     """A place where releases are written, noted, and published together."""
 
     def write(self, statement: Callable[[exp.Table], str], note: Note) -> exp.Expr:
         """Run the statement that creates a release, put its note on it; what to read to verify what was written."""
+
+    def write_computed(self, statement: ViewStatement, note: Note, tables: Mapping[str, TableStatement]) -> exp.Expr:
+        """Create a computed view and, before it, the tables that it reads (by column name)."""
 
     def publish(self) -> tuple[str, ...]:
         """Make everything appear; the names under which it did."""
@@ -107,6 +114,23 @@ def _comment(
 class InPlace(_Database):
     """The source database takes the release, inside the run's transaction."""
 
+    def write_computed(self, statement: ViewStatement, note: Note, tables: Mapping[str, TableStatement]) -> exp.Expr:
+        """Create the hierarchy tables beside the view, then the view; all with notes, so that they go together."""
+        self.prepare()
+        schema, name = self.destination.schema, note.release
+        within = {}
+        for column, create in tables.items():
+            table = table_name(self.catalog, schema, f"{name}__{column}")
+            self.engine.execute(create(table))
+            _comment(self.engine, table, False, note.to_json(), {})
+            within[column] = table_name(schema, f"{name}__{column}")
+        view = table_name(self.catalog, schema, name)
+        self.engine.use(self.catalog)
+        self.engine.execute(statement(view, within))
+        _comment(self.engine, view, True, note.to_json(), note.columns)
+        self.written.append(name)
+        return view
+
     def drop_old(self, names: Sequence[str]) -> None:
         """Drop what is replaced; dropping belongs to the transaction."""
         relations = self.engine.relations()
@@ -121,9 +145,17 @@ class InPlace(_Database):
         return tuple(self.destination.shown(name) for name in self.written)
 
 
+def _refuse_computed() -> exp.Expr:
+    raise JobError("view: a computed view reads its source, so it can only stand there; leave release.into out")
+
+
 @dataclass(slots=True)
 class FreshFile(_Database):
     """A new database file, written aside and renamed into place."""
+
+    def write_computed(self, statement: ViewStatement, note: Note, tables: Mapping[str, TableStatement]) -> exp.Expr:
+        """Refused: the view could not read its source."""
+        return _refuse_computed()
 
     path: Path = Path()
     keep: tuple[Relation, ...] = ()
@@ -189,6 +221,10 @@ class ParquetFolder:
         self.engine.execute(render("engine/drop_table", table=staged))
         self.written.append(name)
         return parquet_relation(file)
+
+    def write_computed(self, statement: ViewStatement, note: Note, tables: Mapping[str, TableStatement]) -> exp.Expr:
+        """Refused: the view could not read its source."""
+        return _refuse_computed()
 
     def publish(self) -> tuple[str, ...]:
         into = self.destination.into

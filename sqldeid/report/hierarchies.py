@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sqldeid.hierarchy import HierarchyReport
-from sqldeid.report.text import cell, count, indented, plain, table
+from sqldeid.report.text import cell, count, plain, print_table, table
 
 
 def print_report(found: HierarchyReport, to: Console) -> None:
@@ -19,8 +19,7 @@ def print_report(found: HierarchyReport, to: Console) -> None:
         made = table("Level", "Name", "Groups", right=(0, 2))
         for level, name in enumerate(found.level_names):
             made.add_row(cell(level), cell(name), cell(f"{found.groups[level]:,}" if found.groups else ""))
-        to.print()
-        to.print(indented(made))
+        print_table(made, to)
     if found.values:
         covered = f"{found.values - found.uncovered:,} of {count(found.values, 'value')} covered"
         to.print()

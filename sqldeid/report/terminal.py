@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sqldeid.report.text import cell, count, facts, indented, number, plain, share, table
+from sqldeid.report.text import cell, count, facts, number, plain, print_table, share, table
 from sqldeid.result import ColumnResult, Result, Risk, TableRelease
 
 HEAD = "For the data holder: counts about suppressed rows are statistics about people."
@@ -45,10 +45,8 @@ def print_result(result: Result, to: Console, *, database: str, job: str, verbos
 def _print_release(release: TableRelease, to: Console, verbose: bool) -> None:
     to.print()
     to.print(Text(plain(release.name), style="bold"), Text("→"), Text(plain(", ".join(release.written))))
-    to.print()
-    to.print(indented(_columns(release.columns)))
-    to.print()
-    to.print(indented(facts(list(_facts(release)))))
+    print_table(_columns(release.columns), to)
+    print_table(facts(list(_facts(release))), to)
     if verbose:
         to.print()
         for criterion in release.criteria:
@@ -119,7 +117,7 @@ def print_risk(found: Mapping[str, Risk], to: Console, *, released: bool) -> Non
         to.print(Text(plain(name), style="bold"), Text("the release" if released else "the source"))
         to.print()
         size = f"{rows:,} in {count(classes, 'class', 'classes')}"
-        to.print(indented(facts([("Rows", size), *_risk_facts(risk, rows)])))
+        print_table(facts([("Rows", size), *_risk_facts(risk, rows)]), to)
 
 
 def _risk_facts(risk: Risk, rows: int) -> Iterable[tuple[str, object]]:
@@ -169,4 +167,4 @@ def print_verified(found: Mapping[str, Recheck], to: Console) -> None:
         released = f"{verified.released:,} of {count(verified.rows, 'row')}"
         suppressed = f"{count(verified.suppressed, 'row')} ({share(verified.suppressed, verified.rows)})"
         rows = [("k-anonymity", verified.k), ("Classes", f"{verified.classes:,}")]
-        to.print(indented(facts([*rows, ("Released", released), ("Suppressed", suppressed)])))
+        print_table(facts([*rows, ("Released", released), ("Suppressed", suppressed)]), to)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import IO
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -45,7 +44,7 @@ def cell(text: object, style: str = "") -> Text:
 
 
 def table(*headings: str, right: tuple[int, ...] = ()) -> Table:
-    """A table without lines; print it by `indented`.
+    """A table without lines; print it by `print_table`.
 
     Parameters
     ----------
@@ -58,9 +57,15 @@ def table(*headings: str, right: tuple[int, ...] = ()) -> Table:
     return made
 
 
-def indented(made: Table) -> Padding:
-    """A table, set in by two columns."""
-    return Padding(made, (0, 0, 0, 2), expand=False)
+def print_table(made: Table, to: Console) -> None:
+    """Print a table, set in by two columns, after an empty line; no line ends in spaces."""
+    to.print()
+    for line in to.render_lines(made, to.options.update_width(to.width - 2), pad=False):
+        text = Text("  ")
+        for segment in line:
+            text.append(segment.text, segment.style)
+        text.rstrip()
+        to.print(text, soft_wrap=True)
 
 
 def facts(rows: list[tuple[str, object]]) -> Table:

@@ -9,6 +9,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.publish import Note, Staging
 from sqldeid.result import ColumnResult, Criterion, SearchResult, TableRelease, risk_of
 from sqldeid.tables.check import Checker
+from sqldeid.tables.computed import fingerprint, stage_computed
 from sqldeid.tables.evaluation import Marginal, allowed_rows
 from sqldeid.tables.fold import Folded, fold
 from sqldeid.tables.lattice import Node
@@ -62,7 +63,9 @@ def run(plan: TablePlan, engine: Engine, staging: Staging, job_sha256: str, list
     outcome = find_node(plan, folded, checker, listener)
     listener.step(plan.name, "writing the release")
     chosen = Chosen(plan, folded, outcome.node, outcome.k or plan.part.privacy.k)
-    written = stage(chosen, engine, staging, note_of(plan, outcome.node, chosen.k, job_sha256))
+    note = note_of(plan, outcome.node, chosen.k, job_sha256, fingerprint(plan, engine) if plan.part.frozen else None)
+    write = stage_computed if plan.part.view == "computed" else stage
+    written = write(chosen, engine, staging, note)
     listener.step(plan.name, "verifying what was written")
     hierarchies = [c.hierarchy for c in folded.columns]
     verified = verify(plan, outcome.node, chosen.k, hierarchies, folded.source, written, engine)
@@ -89,16 +92,18 @@ def find_node(plan: TablePlan, folded: Folded, checker: Checker, listener: Liste
     return search(asked.method, problem)
 
 
-def note_of(plan: TablePlan, node: Node, k: int, job_sha256: str) -> Note:
-    """What is kept on the release: node, hierarchies' names, criteria, job hash. No count of the source."""
+def note_of(plan: TablePlan, node: Node, k: int, job_sha256: str, frozen: str | None) -> Note:
+    """What is kept on the release: node, hierarchies' names, criteria, job hash, and a frozen source's fingerprint. No count of the source."""
     levels = dict(zip((q.name for q in plan.qis), node, strict=True))
-    content = {
+    content: dict[str, object] = {
         "kind": "table",
         "node": levels,
         "hierarchies": {q.name: q.hierarchy_name for q in plan.qis},
         "criteria": {"k": k, "suppression": plan.part.privacy.suppression},
         "job_sha256": job_sha256,
     }
+    if frozen is not None:
+        content["source_fingerprint"] = frozen
     return Note(plan.name, content, {c.name: _comment(c, levels.get(c.name)) for c in plan.released})
 
 
