@@ -11,7 +11,7 @@ from rich.text import Text
 
 from sqldeid.cli.options import Common, common, examples
 from sqldeid.report.terminal import print_commands
-from sqldeid.report.text import facts, plain
+from sqldeid.report.text import facts, plain, print_table
 
 if TYPE_CHECKING:
     from sqldeid.demo import Demo

@@ -36,7 +36,6 @@ def _print_plan(plan: TablePlan, job: Job, to: Console, verbose: bool) -> None:
     print_table(facts(_facts(plan, job)), to)
     to.print()
     to.print("Statements, in order:")
-    to.print()
     listed = steps(plan, job.release.kind)
     print_table(_statements(listed), to)
     if verbose:
@@ -45,16 +44,31 @@ def _print_plan(plan: TablePlan, job: Job, to: Console, verbose: bool) -> None:
 
 
 def _columns(plan: TablePlan) -> Table:
-    made = table("Column", "Role", "Hierarchy", "Levels")
-    for c in plan.columns:
-        if isinstance(c, QuasiIdentifier):
-            names = " → ".join(c.hierarchy.level_names)
-            made.add_row(
-                cell(c.name), "quasi-identifying", cell(c.hierarchy_name), cell(f"{c.hierarchy.height}: {names}")
-            )
-        else:
-            made.add_row(cell(c.name), c.role, "", cell("as in the source" if c.released else "not released", "dim"))
+    made = table("Column", "Hierarchy", "Levels")
+    for q in plan.qis:
+        made.add_row(cell(q.name), cell(q.hierarchy_name), _levels(q.hierarchy.level_names))
     return made
+
+
+def _levels(names: Sequence[str]) -> Text:
+    """How many levels, and their names where these say more than a number; no line ends inside a name."""
+    if all(name.startswith("level ") for name in names[1:-1]):
+        return cell(len(names))
+    shown = " → ".join(plain(name).replace(" ", "\N{NO-BREAK SPACE}") for name in names)
+    return Text(f"{len(names)}: {shown}", overflow="fold")
+
+
+def _others(plan: TablePlan) -> list[tuple[str, object]]:
+    """The other columns, by role."""
+    roles: dict[str, list[str]] = {}
+    for c in plan.columns:
+        if not isinstance(c, QuasiIdentifier):
+            roles.setdefault(c.role.capitalize(), []).append(c.name)
+    released = {c.role.capitalize() for c in plan.others}
+    return [
+        (role, f"{', '.join(names)} ({'as in the source' if role in released else 'not released'})")
+        for role, names in roles.items()
+    ]
 
 
 def _facts(plan: TablePlan, job: Job) -> list[tuple[str, object]]:
@@ -69,9 +83,10 @@ def _facts(plan: TablePlan, job: Job) -> list[tuple[str, object]]:
     ]
     blank = "kept with every quasi-identifying column at its top" if privacy.suppression == "blank" else "left out"
     return [
+        *_others(plan),
         ("Person", plan.person or "not named: rows are counted"),
         ("Lattice", count(plan.lattice.size, "node")),
-        ("k-anonymity", f"k = {privacy.k}"),
+        ("K-anonymity", f"k = {privacy.k}"),
         ("Suppression", f"at most {100 * privacy.suppression_limit:g} % of the rows, {blank}"),
         ("Search", ", ".join([f"{search.method}, least {search.loss}", *limits])),
         ("Written as", f"{target.kind} {target.shown(plan.name)}{note}"),

@@ -13,7 +13,8 @@ from rich.text import Text
 from sqldeid.report.text import cell, count, facts, number, plain, print_table, share, table
 from sqldeid.result import ColumnResult, Result, Risk, TableRelease
 
-HEAD = "For the data holder: counts about suppressed rows are statistics about people."
+RELEASED = ("sensitive", "insensitive")
+HEAD = "For the data holder only: these counts are statistics about people."
 
 
 def print_result(result: Result, to: Console, *, database: str, job: str, verbose: bool = False) -> None:
@@ -59,28 +60,29 @@ def _columns(columns: Mapping[str, ColumnResult]) -> Table:
         if c.level is not None and c.height is not None:
             loss = "" if c.loss is None else f"{c.loss:.3f}"
             made.add_row(cell(name), cell(f"{c.level} of {c.height - 1}"), cell(_level(c)), cell(loss))
-        elif c.role in ("sensitive", "insensitive"):
-            made.add_row(cell(name), cell("-", "dim"), cell(f"as in the source ({c.role})", "dim"), "")
         else:
-            made.add_row(cell(name), cell("-", "dim"), cell(f"not released ({c.role})", "dim"), "")
+            shown = "as in the source" if c.role in RELEASED else "not released"
+            made.add_row(cell(name), cell("-", "dim"), cell(f"{shown} ({c.role})", "dim"), "")
     return made
 
 
 def _level(c: ColumnResult) -> str:
-    return f"{c.level_name}, {c.hierarchy}" if c.level and c.level_name != "*" else str(c.level_name)
+    """What the values are now; `level 1` says no more than its number."""
+    named = not str(c.level_name).startswith("level ")
+    return str(c.level_name) if named else f"by {c.hierarchy}"
 
 
 def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
     search, source, left = release.search, release.risk["source"], release.risk["release"]
     for criterion in release.criteria:
         column = f" of {criterion.column}" if criterion.column else ""
-        yield criterion.name, f"{criterion.achieved:g}{column} (asked: {criterion.asked:g})"
+        yield criterion.name.capitalize(), f"{criterion.achieved:g}{column} (asked: {criterion.asked:g})"
     classes = count(release.classes, "class", "classes")
     yield "Released", f"{release.released:,} of {count(release.rows, 'row')}, in {classes}"
     yield "Suppressed", f"{count(release.suppressed, 'row')} ({share(release.suppressed, release.rows)})"
-    yield search.loss, f"{number(release.loss[search.loss])}, {_proof(release)}"
-    checked = f"{search.checks:,} of {count(search.lattice_size, 'node')} checked in {search.seconds:.1f} s"
-    yield "Search", f"{search.method}: {checked}"
+    name = "Loss" if search.loss == "loss" else f"Loss ({search.loss})"
+    yield name, f"{number(release.loss[search.loss])}, {_proof(release)}"
+    yield "Search", f"{search.checks:,} of {count(search.lattice_size, 'node')} checked ({search.method})"
     yield "Highest risk", f"{left.prosecutor:.3f} for one person (source: {source.prosecutor:.3f})"
     yield "Average risk", f"{left.marketer:.3f} (source: {source.marketer:.3f})"
 
@@ -166,5 +168,5 @@ def print_verified(found: Mapping[str, Recheck], to: Console) -> None:
         to.print()
         released = f"{verified.released:,} of {count(verified.rows, 'row')}"
         suppressed = f"{count(verified.suppressed, 'row')} ({share(verified.suppressed, verified.rows)})"
-        rows = [("k-anonymity", verified.k), ("Classes", f"{verified.classes:,}")]
+        rows = [("K-anonymity", verified.k), ("Classes", f"{verified.classes:,}")]
         print_table(facts([*rows, ("Released", released), ("Suppressed", suppressed)]), to)

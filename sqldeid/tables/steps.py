@@ -87,11 +87,14 @@ def _keep_source(plan: TablePlan) -> str:
 
 def _search() -> Iterator[Step]:
     yield _step("tables/check_nodes", None)
-    yield _step("tables/weigh_suppressed", None)
+    yield _step("tables/list_failing", None)
 
 
 def _stage(plan: TablePlan, kind: str) -> Iterator[Step]:
     yield _step("tables/label_values", None)
+    if plan.part.view == "computed":
+        yield from _stage_computed(plan)
+        return
     yield _step("tables/keep_classes")
     if kind != "parquet":
         yield _step("publish/create_schema")
@@ -101,12 +104,23 @@ def _stage(plan: TablePlan, kind: str) -> Iterator[Step]:
             yield _step("publish/copy_parquet")
         case "view":
             yield _step("publish/create_view")
-            yield _step("publish/comment_table")
-            yield _step("publish/comment_column", 2 * len(plan.released))
-            yield _step("publish/comment_view")
+            yield from _notes("publish/comment_table", plan)
+            yield from _notes("publish/comment_view", plan)
         case _:
-            yield _step("publish/comment_table")
-            yield _step("publish/comment_column", len(plan.released))
+            yield from _notes("publish/comment_table", plan)
+
+
+def _stage_computed(plan: TablePlan) -> Iterator[Step]:
+    yield _step("publish/create_schema")
+    yield _step("tables/write_labels", None)
+    yield _step("publish/comment_table", None)
+    yield _step("tables/stage_computed")
+    yield from _notes("publish/comment_view", plan)
+
+
+def _notes(template: str, plan: TablePlan) -> Iterator[Step]:
+    yield _step(template)
+    yield _step("publish/comment_column", len(plan.released))
 
 
 def _verify() -> Iterator[Step]:
