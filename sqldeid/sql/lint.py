@@ -182,12 +182,14 @@ def _lint_portable(words: list[Token]) -> Iterator[str]:
     for at, (word, text) in enumerate(zip(words, texts, strict=True)):
         if word.token_type == TokenType.NUMBER and "." in text and "E" not in text:
             yield f"line {word.line}: a decimal literal loses digits on Spark; write it as 3600e0"
-        for phrase, instead in _PHRASES.items():
-            parts = phrase.split()
-            if texts[at : at + len(parts)] == parts:
-                yield f"line {word.line}: {phrase} is refused: {instead}"
         if _is_call(words, at) and text != "''":
             yield from _lint_call(words, texts, at)
+    flat = [(part, word.line) for word, text in zip(words, texts, strict=True) for part in text.split()]
+    for phrase, instead in _PHRASES.items():
+        parts = phrase.split()
+        for at in range(len(flat)):
+            if [part for part, _ in flat[at : at + len(parts)]] == parts:
+                yield f"line {flat[at][1]}: {phrase} is refused: {instead}"
 
 
 def _lint_call(words: list[Token], texts: list[str], at: int) -> Iterator[str]:
@@ -217,6 +219,6 @@ def _holds(words: list[Token], at: int, text: str) -> bool:
         depth += (word.token_type == TokenType.L_PAREN) - (word.token_type == TokenType.R_PAREN)
         if depth == 0:
             return False
-        if depth == 1 and word.token_type not in _TEXT and word.text.upper() == text:
+        if depth == 1 and word.token_type not in _TEXT and word.text.upper().split()[0] == text:
             return True
     return False

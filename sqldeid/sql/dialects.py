@@ -1,0 +1,60 @@
+"""One statement for another engine: sqlglot, with the two rewrites of the tree that it does not do by itself.
+
+Source: engines.md, *SQL that survives three engines*. Parsing is not proof: every template also runs on the engines.
+"""
+
+from __future__ import annotations
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel
+
+
+def transpile(sql: str, dialect: str) -> str:
+    """Rewrite one statement of DuckDB's dialect for another engine.
+
+    Parameters
+    ----------
+    sql
+        One statement in the portable style that `sqldeid.sql.lint` holds.
+    dialect
+        ``duckdb`` (the text stays as it is), ``postgres`` or ``spark``.
+
+    Raises
+    ------
+    sqlglot.errors.SqlglotError
+        If sqlglot cannot read the statement, or says that the engine has no such thing: a bug of the template.
+    """
+    if dialect == "duckdb":
+        return sql
+    tree = sqlglot.parse_one(sql, read="duckdb")
+    for rewrite in _REWRITES[dialect]:
+        tree = tree.transform(rewrite)
+    return tree.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)
+
+
+def _series_as_lateral(node: exp.Expr) -> exp.Expr:
+    """``UNNEST(GENERATE_SERIES(a, b)) AS g(h)`` as ``[LATERAL] GENERATE_SERIES(a, b) AS g(h)``.
+
+    Postgres' GENERATE_SERIES gives rows, not a list, and UNNEST does not take rows.
+    """
+    if not (isinstance(node, exp.Unnest) and isinstance(node.expressions[0], exp.GenerateSeries)):
+        return node
+    kind = exp.Lateral if isinstance(node.parent, exp.Join) else exp.Table
+    return kind(this=node.expressions[0], alias=node.args.get("alias"))
+
+
+def _quantile_within_group(node: exp.Expr) -> exp.Expr:
+    """``QUANTILE_CONT(x, q)`` as ``PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)``, and the same for DISC.
+
+    sqlglot writes ``PERCENTILE_CONT(x, q)``, which Spark does not have, and turns WITHIN GROUP of its own
+    PERCENTILE_CONT into an approximation; so the function goes under its bare name.
+    """
+    if not (isinstance(node, exp.PercentileCont | exp.PercentileDisc) and node.expression):
+        return node
+    order = exp.Order(expressions=[exp.Ordered(this=node.this, nulls_first=True)])
+    name = "PERCENTILE_CONT" if isinstance(node, exp.PercentileCont) else "PERCENTILE_DISC"
+    return exp.WithinGroup(this=exp.Anonymous(this=name, expressions=[node.expression]), expression=order)
+
+
+_REWRITES = {"postgres": (_series_as_lateral,), "spark": (_quantile_within_group,)}
