@@ -113,8 +113,7 @@ class Problem:
         Interrupted
             When the caller's stop flag is set.
         """
-        if self.stop is not None and self.stop():
-            raise Interrupted("the search was stopped")
+        self._heed_stop()
         state = self.state
         found = self.evaluate(nodes, histogram=histogram) if histogram else self.evaluate(nodes)
         state.statements += 1
@@ -145,11 +144,22 @@ class Problem:
             return self.rows**2
         return self.loss.suppressed_row * self.rows or self.loss.bound(self.lattice.top)
 
-    def spent(self) -> bool:
-        """Whether a time or check limit is reached."""
-        if self.checks_limit is not None and self.state.checks >= self.checks_limit:
+    def spent(self, share: float = 1.0) -> bool:
+        """Whether (that share of) a time or check limit is reached.
+
+        Raises
+        ------
+        Interrupted
+            When the caller's stop flag is set.
+        """
+        self._heed_stop()
+        if self.checks_limit is not None and self.state.checks >= share * self.checks_limit:
             return True
-        return self.time_limit is not None and monotonic() - self.state.started >= self.time_limit
+        return self.time_limit is not None and monotonic() - self.state.started >= share * self.time_limit
+
+    def _heed_stop(self) -> None:
+        if self.stop is not None and self.stop():
+            raise Interrupted("the search was stopped")
 
     def room(self, most: int) -> int:
         """How many of `most` checks the check limit still allows."""

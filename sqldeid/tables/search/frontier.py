@@ -7,12 +7,21 @@ Exact for every loss and for every criterion with a declared monotone core. See 
 from __future__ import annotations
 
 from sqldeid.tables.search.base import Outcome, Problem, finish
+from sqldeid.tables.search.boxes import Boxes
+from sqldeid.tables.search.descent import descend
 from sqldeid.tables.search.guide import Guide
 from sqldeid.tables.search.prediction import Prediction
 from sqldeid.tables.search.region import Region
 
-_FIRST, _MOST = 8, 80
+_FIRST, _MOST = 8, 100
 """Nodes in a statement, at the start (every answer teaches much) and later."""
+
+
+_ARRAYS = 10_000_000
+"""Nodes of a lattice up to which arrays over it are kept."""
+
+_AT_ONCE = 2_000_000
+"""Nodes of a lattice up to which the proof finds good nodes soon enough by itself."""
 
 
 def frontier(problem: Problem) -> Outcome:
@@ -23,20 +32,33 @@ def frontier(problem: Problem) -> Outcome:
     NoSolutionError
         When no node is admissible, or none was found within the limits.
     """
-    region = Region(problem)
     prediction = Prediction(problem.marginals, problem.rows, problem.allowed)
+    top = problem.ask([problem.lattice.top])
+    prediction.learn(top)
+    if top[0].core_failing > problem.allowed:
+        return finish(problem, optimal=True)
+    if problem.lattice.size > _AT_ONCE:
+        descend(problem, prediction)
+    if problem.lattice.size > _ARRAYS:
+        return finish(problem, optimal=Boxes(problem, prediction).run())
+    return finish(problem, optimal=_prove(problem, prediction))
+
+
+def _prove(problem: Problem, prediction: Prediction) -> bool:
+    """Check what closes most until nothing is open, or a limit is reached."""
+    region = Region(problem)
     guide = Guide(region, prediction)
-    nodes = [problem.lattice.top]
+    found = list(problem.state.checked.values())
     while True:
-        for evaluation in (found := problem.ask(nodes)):
+        for evaluation in found:
             region.learn(evaluation)
-        prediction.learn(found)
         flags = region.open()
         problem.state.bound = region.bound(flags)
         problem.state.open = int(flags.sum())
         if not problem.state.open:
-            return finish(problem, optimal=True)
+            return True
         size = problem.room(min(_MOST, _FIRST + problem.state.checks // 10))
         if problem.spent() or not size:
-            return finish(problem, optimal=False)
-        nodes = guide.choose(flags, size)
+            return False
+        found = problem.ask(guide.choose(flags, size))
+        prediction.learn(found)

@@ -15,10 +15,10 @@ from sqldeid.tables.search.region import Flags, Region, outer_sum
 Single = npt.NDArray[np.float32]
 Box = tuple[slice, ...]
 
-_CANDIDATES = 400
-"""Nodes looked at closely in a round."""
+_CANDIDATES = (400, 2000)
+"""Nodes looked at closely in a round, at least and at most; a five-hundredth of the lattice between."""
 
-_SAMPLE = 2000
+_SAMPLE = 3000
 """Open nodes on which overlaps between the candidates are judged."""
 
 _DEVIATION = 0.35
@@ -77,7 +77,8 @@ class Guide:
         box = _hull(flags)
         gain = self._gain(flags[box], box)
         corner = np.array([s.start for s in box])
-        flat = _greatest(gain.ravel(), _CANDIDATES)
+        fewest, most_candidates = _CANDIDATES
+        flat = _greatest(gain.ravel(), min(most_candidates, max(fewest, flags.size // 500)))
         nodes = np.stack(np.unravel_index(flat, gain.shape), axis=1) + corner
         chosen = self._spread(self._judge(nodes), flags, most)
         return [tuple(int(x) for x in node) for node in chosen]

@@ -56,7 +56,7 @@ class Prediction:
 
     def learn(self, found: Sequence[Evaluation]) -> None:
         """Update by checks, one after the other."""
-        features = self._features(np.array([e.node for e in found]))
+        features = self.features(np.array([e.node for e in found]))
         for row, evaluation in zip(features, found, strict=True):
             self._observe(row, evaluation.core_failing)
 
@@ -74,7 +74,8 @@ class Prediction:
         self._mean = self._mean + gain * (logit - expected)
         self._cov = self._cov - np.outer(gain, pull)
 
-    def _features(self, nodes: Levels) -> Floats:
+    def features(self, nodes: Levels) -> Floats:
+        """What the model sees of nodes: one row each."""
         own = np.stack([h[nodes[:, j]] for j, h in enumerate(self.entropies)], axis=1)
         total = own.sum(axis=1)
         each = np.zeros((len(nodes), int(self._starts[-1])))
@@ -84,9 +85,14 @@ class Prediction:
 
     def at(self, nodes: Levels) -> tuple[Floats, Floats]:
         """Expected logit and its standard deviation, observation noise included, at each node."""
-        features = self._features(nodes)
+        features = self.features(nodes)
         variance = np.einsum("ij,ij->i", features @ self._cov, features)
         return features @ self._mean, np.sqrt(np.maximum(variance, 0.0) + _NOISE**2)
+
+    def draw(self, count: int, random: np.random.Generator) -> Floats:
+        """Plausible weights of the features, one column per draw: to look where the model is unsure as well."""
+        root = np.linalg.cholesky(self._cov + 1e-9 * np.eye(len(self._mean)))
+        return self._mean[:, None] + root @ random.standard_normal((len(self._mean), count))
 
     def fails(self, expected: Real, deviation: Real | float) -> Real:
         """Probability that more rows fail than allowed (normal distribution, by a logistic of slope 1.702)."""
