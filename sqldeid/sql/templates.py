@@ -10,6 +10,8 @@ from pathlib import Path
 import jinja2
 from sqlglot import exp
 
+from sqldeid.sql.dialects import transpile
+
 SUFFIX = ".sql.jinja"
 
 Part = exp.Expr | int | float | bool | None
@@ -42,6 +44,8 @@ def load(name: str, dialect: str = "duckdb") -> jinja2.Template:
 def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:
     """The text of one statement.
 
+    A template of the engine's own is taken as it is; a portable one is written for DuckDB and then transpiled.
+
     Parameters
     ----------
     name
@@ -58,7 +62,11 @@ def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:
     jinja2.UndefinedError
         If the template asks for a parameter that was not given.
     """
-    return load(name, dialect).render(**parameters).strip()
+    template = load(name, dialect)
+    if dialect == "duckdb" or template.name == f"{name}.{dialect}{SUFFIX}":
+        return template.render(**parameters).strip()
+    portable = _environment("duckdb").get_template(f"{name}{SUFFIX}")
+    return transpile(portable.render(**parameters).strip(), dialect)
 
 
 @cache

@@ -1,0 +1,426 @@
+"""One small fixture or more for every portable template: it must give these rows on every engine.
+
+Names are hostile and fixtures hold NULLs, ties, classes of even size and text with quotes, line ends and emoji.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from sqldeid.sql import column, identifier, literal, table_name
+
+Rows = list[tuple[object, ...]]
+
+SEX, AGE, NOTE = 'we"ird; DROP TABLE x; --', "select", "ünï code"
+PEOPLE_SETUP = (
+    'CREATE TABLE "peo ple" (id INTEGER, "we""ird; DROP TABLE x; --" VARCHAR(20), "select" INTEGER, "ünï code" TEXT)',
+    """INSERT INTO "peo ple" VALUES (1, 'it''s', -30, 'b'), (2, 'it''s', -30, 'a'), (3, '😀', -30, NULL),
+       (4, '😀', 40, 'a\nb'), (5, NULL, 40, 'e'), (6, NULL, 40, NULL)""",
+)
+CODED_SETUP = (
+    'CREATE TABLE "coded 0" (original VARCHAR(20), code BIGINT)',
+    "INSERT INTO \"coded 0\" VALUES ('it''s', 0), ('😀', 4)",
+    'CREATE TABLE "coded 1" (original INTEGER, code BIGINT)',
+    'INSERT INTO "coded 1" VALUES (-30, 0), (40, 1)',
+)
+"""Sex in bits 2 and 3 (NULL is 8), age in bit 0."""
+CLASSES_SETUP = (
+    'CREATE TABLE "clas ses" (w0 BIGINT, n BIGINT)',
+    'INSERT INTO "clas ses" VALUES (0, 2), (4, 1), (5, 1), (9, 2)',
+)
+"""The people above, folded."""
+LABELS_SETUP = (
+    'CREATE TABLE "labels 0" (prefix BIGINT, label VARCHAR(20))',
+    "INSERT INTO \"labels 0\" VALUES (0, 'it''s'), (4, '😀')",
+    'CREATE TABLE "labels 1" (prefix BIGINT, label INTEGER)',
+    'INSERT INTO "labels 1" VALUES (0, -30), (1, 40)',
+)
+KEPT_SETUP = (
+    'CREATE TABLE "ke pt" (w0 BIGINT, size BIGINT, s TEXT, a INTEGER, place BIGINT)',
+    "INSERT INTO \"ke pt\" VALUES (0, 2, 'it''s', -30, 1), (9, 2, NULL, 40, 2)",
+)
+
+PEOPLE, CLASSES, KEPT, OUT = table_name("peo ple"), table_name("clas ses"), table_name("ke pt"), table_name("o'u\"t")
+ALL_OUT = 'SELECT * FROM "o\'u""t" ORDER BY '
+W0 = identifier("w0")
+INTEGER, TEXT = exp.DataType.build("bigint", dialect="duckdb"), exp.DataType.build("varchar", dialect="duckdb")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A template with its parameters, and what must be true after it ran.
+
+    Parameters
+    ----------
+    setup, after
+        Statements that every engine reads as they are, before and after.
+    read
+        Query of the result, or one for each engine; empty where the template's own rows are the result.
+    ordered
+        Whether the order of the rows is part of the result.
+    """
+
+    template: str
+    parameters: dict[str, object]
+    rows: Rows
+    setup: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    read: str | dict[str, str] = ""
+    ordered: bool = True
+    note: str = field(default="", kw_only=True)
+
+
+def coded(number: int, name: str, null_code: int | None) -> dict[str, object]:
+    return {
+        "alias": identifier(f"h{number}"),
+        "column": column(name, "s"),
+        "coded": table_name(f"coded {number}"),
+        "null_code": null_code,
+    }
+
+
+CODED_COLUMNS = [coded(0, SEX, 8), coded(1, AGE, None)]
+
+
+def kept(*, blank: bool, text: bool, k: int = 2) -> dict[str, object]:
+    return {
+        "kept": OUT,
+        "classes": CLASSES,
+        "words": [{"name": W0, "mask": 13}],
+        "k": k,
+        "blank": blank,
+        "columns": [
+            {
+                "name": identifier(name),
+                "alias": identifier(f"l{i}"),
+                "word": W0,
+                "mask": mask,
+                "labels": table_name(f"labels {i}"),
+                "top": literal("*"),
+                "text": text,
+            }
+            for i, (name, mask) in enumerate([(SEX, 12), (AGE, 1)])
+        ],
+    }
+
+
+DEMO = [
+    Case(
+        "demo/create_schema",
+        {"schema": identifier("ca se")},
+        [(1,)],
+        read="SELECT 1 AS made",
+        after=('CREATE TABLE "ca se".t (a INTEGER)', 'DROP TABLE "ca se".t'),
+    ),
+    Case(
+        "demo/create_table",
+        {"table": OUT, "rows": PEOPLE, "columns": [identifier("id"), identifier(AGE)]},
+        [(1, -30), (2, -30), (3, -30), (4, 40), (5, 40), (6, 40)],
+        PEOPLE_SETUP,
+        read=ALL_OUT + "1",
+    ),
+]
+
+ENGINE = [
+    Case(
+        "engine/commit_transaction",
+        {},
+        [(1,)],
+        ("CREATE TABLE t (a INTEGER)", "BEGIN", "INSERT INTO t VALUES (1)"),
+        read="SELECT a FROM t",
+    ),
+    Case(
+        "engine/rollback_transaction",
+        {},
+        [],
+        ("CREATE TABLE t (a INTEGER)", "BEGIN", "INSERT INTO t VALUES (1)"),
+        read="SELECT a FROM t",
+    ),
+    Case(
+        "engine/drop_table",
+        {"table": PEOPLE},
+        [(0,)],
+        PEOPLE_SETUP,
+        read="SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'peo ple'",
+    ),
+    Case(
+        "engine/drop_table",
+        {"table": PEOPLE},
+        [(0,)],
+        note="no such table",
+        read="SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'peo ple'",
+    ),
+]
+
+INSIGHT = [
+    Case(
+        "insight/group_classes",
+        {"grouped": OUT, "source": PEOPLE, "columns": [identifier(SEX), identifier(AGE)]},
+        [(1,), (1,), (2,), (2,)],
+        PEOPLE_SETUP,
+        read=ALL_OUT + "1",
+    ),
+    Case(
+        "insight/list_values",
+        {"column": column(SEX, "s"), "type": TEXT, "source": PEOPLE},
+        [("it's",), ("😀",), (None,)],
+        PEOPLE_SETUP,
+    ),
+    Case(
+        "insight/list_values",
+        {"column": column(AGE, "s"), "type": INTEGER, "source": PEOPLE},
+        [(-30,), (40,)],
+        PEOPLE_SETUP,
+        note="numbers",
+    ),
+]
+
+PUBLISH = [
+    Case(
+        "publish/comment_table",
+        {"table": PEOPLE, "comment": literal("it's; --\n😀")},
+        [("it's; --\n😀",)],
+        PEOPLE_SETUP,
+        read={
+            "duckdb": "SELECT comment FROM duckdb_tables() WHERE table_name = 'peo ple'",
+            "postgres": "SELECT obj_description('\"peo ple\"'::regclass)",
+        },
+    ),
+    Case(
+        "publish/comment_column",
+        {"table": PEOPLE, "column": identifier(AGE), "comment": literal("it's \\n")},
+        [("it's \\n",)],
+        PEOPLE_SETUP,
+        read={
+            "duckdb": "SELECT comment FROM duckdb_columns() WHERE table_name = 'peo ple' AND column_name = 'select'",
+            "postgres": "SELECT col_description('\"peo ple\"'::regclass, 3)",
+        },
+    ),
+    Case(
+        "publish/comment_view",
+        {"table": table_name("v w"), "comment": literal("it's")},
+        [("it's",)],
+        ('CREATE VIEW "v w" AS SELECT 1 AS a',),
+        read={
+            "duckdb": "SELECT comment FROM duckdb_views() WHERE view_name = 'v w'",
+            "postgres": "SELECT obj_description('\"v w\"'::regclass)",
+        },
+    ),
+    Case(
+        "publish/copy_table",
+        {"target": OUT, "table": KEPT},
+        [(0, 2, "it's", -30, 1), (9, 2, None, 40, 2)],
+        KEPT_SETUP,
+        read=ALL_OUT + "1",
+    ),
+    Case(
+        "publish/create_schema",
+        {"schema": identifier("ca'se")},
+        [(1,)],
+        read="SELECT 1 AS made",
+        after=('CREATE TABLE "ca\'se".t (a INTEGER)', 'DROP TABLE "ca\'se".t'),
+    ),
+    Case(
+        "publish/create_view",
+        {"view": OUT, "snapshot": PEOPLE, "columns": [identifier(AGE), identifier(SEX)]},
+        [(-30, "it's"), (-30, "it's"), (-30, "😀"), (40, "😀"), (40, None), (40, None)],
+        PEOPLE_SETUP,
+        read=ALL_OUT + "1, 2 NULLS LAST",
+    ),
+    Case(
+        "publish/drop_view",
+        {"table": table_name("v w")},
+        [(0,)],
+        ('CREATE VIEW "v w" AS SELECT 1 AS a',),
+        read="SELECT COUNT(*) FROM information_schema.views WHERE table_name = 'v w'",
+    ),
+]
+
+TABLES = [
+    Case("tables/check_person", {"source": PEOPLE, "person": column("id", "s")}, [(6, 6, 6)], PEOPLE_SETUP),
+    Case(
+        "tables/check_person",
+        {"source": PEOPLE, "person": column(SEX, "s")},
+        [(6, 4, 2)],
+        PEOPLE_SETUP,
+        note="NULLs and repeats",
+    ),
+    Case("tables/check_person", {"source": PEOPLE, "person": None}, [(6, 6, 6)], PEOPLE_SETUP, note="no person key"),
+    Case(
+        "tables/count_values",
+        {"values": OUT, "column": column(SEX, "s"), "type": TEXT, "source": PEOPLE},
+        [(1, "it's", "it's", 2), (2, "😀", "😀", 2), (3, None, None, 2)],
+        PEOPLE_SETUP,
+        read=ALL_OUT + "1",
+    ),
+    Case(
+        "tables/count_values",
+        {"values": OUT, "column": column(AGE, "s"), "type": INTEGER, "source": PEOPLE},
+        [(1, -30, -30, 3), (2, 40, 40, 3)],
+        PEOPLE_SETUP,
+        read=ALL_OUT + "1",
+        note="numbers",
+    ),
+    Case(
+        "tables/read_values",
+        {"values": table_name("v")},
+        [("b", 1), (None, 3), ("a", 2)],
+        (
+            "CREATE TABLE v (id BIGINT, value TEXT, n BIGINT)",
+            "INSERT INTO v VALUES (3, 'a', 2), (1, 'b', 1), (2, NULL, 3)",
+        ),
+    ),
+    Case(
+        "tables/code_values",
+        {"coded": OUT, "values": table_name("v"), "codes": table_name("c")},
+        [("a", 8), ("b", 0)],
+        (
+            "CREATE TABLE v (id BIGINT, original TEXT)",
+            "INSERT INTO v VALUES (1, 'b'), (2, NULL), (3, 'a')",
+            "CREATE TABLE c (id BIGINT, code BIGINT)",
+            "INSERT INTO c VALUES (1, 0), (2, 4), (3, 8)",
+        ),
+        read=ALL_OUT + "1",
+    ),
+    Case(
+        "tables/label_values",
+        {"labels": OUT, "coded": table_name("coded 0")},
+        [(0, "it's"), (4, "😀")],
+        CODED_SETUP,
+        read=ALL_OUT + "1",
+    ),
+    Case(
+        "tables/fold_classes",
+        {"classes": OUT, "source": PEOPLE, "words": [{"name": W0, "columns": CODED_COLUMNS}]},
+        [(0, 2), (4, 1), (5, 1), (9, 2)],
+        PEOPLE_SETUP + CODED_SETUP,
+        read=ALL_OUT + "1",
+    ),
+    Case(
+        "tables/fold_classes",
+        {
+            "classes": OUT,
+            "source": PEOPLE,
+            "words": [{"name": identifier(f"w{i}"), "columns": [c]} for i, c in enumerate(CODED_COLUMNS)],
+        },
+        [(0, 0, 2), (4, 0, 1), (4, 1, 1), (8, 1, 2)],
+        PEOPLE_SETUP + CODED_SETUP,
+        read=ALL_OUT + "1, 2",
+        note="two words",
+    ),
+    Case(
+        "tables/fold_classes",
+        {"classes": OUT, "source": PEOPLE, "words": [{"name": W0, "columns": [coded(0, SEX, None)]}]},
+        [(0, 2), (4, 2), (None, 2)],
+        PEOPLE_SETUP + CODED_SETUP,
+        read=ALL_OUT + "1 NULLS LAST",
+        note="a value without a code stays NULL",
+    ),
+    Case("tables/total_classes", {"classes": CLASSES, "words": [W0]}, [(6, 0, 4)], CLASSES_SETUP),
+    Case(
+        "tables/total_classes",
+        {"classes": CLASSES, "words": [W0, identifier("n")]},
+        [(9, 3, 5)],
+        (*CLASSES_SETUP, 'INSERT INTO "clas ses" VALUES (NULL, 3)'),
+        note="uncoded rows, two words",
+    ),
+    Case("tables/total_classes", {"classes": CLASSES, "words": [W0]}, [(0, 0, 0)], CLASSES_SETUP[:1], note="empty"),
+    Case(
+        "tables/count_suppressed",
+        {
+            "classes": CLASSES,
+            "words": [{"name": W0, "mask": 13}],
+            "k": 2,
+            "columns": [{"number": 0, "word": W0, "mask": 12}, {"number": 1, "word": W0, "mask": 1}],
+        },
+        [(0, 0, 2, 0), (0, 4, 2, 2), (0, 8, 2, 0), (1, 0, 3, 1), (1, 1, 3, 1)],
+        CLASSES_SETUP,
+        ordered=False,
+    ),
+    Case(
+        "tables/keep_classes",
+        kept(blank=False, text=False),
+        [(0, 2, "it's", -30, 1), (9, 2, None, 40, 2)],
+        CLASSES_SETUP + LABELS_SETUP,
+        read=ALL_OUT + "1",
+    ),
+    Case(
+        "tables/keep_classes",
+        kept(blank=False, text=True),
+        [(0, 2, "it's", "-30", 1), (9, 2, None, "40", 2)],
+        CLASSES_SETUP + LABELS_SETUP,
+        read=ALL_OUT + "1",
+        note="as text",
+    ),
+    Case(
+        "tables/keep_classes",
+        kept(blank=True, text=True),
+        [(0, 2, "it's", "-30", 2), (4, 1, "*", "*", 1), (5, 1, "*", "*", 1), (9, 2, None, "40", 3)],
+        CLASSES_SETUP + LABELS_SETUP,
+        read=ALL_OUT + "1",
+        note="blanked rows, k of them together",
+    ),
+    Case(
+        "tables/keep_classes",
+        kept(blank=True, text=True),
+        [(0, 2, "it's", "-30", 1), (9, 2, None, "40", 2)],
+        (*CLASSES_SETUP, *LABELS_SETUP, 'DELETE FROM "clas ses" WHERE w0 = 4'),
+        read=ALL_OUT + "1",
+        note="blanked rows, fewer than k",
+    ),
+    Case(
+        "tables/keep_source",
+        {
+            "kept": OUT,
+            "columns": [identifier(AGE), identifier("id")],
+            "source": exp.Subquery(this=exp.select("*").from_(PEOPLE)),
+        },
+        [(-30, 1), (-30, 2), (-30, 3), (40, 4), (40, 5), (40, 6)],
+        PEOPLE_SETUP,
+        read=ALL_OUT + "2",
+    ),
+    Case(
+        "tables/stage_rows",
+        {
+            "target": OUT,
+            "source": PEOPLE,
+            "kept": KEPT,
+            "words": [{"name": W0, "mask": 13, "columns": CODED_COLUMNS}],
+            "columns": [
+                {"name": identifier(NOTE), "value": column(NOTE, "s")},
+                {"name": identifier(SEX), "value": column("s", "e")},
+                {"name": identifier(AGE), "value": column("a", "e")},
+            ],
+            "order": [identifier(NOTE)],
+        },
+        [("a", "it's", -30), ("b", "it's", -30), ("e", None, 40), (None, None, 40)],
+        PEOPLE_SETUP + CODED_SETUP + KEPT_SETUP,
+        read='SELECT * FROM "o\'u""t"',
+        note="in this order",
+    ),
+    Case(
+        "tables/write_labels",
+        {"target": OUT, "coded": table_name("coded 0"), "labels": table_name("labels 0"), "mask": 4},
+        [("it's", "it's"), ("😀", "😀")],
+        CODED_SETUP + LABELS_SETUP,
+        read='SELECT * FROM "o\'u""t"',
+    ),
+    Case(
+        "tables/write_labels",
+        {"target": OUT, "coded": table_name("coded 0"), "labels": table_name("labels 0"), "mask": 0},
+        [("it's", "it's"), ("😀", "it's")],
+        CODED_SETUP + LABELS_SETUP,
+        read='SELECT * FROM "o\'u""t"',
+        note="one group",
+    ),
+]
+
+SIZES_SETUP = ("CREATE TABLE g (n BIGINT)", "INSERT INTO g VALUES (2), (5), (2), (1)")
+TABLES += [
+    Case("tables/count_sizes", {"grouped": table_name("g")}, [(1, 1), (2, 2), (5, 1)], SIZES_SETUP),
+    Case("tables/count_sizes", {"grouped": table_name("g")}, [], SIZES_SETUP[:1], note="empty"),
+]
+
+CASES = [*DEMO, *ENGINE, *INSIGHT, *PUBLISH, *TABLES]

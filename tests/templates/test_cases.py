@@ -1,0 +1,61 @@
+"""Every portable template runs on every engine and gives the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+from sqldeid.sql import render, template_names
+from tests.templates.cases import CASES, Case, Rows
+
+if TYPE_CHECKING:
+    import psycopg
+
+PORTABLE = [name for name in template_names() if "." not in name]
+
+
+@pytest.mark.parametrize("name", PORTABLE)
+def test_every_portable_template_has_a_case(name: str) -> None:
+    assert name in {case.template for case in CASES}, "give it one in tests/templates/cases.py"
+
+
+def test_every_case_has_a_template() -> None:
+    assert {case.template for case in CASES} <= set(PORTABLE)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.template} {case.note}".strip())
+def test_on_duckdb(case: Case) -> None:
+    with duckdb.connect() as connection:
+        assert_rows(case, "duckdb", lambda text: run_duckdb(connection, text))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.template} {case.note}".strip())
+def test_on_postgres(case: Case, postgres: psycopg.Connection) -> None:
+    assert_rows(case, "postgres", lambda text: run_postgres(postgres, text))
+
+
+def assert_rows(case: Case, engine: str, run: Callable[[str], Rows]) -> None:
+    for statement in case.setup:
+        run(statement)
+    found = run(render(case.template, engine, **case.parameters))
+    for statement in case.after:
+        run(statement)
+    if case.read:
+        found = run(case.read if isinstance(case.read, str) else case.read[engine])
+    rows = case.rows if case.ordered else sorted(case.rows)
+    assert (found if case.ordered else sorted(found)) == rows
+    assert [list(map(type, row)) for row in (found if case.ordered else sorted(found))] == [
+        list(map(type, row)) for row in rows
+    ], "equal values of other types: a sum must be cast"
+
+
+def run_duckdb(connection: duckdb.DuckDBPyConnection, text: str) -> Rows:
+    return connection.execute(text).fetchall()
+
+
+def run_postgres(connection: psycopg.Connection, text: str) -> Rows:
+    cursor = connection.execute(text.encode())
+    return cursor.fetchall() if cursor.description else []
