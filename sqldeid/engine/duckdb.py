@@ -152,15 +152,15 @@ class DuckDBEngine:
 
     def resolve(self, parts: tuple[str, ...], *, key: str = "") -> exp.Table:
         """The catalogue's table or view of that name (case does not matter), fully qualified."""
-        folded = tuple(p.casefold() for p in parts)
-        found = [r for k, r in self._catalogue().items() if k in self._readings(folded)]
-        if not found:
-            raise JobError(
-                f"{key or 'source'}: there is no table or view {'.'.join(parts)} in the database; "
-                f"{self._offer()}; data frames and files are not read",
-                key=key,
-            )
-        return table_name(*found[0].parts)
+        there = self._catalogue()
+        for reading in self._readings(tuple(p.casefold() for p in parts)):
+            if reading in there:
+                return table_name(*there[reading].parts)
+        raise JobError(
+            f"{key or 'source'}: there is no table or view {'.'.join(parts)} in the database; "
+            f"{self._offer()}; data frames and files are not read",
+            key=key,
+        )
 
     def _readings(self, parts: tuple[str, ...]) -> list[tuple[str, ...]]:
         catalog, schema = self.catalog.casefold(), self.schema.casefold()

@@ -26,7 +26,7 @@ _EXACT = 2**53
 
 def outer_sum(tables: Sequence[npt.NDArray[Number]]) -> npt.NDArray[Number]:
     """The array whose entry at a node is the sum of one table entry per axis."""
-    total = tables[0]
+    total = tables[0].copy()  # of a single axis the sum would be the table itself, and writing to it would spoil that
     for table in tables[1:]:
         total = total[..., None] + table
     return total
