@@ -7,11 +7,10 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
-from rich.text import Text
 
 from sqldeid.cli.options import Common, common, examples
 from sqldeid.report.terminal import print_commands
-from sqldeid.report.text import facts, plain, print_table
+from sqldeid.report.text import facts, plain, print_table, put
 
 if TYPE_CHECKING:
     from sqldeid.demo import Demo
@@ -53,7 +52,7 @@ def _print(made: Demo, common: Common) -> None:
     if common.quiet:
         return
     to = common.screen()
-    to.print(Text(f"{plain(made.database)}: {made.notice}"))
+    put(to, f"{plain(made.database)}: {made.notice}")
     print_table(facts([(t.name, f"{t.rows:,} rows") for t in made.tables]), to)
     to.print()
     to.print("Next:")

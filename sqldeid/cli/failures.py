@@ -29,13 +29,13 @@ def json_target(arguments: Sequence[str]) -> str | None:
 
 def report(error: SqldeidError, target: str | None) -> int:
     """Print an error, write it where `--json` says, and give the exit code."""
-    from sqldeid.cli.files import write_json
+    from sqldeid.cli.files import write_error
 
-    word = "Interrupted" if isinstance(error, Interrupted) else "Error"
-    say(f"{word}: {error.message}")
-    if target is not None:
+    message = error.message
+    say(f"{message[:1].upper()}{message[1:]}" if isinstance(error, Interrupted) else f"Error: {message}")
+    if target is not None and error.key != "--json":
         try:
-            write_json(target, {"error": error.to_dict()})
+            write_error(target, error)
         except SqldeidError as second:
             say(f"Error: --json: {second.message}")
     return error.code

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from sqldeid.errors import EngineError, JobError
+from sqldeid.errors import EngineError, JobError, SqldeidError
 from sqldeid.job import Job
 
 
@@ -79,6 +79,33 @@ def write_json(target: str, content: Mapping[str, object]) -> None:
                 raise
     except OSError as error:
         raise EngineError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def write_error(target: str, error: SqldeidError) -> None:
+    """Write a failure where `--json` says, but never over a file that is not one of our results.
+
+    A run can fail before it is known what the arguments name: the file may be the database itself.
+
+    Raises
+    ------
+    EngineError
+        If the file is another's, or cannot be written.
+    """
+    path = Path(target)
+    if target != "-" and os.path.lexists(path) and not _is_result(path):
+        raise EngineError(f"{path} exists and is not a result of sqldeid; the failure was not written there")
+    write_json(target, {"error": error.to_dict()})
+
+
+def _is_result(path: Path) -> bool:
+    try:
+        found = json.loads(path.read_bytes()) if path.is_file() else None
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and bool(_OURS & found.keys())
+
+
+_OURS = {"audience", "error", "plan"}
 
 
 def print_json(text: str) -> None:

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +19,7 @@ from sqldeid.errors import HierarchyError, JobError
 from sqldeid.hierarchy import Hierarchy, HierarchyReport, check, open_source, paths, write_csv
 from sqldeid.report.hierarchies import print_paths, print_report
 from sqldeid.report.terminal import print_commands
+from sqldeid.report.text import count, plain, put
 
 if TYPE_CHECKING:
     from sqldeid.insight.columns import ColumnValues
@@ -59,7 +61,7 @@ def show(common: Common, name: str, database: str | None, table: str | None, col
     print_report(found, to)
     if source.data_derived and values is None:
         to.print()
-        to.print("Its leaves are the values of a column; to see them, add --db, --table and --column.")
+        put(to, "Its leaves are the values of a column; to see them, add --db, --table and --column.")
         return
     bound = _bind(source.bind, values, "top")
     print_paths(paths(bound) if common.verbose else islice(paths(bound), SHOWN), bound.leaves, to)
@@ -113,8 +115,9 @@ def build(common: Common, spec: str, output: str, database: str | None, table: s
     write_csv(bound, path)
     if not common.quiet:
         to = common.screen()
-        to.print(f"{path}: {bound.leaves:,} leaves, {bound.height} levels")
-        print_commands([(f"sqldeid hierarchy show {path}", "what it does to its values")], to)
+        shown = plain(path)
+        put(to, f"{shown}: {count(bound.leaves, 'leaf', 'leaves')}, {bound.height} levels")
+        print_commands([(f"sqldeid hierarchy show {quote(shown)}", "what it does to its values")], to)
 
 
 def rule(spec: str) -> str | Mapping[str, object]:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from sqldeid.job import Job
 from sqldeid.report.terminal import print_commands, print_warnings
-from sqldeid.report.text import cell, count, facts, plain, print_table, table
+from sqldeid.report.text import cell, count, facts, plain, print_table, put, table
 from sqldeid.run import destination
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.steps import Step, steps
@@ -19,7 +19,7 @@ from sqldeid.tables.steps import Step, steps
 
 def print_plans(plans: Sequence[TablePlan], job: Job, database: str, to: Console, *, verbose: bool) -> None:
     """Print columns, hierarchies, lattice, criteria, destination and statements of each release."""
-    to.print(Text("The plan, from the job and the catalogue. No row was read, nothing was written.", style="dim"))
+    put(to, "The plan, from the job and the catalogue. No row was read, nothing was written.", style="dim")
     for plan in plans:
         _print_plan(plan, job, to, verbose)
     print_warnings(job.warnings(), to)
@@ -31,7 +31,7 @@ def print_plans(plans: Sequence[TablePlan], job: Job, database: str, to: Console
 
 def _print_plan(plan: TablePlan, job: Job, to: Console, verbose: bool) -> None:
     to.print()
-    to.print(Text(plain(plan.name), style="bold"), Text("from"), Text(plain(plan.source_label)))
+    put(to, Text(plain(plan.name), style="bold"), " from ", plain(plan.source_label))
     print_table(_columns(plan), to)
     print_table(facts(_facts(plan, job)), to)
     to.print()

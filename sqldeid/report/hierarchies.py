@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.text import Text
 
 from sqldeid.hierarchy import HierarchyReport
-from sqldeid.report.text import cell, count, plain, print_table, table
+from sqldeid.report.text import cell, count, plain, print_table, put, table
 
 
 def print_report(found: HierarchyReport, to: Console) -> None:
     """Print levels with their numbers of groups, and what data was looked at."""
     leaves = f": {count(found.leaves, 'leaf', 'leaves')}, {found.bits} bits" if found.leaves else ""
-    to.print(Text(plain(found.name), style="bold") + Text(leaves))
+    put(to, Text(plain(found.name), style="bold"), leaves)
     if found.height:
         made = table("Level", "Name", "Groups", right=(0, 2))
         for level, name in enumerate(found.level_names):
@@ -23,7 +23,7 @@ def print_report(found: HierarchyReport, to: Console) -> None:
     if found.values:
         covered = f"{found.values - found.uncovered:,} of {count(found.values, 'value')} covered"
         to.print()
-        to.print(Text(covered))
+        put(to, covered)
 
 
 def print_paths(paths: Iterable[tuple[str | None, ...]], leaves: int, to: Console) -> None:
@@ -31,7 +31,7 @@ def print_paths(paths: Iterable[tuple[str | None, ...]], leaves: int, to: Consol
     to.print()
     printed = 0
     for path in paths:
-        to.print(Text("  " + " → ".join("NULL" if label is None else plain(label) for label in path)))
+        put(to, "  " + " → ".join("NULL" if label is None else plain(label) for label in path))
         printed += 1
     if printed < leaves:
-        to.print(Text(f"  and {leaves - printed:,} more (-v prints all)", style="dim"))
+        put(to, f"  and {leaves - printed:,} more (-v prints all)", style="dim")

@@ -10,7 +10,10 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from sqldeid.report.text import number, plain
+from sqldeid.report.text import plain
+
+SPINNER = 3
+"""Columns that the spinner takes, with the one that some terminals keep free."""
 
 
 class Standing(Protocol):
@@ -77,16 +80,18 @@ class Progress:
 
     def _show(self, text: str) -> None:
         if self._status is not None:
-            self._status.update(Text(text, no_wrap=True, overflow="ellipsis"))
+            shown = Text(text)
+            shown.truncate(self._to.width - SPINNER, overflow="ellipsis")
+            self._status.update(shown)
 
 
 def _parts(standing: Standing) -> list[str]:
     parts = []
     if standing.best is not None:
         bound = standing.bound or 0.0
-        parts += [f"best {number(standing.best)}", f"gap {number(max(standing.best - bound, 0.0))}"]
+        parts += [f"best {standing.best:.4g}", f"gap {max(standing.best - bound, 0.0):.4g}"]
     elif standing.bound:
-        parts.append(f"bound {number(standing.bound)}")
+        parts.append(f"bound {standing.bound:.4g}")
     if standing.open is not None:
         parts.append(f"{standing.open:,} open")
     return parts

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sqldeid.report.text import cell, count, facts, number, plain, print_table, share, table
+from sqldeid.report.text import cell, count, facts, number, plain, print_table, put, share, table
 from sqldeid.result import ColumnResult, Result, Risk, TableRelease
 
 RELEASED = ("sensitive", "insensitive")
@@ -27,12 +27,12 @@ def print_result(result: Result, to: Console, *, database: str, job: str, verbos
     verbose
         Whether the promises are printed in words.
     """
-    to.print(Text(HEAD, style="dim"))
+    put(to, HEAD, style="dim")
     for release in result.releases.values():
         _print_release(release, to, verbose)
     print_warnings((*(w for r in result.releases.values() for w in r.warnings), *result.warnings), to)
     to.print()
-    to.print(Text(f"Done in {result.seconds:.1f} s. Next:"))
+    to.print(f"Done in {result.seconds:.1f} s. Next:")
     given = f"{quote(plain(database))} --job {quote(plain(job))}"
     print_commands(
         [
@@ -45,13 +45,13 @@ def print_result(result: Result, to: Console, *, database: str, job: str, verbos
 
 def _print_release(release: TableRelease, to: Console, verbose: bool) -> None:
     to.print()
-    to.print(Text(plain(release.name), style="bold"), Text("→"), Text(plain(", ".join(release.written))))
+    put(to, Text(plain(release.name), style="bold"), " → ", plain(", ".join(release.written)))
     print_table(_columns(release.columns), to)
     print_table(facts(list(_facts(release))), to)
     if verbose:
         to.print()
         for criterion in release.criteria:
-            to.print(Text(f"{criterion.name}: {criterion.guarantee}", style="dim"))
+            put(to, f"{criterion.name}: {criterion.guarantee}", style="dim")
 
 
 def _columns(columns: Mapping[str, ColumnResult]) -> Table:
@@ -68,6 +68,8 @@ def _columns(columns: Mapping[str, ColumnResult]) -> Table:
 
 def _level(c: ColumnResult) -> str:
     """What the values are now; `level 1` says no more than its number."""
+    if c.height is not None and c.level == c.height - 1:
+        return "one value (top)"
     named = not str(c.level_name).startswith("level ")
     return str(c.level_name) if named else f"by {c.hierarchy}"
 
@@ -99,24 +101,24 @@ def print_warnings(warnings: Iterable[str], to: Console) -> None:
     if found:
         to.print()
     for warning in found:
-        to.print(Text("Warning: ", style="yellow") + Text(plain(warning)))
+        put(to, Text("Warning: ", style="yellow"), plain(warning))
 
 
 def print_commands(commands: Iterable[tuple[str, str]], to: Console) -> None:
     """Print commands to run next, whole on a line, so that they can be copied, and what each is for."""
     for command, purpose in commands:
-        to.print(Text(f"  {command}"), soft_wrap=True)
-        to.print(Text(f"      {purpose}", style="dim"))
+        to.print(f"  {command}", soft_wrap=True)
+        to.print(f"      {purpose}", style="dim")
 
 
 def print_risk(found: Mapping[str, Risk], to: Console, *, released: bool) -> None:
     """Print class sizes and re-identification risk of sources or releases, by name."""
-    to.print(Text(HEAD, style="dim"))
+    put(to, HEAD, style="dim")
     for name, risk in found.items():
         rows = sum(size * classes for size, classes in risk.class_sizes)
         classes = sum(classes for _, classes in risk.class_sizes)
         to.print()
-        to.print(Text(plain(name), style="bold"), Text("the release" if released else "the source"))
+        put(to, Text(plain(name), style="bold"), ": the release" if released else ": the source")
         to.print()
         size = f"{rows:,} in {count(classes, 'class', 'classes')}"
         print_table(facts([("Rows", size), *_risk_facts(risk, rows)]), to)
@@ -161,10 +163,10 @@ class Recheck(Protocol):
 
 def print_verified(found: Mapping[str, Recheck], to: Console) -> None:
     """Print what an independent re-check of releases counted."""
-    to.print(Text(HEAD, style="dim"))
+    put(to, HEAD, style="dim")
     for name, verified in found.items():
         to.print()
-        to.print(Text(plain(name), style="bold"), Text("is what job and source say", style="green"))
+        put(to, Text(plain(name), style="bold"), " is what job and source say")
         to.print()
         released = f"{verified.released:,} of {count(verified.rows, 'row')}"
         suppressed = f"{count(verified.suppressed, 'row')} ({share(verified.suppressed, verified.rows)})"

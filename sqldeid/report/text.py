@@ -57,11 +57,20 @@ def table(*headings: str, right: tuple[int, ...] = ()) -> Table:
     return made
 
 
+def put(to: Console, *parts: str | Text, style: str = "") -> None:
+    """Print a paragraph, wrapped between words; no line ends in spaces."""
+    _put(to, Text.assemble(*parts, style=style, overflow="fold"), 0)
+
+
 def print_table(made: Table, to: Console) -> None:
     """Print a table, set in by two columns, after an empty line; no line ends in spaces."""
     to.print()
-    for line in to.render_lines(made, to.options.update_width(to.width - 2), pad=False):
-        text = Text("  ")
+    _put(to, made, 2)
+
+
+def _put(to: Console, what: Text | Table, indent: int) -> None:
+    for line in to.render_lines(what, to.options.update_width(to.width - indent), pad=False):
+        text = Text(" " * indent)
         for segment in line:
             text.append(segment.text, segment.style)
         text.rstrip()

@@ -1,0 +1,108 @@
+"""The statements that `--plan` lists are those that a run renders, in their order."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import sqldeid
+import sqldeid.sql.templates
+from sqldeid.tables.steps import purpose, steps
+from tests.examples.cli import JOB, run
+
+KINDS = {
+    "table": "",
+    "view": 'as = "view"',
+    "parquet": 'as = "parquet"',
+    "query": "",
+    "all quasi-identifying": "",
+    "computed view": 'as = "view"',
+}
+
+
+def job_for(kind: str) -> sqldeid.Job:
+    text = JOB.partition("[tables.all]")[0].replace(
+        'into = "out.duckdb"', f'into = "out.{kind[:5].strip()}"\n{KINDS[kind]}'
+    )
+    if kind == "query":
+        text = text.replace('source = "main.people"', 'source = { query = "SELECT * FROM main.people" }')
+    if kind == "all quasi-identifying":
+        text = text.replace('illness = { role = "sensitive" }\n', "")
+    if kind == "computed view":
+        text = text.replace('illness = { role = "sensitive" }\n', "").replace('into = "out.compu"\n', "")
+        text = text.replace("[tables.people.columns]", 'view = "computed"\n\n[tables.people.columns]')
+    Path("job.toml").write_text(text)
+    return sqldeid.Job.load("job.toml")
+
+
+@pytest.fixture
+def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The templates that are loaded from now on."""
+    names: list[str] = []
+    load = sqldeid.sql.templates.load
+
+    def recording(name: str, dialect: str = "duckdb"):
+        names.append(name)
+        return load(name, dialect)
+
+    monkeypatch.setattr(sqldeid.sql.templates, "load", recording)
+    return names
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_are_those_of_a_run(kind, folder, rendered):
+    job = job_for(kind)
+    (plan,) = sqldeid.plan(job, "db.duckdb")
+    listed = steps(plan, job.release.kind)
+    rendered.clear()
+    sqldeid.anonymize(job, "db.duckdb")
+    ran = [name for name in rendered if not name.startswith("engine/")]
+    assert set(ran) <= {s.template for s in listed}
+    for step in listed:
+        if step.times is not None:
+            assert step.template in ran, step
+    first = {name: ran.index(name) for name in ran}
+    order = [first[s.template] for s in listed if s.template in first]
+    firsts = list(dict.fromkeys(order))
+    assert firsts == sorted(firsts)
+    known = Counter()
+    for step in listed:
+        known[step.template] += step.times if step.times is not None else 1000
+    assert {n: c for n, c in Counter(ran).items() if known[n] < 1000 and n not in REPEATED} == {
+        n: c for n, c in known.items() if c < 1000 and n not in REPEATED
+    }
+
+
+REPEATED = {"tables/histogram_nodes", "tables/check_nodes", "publish/comment_table"}
+
+
+def test_fixed_statements_run_as_they_are_printed(folder):
+    """Printed SQL is the run's but for the names of its temporary tables: it runs on the same database."""
+    job = job_for("query")
+    (plan,) = sqldeid.plan(job, "db.duckdb")
+    statements = list(itertools.chain.from_iterable(s.statements for s in steps(plan, "table")))
+    assert len(statements) == 4
+    with duckdb.connect("db.duckdb") as connection:
+        for statement in statements:
+            connection.execute(statement).fetchall()
+        assert connection.execute("SELECT COUNT(*) FROM people_source").fetchone() == (60,)
+        assert connection.execute("SELECT SUM(n) FROM people_values_0").fetchone() == (60,)
+
+
+def test_purpose_is_one_sentence_of_every_template():
+    for name in sqldeid.sql.template_names():
+        sentence = purpose(name.partition(".")[0])
+        assert sentence.endswith("."), name
+        assert "parameters" not in sentence
+
+
+def test_plan_as_json(folder, capsys):
+    plan = run(capsys, "anonymize", "db.duckdb", "--job", "job.toml", "--plan", "--json", "-").json["plan"]["people"]
+    assert plan["lattice_size"] == 8
+    assert plan["columns"]["age"]["height"] == 4
+    assert plan["columns"]["name"] == {"role": "identifying"}
+    assert plan["statements"][0]["template"] == "tables/check_person"
