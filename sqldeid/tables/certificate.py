@@ -46,7 +46,9 @@ class Claim:
     allowed
         Most rows that may be suppressed.
     target
-        Units; the optimum's for a proof of optimality. Smaller ones prove a gap: no node is below.
+        Units that no node is below; those of `best` for a proof of optimality.
+    optimal
+        Whether ties are decided too: no node at all is better than `best`. Else only the bound is claimed, a gap.
     """
 
     heights: tuple[int, ...]
@@ -54,10 +56,11 @@ class Claim:
     loss: Loss
     best: tuple[int, int, Node]
     target: int
+    optimal: bool
 
     def beyond(self, units: int, suppressed: int, lo: Node) -> bool:
         """Whether nodes from `lo` upwards that lose at least `units` and suppress at least `suppressed` cannot win."""
-        if self.target < self.best[0]:
+        if not self.optimal:
             return units >= self.target
         if units != self.target:
             return units > self.target
@@ -126,7 +129,7 @@ class Facts:
         if not admissible(y, self.claim.allowed):
             return True
         units = self.claim.loss.of(y)
-        if self.claim.target < self.claim.best[0]:
+        if not self.claim.optimal:
             return units >= self.claim.target
         return (units, y.failing, y.node) >= self.claim.best
 

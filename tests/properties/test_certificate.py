@@ -31,7 +31,7 @@ def searched(table: Table, name: str, allowed: int, method: str) -> tuple[Proble
 
 def claim_of(problem: Problem, outcome: Outcome) -> Claim:
     best = (outcome.exact, outcome.evaluation.failing, outcome.node)
-    return Claim(problem.lattice.heights, problem.allowed, problem.loss, best, outcome.bound)
+    return Claim(problem.lattice.heights, problem.allowed, problem.loss, best, outcome.bound, outcome.optimal)
 
 
 @pytest.mark.parametrize("method", ["frontier", "best-first"])
@@ -69,7 +69,7 @@ def test_no_false_claim_can_be_proven(seed: int, name: str, allowed: int, entrop
         if evaluation.failing > allowed:
             continue
         exact = problem.loss.of(evaluation)
-        claim = Claim(problem.lattice.heights, allowed, problem.loss, (exact, evaluation.failing, node), exact)
+        claim = Claim(problem.lattice.heights, allowed, problem.loss, (exact, evaluation.failing, node), exact, True)
         try:
             tree, nodes = cover(claim, checked)
         except NotProvenError:
