@@ -1,6 +1,6 @@
 """An obvious, slow evaluation of lattice nodes on random small tables, and an exhaustive search over it.
 
-Nothing here shares code with the search: classes are dictionaries, losses are fractions over cells, row by row.
+The evaluation shares no code with the search: classes are dictionaries, losses are fractions over cells, row by row.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import numpy as np
 
 from sqldeid.tables.evaluation import Evaluation, Marginal
 from sqldeid.tables.lattice import Lattice, Node
+from sqldeid.tables.loss import make_loss
+from sqldeid.tables.search import Problem
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,13 @@ class Checker:
         self.asked.update(nodes)
         self.statements += 1
         return [self.table.evaluation(node, self.allowed) for node in nodes]
+
+
+def problem_of(table: Table, name: str, allowed: int, **options: object) -> Problem:
+    """A search problem over a table; `options` are those of `Problem`."""
+    loss = make_loss(name, table.marginals(), table.rows)
+    checker = Checker(table, allowed)
+    return Problem(table.lattice, table.marginals(), table.rows, allowed, loss, checker, **options)  # type: ignore[arg-type]
 
 
 def exhaustive(table: Table, name: str, allowed: int) -> Node | None:

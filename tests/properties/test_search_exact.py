@@ -9,20 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqldeid.errors import NoSolutionError
-from sqldeid.tables.loss import LOSSES, make_loss
-from sqldeid.tables.search import STRATEGIES, search
-from sqldeid.tables.search.base import Problem
-from tests.oracle import Checker, Table, exhaustive, random_table
+from sqldeid.tables.loss import LOSSES
+from sqldeid.tables.search import search
+from tests.oracle import Table, exhaustive, problem_of, random_table
 
 FRONTIER = sys.modules["sqldeid.tables.search.frontier"]
 EXACT = ("frontier", "frontier without arrays", "best-first")
 seeds = st.integers(0, 2**32 - 1)
-
-
-def problem_of(table: Table, name: str, allowed: int, **options: object) -> Problem:
-    loss = make_loss(name, table.marginals(), table.rows)
-    checker = Checker(table, allowed)
-    return Problem(table.lattice, table.marginals(), table.rows, allowed, loss, checker, **options)  # type: ignore[arg-type]
 
 
 def assert_optimal(method: str, table: Table, name: str, allowed: int) -> None:
@@ -102,7 +95,3 @@ def test_a_limited_search_brackets_the_optimum(method: str, seed: int, name: str
     assert outcome.loss - outcome.gap <= best + 1e-9
     assert outcome.loss >= best - 1e-9
     assert not outcome.optimal or outcome.node == expected
-
-
-def test_names_are_those_of_the_job_file() -> None:
-    assert set(STRATEGIES) >= {"frontier", "best-first"}

@@ -5,11 +5,19 @@ from __future__ import annotations
 from sqldeid.errors import Interrupted, JobError
 from sqldeid.tables.search.base import Outcome, Problem, Progress, State, Strategy, interrupted
 from sqldeid.tables.search.best_first import best_first
+from sqldeid.tables.search.datafly import datafly
 from sqldeid.tables.search.frontier import frontier
+from sqldeid.tables.search.igreedy import igreedy
+from sqldeid.tables.search.inverse_ola import inverse_ola
+from sqldeid.tables.search.ola import ola
 
 STRATEGIES: dict[str, Strategy] = {
     "frontier": frontier,
     "best-first": best_first,
+    "ola": ola,
+    "inverse-ola": inverse_ola,
+    "datafly": datafly,
+    "igreedy": igreedy,
 }
 """`method` of a job's `search` table -> strategy."""
 

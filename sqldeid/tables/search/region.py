@@ -48,7 +48,7 @@ class Region:
 
     Notes
     -----
-    What a check of y proves (search.md §2, for any criterion with a monotone core):
+    What a check of y proves (for any criterion with a monotone core):
 
     - core_failing(y) > allowed: every x ≼ y fails.
     - x ≼ y suppresses at least core_failing(y) rows, which lose at x by generalisation no more than they do at y, and

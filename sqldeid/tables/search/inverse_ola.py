@@ -1,0 +1,157 @@
+"""Inverse OLA: the greatest k that a bounded loss allows.
+
+Source: Mazzone 2019, §4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from time import monotonic
+
+import numpy as np
+
+from sqldeid.errors import JobError, NoSolutionError
+from sqldeid.tables.evaluation import Evaluation
+from sqldeid.tables.lattice import Node
+from sqldeid.tables.search.base import Outcome, Problem, State
+from sqldeid.tables.search.frontier import frontier
+from sqldeid.tables.search.ola import Tags
+from sqldeid.tables.search.region import outer_sum
+
+_STATEMENT = 40
+"""Nodes in a statement."""
+
+
+def inverse_ola(problem: Problem) -> Outcome:
+    """Find the greatest k with loss at most `max_loss` and suppression within the limit, then the least loss for it.
+
+    The k of a node is the largest for which the rows in classes smaller than k may all be suppressed. `loss` is taken
+    before suppression, like the other losses: the suppressed rows depend on the k that is sought. Ties: smaller loss,
+    fewer rows in classes below k, then the lexicographically smallest node. k never falls upwards, so the greatest k is
+    on the maximal nodes within `max_loss`; the least loss for it is then an ordinary search.
+
+    Returns
+    -------
+    Outcome
+        With `k`; the evaluation's failing rows are those in classes smaller than that k.
+
+    Raises
+    ------
+    JobError
+        Without `max_loss`, or for lattices too large to tag.
+    NoSolutionError
+        When no node within `max_loss` has the least k accepted, or none was found within the limits.
+    """
+    if problem.max_loss is None:
+        raise JobError("inverse-ola needs max_loss, the greatest loss accepted", key="search.max_loss")
+    problem = replace(problem, loss=replace(problem.loss, suppressed_row=0))
+    complete = _check_by_paths(problem) if problem.loss.parts is None else _check_maximal(problem)
+    checked = [e for e in problem.state.checked.values() if problem.loss.of(e) <= _most(problem)]
+    k = max((_k_of(problem, e) for e in checked), default=0)
+    if k < problem.least_k:
+        raise NoSolutionError(
+            f"no node within max_loss {problem.max_loss:g} reaches k = {problem.least_k}; the greatest found is {k}. "
+            "Raise max_loss or suppression_limit, or lower k.",
+            key="search.max_loss",
+        )
+    if complete:
+        outcome = _least_loss(problem, k)
+        if outcome.optimal:
+            return outcome
+    return _best_checked(problem, k)
+
+
+def _check_maximal(problem: Problem) -> bool:
+    """Check the nodes within `max_loss` all of whose generalisations lose more; whether the limits allowed all."""
+    Tags(problem.lattice)
+    loss, most = problem.loss, _most(problem)
+    units = outer_sum([np.array([float(p / 2**loss.guard) for p in part]) for part in loss.parts or ()])
+    margin = max(1.0, float(units.max()) * 2.0**-44)
+    within = units <= most + margin
+    for node in np.argwhere(within & (units >= most - margin)):
+        within[tuple(node)] = loss.bound(tuple(int(x) for x in node)) <= most
+    maximal = within.copy()
+    for axis in range(within.ndim):
+        below = tuple(slice(0, -1) if a == axis else slice(None) for a in range(within.ndim))
+        above = tuple(slice(1, None) if a == axis else slice(None) for a in range(within.ndim))
+        maximal[below] &= ~within[above]
+    nodes = [tuple(int(x) for x in node) for node in np.argwhere(maximal)]
+    for start in range(0, len(nodes), _STATEMENT):
+        batch = nodes[start : start + problem.room(_STATEMENT)]
+        if not batch or problem.spent():
+            return False
+        problem.ask(batch, histogram=True)
+    return True
+
+
+def _check_by_paths(problem: Problem) -> bool:
+    """The same where the loss is known from checks only: bisect paths for their highest node within `max_loss`."""
+    tags, most = Tags(problem.lattice), _most(problem)
+    while path := tags.path():
+        low, high = -1, len(path)
+        while high - low > 1:
+            if problem.spent():
+                return False
+            middle = (low + high) // 2
+            if problem.ask([path[middle]], histogram=True)[0].squares <= most:
+                tags.close_below(path[middle])
+                low = middle
+            else:
+                tags.close_above(path[middle])
+                high = middle
+    return True
+
+
+def _most(problem: Problem) -> int:
+    """Units of loss at `max_loss`, taken as the decimal number it was written as."""
+    return int(Fraction(repr(problem.max_loss)) / problem.loss.unit)
+
+
+def _k_of(problem: Problem, evaluation: Evaluation) -> int:
+    """The largest k such that rows in classes smaller than k may all be suppressed."""
+    rows = 0
+    for size, times in sorted((evaluation.histogram or {}).items()):
+        rows += size * times
+        if rows > problem.allowed:
+            return size
+    return problem.rows
+
+
+def _smaller(histogram: Mapping[int, int], k: int) -> int:
+    """Rows in classes smaller than k."""
+    return sum(size * times for size, times in histogram.items() if size < k)
+
+
+def _at(evaluation: Evaluation, k: int) -> Evaluation:
+    """A check as if the criterion were k-anonymity with this k."""
+    failing = _smaller(evaluation.histogram or {}, k)
+    return replace(evaluation, core_failing=failing, failing=failing, suppressed_leaves=None)
+
+
+def _least_loss(problem: Problem, k: int) -> Outcome:
+    """The node with least loss among those whose k is at least `k`."""
+
+    def evaluate(nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]:
+        known = problem.state.checked
+        fresh = [node for node in nodes if node not in known]
+        if fresh:
+            problem.ask(fresh, histogram=True)
+        return [_at(known[node], k) for node in nodes]
+
+    outcome = frontier(replace(problem, evaluate=evaluate, state=State(started=problem.state.started), progress=None))
+    return replace(outcome, k=k, checks=problem.state.checks, statements=problem.state.statements)
+
+
+def _best_checked(problem: Problem, k: int) -> Outcome:
+    """The best checked node with this k, where a limit ended the search."""
+    state = problem.state
+    fits = [_at(e, k) for e in state.checked.values() if problem.loss.of(e) <= _most(problem)]
+    best = min((e for e in fits if e.failing <= problem.allowed), key=problem.key)
+    exact = problem.loss.of(best)
+    value = problem.loss.value(exact)
+    seconds = monotonic() - state.started
+    return Outcome(
+        best.node, best, exact, value, False, 0, value, state.checks, state.statements, seconds, state.checked, k
+    )
