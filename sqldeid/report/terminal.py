@@ -119,7 +119,6 @@ def print_risk(found: Mapping[str, Risk], to: Console, *, released: bool) -> Non
         classes = sum(classes for _, classes in risk.class_sizes)
         to.print()
         put(to, Text(plain(name), style="bold"), ": the release" if released else ": the source")
-        to.print()
         size = f"{rows:,} in {count(classes, 'class', 'classes')}"
         print_table(facts([("Rows", size), *_risk_facts(risk, rows)]), to)
 
@@ -167,7 +166,6 @@ def print_verified(found: Mapping[str, Recheck], to: Console) -> None:
     for name, verified in found.items():
         to.print()
         put(to, Text(plain(name), style="bold"), " is what job and source say")
-        to.print()
         released = f"{verified.released:,} of {count(verified.rows, 'row')}"
         suppressed = f"{count(verified.suppressed, 'row')} ({share(verified.suppressed, verified.rows)})"
         rows = [("K-anonymity", verified.k), ("Classes", f"{verified.classes:,}")]
