@@ -7,10 +7,10 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
 
+import sqldeid
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.folder import PrivateFolder
 from sqldeid.engine.opening import (
@@ -22,7 +22,8 @@ from sqldeid.engine.opening import (
     open_path,
     path_of,
 )
-from sqldeid.errors import JobError, SqldeidError, VerificationError
+from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError, VerificationError
+from sqldeid.insight import assess as assessing
 from sqldeid.job import Job
 from sqldeid.publish import (
     TARGET,
@@ -36,12 +37,12 @@ from sqldeid.publish import (
     published,
     refuse_existing,
 )
-from sqldeid.insight import assess as assessing
 from sqldeid.result import Result, Risk, TableRelease
 from sqldeid.tables import plan as planning
 from sqldeid.tables import release as releasing
 from sqldeid.tables.computed import fingerprint
 from sqldeid.tables.plan import TablePlan
+from sqldeid.tables.proof import Proven, check_certificate
 from sqldeid.tables.release import Listener
 from sqldeid.tables.verify import Verified, recheck
 
@@ -56,10 +57,13 @@ class Options:
         Names of the releases to make; all where empty. The others of an existing target stay.
     replace
         Whether releases that sqldeid made before may be replaced.
+    certificate
+        Whether each search's proof is wanted with its result.
     """
 
     only: tuple[str, ...] = ()
     replace: bool = False
+    certificate: bool = False
     settings: Settings = Settings()
 
 
@@ -84,17 +88,26 @@ def anonymize(
     options, listener = options or Options(), listener or Listener()
     started = monotonic()
     names = selected(job, options.only)
-    with ExitStack() as stack:
-        engine, staging = _open(job, database, names, options, stack)
-        with naming_job(job):
-            plans = [planning.plan(name, job.tables[name], engine, job.folder) for name in names]
-            releases = [releasing.run(p, engine, staging, job.sha256, listener) for p in plans]
-        for name in names:
-            listener.step(name, "publishing")
-        written = dict(zip(names, staging.publish(), strict=True))
+    releases: list[TableRelease] = []
+    written: dict[str, str] = {}
+    try:
+        with ExitStack() as stack:
+            engine, staging = _open(job, database, names, options, stack)
+            with naming_job(job):
+                plans = [planning.plan(name, job.tables[name], engine, job.folder) for name in names]
+                releases = [
+                    releasing.run(p, engine, staging, job.sha256, listener, certificate=options.certificate)
+                    for p in plans
+                ]
+            for name in names:
+                listener.step(name, "publishing")
+            written = dict(zip(names, staging.publish(), strict=True))
+    except KeyboardInterrupt:
+        if not written:  # between two statements; within one the engine says so
+            raise Interrupted("interrupted; nothing was published") from None
     return Result(
         releases={r.name: _published(r, written[r.name]) for r in releases},
-        sqldeid=version("sqldeid"),
+        sqldeid=sqldeid.__version__,
         job_sha256=job.sha256,
         source={"database": "connection" if is_connection(database) else str(database), "engine": "duckdb"},
         seconds=round(monotonic() - started, 3),
@@ -106,9 +119,7 @@ def plan(job: Job, database: Database, *, options: Options | None = None) -> lis
     """What `anonymize` would do, from the catalogue alone; nothing is read and nothing is written."""
     options = options or Options()
     with reading(database, None, options.settings) as engine, naming_job(job):
-        return [
-            planning.plan(name, job.tables[name], engine, job.folder) for name in selected(job, options.only)
-        ]
+        return [planning.plan(name, job.tables[name], engine, job.folder) for name in selected(job, options.only)]
 
 
 def verify(job: Job, database: Database, *, options: Options | None = None) -> dict[str, Verified]:
@@ -131,9 +142,30 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> d
         return found
 
 
-def assess(
-    job: Job, database: Database, *, release: bool = False, options: Options | None = None
-) -> dict[str, Risk]:
+def verify_certificates(
+    job: Job, database: Database, certificates: Mapping[str, object], *, options: Options | None = None
+) -> dict[str, Proven]:
+    """Check certificates, by release, against the source as it is now; nothing is written.
+
+    Raises
+    ------
+    VerificationError
+        If a certificate does not hold, or a selected release has none.
+    """
+    options = options or Options()
+    path = None if is_connection(database) else path_of(database)
+    with reading(database, path, options.settings) as engine, naming_job(job):
+        found = {}
+        for name in selected(job, options.only):
+            certificate = certificates.get(name)
+            if not isinstance(certificate, Mapping):
+                raise VerificationError(f"tables.{name}: the file holds no certificate of it", key=f"tables.{name}")
+            part = planning.plan(name, job.tables[name], engine, job.folder)
+            found[name] = check_certificate(part, certificate, engine)
+        return found
+
+
+def assess(job: Job, database: Database, *, release: bool = False, options: Options | None = None) -> dict[str, Risk]:
     """Class sizes and re-identification risk of the sources as they stand, or of what was released.
 
     Parameters
@@ -187,10 +219,9 @@ def reading(
         spill = _spill(beside, None, settings, stack) if beside else None
         if is_connection(database):
             engine = stack.enter_context(open_connection(database))  # type: ignore[arg-type]
+            engine.neutralise()
         else:
-            engine = stack.enter_context(
-                open_path(path_of(database), writable=False, spill=spill, settings=settings)
-            )
+            engine = stack.enter_context(open_path(path_of(database), writable=False, spill=spill, settings=settings))
         into = None
         if job is not None:
             into = open_target(engine, destination(job))
@@ -251,6 +282,7 @@ def _open(
     spill = _spill(path, folder, options.settings, stack) if path is not None else None
     if path is None:
         engine = stack.enter_context(open_connection(database))  # type: ignore[arg-type]
+        engine.neutralise()
     else:
         engine = stack.enter_context(
             open_path(path, writable=target.into is None, spill=spill, settings=options.settings)
@@ -260,6 +292,7 @@ def _open(
         close_access(engine, folder)
     engine.begin()
     if isinstance(staging, InPlace):
+        _refuse_place(engine, job)
         refuse_existing(engine.relations(), target.schema, names, replace=options.replace)
         staging.drop_old(names)
     return engine, staging
@@ -277,9 +310,7 @@ def _refuse_target(job: Job, target: Destination, path: Path | None, options: Op
     where = f"{job.name}: release.into"
     if into is None:
         if target.kind == "parquet":
-            raise JobError(f'{where}: parquet needs a folder; set release.into', key="release.into")
-        if path is not None and path.suffix.lower() in (".csv", ".tsv", ".txt", ".gz", ".parquet"):
-            raise JobError(f"{where}: the source is a file, not a database; name where to write", key="release.into")
+            raise JobError(f"{where}: parquet needs a folder; set release.into", key="release.into")
         return
     if path is not None and into.exists() and into.samefile(path):
         raise JobError(f"{where}: names the source database itself; leave it out to write there", key="release.into")
@@ -288,7 +319,18 @@ def _refuse_target(job: Job, target: Destination, path: Path | None, options: Op
     if into.exists() and not options.replace:
         raise JobError(f"{where}: {into} exists already; allow it to be replaced with --replace", key="release.into")
     if into.exists() and into.is_dir() != (target.kind == "parquet"):
-        raise JobError(f"{where}: {into} is not a {'folder' if target.kind == 'parquet' else 'file'}", key="release.into")
+        raise JobError(
+            f"{where}: {into} is not a {'folder' if target.kind == 'parquet' else 'file'}", key="release.into"
+        )
+
+
+def _refuse_place(engine: DuckDBEngine, job: Job) -> None:
+    """A release in the source database would be lost with a file that is only read, or cannot be written."""
+    where = f"{job.name}: release.into"
+    if engine.own and engine.catalog == "memory":
+        raise JobError(f"{where}: the source is a file, not a database; name where to write", key="release.into")
+    if engine.read_only:
+        raise EngineError(f"{where}: the database is open for reading only; name where to write", key="release.into")
 
 
 def _staging(
@@ -307,4 +349,4 @@ def _staging(
     return FreshFile(engine, target, TARGET, path=path, keep=kept)
 
 
-__all__ = ["Listener", "Options", "anonymize", "assess", "plan", "verify"]
+__all__ = ["Listener", "Options", "anonymize", "assess", "plan", "verify", "verify_certificates"]

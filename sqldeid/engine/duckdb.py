@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -19,7 +20,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Capabilities, Column, Kind, Relation
 from sqldeid.engine.duckdb_errors import translate
-from sqldeid.errors import EngineError, Interrupted, JobError
+from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError
 from sqldeid.sql import identifier, literal, render, table_name
 
 T = TypeVar("T")
@@ -37,6 +38,18 @@ CAPABILITIES = Capabilities(
     grants=False,
 )
 
+SEARCH_PATH = "search_path"
+NEUTRAL = {
+    "python_enable_replacements": ("false",),
+    "preserve_insertion_order": ("true",),
+    "default_collation": ("",),
+    "default_order": ("asc", "ascending"),
+    "default_null_order": ("nulls_last",),
+    "integer_division": ("false",),
+}
+"""Settings under which our statements mean what they say, and how DuckDB spells them; a user's may be others. The
+first keeps Python variables out of a job's SQL, the second keeps the order of a release."""
+
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"], "integer"),
     **dict.fromkeys(["UBIGINT", "HUGEINT", "UHUGEINT", "BIGNUM", "DECIMAL"], "number"),
@@ -45,12 +58,12 @@ _KINDS: dict[str, Kind] = {
     **dict.fromkeys(["DATE"], "date"),
     **dict.fromkeys(["TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS"], "timestamp"),
     **dict.fromkeys(["VARCHAR", "ENUM", "UUID", "TIME", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"], "text"),
-    **dict.fromkeys(["TIME WITH TIME ZONE", "INTERVAL", "BIT"], "text"),
+    **dict.fromkeys(["TIME WITH TIME ZONE", "BIT"], "text"),
 }
 
 
 def kind_of(type_: str) -> Kind:
-    """How values of a DuckDB type travel; nested types, BLOB and the rest do not ("other")."""
+    """How values of a DuckDB type travel; nested types, BLOB, INTERVAL (30 days equal a month) do not ("other")."""
     if type_.endswith("]"):
         return "other"
     return _KINDS.get(type_.split("(")[0].strip(), "other")
@@ -76,22 +89,27 @@ class DuckDBEngine:
         self.catalog = catalog
         self.schema = schema
         self.own = own
+        self.read_only = False
         self.statements = 0
         self.moved = (0, 0)
         self._run_id = secrets.token_hex(4)
         self._temporary: list[exp.Table] = []
+        self._tables = 0
         self._in_transaction = False
         self._relations: dict[tuple[str, ...], Relation] | None = None
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqldeid-sql")
-        self._replacements: bool | None = None
-        self._moved_away = False
+        self._changed: dict[str, str] = {}
         self._attached: list[str] = []
 
     def __enter__(self) -> DuckDBEngine:
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self.close()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        failed = self.close()
+        if failed is not None and error is None:
+            raise failed
 
     # ---- statements -------------------------------------------------------------------------------------------
 
@@ -116,6 +134,19 @@ class DuckDBEngine:
             raise Interrupted("interrupted; nothing was published") from None
         except duckdb.Error as error:
             raise translate(error) from None
+
+    def _finish(self, sql: str) -> None:
+        """Run a statement that ends something: Ctrl-C waits until it is done, so that we know what became of it."""
+        self.statements += 1
+        future = self._worker.submit(lambda: self.connection.execute(sql).fetchall())
+        while True:
+            try:
+                future.result()
+                return
+            except KeyboardInterrupt:
+                continue
+            except duckdb.Error as error:
+                raise translate(error) from None
 
     def _stop(self, future: Future[Any]) -> None:
         while not future.done():
@@ -162,10 +193,11 @@ class DuckDBEngine:
             key=key,
         )
 
-    def _readings(self, parts: tuple[str, ...]) -> list[tuple[str, ...]]:
+    def _readings(self, parts: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
+        """What a name may mean, in the order in which DuckDB looks."""
         catalog, schema = self.catalog.casefold(), self.schema.casefold()
         if len(parts) == 1:
-            return [(catalog, schema, *parts), (catalog, "main", *parts), ("temp", "main", *parts)]
+            return [("temp", "main", *parts), (catalog, schema, *parts), (catalog, "main", *parts)]
         if len(parts) == 2:
             return [(catalog, *parts)] + ([(catalog, schema, parts[1])] if parts[0] == catalog else [])
         return [parts]
@@ -188,10 +220,10 @@ class DuckDBEngine:
     # ---- workbench --------------------------------------------------------------------------------------------
 
     def workbench(self, name: str) -> exp.Table:
-        """A temporary table's name, unique to this run, to be dropped at the end."""
-        table = table_name("temp", "main", f"sqldeid_{self._run_id}_{name}")
-        if table not in self._temporary:
-            self._temporary.append(table)
+        """A temporary table's name, unique to this call, to be dropped at the end."""
+        self._tables += 1
+        table = table_name("temp", "main", f"sqldeid_{self._run_id}_{self._tables}_{name}")
+        self._temporary.append(table)
         return table
 
     def put(self, name: str, rows: pa.Table) -> exp.Table:
@@ -212,61 +244,83 @@ class DuckDBEngine:
     # ---- transaction ------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Open the run's transaction; refused where the user's connection has one open."""
-        if not self.own:
-            self._replacements = bool(self.query(render("engine/read_replacements")).column("enabled")[0].as_py())
-            self.execute(render("engine/set_replacements", enabled=False))
-        try:
-            self.execute(render("engine/begin_transaction"))
-        except EngineError:
-            self._restore()
-            raise JobError("the connection has an open transaction; commit it or roll it back first") from None
+        """Open the run's transaction: one snapshot of the source, and all or nothing of what is written."""
+        self.execute(render("engine/begin_transaction"))
         self._in_transaction = True
+
+    def neutralise(self) -> None:
+        """Give a user's connection the settings that our statements need; `close` gives its own back."""
+        names = [literal(name) for name in NEUTRAL]
+        for row in self.query(render("engine/read_settings", names=names)).to_pylist():
+            wanted = NEUTRAL[row["name"]]
+            if (row["value"] or "").casefold() not in wanted:
+                self._set(row["name"], row["value"] or "", wanted[0])
+
+    def _set(self, name: str, before: str, value: str) -> None:
+        try:
+            self.execute(render("engine/set_setting", name=identifier(name), value=literal(value)))
+        except EngineError:
+            raise JobError(
+                f"the connection does not allow its setting {name} to be changed; set {name} = '{value}' before "
+                "its configuration is locked"
+            ) from None
+        self._changed.setdefault(name, before)
 
     def commit(self) -> None:
         """Keep what was staged; the run's temporary tables go first."""
         self._drop_temporary()
-        self.execute(render("engine/commit_transaction"))
+        self._finish(render("engine/commit_transaction"))
         self._in_transaction = False
 
-    def close(self) -> None:
-        """Roll back what is open, drop what is ours, restore a user's settings, close our own connection."""
-        try:
-            if self._in_transaction:
-                self._in_transaction = False
-                self.execute(render("engine/rollback_transaction"))
-            else:
-                self._drop_temporary()
-            self.use_source()
-            self._restore()
-            while self._attached and not self.own:
-                self.execute(render("engine/detach_database", catalog=identifier(self._attached.pop())))
-        finally:
-            self._worker.shutdown(wait=True)
-            if self.own:
-                self.connection.close()
+    def close(self) -> SqldeidError | None:
+        """Roll back what is open, drop what is ours, restore a user's settings, close our own connection.
+
+        Returns
+        -------
+        The first error; the steps after it are taken all the same.
+        """
+        failed = [
+            error
+            for step in (self._roll_back, self._drop_temporary, self._restore, self._detach)
+            if (error := _attempt(step)) is not None
+        ]
+        self._worker.shutdown(wait=True)
+        if self.own:
+            self.connection.close()
+        return failed[0] if failed and not self.own else None
+
+    def _roll_back(self) -> None:
+        """What a failed COMMIT ended by itself cannot be rolled back, and need not be."""
+        if self._in_transaction:
+            self._in_transaction = False
+            with suppress(EngineError):
+                self._finish(render("engine/rollback_transaction"))
 
     def _drop_temporary(self) -> None:
-        while self._temporary:
-            self.execute(render("engine/drop_table", table=self._temporary.pop()))
+        while self._temporary and not self.own:
+            self._finish(render("engine/drop_table", table=self._temporary.pop()))
 
     def _restore(self) -> None:
-        if self._replacements is not None:
-            self.execute(render("engine/set_replacements", enabled=self._replacements))
-            self._replacements = None
+        while self._changed:
+            name, value = self._changed.popitem()
+            self._finish(render("engine/set_setting", name=identifier(name), value=literal(value)))
+
+    def _detach(self) -> None:
+        while self._attached and not self.own:
+            self._finish(render("engine/detach_database", catalog=identifier(self._attached.pop())))
 
     def use(self, catalog: str) -> None:
-        """Look names up in another attached database (view texts then carry no catalogue)."""
+        """Look names up in another attached database (view texts then carry no catalogue), until `use_source`."""
+        if SEARCH_PATH not in self._changed:
+            rows = self.query(render("engine/read_settings", names=[literal(SEARCH_PATH)])).to_pylist()
+            self._changed[SEARCH_PATH] = rows[0]["value"] or ""
         self.execute(render("engine/use_schema", catalog=identifier(catalog), schema=identifier("main")))
-        self._moved_away = True
 
     def use_source(self) -> None:
         """Look names up where they were looked up when the engine was opened."""
-        if self._moved_away:
-            self.execute(
-                render("engine/use_schema", catalog=identifier(self.catalog), schema=identifier(self.schema))
-            )
-            self._moved_away = False
+        if SEARCH_PATH in self._changed:
+            value = literal(self._changed.pop(SEARCH_PATH))
+            self._finish(render("engine/set_setting", name=identifier(SEARCH_PATH), value=value))
 
     # ---- other databases --------------------------------------------------------------------------------------
 
@@ -289,6 +343,15 @@ class DuckDBEngine:
 
     def finish_database(self, catalog: str) -> None:
         """Write everything of an attached database to its file and let go of it."""
-        self.execute(render("engine/checkpoint_database", catalog=identifier(catalog)))
-        self.execute(render("engine/detach_database", catalog=identifier(catalog)))
+        self._finish(render("engine/checkpoint_database", catalog=identifier(catalog)))
+        self._finish(render("engine/detach_database", catalog=identifier(catalog)))
         self._attached.remove(catalog)
+
+
+def _attempt(step: Callable[[], None]) -> SqldeidError | None:
+    """The error of a step of closing, where it fails."""
+    try:
+        step()
+    except SqldeidError as error:
+        return error
+    return None

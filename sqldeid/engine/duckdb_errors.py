@@ -20,6 +20,8 @@ def translate(error: duckdb.Error) -> SqldeidError:
         return _io_error(first)
     if isinstance(error, duckdb.PermissionException):
         return JobError("the statement needs files, network or extensions, which are closed while a job runs")
+    if "file handle conflict" in first.lower():  # DuckDB 1.4 calls it a BinderException
+        return _in_use()
     if isinstance(error, duckdb.BinderException | duckdb.CatalogException | duckdb.ParserException):
         return JobError(_without_kind(first))
     if isinstance(error, duckdb.DataError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from glob import escape
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -39,7 +40,8 @@ class PrivateFolder:
             self._lock = self._claim(self.path / _LOCK)
         except OSError as error:
             raise EngineError(
-                f"{self._parent}: no folder can be made there ({error.strerror}); release.into or --temp-dir can name another place"
+                f"{self._parent}: no folder can be made there ({error.strerror}); "
+                "release.into or --temp-dir can name another place"
             ) from None
 
     def __enter__(self) -> PrivateFolder:
@@ -53,7 +55,7 @@ class PrivateFolder:
         """Remove folders of runs that no longer live: their lock can be taken."""
         if fcntl is None or not self._parent.is_dir():
             return
-        for left in self._parent.glob(f"{self._prefix}*"):
+        for left in self._parent.glob(f"{escape(self._prefix)}*"):
             lock = left / _LOCK
             if not lock.is_file():
                 continue

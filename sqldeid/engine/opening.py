@@ -58,7 +58,14 @@ def path_of(database: Database) -> Path:
 
 
 def open_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBEngine:
-    """The engine on a user's connection; its current database and schema are where names are looked up."""
+    """The engine on a user's connection; its current database and schema are where names are looked up.
+
+    Raises
+    ------
+    JobError
+        If the connection is within a transaction: it would be ended by ours.
+    """
+    _refuse_transaction(connection)
     try:
         rows = connection.sql(render("engine/list_catalogs")).to_arrow_table().to_pylist()
     except duckdb.Error as error:
@@ -66,7 +73,19 @@ def open_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBEngine:
     current = [row for row in rows if row["current"]]
     if not current:
         raise JobError("the connection's current database is a system database; choose one with USE")
-    return DuckDBEngine(connection, current[0]["catalog"], current[0]["schema"], own=False)
+    engine = DuckDBEngine(connection, current[0]["catalog"], current[0]["schema"], own=False)
+    engine.read_only = current[0]["read_only"]
+    return engine
+
+
+def _refuse_transaction(connection: duckdb.DuckDBPyConnection) -> None:
+    try:
+        connection.execute(render("engine/begin_transaction")).fetchall()
+        connection.execute(render("engine/rollback_transaction")).fetchall()
+    except duckdb.TransactionException:
+        raise JobError("the connection has an open transaction; commit it or roll it back first") from None
+    except duckdb.Error as error:
+        raise translate(error) from None
 
 
 def open_path(path: Path, *, writable: bool, spill: Path | None, settings: Settings) -> DuckDBEngine:

@@ -69,7 +69,9 @@ def others_in_folder(engine: DuckDBEngine, target: Destination, names: set[str] 
             f"({foreign[0].name}, …); name another folder",
             key="release.into",
         )
-    return tuple(f for f, note in notes.items() if names is not None and note is not None and note["release"] not in names)
+    return tuple(
+        f for f, note in notes.items() if names is not None and note is not None and note["release"] not in names
+    )
 
 
 def _note_in(engine: DuckDBEngine, file: Path) -> dict[str, object] | None:

@@ -99,15 +99,11 @@ class _Database:
         return view
 
 
-def _comment(
-    engine: DuckDBEngine, table: exp.Table, is_view: bool, comment: str, columns: Mapping[str, str]
-) -> None:
+def _comment(engine: DuckDBEngine, table: exp.Table, is_view: bool, comment: str, columns: Mapping[str, str]) -> None:
     kind = "publish/comment_view" if is_view else "publish/comment_table"
     engine.execute(render(kind, table=table, comment=literal(comment)))
     for name, text in columns.items():
-        engine.execute(
-            render("publish/comment_column", table=table, column=identifier(name), comment=literal(text))
-        )
+        engine.execute(render("publish/comment_column", table=table, column=identifier(name), comment=literal(text)))
 
 
 @dataclass(slots=True)
@@ -175,9 +171,7 @@ class FreshFile(_Database):
         schema, name = relation.parts[-2:]
         target = table_name(self.catalog, schema, name)
         read = self.engine.query(
-            render(
-                "publish/list_comments", catalog=literal(OLD), schema=literal(schema), name=literal(name)
-            )
+            render("publish/list_comments", catalog=literal(OLD), schema=literal(schema), name=literal(name))
         ).to_pylist()
         comments = {row["name"]: row["comment"] for row in read if row["comment"]}
         if relation.is_view:
@@ -186,9 +180,7 @@ class FreshFile(_Database):
             within = table_name(schema, name + SNAPSHOT)
             self.engine.execute(render("publish/create_view", view=target, snapshot=within, columns=columns))
         else:
-            self.engine.execute(
-                render("publish/copy_table", target=target, table=table_name(OLD, schema, name))
-            )
+            self.engine.execute(render("publish/copy_table", target=target, table=table_name(OLD, schema, name)))
         _comment(self.engine, target, relation.is_view, relation.comment, comments)
 
 
