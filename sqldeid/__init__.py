@@ -17,7 +17,7 @@ from sqldeid.errors import (
 )
 from sqldeid.job import Job
 from sqldeid.result import Result, Risk, TableRelease
-from sqldeid.run import Listener, Options, anonymize, assess, plan, verify
+from sqldeid.run import Listener, Options, anonymize, assess, plan, verify, verify_certificates
 
 __version__ = "0.1.0"
 
@@ -40,4 +40,5 @@ __all__ = [
     "assess",
     "plan",
     "verify",
+    "verify_certificates",
 ]

@@ -7,7 +7,7 @@ people.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 HOLDER = "for the data holder only: counts of suppressed rows and of the source are statistics about people"
 
@@ -92,7 +92,10 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class TableRelease:
-    """One table release (interface.md, *Result*)."""
+    """One table release (interface.md, *Result*).
+
+    `certificate` is the search's proof where it was asked for; `search.certificate` is the file it was written to.
+    """
 
     name: str
     rows: int
@@ -112,16 +115,12 @@ class TableRelease:
     moved: Mapping[str, int]
     warnings: tuple[str, ...]
     kind: str = "table"
-
-    @property
-    def certificate(self) -> str | None:
-        """Path of the optimality certificate, where one was asked for."""
-        return self.search.certificate
+    certificate: Mapping[str, object] | None = None
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
-        found = asdict(self)
-        del found["name"]
+        found = asdict(replace(self, certificate=None))
+        del found["name"], found["certificate"]
         found["columns"] = {n: {k: v for k, v in c.items() if v is not None} for n, c in found["columns"].items()}
         return {"kind": found.pop("kind"), **found}
 

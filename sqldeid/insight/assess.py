@@ -25,9 +25,7 @@ def assess(relation: exp.Expr, columns: Sequence[str], engine: Engine) -> Risk:
     """
     grouped = engine.workbench("assess")
     engine.execute(
-        render(
-            "insight/group_classes", grouped=grouped, source=relation, columns=[identifier(c) for c in columns]
-        )
+        render("insight/group_classes", grouped=grouped, source=relation, columns=[identifier(c) for c in columns])
     )
     rows = engine.query(render("tables/count_sizes", grouped=grouped)).to_pylist()
     engine.execute(render("engine/drop_table", table=grouped))

@@ -45,9 +45,7 @@ def bind(plan: TablePlan, index: int, engine: Engine, source: exp.Expr) -> Bound
     """
     qi = plan.qis[index]
     values = engine.workbench(f"{plan.name}_values_{index}")
-    engine.execute(
-        render("tables/count_values", values=values, column=qi.column, type=qi.travel_type, source=source)
-    )
+    engine.execute(render("tables/count_values", values=values, column=qi.column, type=qi.travel_type, source=source))
     read = engine.query(render("tables/read_values", values=values))
     n: Whole = read.column("n").to_numpy().astype(np.int64)
     distinct = read.column("value").combine_chunks()

@@ -115,8 +115,11 @@ class Facts:
     def crowded(self, number: int, lo: Node) -> bool:
         """D: DM* only grows upwards, and equal DM* means equal classes."""
         y = self.nodes[number]
-        return self.claim.loss.parts is None and _at_most(y.node, lo) and self.loses(y) and (
-            y.squares >= self.claim.target
+        return (
+            self.claim.loss.parts is None
+            and _at_most(y.node, lo)
+            and self.loses(y)
+            and (y.squares >= self.claim.target)
         )
 
     def listed(self, number: int, lo: Node, hi: Node) -> bool:

@@ -78,9 +78,7 @@ class Checker:
 
     def _weigh(self, arms: Sequence[dict[str, object]], nodes: Sequence[Node]) -> dict[int, tuple[int, ...]]:
         """Suppressed classes come back, NumPy looks their leaves up: as a join in SQL it took ten times as long."""
-        read = self.engine.query(
-            render("tables/list_failing", classes=self.folded.table, nodes=arms, k=self.k)
-        )
+        read = self.engine.query(render("tables/list_failing", classes=self.folded.table, nodes=arms, k=self.k))
         owner = read.column("node").to_numpy()
         size = read.column("size").to_numpy()
         words = [read.column(w.name).to_numpy() for w in self.folded.words]

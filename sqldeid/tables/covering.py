@@ -29,9 +29,7 @@ def cover(claim: Claim, checked: Mapping[Node, Evaluation]) -> tuple[Tree, tuple
     tree = builder.build()
     used = sorted({leaf[1] for leaf in tree if isinstance(leaf[0], str) and leaf[0] != "B"})
     number = {old: new for new, old in enumerate(used)}
-    renumbered = [
-        (step[0], number.get(step[1], -1)) if isinstance(step[0], str) else step for step in tree
-    ]
+    renumbered = [(step[0], number.get(step[1], -1)) if isinstance(step[0], str) else step for step in tree]
     return renumbered, tuple(builder.facts.nodes[i] for i in used)
 
 

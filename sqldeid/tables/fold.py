@@ -108,9 +108,7 @@ def fold(plan: TablePlan, engine: Engine) -> Folded:
     bound = [bind(plan, i, engine, source) for i in range(len(plan.qis))]
     leaf_codes = [b.hierarchy.codes() for b in bound]
     coding = pack([bits for _, bits in leaf_codes])
-    columns = tuple(
-        _code(plan, i, engine, b, leaf_codes[i][0], coding.fields[i]) for i, b in enumerate(bound)
-    )
+    columns = tuple(_code(plan, i, engine, b, leaf_codes[i][0], coding.fields[i]) for i, b in enumerate(bound))
     classes = engine.workbench(f"{plan.name}_classes")
     engine.execute(render("tables/fold_classes", classes=classes, source=source, words=_words(coding, columns)))
     size = _total(plan, engine, classes, coding, rows)

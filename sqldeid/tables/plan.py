@@ -168,9 +168,7 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
     columns = tuple(_column(n, c, find, part, key, folder) for n, c in part.columns.items())
     person = find(part.person, f"{key}.person").name if part.person is not None else None
     _refuse_released_person(person, columns, key)
-    return TablePlan(
-        name, key, relation, label, isinstance(part.source, jobfile.Query), person, columns, part
-    )
+    return TablePlan(name, key, relation, label, isinstance(part.source, jobfile.Query), person, columns, part)
 
 
 def _source(part: jobfile.Table, engine: Engine, key: str) -> tuple[exp.Expr, str]:
@@ -235,9 +233,7 @@ def _hierarchy(part: jobfile.Column, key: str, folder: Path) -> HierarchySource:
         raise type(error)(f"{key}: {error.message}", key=key) from None
 
 
-def _refuse_released_person(
-    person: str | None, columns: tuple[QuasiIdentifier | OtherColumn, ...], key: str
-) -> None:
+def _refuse_released_person(person: str | None, columns: tuple[QuasiIdentifier | OtherColumn, ...], key: str) -> None:
     for c in columns:
         leaves = isinstance(c, QuasiIdentifier) or c.released
         if person is not None and leaves and c.source.name == person:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqldeid.engine.base import Engine
 from sqldeid.publish import Note, Staging
 from sqldeid.result import ColumnResult, Criterion, SearchResult, TableRelease, risk_of
+from sqldeid.tables.certificate import NotProvenError
 from sqldeid.tables.check import Checker
 from sqldeid.tables.computed import fingerprint, stage_computed
 from sqldeid.tables.evaluation import Marginal, allowed_rows
@@ -16,9 +17,13 @@ from sqldeid.tables.lattice import Node
 from sqldeid.tables.loss import LossReport, all_losses, make_loss
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.privacy.k_anonymity import KAnonymity
+from sqldeid.tables.proof import certify
 from sqldeid.tables.search import Outcome, Problem, Progress, search
 from sqldeid.tables.stage import Chosen, stage, suppression_by
 from sqldeid.tables.verify import Verified, verify
+
+PROVING = ("frontier", "best-first", "ola")
+"""Methods whose checks cover the lattice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +42,21 @@ class Listener:
     search: Callable[[Progress], None] = lambda progress: None
 
 
-def run(plan: TablePlan, engine: Engine, staging: Staging, job_sha256: str, listener: Listener) -> TableRelease:
+def run(
+    plan: TablePlan,
+    engine: Engine,
+    staging: Staging,
+    job_sha256: str,
+    listener: Listener,
+    *,
+    certificate: bool = False,
+) -> TableRelease:
     """Produce one release up to, not including, its publication.
+
+    Parameters
+    ----------
+    certificate
+        Whether the search's proof is wanted with the result.
 
     Raises
     ------
@@ -69,7 +87,28 @@ def run(plan: TablePlan, engine: Engine, staging: Staging, job_sha256: str, list
     listener.step(plan.name, "verifying what was written")
     hierarchies = [c.hierarchy for c in folded.columns]
     verified = verify(plan, outcome.node, chosen.k, hierarchies, folded.source, written, engine)
-    return _result(chosen, outcome, verified, checker, engine, moved)
+    result = _result(chosen, outcome, verified, checker, engine, moved)
+    return _certified(result, chosen, outcome) if certificate else result
+
+
+def _certified(result: TableRelease, chosen: Chosen, outcome: Outcome) -> TableRelease:
+    """The result with the search's proof, or with a warning where there is none."""
+    plan = chosen.plan
+    try:
+        if plan.part.search.method not in PROVING:
+            raise NotProvenError(f"{plan.part.search.method} proves nothing")
+        proof = certify(
+            plan,
+            [c.marginal for c in chosen.folded.columns],
+            result.rows,
+            outcome.evaluation,
+            outcome.bound,
+            outcome.checked,
+            optimal=outcome.optimal,
+        )
+    except NotProvenError as error:
+        return replace(result, warnings=(*result.warnings, f"{plan.key}: there is no certificate: {error}"))
+    return replace(result, certificate=proof)
 
 
 def find_node(plan: TablePlan, folded: Folded, checker: Checker, listener: Listener) -> Outcome:
@@ -93,7 +132,10 @@ def find_node(plan: TablePlan, folded: Folded, checker: Checker, listener: Liste
 
 
 def note_of(plan: TablePlan, node: Node, k: int, job_sha256: str, frozen: str | None) -> Note:
-    """What is kept on the release: node, hierarchies' names, criteria, job hash, and a frozen source's fingerprint. No count of the source."""
+    """What is kept on the release: node, hierarchies' names, criteria, job hash, a frozen source's fingerprint.
+
+    Never a count of the source.
+    """
     levels = dict(zip((q.name for q in plan.qis), node, strict=True))
     content: dict[str, object] = {
         "kind": "table",
@@ -109,8 +151,8 @@ def note_of(plan: TablePlan, node: Node, k: int, job_sha256: str, frozen: str | 
 
 def _comment(column: object, level: int | None) -> str:
     if isinstance(column, QuasiIdentifier) and level is not None:
-        h = column.hierarchy
-        return f"quasi-identifying, level {level} of {h.height - 1} ({h.level_names[level]}), hierarchy {column.hierarchy_name}"
+        h, name = column.hierarchy, column.hierarchy_name
+        return f"quasi-identifying, level {level} of {h.height - 1} ({h.level_names[level]}), hierarchy {name}"
     return f"{getattr(column, 'role', '')}, as in the source"
 
 
@@ -197,4 +239,3 @@ def _warnings(plan: TablePlan, outcome: Outcome, verified: Verified, marginals: 
         if len(m.rows[0]) == 1:
             found.append(f"{plan.key}.columns.{m.name}: has one value only; it tells nothing and costs nothing")
     return found
-

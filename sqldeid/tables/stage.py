@@ -135,9 +135,7 @@ def suppression_by(chosen: Chosen, engine: Engine, groups_at_most: int = 1000) -
             columns=columns,
         )
     ).to_pylist()
-    names = {
-        i: dict(zip(c.prefixes(level).tolist(), c.hierarchy.labels[level], strict=True)) for i, c, level in small
-    }
+    names = {i: dict(zip(c.prefixes(level).tolist(), c.hierarchy.labels[level], strict=True)) for i, c, level in small}
     found: dict[str, dict[str, float]] = {c.qi.name: {} for _, c, _ in small}
     for row in sorted(read, key=lambda r: (r["number"], r["prefix"])):
         label = names[row["number"]][row["prefix"]]

@@ -38,9 +38,7 @@ def claim_of(problem: Problem, outcome: Outcome) -> Claim:
 @pytest.mark.parametrize("name", LOSSES)
 @settings(max_examples=60, deadline=None)
 @given(seed=seeds, allowed=st.integers(0, 12), entropy=st.booleans())
-def test_every_proven_optimum_has_a_certificate(
-    method: str, name: str, seed: int, allowed: int, entropy: bool
-) -> None:
+def test_every_proven_optimum_has_a_certificate(method: str, name: str, seed: int, allowed: int, entropy: bool) -> None:
     table = random_table(seed, entropy=entropy)
     found = searched(table, name, min(allowed, table.rows), method)
     if found is None:
@@ -126,9 +124,7 @@ def test_a_gap_is_proven_and_a_greater_bound_is_not() -> None:
         allowed = table.rows // 5
         loss = make_loss("loss", table.marginals(), table.rows)
         checker = Checker(table, allowed)
-        problem = Problem(
-            table.lattice, table.marginals(), table.rows, allowed, loss, checker, checks_limit=6
-        )
+        problem = Problem(table.lattice, table.marginals(), table.rows, allowed, loss, checker, checks_limit=6)
         try:
             outcome = search("frontier", problem)
         except NoSolutionError:
@@ -139,9 +135,7 @@ def test_a_gap_is_proven_and_a_greater_bound_is_not() -> None:
         tree, nodes = cover(claim, outcome.checked)
         assert proves(tree, Facts(claim, nodes))
         proven += 1
-        best = min(
-            loss.of(e) for n in table.lattice if (e := table.evaluation(n, allowed)).failing <= allowed
-        )
+        best = min(loss.of(e) for n in table.lattice if (e := table.evaluation(n, allowed)).failing <= allowed)
         assert outcome.bound <= best
         if best < outcome.exact:
             with pytest.raises(NotProvenError):

@@ -13,8 +13,8 @@ from sqldeid.tables.search.guide import Guide
 from sqldeid.tables.search.prediction import Prediction
 from sqldeid.tables.search.region import Region
 
-_FIRST, _MOST = 8, 100
-"""Nodes in a statement, at the start (every answer teaches much) and later."""
+_FIRST, _GROWTH, _MOST = 8, 10, 100
+"""Nodes in a statement: at the start (every answer teaches much), how many checks until one more, and at most."""
 
 
 _ARRAYS = 10_000_000
@@ -57,7 +57,7 @@ def _prove(problem: Problem, prediction: Prediction) -> bool:
         problem.state.open = int(flags.sum())
         if not problem.state.open:
             return True
-        size = problem.room(min(_MOST, _FIRST + problem.state.checks // 10))
+        size = problem.room(min(_MOST, _FIRST + problem.state.checks // _GROWTH))
         if problem.spent() or not size:
             return False
         found = problem.ask(guide.choose(flags, size))

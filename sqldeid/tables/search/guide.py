@@ -27,6 +27,9 @@ _DEVIATION = 0.35
 _WORTH = 0.3
 """Open nodes that a further check of the statement must be expected to close."""
 
+_FALL = 0.0
+"""Share of the first check's closing that a further check must be expected to reach."""
+
 _SORTED = 8192
 """Entries that are sorted at most to find the candidates."""
 
@@ -139,11 +142,13 @@ class Guide:
             sample = np.sort(self._random.choice(sample, _SAMPLE, replace=False))
         closes = self._closes(candidates, sample)
         left = np.ones(len(sample), dtype=np.float32)
-        gains = closes @ left
+        gains = closes.sum(axis=1)
         chosen: list[int] = []
+        first = 0.0
         while len(chosen) < most:
             best = _refresh(gains, closes, left)
-            if chosen and gains[best] * share < _WORTH:
+            first = max(first, float(gains[best]))
+            if chosen and gains[best] < max(_WORTH / share, _FALL * first):
                 break
             chosen.append(best)
             left *= 1 - closes[best]
