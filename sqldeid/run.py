@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 
@@ -64,7 +64,7 @@ class Options:
     only: tuple[str, ...] = ()
     replace: bool = False
     certificate: bool = False
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
 
 
 def anonymize(

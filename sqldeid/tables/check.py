@@ -35,6 +35,7 @@ class Checker:
     _leaves: dict[tuple[int, int], tuple[Counts, Counts]] = field(default_factory=dict, init=False)
 
     def __call__(self, nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]:
+        """Check nodes, in their order."""
         done: list[Evaluation] = []
         for start in range(0, len(nodes), NODES_PER_STATEMENT):
             done += self._batch(nodes[start : start + NODES_PER_STATEMENT], histogram)

@@ -83,7 +83,9 @@ class Evaluation:
 class Evaluate(Protocol):
     """Ask for many nodes at once; a strategy never learns where the answer comes from."""
 
-    def __call__(self, nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]: ...
+    def __call__(self, nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]:
+        """The nodes' evaluations, in their order."""
+        ...
 
 
 def allowed_rows(limit: float, rows: int) -> int:

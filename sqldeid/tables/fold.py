@@ -6,6 +6,7 @@ Source: search.md §1. Cost: one scan of a column for each quasi-identifier, one
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -84,7 +85,7 @@ class Folded:
 
 
 def word_names(coding: Coding) -> tuple[exp.Identifier, ...]:
-    """w0, w1, …"""
+    """Names of the words: w0, w1 and so on."""
     return tuple(identifier(f"w{i}") for i in range(coding.words))
 
 

@@ -59,7 +59,7 @@ def test_no_false_claim_can_be_proven(seed: int, name: str, allowed: int, entrop
     found = searched(table, name, allowed, "frontier")
     if found is None:
         return
-    problem, outcome = found
+    problem, _ = found
     rng = random.Random(seed)
     checked = {node: table.evaluation(node, allowed) for node in table.lattice}
     truth = exhaustive(table, name, allowed)
