@@ -27,7 +27,7 @@ _DEVIATION = 0.35
 _WORTH = 0.3
 """Open nodes that a further check of the statement must be expected to close."""
 
-_FALL = 0.0
+_FALL = 0.3
 """Share of the first check's closing that a further check must be expected to reach."""
 
 _SORTED = 8192
