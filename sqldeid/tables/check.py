@@ -12,6 +12,7 @@ from sqldeid.sql import render
 from sqldeid.tables.evaluation import Counts, Evaluation, admissible
 from sqldeid.tables.fold import Folded
 from sqldeid.tables.lattice import Node
+from sqldeid.tables.rollup import Rollups
 
 NODES_PER_STATEMENT = 64
 """Longer statements cost more to plan than they save in round trips."""
@@ -33,6 +34,10 @@ class Checker:
     allowed: int
     name: str
     _leaves: dict[tuple[int, int], tuple[Counts, Counts]] = field(default_factory=dict, init=False)
+    _rollups: Rollups = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rollups = Rollups(self.engine, self.folded, self.name)
 
     def __call__(self, nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]:
         """Check nodes, in their order."""
@@ -42,9 +47,10 @@ class Checker:
         return done
 
     def _batch(self, nodes: Sequence[Node], histogram: bool) -> list[Evaluation]:
+        self._rollups.prepare(nodes)
         arms = [self.arm(i, node) for i, node in enumerate(nodes)]
         rows = self.engine.query(
-            render("tables/check_nodes", classes=self.folded.table, nodes=arms, k=self.k)
+            render("tables/check_nodes", nodes=arms, k=self.k)
         ).to_pylist()
         sizes = self._histograms(arms) if histogram else {}
         found = {
@@ -61,7 +67,7 @@ class Checker:
         return self._weighed([found[i] for i in range(len(nodes))], arms)
 
     def _histograms(self, arms: Sequence[dict[str, object]]) -> dict[int, dict[int, int]]:
-        read = self.engine.query(render("tables/histogram_nodes", classes=self.folded.table, nodes=arms))
+        read = self.engine.query(render("tables/histogram_nodes", nodes=arms))
         sizes: dict[int, dict[int, int]] = {}
         for node, size, classes in zip(*(read.column(c).to_pylist() for c in ("node", "size", "classes")), strict=True):
             sizes.setdefault(node, {})[size] = classes
@@ -79,7 +85,7 @@ class Checker:
 
     def _weigh(self, arms: Sequence[dict[str, object]], nodes: Sequence[Node]) -> dict[int, tuple[int, ...]]:
         """Suppressed classes come back, NumPy looks their leaves up: as a join in SQL it took ten times as long."""
-        read = self.engine.query(render("tables/list_failing", classes=self.folded.table, nodes=arms, k=self.k))
+        read = self.engine.query(render("tables/list_failing", nodes=arms, k=self.k))
         owner = read.column("node").to_numpy()
         size = read.column("size").to_numpy()
         words = [read.column(w.name).to_numpy() for w in self.folded.words]
@@ -108,4 +114,4 @@ class Checker:
         """One node's part of a statement: what to group by."""
         masks = self.folded.coding.masks(node)
         groups = [{"word": w, "mask": m} for w, m in zip(self.folded.words, masks, strict=True)]
-        return {"id": number, "groups": groups}
+        return {"id": number, "groups": groups, "classes": self._rollups.table(node)}
