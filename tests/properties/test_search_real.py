@@ -16,7 +16,7 @@ WIDE = ("wide", "mach2019_int.csv", "mach2019_int_hierarchy_{}.csv")
 
 
 def run(
-    files: tuple[str, str, str], columns: int, limit: float, method: str = "frontier", **options: object
+    data: Path, files: tuple[str, str, str], columns: int, limit: float, method: str = "frontier", **options: object
 ) -> Outcome:
     """Search the first columns of a file for `loss` under 5-anonymity."""
     folder, name, hierarchy = files
