@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -10,7 +11,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 Kind = Literal["integer", "float", "number", "boolean", "date", "timestamp", "text", "other"]
-"""How a column's values reach Python: BIGINT, DOUBLE, exact number as text, BOOLEAN, DATE, TIMESTAMP, text, not at all."""
+"""How values reach Python: BIGINT, DOUBLE, exact number as text, BOOLEAN, DATE, TIMESTAMP, text, or not at all."""
+
+
+_ENUM = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,21 @@ class Column:
     name: str
     type: str
     kind: Kind
+
+    @property
+    def shown_type(self) -> str:
+        """The type for messages: an ENUM lists data values, which are left out."""
+        return _ENUM.sub("ENUM", self.type)
+
+    @property
+    def is_enum(self) -> bool:
+        """Whether the type itself is an ENUM."""
+        return _ENUM.fullmatch(self.type) is not None
+
+    @property
+    def holds_enum(self) -> bool:
+        """Whether an ENUM is nested in the type."""
+        return _ENUM.search(self.type) is not None and not self.is_enum
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +70,8 @@ class Engine(Protocol):
     """A database that holds the source, in one snapshot, for one run."""
 
     @property
-    def capabilities(self) -> Capabilities: ...
+    def capabilities(self) -> Capabilities:
+        """What the engine offers."""
 
     @property
     def statements(self) -> int:

@@ -50,7 +50,7 @@ def read_values(table: str, name: str, engine: Engine) -> ColumnValues:
         shown = ", ".join(c.name for c in there.values())
         raise JobError(f'--column: {table} has no column "{name}"; it has {shown}', key="column")
     if found.kind == "other":
-        raise JobError(f"--column: a column of type {found.type} cannot have a hierarchy", key="column")
+        raise JobError(f"--column: a column of type {found.shown_type} cannot have a hierarchy", key="column")
     statement = render(
         "insight/list_values", column=column(found.name, "s"), type=travel_type(found.kind), source=relation
     )

@@ -210,9 +210,22 @@ class ParquetFolder:
                 note=literal(content.to_json()),
             )
         )
+        self._refuse_other_types(name, staged, file)
         self.engine.execute(render("engine/drop_table", table=staged))
         self.written.append(name)
         return parquet_relation(file)
+
+    def _refuse_other_types(self, name: str, staged: exp.Table, file: Path) -> None:
+        """Parquet has no such type, and DuckDB writes another, which may round values (HUGEINT becomes DOUBLE)."""
+        there = self.engine.columns(parquet_relation(file))
+        for wanted, found in zip(self.engine.columns(staged), there, strict=True):
+            if wanted.type != found.type:
+                key = f"tables.{name}.columns.{wanted.name}"
+                raise JobError(
+                    f"{key}: Parquet cannot hold the type {wanted.shown_type}; cast it to another in a source query, "
+                    "or release a table",
+                    key=key,
+                )
 
     def write_computed(self, statement: ViewStatement, note: Note, tables: Mapping[str, TableStatement]) -> exp.Expr:
         """Refused: the view could not read its source."""

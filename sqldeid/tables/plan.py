@@ -14,7 +14,7 @@ from sqldeid import job as jobfile
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.hierarchy import HierarchySource, open_source
-from sqldeid.sql import column, parse_table
+from sqldeid.sql import column, literal, parse_table
 from sqldeid.sql.guard import bind, parse_expression, parse_query
 from sqldeid.sql.names import refuse_same_names
 from sqldeid.tables.lattice import Lattice
@@ -43,9 +43,12 @@ class QuasiIdentifier:
     weight: Fraction
 
     @property
-    def column(self) -> exp.Column:
-        """The column of the source, which every template calls `s`."""
-        return column(self.source.name, "s")
+    def column(self) -> exp.Expr:
+        """The column of the source, which every template calls `s`; both zeros of a float are one value."""
+        if self.source.kind == "float":
+            zero = exp.cast(literal(0), exp.DataType.build(self.source.type, dialect="duckdb"))
+            return exp.Paren(this=exp.Add(this=column(self.source.name, "s"), expression=zero))
+        return released_value(self.source)
 
     @property
     def hierarchy_name(self) -> str:
@@ -75,6 +78,12 @@ def travel_type(kind: str) -> exp.DataType:
     return exp.DataType.build(_TRAVEL[kind])
 
 
+def released_value(source: Column) -> exp.Expr:
+    """A column of `s` as it may leave: an ENUM as text, for its type lists every value, released or not."""
+    value = column(source.name, "s")
+    return exp.cast(value, exp.DataType.build("varchar", dialect="duckdb")) if source.is_enum else value
+
+
 @dataclass(frozen=True, slots=True)
 class OtherColumn:
     """A column that is released as it stands (sensitive, insensitive) or never (identifying, free-text)."""
@@ -89,9 +98,9 @@ class OtherColumn:
         return self.role in ("sensitive", "insensitive")
 
     @property
-    def column(self) -> exp.Column:
+    def column(self) -> exp.Expr:
         """The column of the source, which every template calls `s`."""
-        return column(self.source.name, "s")
+        return released_value(self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +216,16 @@ def _column(
     key = f"{key}.columns.{name}"
     source = find(name, key)
     if part.role != "quasi-identifying":
-        return OtherColumn(name, source, part.role)
+        other = OtherColumn(name, source, part.role)
+        if other.released and source.holds_enum:
+            raise JobError(
+                f"{key}: its type {source.shown_type} lists values that no row may hold; cast it to text in a source query",
+                key=key,
+            )
+        return other
     if source.kind == "other":
         raise JobError(
-            f"{key}: a column of type {source.type} cannot be quasi-identifying; cast it to text in a source query",
+            f"{key}: a column of type {source.shown_type} cannot be quasi-identifying; cast it to text in a source query",
             key=key,
         )
     weights: Mapping[str, float] = table.search.weights

@@ -48,16 +48,16 @@ def stage(chosen: Chosen, engine: Engine, staging: Staging, note: Note) -> exp.E
     """
     kept = keep_classes(chosen, engine)
     plan = chosen.plan
-    names = [identifier(c.name) for c in plan.released]
-    if not plan.others:
-        return staging.write(
-            lambda target: render("tables/stage_classes", target=target, kept=kept, columns=names), note
-        )
+    place = {q.name: column(kept_name(i), "e") for i, q in enumerate(plan.qis)}
     columns = [
-        {"name": identifier(c.name), "value": column(c.name, "e") if isinstance(c, QuasiIdentifier) else c.column}
+        {"name": identifier(c.name), "value": place[c.name] if isinstance(c, QuasiIdentifier) else c.column}
         for c in plan.released
     ]
-    order = [identifier(c.source.name) for c in plan.others]
+    if not plan.others:
+        return staging.write(
+            lambda target: render("tables/stage_classes", target=target, kept=kept, columns=columns), note
+        )
+    order = [c.column for c in plan.others]
     return staging.write(
         lambda target: render(
             "tables/stage_rows",
@@ -78,7 +78,7 @@ def keep_classes(chosen: Chosen, engine: Engine) -> exp.Table:
     kept = engine.workbench(f"{plan.name}_kept")
     columns = [
         {
-            "name": identifier(c.qi.name),
+            "name": identifier(kept_name(i)),
             "alias": identifier(f"l{i}"),
             "word": folded.words[c.field.word],
             "mask": c.field.mask(level),
@@ -100,6 +100,11 @@ def keep_classes(chosen: Chosen, engine: Engine) -> exp.Table:
         )
     )
     return kept
+
+
+def kept_name(number: int) -> str:
+    """A quasi-identifier's name among the kept classes, where its own could be that of a count or a word."""
+    return f"q{number}"
 
 
 def labels(chosen: Chosen, engine: Engine, index: int, level: int) -> exp.Table:

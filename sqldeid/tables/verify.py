@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.hierarchy import Hierarchy
-from sqldeid.sql import identifier, literal, render
+from sqldeid.sql import column, identifier, literal, render
 from sqldeid.tables.bind import bind
 from sqldeid.tables.lattice import Node
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
@@ -75,10 +75,7 @@ def verify(
     counted_source = _group_source(plan, node, hierarchies, source, engine)
     counted_release = _group_release(plan, written, engine)
     expected = engine.workbench(f"{plan.name}_verify_expected")
-    tops = [
-        {"name": identifier(q.name), "top": literal(str(h.labels[-1][0]))}
-        for q, h in zip(plan.qis, hierarchies, strict=True)
-    ]
+    tops = [{"name": identifier(f"q{i}"), "top": literal(str(h.labels[-1][0]))} for i, h in enumerate(hierarchies)]
     engine.execute(
         render("tables/expect_release", expected=expected, grouped=counted_source, k=k, blank=blank, columns=tops)
     )
@@ -130,8 +127,8 @@ def _group_release(plan: TablePlan, written: exp.Expr, engine: Engine) -> exp.Ta
             "tables/group_release",
             grouped=grouped,
             release=written,
-            columns=[identifier(q.name) for q in plan.qis],
-            others=[identifier(c.name) for c in plan.others],
+            columns=[{"name": identifier(f"q{i}"), "column": column(q.name, "r")} for i, q in enumerate(plan.qis)],
+            others=[column(c.name, "r") for c in plan.others],
         )
     )
     return grouped
@@ -170,7 +167,7 @@ def _labelled(
         absent = np.flatnonzero(~there.to_numpy(zero_copy_only=False))
         null_label = of_value[absent[0]] if len(absent) else None
     return {
-        "name": identifier(qi.name),
+        "name": identifier(f"q{index}"),
         "column": qi.column,
         "alias": identifier(f"m{index}"),
         "labels": table,

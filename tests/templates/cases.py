@@ -393,7 +393,7 @@ TABLES = [
                 {"name": identifier(SEX), "value": column("s", "e")},
                 {"name": identifier(AGE), "value": column("a", "e")},
             ],
-            "order": [identifier(NOTE)],
+            "order": [column(NOTE, "s")],
         },
         [("a", "it's", -30), ("b", "it's", -30), ("e", None, 40), (None, None, 40)],
         PEOPLE_SETUP + CODED_SETUP + KEPT_SETUP,
