@@ -42,12 +42,16 @@ def report(error: SqldeidError, target: str | None) -> int:
 
 
 def report_usage(error: click.ClickException, target: str | None) -> int:
-    """The same for what click refuses; it knows the usage line."""
+    """The same for what click refuses; it knows the usage line. A group without a command shows its help."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.message, err=True)
+        return JobError.code
     if isinstance(error, click.UsageError) and error.ctx is not None:
         say(error.ctx.get_usage())
     command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "sqldeid"
-    message = error.format_message().rstrip(".")
-    return report(JobError(f"{message}. See {command} --help", key="arguments"), target)
+    message = error.format_message()
+    end = "" if message.endswith((".", "?")) else "."
+    return report(JobError(f"{message}{end} See {command} --help", key="arguments"), target)
 
 
 def say(text: str) -> None:

@@ -61,7 +61,7 @@ def anonymize(
     """
     job = sqldeid.Job.load(job_file)
     check_outputs({"--json": json_file, "--public": public_file}, job, database)
-    options = sqldeid.Options(only, replace, common.settings)
+    options = sqldeid.Options(only=only, replace=replace, settings=common.settings)
     if plan:
         _plan(common, job, database, options, json_file)
         return

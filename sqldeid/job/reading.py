@@ -29,7 +29,7 @@ def read_bytes(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except FileNotFoundError:
-        reason = "there is no such file; give the path of a job file (sqldeid init writes one)"
+        reason = "there is no such file; give the path of a job file (`sqldeid demo` writes one to start from)"
     except IsADirectoryError:
         reason = "is a folder; give the path of a job file in it"
     except PermissionError:

@@ -78,15 +78,20 @@ def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
     search, source, left = release.search, release.risk["source"], release.risk["release"]
     for criterion in release.criteria:
         column = f" of {criterion.column}" if criterion.column else ""
-        yield criterion.name.capitalize(), f"{criterion.achieved:g}{column} (asked: {criterion.asked:g})"
+        yield criterion.name.capitalize(), f"{criterion.achieved:,g}{column} (asked: {criterion.asked:,g})"
     classes = count(release.classes, "class", "classes")
     yield "Released", f"{release.released:,} of {count(release.rows, 'row')}, in {classes}"
     yield "Suppressed", f"{count(release.suppressed, 'row')} ({share(release.suppressed, release.rows)})"
     name = "Loss" if search.loss == "loss" else f"Loss ({search.loss})"
     yield name, f"{number(release.loss[search.loss])}, {_proof(release)}"
     yield "Search", f"{search.checks:,} of {count(search.lattice_size, 'node')} checked ({search.method})"
-    yield "Highest risk", f"{left.prosecutor:.3f} for one person (source: {source.prosecutor:.3f})"
-    yield "Average risk", f"{left.marketer:.3f} (source: {source.marketer:.3f})"
+    yield "Highest risk", f"{_odds(left.prosecutor)} for one person (source: {_odds(source.prosecutor)})"
+    yield "Average risk", f"{share(left.marketer, 1)} of all, by matching (source: {share(source.marketer, 1)})"
+
+
+def _odds(risk: float) -> str:
+    """A risk that is one by a class size."""
+    return f"1 in {round(1 / risk):,}" if risk else "none"
 
 
 def _proof(release: TableRelease) -> str:
@@ -130,10 +135,10 @@ def _risk_facts(risk: Risk, rows: int) -> Iterable[tuple[str, object]]:
     for limit, n in risk.rows_below.items():
         label = "Unique rows" if limit == 2 else f"In classes < {limit}"
         yield label, f"{n:,} ({share(n, rows)})"
-    yield "Prosecutor", f"{number(risk.prosecutor)}: highest risk of a person known to be in the table"
+    yield "Prosecutor", f"{_odds(risk.prosecutor)}: highest risk of a person known to be in the table"
     same = ", taken as the prosecutor's (no population table)" if risk.journalist_is_prosecutor else ""
-    yield "Journalist", f"{number(risk.journalist)}: highest risk of a person not known to be in it{same}"
-    yield "Marketer", f"{number(risk.marketer)}: share of rows that matching everybody would re-identify"
+    yield "Journalist", f"{_odds(risk.journalist)}: highest risk of a person not known to be in it{same}"
+    yield "Marketer", f"{share(risk.marketer, 1)} of the rows would be re-identified by matching everybody"
 
 
 class Recheck(Protocol):
@@ -168,5 +173,5 @@ def print_verified(found: Mapping[str, Recheck], to: Console) -> None:
         put(to, Text(plain(name), style="bold"), " is what job and source say")
         released = f"{verified.released:,} of {count(verified.rows, 'row')}"
         suppressed = f"{count(verified.suppressed, 'row')} ({share(verified.suppressed, verified.rows)})"
-        rows = [("K-anonymity", verified.k), ("Classes", f"{verified.classes:,}")]
+        rows = [("K-anonymity", f"{verified.k:,}"), ("Classes", f"{verified.classes:,}")]
         print_table(facts([*rows, ("Released", released), ("Suppressed", suppressed)]), to)
