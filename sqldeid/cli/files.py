@@ -8,9 +8,12 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqldeid.errors import EngineError, JobError, SqldeidError
-from sqldeid.job import Job
+
+if TYPE_CHECKING:
+    from sqldeid.job import Job
 
 
 def check_outputs(outputs: Mapping[str, str | None], job: Job, database: str) -> None:

@@ -11,17 +11,18 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
-import pyarrow as pa
 
 from sqldeid.cli.files import check_output
 from sqldeid.cli.options import Common, common, examples
 from sqldeid.errors import HierarchyError, JobError
-from sqldeid.hierarchy import Hierarchy, HierarchyReport, check, open_source, paths, write_csv
 from sqldeid.report.hierarchies import print_paths, print_report
 from sqldeid.report.terminal import print_commands
 from sqldeid.report.text import count, plain, put
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sqldeid.hierarchy import Hierarchy, HierarchyReport
     from sqldeid.insight.columns import ColumnValues
 
 SHOWN = 20
@@ -52,6 +53,8 @@ def hierarchy() -> None:
 @common
 def show(common: Common, name: str, database: str | None, table: str | None, column: str | None) -> None:
     """Print the levels of a hierarchy and what becomes of its values."""
+    from sqldeid.hierarchy import open_source, paths
+
     values = _values(common, database, table, column)
     source = open_source(name, Path())
     found = _check(name, values)
@@ -103,6 +106,8 @@ def build(common: Common, spec: str, output: str, database: str | None, table: s
     SPEC is a rule as in a job (bands=5,10,20; mask=1,2; keep_first=3,1; dates=month,year; suppress; or a TOML table),
     or a shipped hierarchy's name.
     """
+    from sqldeid.hierarchy import open_source, write_csv
+
     path = Path(output)
     check_output("-o", path)
     if os.path.lexists(path):
@@ -175,10 +180,14 @@ def _taken(values: ColumnValues | None) -> tuple[pa.Array | None, bool]:
 
 
 def _bind(bind: Callable[..., Hierarchy], values: ColumnValues | None, uncovered: str) -> Hierarchy:
+    import pyarrow as pa
+
     given, numeric = _taken(values)
     return bind(pa.array([], pa.string()) if given is None else given, numeric=numeric, uncovered=uncovered)
 
 
 def _check(name: str, values: ColumnValues | None) -> HierarchyReport:
+    from sqldeid.hierarchy import check
+
     given, numeric = _taken(values)
     return check(name, Path(), given, numeric=numeric)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import sqldeid
-from sqldeid.engine.opening import Settings
 from sqldeid.report.text import console
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from sqldeid.engine.opening import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def common(run: Callable[..., None]) -> Callable[..., None]:
     def packed(
         memory_limit: str | None, threads: int | None, temp_dir: Path | None, quiet: bool, verbose: bool, **rest: Any
     ) -> None:
-        run(Common(Settings(memory_limit, threads, temp_dir), quiet, verbose), **rest)
+        run(Common(sqldeid.Settings(memory_limit, threads, temp_dir), quiet, verbose), **rest)
 
     found: Callable[..., None] = packed
     for option in reversed(_OPTIONS):

@@ -12,7 +12,6 @@ import click
 import sqldeid
 from sqldeid.cli.files import check_outputs, write_json
 from sqldeid.cli.options import Common, common, examples
-from sqldeid.cli.plans import plan_dict, print_plans
 from sqldeid.report.progress import Progress
 from sqldeid.report.terminal import print_result, print_risk, print_verified
 from sqldeid.report.text import console
@@ -77,6 +76,8 @@ def anonymize(
 
 
 def _plan(common: Common, job: sqldeid.Job, database: str, options: sqldeid.Options, json_file: str | None) -> None:
+    from sqldeid.cli.plans import plan_dict, print_plans
+
     plans = sqldeid.plan(job, database, options=options)
     if json_file is not None:
         write_json(json_file, {"plan": {p.name: plan_dict(p, job) for p in plans}, "warnings": job.warnings()})

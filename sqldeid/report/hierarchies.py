@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
-from sqldeid.hierarchy import HierarchyReport
 from sqldeid.report.text import cell, count, plain, print_table, put, table
+
+if TYPE_CHECKING:
+    from sqldeid.hierarchy import HierarchyReport
 
 
 def print_report(found: HierarchyReport, to: Console) -> None:

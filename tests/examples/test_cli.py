@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
+import sys
 
 import duckdb
 import pytest
 
+import sqldeid
+import sqldeid.job
 from tests.examples.cli import Ran, run, tree
 
 
@@ -120,8 +124,6 @@ def test_settings_reach_the_engine(folder, capsys):
 
 
 def test_schema_is_that_of_the_library(capsys):
-    import sqldeid.job
-
     assert run(capsys, "schema").json == sqldeid.job.schema()
 
 
@@ -160,3 +162,18 @@ def test_nothing_is_wider_than_the_window(width, folder, capsys, monkeypatch):
     for line in "\n".join(r.out for r in runs).splitlines():
         assert len(line) <= width or line.startswith("  sqldeid "), line
         assert line == line.rstrip(), line
+
+
+def test_help_loads_neither_database_nor_arrow():
+    code = "import sys; from sqldeid.cli import app; "
+    code += "print([m for m in ('duckdb', 'pyarrow', 'pydantic') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_every_public_name_is_there():
+    assert {name for name in sqldeid.__all__ if getattr(sqldeid, name).__module__.startswith("sqldeid.")} == set(
+        sqldeid.__all__
+    )
+    assert set(sqldeid.__all__) <= set(dir(sqldeid))
+    with pytest.raises(AttributeError, match="no attribute 'anonymise'"):
+        sqldeid.anonymise  # noqa: B018
