@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from sqldeid.errors import Interrupted, JobError, NoSolutionError
 from sqldeid.tables.loss import LOSSES
 from sqldeid.tables.search import STRATEGIES, search
 from sqldeid.tables.search.base import Progress
-from tests.oracle import exhaustive, problem_of, random_table
+from tests.oracle import Table, exhaustive, problem_of, random_table
 
 seeds = st.integers(0, 2**32 - 1)
 PLAIN = [name for name in STRATEGIES if name != "inverse-ola"]
@@ -166,6 +167,30 @@ def test_a_time_limit_of_nothing_still_answers() -> None:
     outcome = search("frontier", problem_of(table, "loss", table.rows // 2, time_limit=0.0))
     assert outcome.gap >= 0
     assert outcome.checks == 1
+
+
+@pytest.mark.parametrize(("columns", "height"), [(20, 4), (60, 3), (40, 1)])
+@pytest.mark.parametrize("name", LOSSES)
+def test_lattices_of_any_size_start_at_once(columns: int, height: int, name: str) -> None:
+    """10^12 nodes and more: a node, a bound below it, and not one check too many."""
+    rng = np.random.default_rng(1)
+    levels = [(0, 1, 2, 3, 4, 5), (0, 0, 1, 1, 2, 2), (0, 0, 0, 0, 1, 1)][: height - 1]
+    groups = ((*levels, (0, 0, 0, 0, 0, 0)),) * columns
+    codes = tuple(tuple(int(c) for c in rng.integers(0, 6, 30)) for _ in range(columns))
+    table = Table(codes, groups, (Fraction(1),) * columns, (0,) * 30, 3)
+    problem = problem_of(table, name, 3, checks_limit=60)
+    outcome = search("frontier", problem)
+    assert outcome.checks <= 60
+    assert 0 <= outcome.gap <= outcome.loss
+    assert table.evaluation(outcome.node, 3).failing <= 3
+    assert outcome.optimal == (height == 1)
+
+
+def test_ola_refuses_what_it_cannot_tag() -> None:
+    groups = (((0, 1), (0, 0)),) * 31
+    table = Table(((0, 1),) * 31, groups, (Fraction(1),) * 31, (0, 0), 2)
+    with pytest.raises(JobError, match=r"2,147,483,648 nodes of 31 columns"):
+        search("ola", problem_of(table, "prec", 0))
 
 
 def test_unknown_method_is_refused() -> None:

@@ -26,6 +26,9 @@ _STARTS = 5
 _STEPS = 60
 """Most steps of a walk."""
 
+_PAIRS = 700
+"""Most moves of two columns that a walk looks at in a step."""
+
 _PATIENCE = 25
 """Statements without a better node after which the descent ends."""
 
@@ -102,8 +105,11 @@ class _Walks:
 
 
 def _moves(columns: int) -> npt.NDArray[np.int64]:
-    """One column a level up or down; two columns down, or one up and one down."""
+    """One column a level up or down; two columns down, or one up and one down (of many columns, some of these)."""
     one = np.eye(columns, dtype=np.int64)
     both = [one[i] + one[j] for i, j in combinations(range(columns), 2)]
     swaps = [one[i] - one[j] for i, j in permutations(range(columns), 2)]
-    return np.array([*one, *(-one), *(-b for b in both), *swaps])
+    pairs = np.array([*(-b for b in both), *swaps]).reshape(-1, columns)
+    if len(pairs) > _PAIRS:
+        pairs = np.random.default_rng(columns).permutation(pairs)[:_PAIRS]
+    return np.concatenate([one, -one, pairs])

@@ -13,12 +13,16 @@ from sqldeid.tables.search.guide import Guide
 from sqldeid.tables.search.prediction import Prediction
 from sqldeid.tables.search.region import Region
 
-_FIRST, _GROWTH, _MOST = 8, 10, 100
-"""Nodes in a statement: at the start (every answer teaches much), how many checks until one more, and at most."""
+_FIRST, _GROWTH, _MOST = 8, 10, (100, 400)
+"""Nodes in a statement: at the start (every answer teaches much), how many checks until one more, and at most (in small
+and large lattices)."""
 
 
 _ARRAYS = 10_000_000
 """Nodes of a lattice up to which arrays over it are kept."""
+
+_AXES = 30
+"""Quasi-identifiers up to which they are."""
 
 _AT_ONCE = 2_000_000
 """Nodes of a lattice up to which the proof finds good nodes soon enough by itself."""
@@ -39,7 +43,7 @@ def frontier(problem: Problem) -> Outcome:
         return finish(problem, optimal=True)
     if problem.lattice.size > _AT_ONCE:
         descend(problem, prediction)
-    if problem.lattice.size > _ARRAYS:
+    if problem.lattice.size > _ARRAYS or len(problem.lattice.heights) > _AXES:
         return finish(problem, optimal=Boxes(problem, prediction).run())
     return finish(problem, optimal=_prove(problem, prediction))
 
@@ -48,6 +52,7 @@ def _prove(problem: Problem, prediction: Prediction) -> bool:
     """Check what closes most until nothing is open, or a limit is reached."""
     region = Region(problem)
     guide = Guide(region, prediction)
+    most = min(_MOST[1], max(_MOST[0], problem.lattice.size // 4000))
     found = list(problem.state.checked.values())
     while True:
         for evaluation in found:
@@ -57,7 +62,7 @@ def _prove(problem: Problem, prediction: Prediction) -> bool:
         problem.state.open = int(flags.sum())
         if not problem.state.open:
             return True
-        size = problem.room(min(_MOST, _FIRST + problem.state.checks // _GROWTH))
+        size = problem.room(min(most, _FIRST + problem.state.checks // _GROWTH))
         if problem.spent() or not size:
             return False
         found = problem.ask(guide.choose(flags, size))

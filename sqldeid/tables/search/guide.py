@@ -27,8 +27,11 @@ _DEVIATION = 0.35
 _WORTH = 0.3
 """Open nodes that a further check of the statement must be expected to close."""
 
-_FALL = 0.3
-"""Share of the first check's closing that a further check must be expected to reach."""
+_LARGE = 200_000
+"""Nodes of a lattice from which a round costs more than the checks that a smaller statement would spare."""
+
+_FALL = (0.3, 0.05)
+"""Share of the first check's closing that a further check must be expected to reach, in small and large lattices."""
 
 _SORTED = 8192
 """Entries that are sorted at most to find the candidates."""
@@ -144,11 +147,11 @@ class Guide:
         left = np.ones(len(sample), dtype=np.float32)
         gains = closes.sum(axis=1)
         chosen: list[int] = []
-        first = 0.0
+        first, fall = 0.0, _FALL[flags.size > _LARGE]
         while len(chosen) < most:
             best = _refresh(gains, closes, left)
             first = max(first, float(gains[best]))
-            if chosen and gains[best] < max(_WORTH / share, _FALL * first):
+            if chosen and gains[best] < max(_WORTH / share, fall * first):
                 break
             chosen.append(best)
             left *= 1 - closes[best]

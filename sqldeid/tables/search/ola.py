@@ -17,6 +17,9 @@ from sqldeid.tables.search.base import Outcome, Problem, finish
 _MOST = 10_000_000
 """Nodes of a lattice that can be tagged one by one."""
 
+_AXES = 30
+"""Quasi-identifiers of such a lattice."""
+
 
 def ola(problem: Problem) -> Outcome:
     """Find every k-minimal node and return the one with least loss.
@@ -77,9 +80,10 @@ class Tags:
     """
 
     def __init__(self, lattice: Lattice) -> None:
-        if lattice.size > _MOST:
+        if lattice.size > _MOST or len(lattice.heights) > _AXES:
             raise JobError(
-                f"ola tags every node, and {lattice.size:,} are too many; use frontier or best-first",
+                f"this search tags every node, and {lattice.size:,} nodes of {len(lattice.heights)} columns are too "
+                "many; use frontier or best-first",
                 key="search.method",
             )
         self._lattice = lattice
