@@ -7,6 +7,8 @@ best nodes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations, permutations
 
 import numpy as np
@@ -29,7 +31,7 @@ _STEPS = 60
 _PAIRS = 700
 """Most moves of two columns that a walk looks at in a step."""
 
-_PATIENCE = 25
+_PATIENCE = 12
 """Statements without a better node after which the descent ends."""
 
 _SHARE = 0.75
@@ -58,6 +60,15 @@ def _starts(problem: Problem) -> list[Node]:
     return [e.node for e in best] or [problem.lattice.top]
 
 
+@dataclass(frozen=True, slots=True)
+class _Draws:
+    """What each walk (first axis) believes: effects by column and level, and the slopes of the total entropy."""
+
+    effects: Floats
+    slope: Floats
+    bend: Floats
+
+
 class _Walks:
     """Walks over nodes, all of a round in step."""
 
@@ -66,50 +77,78 @@ class _Walks:
         loss, heights = problem.loss, problem.lattice.heights
         scale = 1 / max(problem.worst(), 1)
         parts = loss.parts or [-problem.rows * h for h in prediction.entropies]
-        self.parts = [np.array([float(p) for p in part]) * (scale / 2**loss.guard) for part in parts]
-        self.row = loss.suppressed_row * scale
+        self.lost = _padded([np.array([float(p) for p in part]) * (scale / 2**loss.guard) for part in parts])
+        self.entropies = _padded(prediction.entropies)
+        self.row = loss.suppressed_row * problem.rows * scale
         self.highest = np.array(heights) - 1
-        self.moves = _moves(len(heights))
+        self.first, self.second = _moves(len(heights))
 
     def end(self, starts: list[Node], random: np.random.Generator) -> list[Node]:
         """Where the walks of a round end, without nodes already checked."""
         here = np.array([starts[i % len(starts)] for i in range(_WALKS)])
-        weights = self.prediction.draw(_WALKS, random)
-        cost = self._cost(here[:, None, :], weights)[:, 0]
-        trail: dict[Node, float] = {}
+        draws = self._draw(random)
+        walks = np.arange(_WALKS)
         for _ in range(_STEPS):
-            around = np.clip(here[:, None, :] + self.moves[None], 0, self.highest)
-            costs = self._cost(around, weights)
-            step = costs.argmin(axis=1)
-            better = costs.min(axis=1) < cost - 1e-12
+            costs = self._costs(here, draws)
+            move = costs.argmin(axis=1)
+            better = costs[walks, move] < costs[:, -1] - 1e-12
             if not better.any():
                 break
-            here = np.where(better[:, None], around[np.arange(_WALKS), step], here)
-            cost = np.minimum(cost, costs.min(axis=1))
-        for node, c in zip(here.tolist(), cost.tolist(), strict=True):
-            trail.setdefault(tuple(node), c)
-        return [node for node in trail if node not in self.problem.state.checked]
+            for half in (self.first[move], self.second[move]):
+                self._step(here, half, better)
+        ends = dict.fromkeys(tuple(int(x) for x in node) for node in here)
+        return [node for node in ends if node not in self.problem.state.checked]
 
-    def _cost(self, nodes: Levels, weights: Floats) -> Floats:
-        """Loss that each walk (first axis) expects of nodes (second axis); what seems to fail costs more than all."""
-        walks, count, columns = nodes.shape
-        features = self.prediction.features(nodes.reshape(-1, columns)).reshape(walks, count, -1)
-        logit = np.einsum("wcf,fw->wc", features, weights)
-        share = 0.5 + 0.5 * np.tanh(logit / 2)
-        lost = np.zeros((walks, count))
-        for j, part in enumerate(self.parts):
-            lost += part[nodes[:, :, j]]
-        lost += share * np.maximum(self.row * self.problem.rows - lost, 0) * (self.row > 0)
+    def _draw(self, random: np.random.Generator) -> _Draws:
+        drawn = [self.prediction.tables(weights) for weights in self.prediction.draw(_WALKS, random).T]
+        effects = np.stack([_padded(d[0]) for d in drawn])
+        return _Draws(effects, np.array([[d[2]] for d in drawn]), np.array([[d[3]] for d in drawn]))
+
+    def _step(self, here: Levels, half: Levels, walks: npt.NDArray[np.bool_]) -> None:
+        """Make one half of each walk's move: column j down is 2j, up is 2j + 1, no move is the last number."""
+        moving = walks & (half < 2 * len(self.highest))
+        column = half[moving] // 2
+        level = here[moving, column] + np.where(half[moving] % 2, 1, -1)
+        here[moving, column] = np.clip(level, 0, self.highest[column])
+
+    def _costs(self, here: Levels, draws: _Draws) -> Floats:
+        """Loss that each walk expects after each move (the last: none); what seems to fail costs more than all."""
+        around = np.stack([np.maximum(here - 1, 0), np.minimum(here + 1, self.highest)], axis=2)
+        walks, columns = np.arange(_WALKS)[:, None], np.arange(len(self.highest))[None, :]
+        effects = self._moved(
+            draws.effects[walks, columns, here], draws.effects[walks[..., None], columns[..., None], around]
+        )
+        total = self._moved(self.entropies[columns, here], self.entropies[columns[..., None], around])
+        lost = self._moved(self.lost[columns, here], self.lost[columns[..., None], around])
+        logit = effects + total * (draws.slope + draws.bend * total)
+        lost += (0.5 + 0.5 * np.tanh(logit / 2)) * np.maximum(self.row - lost, 0) * (self.row > 0)
         costs: Floats = np.where(logit <= self.prediction.limit, lost, 1e3 + logit)
         return costs
 
+    def _moved(self, own: Floats, around: Floats) -> Floats:
+        """Sums over columns after each move, from the entries here (walk, column) and a level off (…, down or up)."""
+        change = (around - own[..., None]).reshape(_WALKS, -1)
+        change = np.concatenate([change, np.zeros((_WALKS, 1))], axis=1)
+        moved: Floats = own.sum(axis=1, keepdims=True) + change[:, self.first] + change[:, self.second]
+        return moved
 
-def _moves(columns: int) -> npt.NDArray[np.int64]:
-    """One column a level up or down; two columns down, or one up and one down (of many columns, some of these)."""
-    one = np.eye(columns, dtype=np.int64)
-    both = [one[i] + one[j] for i, j in combinations(range(columns), 2)]
-    swaps = [one[i] - one[j] for i, j in permutations(range(columns), 2)]
-    pairs = np.array([*(-b for b in both), *swaps]).reshape(-1, columns)
-    if len(pairs) > _PAIRS:
-        pairs = np.random.default_rng(columns).permutation(pairs)[:_PAIRS]
-    return np.concatenate([one, -one, pairs])
+
+def _padded(tables: Sequence[Floats]) -> Floats:
+    """Tables of different length as rows of one array."""
+    padded = np.zeros((len(tables), max(len(t) for t in tables)))
+    for row, table in zip(padded, tables, strict=True):
+        row[: len(table)] = table
+    return padded
+
+
+def _moves(columns: int) -> tuple[Levels, Levels]:
+    """Moves as two halves: one column a level up or down; two down, or one up and one down (of many, some); none."""
+    rest = 2 * columns
+    pairs = [(2 * i, 2 * j) for i, j in combinations(range(columns), 2)]
+    pairs += [(2 * i + 1, 2 * j) for i, j in permutations(range(columns), 2)]
+    both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    if len(both) > _PAIRS:
+        both = np.random.default_rng(columns).permutation(both)[:_PAIRS]
+    single = np.array([(half, rest) for half in range(rest)] + [(rest, rest)], dtype=np.int64)
+    moves = np.concatenate([both, single])
+    return moves[:, 0], moves[:, 1]

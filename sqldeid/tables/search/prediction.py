@@ -99,15 +99,22 @@ class Prediction:
         failing: Real = 0.5 + 0.5 * np.tanh(0.851 * (expected - self.limit) / deviation)
         return failing
 
-    def tables(self) -> tuple[list[Floats], list[Floats], float, float]:
-        """The expected logit as (a, t, p, q): a sum of `a` over columns, plus p·T + q·T² with T the sum of `t`."""
+    def tables(self, weights: Floats | None = None) -> tuple[list[Floats], list[Floats], float, float]:
+        """The expected logit as (a, t, p, q): a sum of `a` over columns, plus p·T + q·T² with T the sum of `t`.
+
+        Parameters
+        ----------
+        weights
+            One draw of `draw`; by default the mean.
+        """
+        mean = self._mean if weights is None else weights
         columns = len(self.entropies)
         effects = [
-            h * (self._mean[3 + j] + self._mean[3 + columns + start : 3 + columns + start + len(h)])
+            h * (mean[3 + j] + mean[3 + columns + start : 3 + columns + start + len(h)])
             for j, (h, start) in enumerate(zip(self.entropies, self._starts[:-1], strict=True))
         ]
-        effects[0] = effects[0] + self._mean[0]
-        return effects, self.entropies, float(self._mean[1]), float(self._mean[2])
+        effects[0] = effects[0] + mean[0]
+        return effects, self.entropies, float(mean[1]), float(mean[2])
 
 
 def _entropies(marginal: Marginal, rows: int) -> Floats:
