@@ -24,7 +24,7 @@ _ARRAYS = 10_000_000
 _AXES = 30
 """Quasi-identifiers up to which they are."""
 
-_AT_ONCE = 2_000_000
+_AT_ONCE = 200_000
 """Nodes of a lattice up to which the proof finds good nodes soon enough by itself."""
 
 
