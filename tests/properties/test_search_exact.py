@@ -14,8 +14,19 @@ from sqldeid.tables.search import search
 from tests.oracle import Table, exhaustive, problem_of, random_table
 
 FRONTIER = sys.modules["sqldeid.tables.search.frontier"]
-EXACT = ("frontier", "frontier without arrays", "best-first")
+REGION = sys.modules["sqldeid.tables.search.region"]
+EXACT = ("frontier", "frontier without arrays", "frontier with rounded bounds", "best-first")
 seeds = st.integers(0, 2**32 - 1)
+
+
+def variant(method: str, patch: pytest.MonkeyPatch) -> str:
+    """Make small lattices take the way of large ones; the method's name."""
+    if method == "frontier without arrays":
+        patch.setattr(FRONTIER, "_ARRAYS", 0)
+        patch.setattr(FRONTIER, "_AT_ONCE", 20)
+    if method == "frontier with rounded bounds":
+        patch.setattr(REGION, "_EXACT", 0)
+    return method.split()[0]
 
 
 def assert_optimal(method: str, table: Table, name: str, allowed: int) -> None:
@@ -23,10 +34,7 @@ def assert_optimal(method: str, table: Table, name: str, allowed: int) -> None:
     expected = exhaustive(table, name, allowed)
     problem = problem_of(table, name, allowed)
     with pytest.MonkeyPatch.context() as patch:
-        if method == "frontier without arrays":
-            method = "frontier"
-            patch.setattr(FRONTIER, "_ARRAYS", 0)
-            patch.setattr(FRONTIER, "_AT_ONCE", 20)
+        method = variant(method, patch)
         if expected is None:
             with pytest.raises(NoSolutionError):
                 search(method, problem)
@@ -82,10 +90,7 @@ def test_a_limited_search_brackets_the_optimum(method: str, seed: int, name: str
     problem = problem_of(table, name, allowed, checks_limit=limit)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            if method == "frontier without arrays":
-                patch.setattr(FRONTIER, "_ARRAYS", 0)
-                patch.setattr(FRONTIER, "_AT_ONCE", 20)
-            outcome = search(method.split()[0], problem)
+            outcome = search(variant(method, patch), problem)
     except NoSolutionError:
         assert problem.state.checks <= max(limit, 1)
         return
