@@ -7,6 +7,18 @@ JSON schema for editors.
 from __future__ import annotations
 
 from sqldeid.job.job import Job, schema
-from sqldeid.job.parts import Column, HierarchyRule, Privacy, Query, Release, Search, Table
+from sqldeid.job.parts import Column, HierarchyRule, LDiversity, Privacy, Query, Release, Search, Table, TCloseness
 
-__all__ = ["Column", "HierarchyRule", "Job", "Privacy", "Query", "Release", "Search", "Table", "schema"]
+__all__ = [
+    "Column",
+    "HierarchyRule",
+    "Job",
+    "LDiversity",
+    "Privacy",
+    "Query",
+    "Release",
+    "Search",
+    "TCloseness",
+    "Table",
+    "schema",
+]

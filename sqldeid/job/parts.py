@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -147,6 +148,52 @@ class Column(BaseModel):
         return self
 
 
+def _listed(value: object) -> object:
+    """One table or a list of tables."""
+    return [value] if isinstance(value, Mapping) else value
+
+
+class LDiversity(BaseModel):
+    """l-diversity of a sensitive column (Machanavajjhala et al. 2007)."""
+
+    model_config = CLOSED
+
+    column: Text = Field(description="A sensitive column of this release.")
+    l: Whole = Field(description="How many values: distinct, as entropy, or as the l of recursive (c,l).")
+    kind: Literal["distinct", "entropy", "recursive"] = Field(
+        default="distinct",
+        description="distinct: l values in every class. entropy: as uncertain as l equally likely values. recursive: "
+        "the most frequent value has fewer rows than c times those without the l - 1 most frequent.",
+    )
+    c: Positive | None = Field(default=None, description="With recursive, and always there: greater than 0.")
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        hold(self, rules.diversity_problems)
+        return self
+
+
+class TCloseness(BaseModel):
+    """t-closeness of a sensitive column (Li et al. 2007)."""
+
+    model_config = CLOSED
+
+    column: Text = Field(description="A sensitive column of this release.")
+    t: float = Field(ge=0, le=1, description="Greatest distance of a class from the whole table, 0 to 1.")
+    distance: Literal["equal", "ordered"] = Field(
+        default="equal",
+        description="equal: any two values are equally far. ordered: by rank; for numbers and dates, or by order.",
+    )
+    order: list[str] | None = Field(
+        default=None, min_length=1, description="With ordered: the values from low to high, where text has an order."
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        hold(self, rules.closeness_problems)
+        return self
+
+
 class Privacy(BaseModel):
     """What every released equivalence class must meet."""
 
@@ -160,6 +207,12 @@ class Privacy(BaseModel):
         default="drop",
         description="Rows of classes that fail: leave them out, or keep them with every quasi-identifying column at "
         "its top.",
+    )
+    l_diversity: Annotated[list[LDiversity], BeforeValidator(_listed)] = Field(
+        default_factory=list, description="l-diversity of sensitive columns: one table or a list of tables."
+    )
+    t_closeness: Annotated[list[TCloseness], BeforeValidator(_listed)] = Field(
+        default_factory=list, description="t-closeness of sensitive columns: one table or a list of tables."
     )
 
 

@@ -27,8 +27,6 @@ NOT_YET = frozenset(
         "tables.*.stack",
         "tables.*.columns.*.pseudonym",
         "tables.*.columns.*.shift",
-        "tables.*.privacy.l_diversity",
-        "tables.*.privacy.t_closeness",
         "tables.*.privacy.m_concealing",
         "tables.*.search.epsilon_safe",
         "tables.*.search.method = epsilon-safe",

@@ -115,6 +115,24 @@ def column_problems(column: Mapping[str, object]) -> Iterator[Problem]:
             yield Problem((name,), f'is for quasi-identifying columns; this one is "{role}": remove it')
 
 
+def diversity_problems(entry: Mapping[str, object]) -> Iterator[Problem]:
+    """`c` belongs to the recursive kind."""
+    recursive = entry.get("kind") == "recursive"
+    if recursive and entry.get("c") is None:
+        yield Problem(("c",), 'missing; kind = "recursive" needs c')
+    if entry.get("c") is not None and not recursive:
+        yield Problem(("c",), 'goes with kind = "recursive" alone; remove it or change kind')
+
+
+def closeness_problems(entry: Mapping[str, object]) -> Iterator[Problem]:
+    """An order belongs to the ordered distance and names each value once."""
+    order = entry.get("order")
+    if order is not None and entry.get("distance") != "ordered":
+        yield Problem(("order",), 'goes with distance = "ordered" alone; remove it or change distance')
+    if isinstance(order, list) and len({str(v) for v in order}) < len(order):
+        yield Problem(("order",), "names a value twice")
+
+
 def search_problems(search: Mapping[str, object]) -> Iterator[Problem]:
     """`max_loss` belongs to inverse-ola, weights to the losses that are means over columns."""
     inverse = search.get("method") == "inverse-ola"
@@ -140,7 +158,30 @@ def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem(("columns",), 'none is quasi-identifying; give role = "quasi-identifying" to at least one')
     yield from _person(table.get("person"), roles)
     yield from _weights(_section(_section(table, "search"), "weights"), roles)
+    yield from _criteria(table, roles)
     yield from _computed(table, roles)
+
+
+def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Iterator[Problem]:
+    """Criteria speak of sensitive columns; of each, at most one t-closeness."""
+    privacy = _section(table, "privacy")
+    method = _section(table, "search").get("method")
+    if (privacy.get("l_diversity") or privacy.get("t_closeness")) and method in ("inverse-ola", "ola"):
+        yield Problem(("search", "method"), "knows k-anonymity alone in this version; use frontier or best-first")
+    if (privacy.get("l_diversity") or privacy.get("t_closeness")) and table.get("view") == "computed":
+        yield Problem(("view",), "a computed view knows k-anonymity alone; use a snapshot")
+    for criterion in ("l_diversity", "t_closeness"):
+        asked = privacy.get(criterion)
+        entries = asked if isinstance(asked, list) else [asked]
+        columns = [e.get("column") for e in entries if isinstance(e, Mapping)]
+        for column in columns:
+            if isinstance(column, str) and roles.get(column) != "sensitive":
+                yield Problem(
+                    ("privacy", criterion, "column"),
+                    'must name a column of this release with role = "sensitive"',
+                )
+        if criterion == "t_closeness" and len(set(map(str, columns))) < len(columns):
+            yield Problem(("privacy", criterion), "names a column twice; give each its strictest t")
 
 
 def _column_names(columns: Mapping[str, object]) -> Iterator[Problem]:

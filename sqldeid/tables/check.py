@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.sql import render
 from sqldeid.tables.evaluation import Counts, Evaluation, admissible
 from sqldeid.tables.fold import Folded
+from sqldeid.tables.judge import Judge
 from sqldeid.tables.lattice import Node
 from sqldeid.tables.rollup import Rollups
 
@@ -33,6 +34,7 @@ class Checker:
     k: int
     allowed: int
     name: str
+    judge: Judge | None = None
     _leaves: dict[tuple[int, int], tuple[Counts, Counts]] = field(default_factory=dict, init=False)
     _rollups: Rollups = field(init=False)
 
@@ -49,9 +51,7 @@ class Checker:
     def _batch(self, nodes: Sequence[Node], histogram: bool) -> list[Evaluation]:
         self._rollups.prepare(nodes)
         arms = [self.arm(i, node) for i, node in enumerate(nodes)]
-        rows = self.engine.query(
-            render("tables/check_nodes", nodes=arms, k=self.k)
-        ).to_pylist()
+        rows = self.engine.query(render("tables/check_nodes", nodes=arms, k=self.k)).to_pylist()
         sizes = self._histograms(arms) if histogram else {}
         found = {
             int(row["node"]): Evaluation(
@@ -64,7 +64,23 @@ class Checker:
             )
             for row in rows
         }
-        return self._weighed([found[i] for i in range(len(nodes))], arms)
+        ordered = [found[i] for i in range(len(nodes))]
+        return self._weighed(ordered, arms) if self.judge is None else self._judged(ordered, nodes, self.judge)
+
+    def _judged(self, found: list[Evaluation], nodes: Sequence[Node], judge: Judge) -> list[Evaluation]:
+        """Apply the criteria beyond k where k alone leaves a node in the running."""
+        ask = [i for i, e in enumerate(found) if admissible(e, self.allowed)]
+        if not ask:
+            return found
+        verdicts = judge.verdicts([self.arm(i, nodes[i]) for i in ask])
+        sums = judge.sums(verdicts)
+        judged = [
+            replace(e, failing=sums[i][0], core_failing=sums[i][1]) if i in sums else e for i, e in enumerate(found)
+        ]
+        passing = [i for i in ask if admissible(judged[i], self.allowed)]
+        weighed = self._weigh_classes(passing, nodes, *judge.failing(verdicts, passing)) if passing else {}
+        judge.drop(verdicts)
+        return [replace(e, suppressed_leaves=weighed[i]) if i in weighed else e for i, e in enumerate(judged)]
 
     def _histograms(self, arms: Sequence[dict[str, object]]) -> dict[int, dict[int, int]]:
         read = self.engine.query(render("tables/histogram_nodes", nodes=arms))
@@ -86,17 +102,27 @@ class Checker:
     def _weigh(self, arms: Sequence[dict[str, object]], nodes: Sequence[Node]) -> dict[int, tuple[int, ...]]:
         """Suppressed classes come back, NumPy looks their leaves up: as a join in SQL it took ten times as long."""
         read = self.engine.query(render("tables/list_failing", nodes=arms, k=self.k))
-        owner = read.column("node").to_numpy()
-        size = read.column("size").to_numpy()
+        owner, size = read.column("node").to_numpy(), read.column("size").to_numpy()
         words = [read.column(w.name).to_numpy() for w in self.folded.words]
+        numbers = [int(str(arm["id"])) for arm in arms]
+        return self._weigh_classes(numbers, dict(zip(numbers, nodes, strict=True)), owner, size, words)
+
+    def _weigh_classes(
+        self,
+        numbers: Sequence[int],
+        nodes: Sequence[Node] | Mapping[int, Node],
+        owner: Counts,
+        size: Counts,
+        words: Sequence[Counts],
+    ) -> dict[int, tuple[int, ...]]:
         found = {}
-        for arm, node in zip(arms, nodes, strict=True):
-            mine = np.flatnonzero(owner == arm["id"])
+        for number in numbers:
+            mine = np.flatnonzero(owner == number)
             sums = (
                 int((size[mine] * self._leaves_of(j, level, words[c.field.word][mine])).sum())
-                for j, (c, level) in enumerate(zip(self.folded.columns, node, strict=True))
+                for j, (c, level) in enumerate(zip(self.folded.columns, nodes[number], strict=True))
             )
-            found[int(str(arm["id"]))] = tuple(sums)
+            found[number] = tuple(sums)
         return found
 
     def _leaves_of(self, column: int, level: int, words: Counts) -> Counts:

@@ -20,6 +20,7 @@ from sqldeid.tables.bind import Bound, bind
 from sqldeid.tables.coding import Coding, Field, pack
 from sqldeid.tables.evaluation import Marginal
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
+from sqldeid.tables.sensitive import Sensitive, code_sensitive
 from sqldeid.tables.shape import count_persons, keep
 
 Whole = npt.NDArray[np.int64]
@@ -69,6 +70,8 @@ class Folded:
         Rows of the source, after its filter.
     table
         Words and `n`, one row per combination; `size` rows.
+    sensitive
+        The columns that criteria speak of, each with its own table of classes split by value.
     """
 
     source: exp.Expr
@@ -77,6 +80,7 @@ class Folded:
     size: int
     coding: Coding
     columns: tuple[Coded, ...]
+    sensitive: tuple[Sensitive, ...] = ()
 
     @property
     def words(self) -> tuple[exp.Identifier, ...]:
@@ -110,10 +114,24 @@ def fold(plan: TablePlan, engine: Engine) -> Folded:
     leaf_codes = [b.hierarchy.codes() for b in bound]
     coding = pack([bits for _, bits in leaf_codes])
     columns = tuple(_code(plan, i, engine, b, leaf_codes[i][0], coding.fields[i]) for i, b in enumerate(bound))
+    values = [code_sensitive(plan, c, engine, source) for c in plan.judged]
     classes = engine.workbench(f"{plan.name}_classes")
-    engine.execute(render("tables/fold_classes", classes=classes, source=source, words=_words(coding, columns)))
+    engine.execute(
+        render(
+            "tables/fold_classes",
+            classes=classes,
+            source=source,
+            words=_words(coding, columns),
+            sensitive=[v.in_fold(i) for i, v in enumerate(values)],
+        )
+    )
+    names = list(word_names(coding))
+    sensitive = tuple(v.spread(plan, i, engine, classes, names) for i, v in enumerate(values))
+    if sensitive:
+        folded, classes = classes, engine.workbench(f"{plan.name}_merged")
+        engine.execute(render("tables/merge_classes", classes=classes, folded=folded, words=names))
     size = _total(plan, engine, classes, coding, rows)
-    return Folded(source, rows, classes, size, coding, columns)
+    return Folded(source, rows, classes, size, coding, columns, sensitive)
 
 
 def _code(

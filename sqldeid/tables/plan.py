@@ -18,6 +18,7 @@ from sqldeid.sql import column, literal, parse_table
 from sqldeid.sql.guard import bind, parse_expression, parse_query
 from sqldeid.sql.names import refuse_same_names
 from sqldeid.tables.lattice import Lattice
+from sqldeid.tables.privacy import ClassCriterion, class_criteria
 
 Uncovered = Literal["refuse", "prefix", "top"]
 
@@ -102,6 +103,11 @@ class OtherColumn:
         """The column of the source, which every template calls `s`."""
         return released_value(self.source)
 
+    @property
+    def travel_type(self) -> exp.DataType:
+        """The type in which values reach Python."""
+        return travel_type(self.source.kind)
+
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
@@ -141,6 +147,22 @@ class TablePlan:
     def released(self) -> tuple[QuasiIdentifier | OtherColumn, ...]:
         """The columns of the release, in order."""
         return tuple(c for c in self.columns if isinstance(c, QuasiIdentifier) or c.released)
+
+    @property
+    def criteria(self) -> tuple[ClassCriterion, ...]:
+        """The criteria beyond k-anonymity, in the order of the job."""
+        return class_criteria(self.part.privacy)
+
+    def order_of(self, column: str) -> tuple[str, ...]:
+        """The order that the job states for a column's values; empty where they order themselves."""
+        found = [c.order for c in self.part.privacy.t_closeness if c.column == column and c.order is not None]
+        return tuple(found[0]) if found else ()
+
+    @property
+    def judged(self) -> tuple[OtherColumn, ...]:
+        """The sensitive columns that criteria speak of."""
+        named = {c.column for c in self.criteria}
+        return tuple(c for c in self.others if c.name in named)
 
     @property
     def lattice(self) -> Lattice:
@@ -215,17 +237,25 @@ def _column(
 ) -> QuasiIdentifier | OtherColumn:
     key = f"{key}.columns.{name}"
     source = find(name, key)
+    criteria = {c.column for c in class_criteria(table.privacy)}
+    if name in criteria and source.kind == "other":
+        raise JobError(
+            f"{key}: no criterion compares values of type {source.shown_type}; cast it to text in a source query",
+            key=key,
+        )
     if part.role != "quasi-identifying":
         other = OtherColumn(name, source, part.role)
         if other.released and source.holds_enum:
             raise JobError(
-                f"{key}: its type {source.shown_type} lists values that no row may hold; cast it to text in a source query",
+                f"{key}: its type {source.shown_type} lists values that no row may hold; "
+                "cast it to text in a source query",
                 key=key,
             )
         return other
     if source.kind == "other":
         raise JobError(
-            f"{key}: a column of type {source.shown_type} cannot be quasi-identifying; cast it to text in a source query",
+            f"{key}: a column of type {source.shown_type} cannot be quasi-identifying; "
+            "cast it to text in a source query",
             key=key,
         )
     weights: Mapping[str, float] = table.search.weights

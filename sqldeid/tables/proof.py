@@ -109,6 +109,8 @@ def check_certificate(plan: TablePlan, certificate: Mapping[str, object], engine
 
     Cost: two scans of the source, and one GROUP BY over its distinct combinations for each listed node.
     """
+    if plan.criteria:
+        _refuse(plan, "this version certifies k-anonymity alone")
     terms = _terms(plan)
     for name, value in terms.items():
         if certificate.get(name) != value:

@@ -13,6 +13,7 @@ from sqldeid.tables.check import Checker
 from sqldeid.tables.computed import fingerprint, stage_computed
 from sqldeid.tables.evaluation import Marginal, allowed_rows
 from sqldeid.tables.fold import Folded, fold
+from sqldeid.tables.judge import Judge
 from sqldeid.tables.lattice import Node
 from sqldeid.tables.loss import LossReport, all_losses, make_loss
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
@@ -77,10 +78,11 @@ def run(
         plan.part.privacy.k,
         allowed_rows(plan.part.privacy.suppression_limit, folded.rows),
         plan.name,
+        Judge(engine, folded, plan.part.privacy.k, plan.criteria, plan.name) if plan.criteria else None,
     )
     outcome = find_node(plan, folded, checker, listener)
     listener.step(plan.name, "writing the release")
-    chosen = Chosen(plan, folded, outcome.node, outcome.k or plan.part.privacy.k)
+    chosen = choose(plan, folded, outcome, checker)
     note = note_of(plan, outcome.node, chosen.k, job_sha256, fingerprint(plan, engine) if plan.part.frozen else None)
     write = stage_computed if plan.part.view == "computed" else stage
     written = write(chosen, engine, staging, note)
@@ -97,6 +99,8 @@ def _certified(result: TableRelease, chosen: Chosen, outcome: Outcome) -> TableR
     try:
         if plan.part.search.method not in PROVING:
             raise NotProvenError(f"{plan.part.search.method} proves nothing")
+        if plan.criteria:
+            raise NotProvenError("this version certifies k-anonymity alone")
         proof = certify(
             plan,
             [c.marginal for c in chosen.folded.columns],
@@ -109,6 +113,13 @@ def _certified(result: TableRelease, chosen: Chosen, outcome: Outcome) -> TableR
     except NotProvenError as error:
         return replace(result, warnings=(*result.warnings, f"{plan.key}: there is no certificate: {error}"))
     return replace(result, certificate=proof)
+
+
+def choose(plan: TablePlan, folded: Folded, outcome: Outcome, checker: Checker) -> Chosen:
+    """The node with the classes that its criteria suppress."""
+    k, judge = outcome.k or plan.part.privacy.k, checker.judge
+    failing = judge.keep_failing(checker.arm(0, outcome.node)) if judge is not None else None
+    return Chosen(plan, folded, outcome.node, k, judge, failing)
 
 
 def find_node(plan: TablePlan, folded: Folded, checker: Checker, listener: Listener) -> Outcome:
@@ -177,7 +188,7 @@ def _result(
         node=dict(zip((q.name for q in plan.qis), outcome.node, strict=True)),
         k=verified.k,
         classes=verified.classes,
-        criteria=(_k_anonymity(chosen.k, verified.k),),
+        criteria=(_k_anonymity(chosen.k, verified.k), *verified.criteria),
         one_over_m=float(verified.k),
         loss={
             "loss": losses.loss,

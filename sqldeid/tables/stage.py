@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
@@ -11,18 +12,29 @@ from sqldeid.engine.base import Engine
 from sqldeid.publish import Note, Staging
 from sqldeid.sql import column, identifier, literal, render
 from sqldeid.tables.fold import Coded, Folded
+from sqldeid.tables.judge import Judge
 from sqldeid.tables.lattice import Node
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The node to release on the folded source, and the least class size (greater than asked with `inverse-ola`)."""
+    """The node to release on the folded source.
+
+    Parameters
+    ----------
+    k
+        The least class size (greater than asked with `inverse-ola`).
+    failing
+        Words of the node's classes that fail a criterion beyond k; None where k alone decides.
+    """
 
     plan: TablePlan
     folded: Folded
     node: Node
     k: int
+    judge: Judge | None = None
+    failing: exp.Table | None = None
 
     @property
     def words(self) -> list[dict[str, object]]:
@@ -88,18 +100,27 @@ def keep_classes(chosen: Chosen, engine: Engine) -> exp.Table:
         }
         for i, (c, level) in enumerate(zip(folded.columns, chosen.node, strict=True))
     ]
-    engine.execute(
-        render(
-            "tables/keep_classes",
-            kept=kept,
-            classes=folded.table,
-            words=chosen.words,
-            k=chosen.k,
-            blank=plan.part.privacy.suppression == "blank",
-            columns=columns,
-        )
+    blank = plan.part.privacy.suppression == "blank"
+    statement = partial(
+        render,
+        "tables/keep_classes",
+        classes=folded.table,
+        words=chosen.words,
+        k=chosen.k,
+        columns=columns,
+        failing=chosen.failing,
     )
+    engine.execute(statement(kept=kept, blank=blank))
+    if blank and not _blanked_pass(chosen, kept):
+        engine.execute(render("engine/drop_table", table=kept))
+        engine.execute(statement(kept=kept, blank=False))
     return kept
+
+
+def _blanked_pass(chosen: Chosen, kept: exp.Table) -> bool:
+    if chosen.judge is None or chosen.failing is None:
+        return True
+    return chosen.judge.blanked_pass(kept, chosen.failing, chosen.words)
 
 
 def kept_name(number: int) -> str:
@@ -134,6 +155,7 @@ def suppression_by(chosen: Chosen, engine: Engine, groups_at_most: int = 1000) -
     read = engine.query(
         render(
             "tables/count_suppressed",
+            failing=chosen.failing,
             classes=chosen.folded.table,
             words=chosen.words,
             k=chosen.k,

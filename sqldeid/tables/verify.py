@@ -16,8 +16,10 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.hierarchy import Hierarchy
+from sqldeid.result import Criterion
 from sqldeid.sql import column, identifier, literal, render
 from sqldeid.tables.bind import bind
+from sqldeid.tables.judgement import Judgement
 from sqldeid.tables.lattice import Node
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.shape import count_persons, keep
@@ -43,6 +45,7 @@ class Verified:
     k: int
     classes: int
     sizes: dict[int, int]
+    criteria: tuple[Criterion, ...] = ()
 
 
 def verify(
@@ -72,7 +75,12 @@ def verify(
     """
     _same_columns(plan, written, engine)
     blank = plan.part.privacy.suppression == "blank"
-    counted_source = _group_source(plan, node, hierarchies, source, engine)
+    labelled = [
+        _labelled(plan, i, q, h, level, engine)
+        for i, (q, h, level) in enumerate(zip(plan.qis, hierarchies, node, strict=True))
+    ]
+    judgement = Judgement(plan, engine, source, labelled, written)
+    counted_source = judgement.flag(_group_source(plan, labelled, source, engine), k)
     counted_release = _group_release(plan, written, engine)
     expected = engine.workbench(f"{plan.name}_verify_expected")
     tops = [{"name": identifier(f"q{i}"), "top": literal(str(h.labels[-1][0]))} for i, h in enumerate(hierarchies)]
@@ -80,7 +88,7 @@ def verify(
         render("tables/expect_release", expected=expected, grouped=counted_source, k=k, blank=blank, columns=tops)
     )
     row = engine.query(
-        render("tables/compare_release", expected=expected, written=counted_release, source=counted_source, k=k)
+        render("tables/compare_release", expected=expected, written=counted_release, source=counted_source)
     ).to_pylist()[0]
     sizes = engine.query(render("tables/count_sizes", grouped=counted_release)).to_pylist()
     verified = Verified(
@@ -90,6 +98,7 @@ def verify(
         k=int(row["smallest"]),
         classes=int(row["classes"]),
         sizes={int(r["size"]): int(r["classes"]) for r in sizes},
+        criteria=judgement.achieved(),
     )
     _refuse_differences(plan, int(row["missing"]), int(row["unexpected"]), verified, k)
     return verified
@@ -134,20 +143,14 @@ def _group_release(plan: TablePlan, written: exp.Expr, engine: Engine) -> exp.Ta
     return grouped
 
 
-def _group_source(
-    plan: TablePlan, node: Node, hierarchies: Sequence[Hierarchy], source: exp.Expr, engine: Engine
-) -> exp.Table:
+def _group_source(plan: TablePlan, columns: Sequence[dict[str, object]], source: exp.Expr, engine: Engine) -> exp.Table:
     grouped = engine.workbench(f"{plan.name}_verify_source")
-    columns = [
-        _labelled(plan, i, q, h, level, engine)
-        for i, (q, h, level) in enumerate(zip(plan.qis, hierarchies, node, strict=True))
-    ]
     engine.execute(
         render(
             "tables/group_source",
             grouped=grouped,
             source=source,
-            columns=columns,
+            columns=list(columns),
             others=[c.column for c in plan.others],
         )
     )

@@ -1,0 +1,39 @@
+"""Privacy criteria: one a file, frozen, each with its guarantee; none has a default that means "no constraint"."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sqldeid.job import Privacy
+from sqldeid.tables.privacy.k_anonymity import KAnonymity
+from sqldeid.tables.privacy.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
+from sqldeid.tables.privacy.t_closeness import TCloseness
+
+ClassCriterion = DistinctLDiversity | EntropyLDiversity | RecursiveLDiversity | TCloseness
+"""What is judged per equivalence class, beyond its size."""
+
+
+def class_criteria(asked: Privacy) -> tuple[ClassCriterion, ...]:
+    """The criteria of a job beyond k-anonymity, in its order."""
+    found: list[ClassCriterion] = []
+    for entry in asked.l_diversity:
+        if entry.kind == "distinct":
+            found.append(DistinctLDiversity(entry.column, entry.l))
+        elif entry.kind == "entropy":
+            found.append(EntropyLDiversity(entry.column, entry.l))
+        else:
+            found.append(RecursiveLDiversity(entry.column, entry.l, Fraction(repr(float(entry.c or 0)))))
+    for close in asked.t_closeness:
+        found.append(TCloseness(close.column, Fraction(repr(float(close.t))), close.distance))
+    return tuple(found)
+
+
+__all__ = [
+    "ClassCriterion",
+    "DistinctLDiversity",
+    "EntropyLDiversity",
+    "KAnonymity",
+    "RecursiveLDiversity",
+    "TCloseness",
+    "class_criteria",
+]

@@ -34,6 +34,4 @@ class KAnonymity:
     @property
     def promise(self) -> str:
         """The guarantee in one sentence, for whoever reads the release."""
-        return (
-            f"Whoever knows a person's quasi-identifying values finds at least {self.k} rows that fit, or none."
-        )
+        return f"Whoever knows a person's quasi-identifying values finds at least {self.k} rows that fit, or none."

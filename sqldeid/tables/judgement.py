@@ -1,0 +1,167 @@
+"""The criteria beyond k, re-checked for `verify`: on labels and values, with other formulas than the search's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import VerificationError
+from sqldeid.result import Criterion
+from sqldeid.sql import column, identifier, literal, render
+from sqldeid.tables.plan import OtherColumn, TablePlan
+from sqldeid.tables.privacy import ClassCriterion
+from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
+from sqldeid.tables.privacy.t_closeness import TCloseness
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Source and release of one plan, as verify labels them.
+
+    Parameters
+    ----------
+    labelled
+        The quasi-identifying columns at their released level, as parameters of the templates.
+    """
+
+    plan: TablePlan
+    engine: Engine
+    source: exp.Expr
+    labelled: Sequence[Mapping[str, object]]
+    written: exp.Expr
+
+    @property
+    def _names(self) -> list[exp.Identifier]:
+        return [identifier(f"q{i}") for i in range(len(self.plan.qis))]
+
+    def flag(self, grouped: exp.Table, k: int) -> exp.Table:
+        """The source's classes with whether they must be suppressed."""
+        failing = []
+        for judged in self.plan.judged:
+            cells = self._split_source(judged)
+            failing += [self._failing(c, cells, self._ranked(judged)) for c in self._of(judged)]
+        flagged = self.engine.workbench(f"{self.plan.name}_verify_flagged")
+        self.engine.execute(
+            render("tables/flag_source", flagged=flagged, grouped=grouped, columns=self._names, k=k, failing=failing)
+        )
+        return flagged
+
+    def achieved(self) -> tuple[Criterion, ...]:
+        """The criteria of the release as it was written.
+
+        Raises
+        ------
+        VerificationError
+            If a released class fails one.
+        """
+        found = []
+        for judged in self.plan.judged:
+            cells = self._split_release(judged)
+            ranked = self._ranked(judged)
+            for criterion in self._of(judged):
+                failing = self._failing(criterion, cells, ranked)
+                count = self.engine.query(render("tables/count_rows", table=failing)).column("rows")[0].as_py()
+                if count:
+                    raise VerificationError(
+                        f"{self.plan.key}: the release failed its re-check: {count} classes fail {criterion.name} of "
+                        f"{criterion.column}",
+                        key=self.plan.key,
+                    )
+                found.append(self._result(criterion, cells, ranked))
+        return tuple(found)
+
+    def _of(self, judged: OtherColumn) -> list[ClassCriterion]:
+        return [c for c in self.plan.criteria if c.column == judged.name]
+
+    def _result(self, criterion: ClassCriterion, cells: exp.Table, ranked: exp.Table) -> Criterion:
+        row = self.engine.query(
+            render(
+                "tables/measure_classes",
+                cells=cells,
+                ranked=ranked,
+                columns=self._names,
+                kind=kind_of(criterion),
+                l=getattr(criterion, "l", 1),
+            )
+        ).to_pylist()[0]
+        achieved = row["achieved"]
+        return Criterion(
+            criterion.name,
+            criterion.column,
+            criterion.asked,
+            float(achieved) if achieved is not None else 0.0,
+            criterion.promise,
+        )
+
+    def _split_source(self, judged: OtherColumn) -> exp.Table:
+        cells = self.engine.workbench(f"{self.plan.name}_verify_cells")
+        self.engine.execute(
+            render(
+                "tables/split_source",
+                cells=cells,
+                source=self.source,
+                sensitive=judged.column,
+                columns=list(self.labelled),
+            )
+        )
+        return cells
+
+    def _split_release(self, judged: OtherColumn) -> exp.Table:
+        cells = self.engine.workbench(f"{self.plan.name}_verify_released_cells")
+        columns = [{"name": n, "column": column(q.name, "r")} for n, q in zip(self._names, self.plan.qis, strict=True)]
+        self.engine.execute(
+            render(
+                "tables/split_release",
+                cells=cells,
+                release=self.written,
+                sensitive=column(judged.name, "r"),
+                columns=columns,
+            )
+        )
+        return cells
+
+    def _ranked(self, judged: OtherColumn) -> exp.Table:
+        order = self.plan.order_of(judged.name)
+        stated = None
+        if order:
+            rows = pa.table({"text": list(order), "place": pa.array(range(len(order)), pa.int64())})
+            stated = self.engine.put(f"{self.plan.name}_verify_order", rows)
+        ranked = self.engine.workbench(f"{self.plan.name}_verify_ranked")
+        self.engine.execute(
+            render(
+                "tables/rank_values",
+                ranked=ranked,
+                source=self.source,
+                sensitive=judged.column,
+                stated=stated,
+                places=len(order),
+            )
+        )
+        return ranked
+
+    def _failing(self, criterion: ClassCriterion, cells: exp.Table, ranked: exp.Table) -> exp.Table:
+        failing = self.engine.workbench(f"{self.plan.name}_verify_failing")
+        number = criterion.t if isinstance(criterion, TCloseness) else None
+        number = criterion.c if isinstance(criterion, RecursiveLDiversity) else number
+        self.engine.execute(
+            render(
+                "tables/fail_classes",
+                failing=failing,
+                cells=cells,
+                columns=self._names,
+                kind=kind_of(criterion),
+                l=getattr(criterion, "l", 1),
+                number=literal(float(number) if number is not None else 0.0),
+                ranked=ranked,
+            )
+        )
+        return failing
+
+
+def kind_of(criterion: ClassCriterion) -> str:
+    """The template's word for a criterion."""
+    return criterion.distance if isinstance(criterion, TCloseness) else criterion.kind

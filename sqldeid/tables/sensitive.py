@@ -1,0 +1,133 @@
+"""Sensitive columns of criteria: their values coded in order, and the classes split by them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError
+from sqldeid.sql import identifier, render
+from sqldeid.tables.plan import OtherColumn, TablePlan
+
+Whole = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitive:
+    """A sensitive column, its values numbered from 0 in order; NULL is a value, the last.
+
+    Parameters
+    ----------
+    table
+        original → code, for values that are not NULL.
+    rows
+        Rows of the whole table per code; shape (values,).
+    null_code
+        Code of NULL where the column has NULLs.
+    spread_table
+        Words, s, n: the classes of the source split by this column; set by `spread`.
+    reference
+        s, n, q, pq: the whole table's distribution, cumulated; from s = -1.
+    """
+
+    column: OtherColumn
+    table: exp.Table
+    rows: Whole
+    null_code: int | None
+    reference: exp.Table
+    spread_table: exp.Table | None = None
+
+    @property
+    def values(self) -> int:
+        """Number of distinct values, NULL among them."""
+        return len(self.rows)
+
+    def in_fold(self, number: int) -> dict[str, object]:
+        """Parameters of the fold's template."""
+        return {
+            "name": identifier(f"s{number}"),
+            "alias": identifier(f"t{number}"),
+            "column": self.column.column,
+            "coded": self.table,
+            "null_code": self.null_code,
+        }
+
+    def spread(
+        self, plan: TablePlan, number: int, engine: Engine, folded: exp.Table, words: Sequence[exp.Identifier]
+    ) -> Sensitive:
+        """Split the folded classes by the column; the column with that table."""
+        spread = engine.workbench(f"{plan.name}_spread_{number}")
+        engine.execute(
+            render(
+                "tables/spread_classes",
+                spread=spread,
+                folded=folded,
+                words=list(words),
+                sensitive=identifier(f"s{number}"),
+            )
+        )
+        return replace(self, spread_table=spread)
+
+
+def code_sensitive(plan: TablePlan, column: OtherColumn, engine: Engine, source: exp.Expr) -> Sensitive:
+    """Number the values of a sensitive column: by value, or by the order that the job states.
+
+    Cost: one scan of the column.
+
+    Raises
+    ------
+    JobError
+        If a stated order does not name every value.
+    """
+    name = f"{plan.name}_sensitive_{column.name}"
+    values = engine.workbench(f"{name}_values")
+    engine.execute(
+        render("tables/count_values", values=values, column=column.column, type=column.travel_type, source=source)
+    )
+    read = engine.query(render("tables/read_values", values=values))
+    found = read.column("value").to_pylist()
+    n: Whole = read.column("n").to_numpy().astype(np.int64)
+    codes, places = _ranks(plan, column, found)
+    rows = np.zeros(places, dtype=np.int64)
+    rows[codes] = n
+    ids = np.arange(1, len(codes) + 1, dtype=np.int64)
+    staged = engine.put(f"{name}_codes", pa.table({"id": ids, "code": codes}))
+    coded = engine.workbench(f"{name}_coded")
+    engine.execute(render("tables/code_values", coded=coded, values=values, codes=staged))
+    null_code = int(codes[found.index(None)]) if None in found else None
+    return Sensitive(column, coded, rows, null_code, engine.put(f"{name}_reference", reference_of(rows)))
+
+
+def reference_of(rows: Whole) -> pa.Table:
+    """Values s = -1, 0, 1 … with their rows n, rows of values up to s (q), and the sum of q up to s (pq)."""
+    q = np.cumsum(rows)
+    return pa.table(
+        {
+            "s": np.arange(-1, len(rows), dtype=np.int64),
+            "n": np.concatenate([[0], rows]).astype(np.int64),
+            "q": np.concatenate([[-1], q]).astype(np.int64),
+            "pq": np.concatenate([[0], np.cumsum(q)]).astype(np.int64),
+        }
+    )
+
+
+def _ranks(plan: TablePlan, column: OtherColumn, found: list[object]) -> tuple[Whole, int]:
+    """Code of each value, and the number of codes: places of the stated order, also of values that are not there."""
+    order = plan.order_of(column.name)
+    if not order:
+        return np.arange(len(found), dtype=np.int64), len(found)
+    rank = {text: i for i, text in enumerate(order)}
+    missing = sum(str(v) not in rank for v in found if v is not None)
+    if missing:
+        raise JobError(
+            f"{plan.key}.privacy.t_closeness: order leaves out {missing} values of {column.name}; name all of them",
+            key=f"{plan.key}.privacy.t_closeness",
+        )
+    codes = np.array([len(order) if v is None else rank[str(v)] for v in found], dtype=np.int64)
+    return codes, len(order) + (None in found)
