@@ -241,7 +241,7 @@ class Search(BaseModel):
         default=None, description="Number of nodes checked; then the best node so far is taken, with its proven gap."
     )
     max_loss: float | None = Field(
-        default=None, ge=0, description="With inverse-ola, and always there: the greatest loss accepted, in its unit."
+        default=None, ge=0, description="With inverse-ola, and always there: the greatest loss accepted, before suppression, in its unit."
     )
 
     @model_validator(mode="after")

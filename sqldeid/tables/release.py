@@ -81,6 +81,9 @@ def run(
         Judge(engine, folded, plan.part.privacy.k, plan.criteria, plan.name) if plan.criteria else None,
     )
     outcome = find_node(plan, folded, checker, listener)
+    if outcome.k is not None:  # inverse-ola read a histogram; what that k suppresses is asked here
+        checker = replace(checker, k=outcome.k)
+        outcome = replace(outcome, evaluation=checker([outcome.node])[0])
     listener.step(plan.name, "writing the release")
     chosen = choose(plan, folded, outcome, checker)
     note = note_of(plan, outcome.node, chosen.k, job_sha256, fingerprint(plan, engine) if plan.part.frozen else None)
