@@ -12,6 +12,8 @@ def translate(error: duckdb.Error) -> SqldeidError:
     first = str(error).strip().split("\n")[0]
     if isinstance(error, duckdb.InterruptException):
         return Interrupted("interrupted; nothing was published")
+    if _disk_is_full(first):
+        return EngineError("the disk is full; free some space, or point --temp-dir at a larger disk")
     if isinstance(error, duckdb.OutOfMemoryException):
         return EngineError(f"the database ran out of memory ({_without_kind(first)}); raise --memory-limit")
     if type(error).__name__ == "ResourceInUseException":  # new in DuckDB 2.0
@@ -41,11 +43,14 @@ def _io_error(text: str) -> SqldeidError:
         return JobError("the database is a folder, not a file")
     if "lock" in lower:
         return _in_use()
-    if "no space" in lower or "disk full" in lower or "quota" in lower:
-        return EngineError("the disk is full; free some space, or point --temp-dir at a larger disk")
     if "read-only" in lower or "permission denied" in lower:
         return EngineError("the database or its folder cannot be written; use release.into, or mend its permissions")
     return EngineError(f"the database could not read or write a file: {_without_kind(text)}")
+
+
+def _disk_is_full(text: str) -> bool:
+    """Whatever the kind of error: a COMMIT that cannot be written is a TransactionException."""
+    return any(words in text.lower() for words in ("no space left", "disk full", "disk quota exceeded"))
 
 
 def _in_use() -> EngineError:
