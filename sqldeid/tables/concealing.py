@@ -1,0 +1,153 @@
+"""Risk under partial knowledge: the sum over knowledge states of m-concealing, for many classes at once. Pure.
+
+A state is the set of sensitive columns whose values the attacker knows. States are walked as a tree, a column at a
+time: not known (the groups stay) or known (they split). Two things are shared between states. A cell that is alone in
+its group stays alone however much more is known, so all states below are one term. And a subtree of weight w adds
+between w / (rows of its group) and w / (rows of the cell), so the heaviest subtrees are opened first and the walk ends
+as soon as every class is decided.
+
+Source: Mazzone 2019, §5.2, formula 5.1; soundness.md 9.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+
+Whole = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+TOLERANCE = 1e-12
+"""A risk above m by less than this share of m is rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Rows of some classes, grouped by class and known values.
+
+    Parameters
+    ----------
+    owner
+        Class of each cell, numbered from 0; shape (cells,).
+    values
+        Codes of the known columns; shape (cells, columns).
+    rows
+        Rows of each cell; shape (cells,).
+    """
+
+    owner: Whole
+    values: Whole
+    rows: Whole
+
+
+@dataclass(order=True, slots=True)
+class _Subtree:
+    """States that agree on the first `depth` columns; `cells` are those not alone in their group yet."""
+
+    negative_weight: float
+    number: int
+    depth: int = field(compare=False)
+    cells: Whole = field(compare=False)
+    group_rows: Whole = field(compare=False)
+    groups: Whole = field(compare=False)
+
+
+def decide(cells: Cells, known: Sequence[float], most: float) -> npt.NDArray[np.bool_]:
+    """Whether each cell's risk exceeds `most`; exact but for rounding.
+
+    Parameters
+    ----------
+    known
+        Probability that the attacker knows each column, independently; 0 … 1, in the order of `cells.values`.
+    most
+        The m of m-concealing (over the inclusion probability, where there is one).
+    """
+    low, high = _walk(cells, known, most * (1 + TOLERANCE))
+    return ((low + high) / 2 > most * (1 + TOLERANCE)) if len(low) else np.zeros(0, dtype=np.bool_)
+
+
+def risks(cells: Cells, known: Sequence[float]) -> Floats:
+    """Each cell's risk: the sum over states of P(state) / rows equal on quasi-identifiers and the state's columns."""
+    low, high = _walk(cells, known, None)
+    exact: Floats = (low + high) / 2
+    return exact
+
+
+def _walk(cells: Cells, known: Sequence[float], most: float | None) -> tuple[Floats, Floats]:
+    """Lower and upper bounds of the risks, equal where no limit is given, else far enough to be decided by it."""
+    order = _by_splitting(cells, known)
+    probability = [known[j] for j in order]
+    rows = cells.rows
+    total = np.bincount(cells.owner, weights=rows).astype(np.int64)[cells.owner] if len(rows) else rows
+    low, high = 1.0 / total, 1.0 / (rows if order else total)
+    numbers = count()
+    everything = np.flatnonzero(total > rows)
+    high[total == rows] = low[total == rows]
+    queue = [_Subtree(-1.0, next(numbers), 0, everything, total[everything], cells.owner[everything])]
+    while queue:
+        part = heapq.heappop(queue)
+        if most is not None:
+            part = _undecided(part, low, high, most)
+        if part.depth == len(order) or not len(part.cells):
+            continue
+        _open(part, order, probability, cells, low, high, queue, numbers)
+    return low, high
+
+
+def _by_splitting(cells: Cells, known: Sequence[float]) -> list[int]:
+    """Columns with most values first: they leave most cells alone; columns that are never known are left out."""
+    distinct = [len(np.unique(cells.values[:, j])) for j in range(len(known))]
+    return sorted((j for j, p in enumerate(known) if p > 0), key=lambda j: (-distinct[j], j))
+
+
+def _undecided(part: _Subtree, low: Floats, high: Floats, most: float) -> _Subtree:
+    """The subtree without the groups whose cells' bounds all lie on one side of the limit.
+
+    Whole groups only: a cell that is decided still counts for those beside it.
+    """
+    open_ = (low[part.cells] <= most) & (high[part.cells] > most)
+    kept = np.isin(part.groups, part.groups[open_])
+    return _Subtree(
+        part.negative_weight, part.number, part.depth, part.cells[kept], part.group_rows[kept], part.groups[kept]
+    )
+
+
+def _open(
+    part: _Subtree,
+    order: Sequence[int],
+    probability: Sequence[float],
+    cells: Cells,
+    low: Floats,
+    high: Floats,
+    queue: list[_Subtree],
+    numbers: count[int],
+) -> None:
+    """Replace a subtree by its two halves: the next column not known, and known."""
+    p, weight = probability[part.depth], -part.negative_weight
+    at, rows = part.cells, cells.rows[part.cells]
+    split, split_rows = _split(part.groups, cells.values[at, order[part.depth]], rows)
+    last = part.depth + 1 == len(order)
+    low[at] += weight * p * (1.0 / split_rows - 1.0 / part.group_rows)
+    alone = split_rows == rows
+    closed = np.where(alone | last, 1.0 / split_rows, 1.0 / rows)
+    unknown = 1.0 / (part.group_rows if last else rows)
+    high[at] += weight * (p * closed + (1 - p) * unknown - 1.0 / rows)
+    if last:
+        return
+    stay = np.flatnonzero(~alone)
+    known_part = _Subtree(-weight * p, next(numbers), part.depth + 1, at[stay], split_rows[stay], split[stay])
+    heapq.heappush(queue, known_part)
+    if p < 1:
+        rest = _Subtree(-weight * (1 - p), next(numbers), part.depth + 1, at, part.group_rows, part.groups)
+        heapq.heappush(queue, rest)
+
+
+def _split(groups: Whole, values: Whole, rows: Whole) -> tuple[Whole, Whole]:
+    """Groups split by a column's values, numbered anew, and the rows of each cell's new group."""
+    _, numbers = np.unique(groups * (values.max(initial=0) + 1) + values, return_inverse=True)
+    return numbers, np.bincount(numbers, weights=rows).astype(np.int64)[numbers]
