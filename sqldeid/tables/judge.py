@@ -101,6 +101,7 @@ class Judge:
             render(
                 "tables/count_spread",
                 stats=stats,
+                words=list(self.folded.words),
                 nodes=list(arms),
                 spread=spread,
                 lists=any(isinstance(c, RecursiveLDiversity) for c in mine),

@@ -46,7 +46,14 @@ class Judgement:
             failing += [self._failing(c, cells, self._ranked(judged)) for c in self._of(judged)]
         flagged = self.engine.workbench(f"{self.plan.name}_verify_flagged")
         self.engine.execute(
-            render("tables/flag_source", flagged=flagged, grouped=grouped, columns=self._names, k=k, failing=failing)
+            render(
+                "tables/flag_source",
+                flagged=flagged,
+                grouped=grouped,
+                columns=self._names,
+                k=k,
+                failing=[{"table": t, "alias": identifier(f"f{i}")} for i, t in enumerate(failing)],
+            )
         )
         return flagged
 

@@ -109,7 +109,7 @@ def check_certificate(plan: TablePlan, certificate: Mapping[str, object], engine
 
     Cost: two scans of the source, and one GROUP BY over its distinct combinations for each listed node.
     """
-    if plan.criteria:
+    if plan.beyond_k:
         _refuse(plan, "this version certifies k-anonymity alone")
     terms = _terms(plan)
     for name, value in terms.items():
@@ -240,7 +240,7 @@ class _Proof:
 
     def _batch(self, nodes: Sequence[Node]) -> list[Evaluation]:
         k = self.plan.part.privacy.k
-        arms = [{"id": i, "columns": [_name(j, x) for j, x in enumerate(node)]} for i, node in enumerate(nodes)]
+        arms = [{"id": i, "columns": [_group(j, x) for j, x in enumerate(node)]} for i, node in enumerate(nodes)]
         rows = self.engine.query(render("tables/prove_nodes", folded=self.folded, nodes=arms, k=k)).to_pylist()
         counted = {row["node"]: row for row in rows}
         passing = [arm for arm in arms if counted[arm["id"]]["failing"] <= self.allowed]
@@ -258,16 +258,8 @@ class _Proof:
         ]
 
     def _leaves(self, arms: Sequence[dict[str, object]], nodes: Sequence[Node]) -> dict[int, tuple[int, ...]]:
-        names = [identifier(f"c{j}") for j in range(len(self.marginals))]
-        read = self.engine.query(
-            render(
-                "tables/prove_failing",
-                folded=self.folded,
-                nodes=arms,
-                names=names,
-                k=self.plan.part.privacy.k,
-            )
-        )
+        k = self.plan.part.privacy.k
+        read = self.engine.query(render("tables/prove_failing", folded=self.folded, nodes=arms, k=k))
         owner, size = read.column("node").to_numpy(), read.column("size").to_numpy()
         groups = [read.column(f"c{j}").to_numpy() for j in range(len(self.marginals))]
         found = {}
@@ -285,6 +277,10 @@ def _name(column: int, level: int) -> exp.Identifier:
     return identifier(f"a{column}_{level}")
 
 
+def _group(column: int, level: int) -> dict[str, exp.Identifier]:
+    return {"name": identifier(f"c{column}"), "group": _name(column, level)}
+
+
 def _levels(
     plan: TablePlan, index: int, qi: QuasiIdentifier, hierarchy: Hierarchy, engine: Engine
 ) -> dict[str, object]:
@@ -297,10 +293,12 @@ def _levels(
     return {
         "column": qi.column,
         "alias": identifier(f"v{index}"),
-        "levels": engine.put(f"{plan.name}_proof_levels_{index}", rows.filter(there)),
+        "groups": engine.put(f"{plan.name}_proof_levels_{index}", rows.filter(there)),
         "type": qi.travel_type,
-        "null_leaf": [int(g[absent[0]]) for g in of_value] if len(absent) else None,
-        "names": names,
+        "levels": [
+            {"name": n, "null_group": int(g[absent[0]]) if len(absent) else None}
+            for n, g in zip(names, of_value, strict=True)
+        ],
     }
 
 
