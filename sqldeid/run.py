@@ -287,12 +287,12 @@ def _open(
         engine = stack.enter_context(
             open_path(path, writable=target.into is None, spill=spill, settings=options.settings)
         )
+    _refuse_place(engine, target, job)
     staging = _staging(engine, target, folder, names, options)
     if path is not None:
         close_access(engine, folder)
     engine.begin()
     if isinstance(staging, InPlace):
-        _refuse_place(engine, job)
         refuse_existing(engine.relations(), target.schema, names, replace=options.replace)
         staging.drop_old(names)
     return engine, staging
@@ -324,12 +324,14 @@ def _refuse_target(job: Job, target: Destination, path: Path | None, options: Op
         )
 
 
-def _refuse_place(engine: DuckDBEngine, job: Job) -> None:
+def _refuse_place(engine: DuckDBEngine, target: Destination, job: Job) -> None:
     """A release in the source database would be lost with a file that is only read, or cannot be written."""
     where = f"{job.name}: release.into"
-    if engine.own and engine.catalog == "memory":
+    if not engine.can_attach:
+        raise EngineError(f"{where}: the connection is open for reading only; give the database's path instead")
+    if target.into is None and engine.own and engine.catalog == "memory":
         raise JobError(f"{where}: the source is a file, not a database; name where to write", key="release.into")
-    if engine.read_only:
+    if target.into is None and engine.read_only:
         raise EngineError(f"{where}: the database is open for reading only; name where to write", key="release.into")
 
 

@@ -90,6 +90,7 @@ class DuckDBEngine:
         self.schema = schema
         self.own = own
         self.read_only = False
+        self.can_attach = True
         self.statements = 0
         self.moved = (0, 0)
         self._run_id = secrets.token_hex(4)
@@ -301,6 +302,7 @@ class DuckDBEngine:
             self._finish(render("engine/drop_table", table=self._temporary.pop()))
 
     def _restore(self) -> None:
+        self.use_source()
         while self._changed:
             name, value = self._changed.popitem()
             self._finish(render("engine/set_setting", name=identifier(name), value=literal(value)))
@@ -320,7 +322,12 @@ class DuckDBEngine:
         """Look names up where they were looked up when the engine was opened."""
         if SEARCH_PATH in self._changed:
             value = literal(self._changed.pop(SEARCH_PATH))
-            self._finish(render("engine/set_setting", name=identifier(SEARCH_PATH), value=value))
+            try:
+                self._finish(render("engine/set_setting", name=identifier(SEARCH_PATH), value=value))
+            except SqldeidError:  # DuckDB does not always read a path that it wrote
+                self._finish(
+                    render("engine/use_schema", catalog=identifier(self.catalog), schema=identifier(self.schema))
+                )
 
     # ---- other databases --------------------------------------------------------------------------------------
 

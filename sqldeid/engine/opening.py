@@ -75,17 +75,21 @@ def open_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBEngine:
         raise JobError("the connection's current database is a system database; choose one with USE")
     engine = DuckDBEngine(connection, current[0]["catalog"], current[0]["schema"], own=False)
     engine.read_only = current[0]["read_only"]
+    engine.can_attach = current[0]["access"].casefold() != "read_only"
     return engine
 
 
 def _refuse_transaction(connection: duckdb.DuckDBPyConnection) -> None:
+    """BEGIN would tell, too, but it spoils the transaction that is open."""
+    question = render("engine/read_transaction")
     try:
-        connection.execute(render("engine/begin_transaction")).fetchall()
-        connection.execute(render("engine/rollback_transaction")).fetchall()
+        numbers = {connection.execute(question).fetchall()[0][0] for _ in range(2)}
     except duckdb.TransactionException:
-        raise JobError("the connection has an open transaction; commit it or roll it back first") from None
+        numbers = set()
     except duckdb.Error as error:
         raise translate(error) from None
+    if len(numbers) < 2:
+        raise JobError("the connection has an open transaction; commit it or roll it back first")
 
 
 def open_path(path: Path, *, writable: bool, spill: Path | None, settings: Settings) -> DuckDBEngine:

@@ -159,8 +159,8 @@ class FreshFile(_Database):
     def publish(self) -> tuple[str, ...]:
         for relation in self.keep:
             self._carry_over(relation)
-        self.engine.use_source()
         self.engine.commit()
+        self.engine.use_source()
         self.engine.finish_database(self.catalog)
         assert self.destination.into is not None
         _rename(self.path, self.destination.into)
