@@ -42,6 +42,22 @@ KEPT_SETUP = (
     "INSERT INTO \"ke pt\" VALUES (0, 2, 'it''s', -30, 1), (9, 2, NULL, 40, 2)",
 )
 
+NOTES_SETUP = (
+    'CREATE TABLE "coded 2" (original TEXT, code BIGINT)',
+    """INSERT INTO "coded 2" VALUES ('a', 0), ('b', 1), ('a\nb', 2), ('e', 3)""",
+)
+FOLDED_SETUP = (
+    'CREATE TABLE "fol ded" (w0 BIGINT, s0 BIGINT, s1 BIGINT, n BIGINT)',
+    'INSERT INTO "fol ded" VALUES (0, 0, 0, 2), (0, 1, 0, 1), (0, 0, 1, 1), (5, 3, NULL, 4)',
+)
+FAILING_SETUP = ('CREATE TABLE "fai led" (w0 BIGINT)', 'INSERT INTO "fai led" VALUES (9)')
+GROUPS_SETUP = (
+    'CREATE TABLE "groups 0" (value TEXT, a0_0 BIGINT, a0_1 BIGINT)',
+    "INSERT INTO \"groups 0\" VALUES ('it''s', 0, 0), ('😀', 1, 0)",
+    'CREATE TABLE "groups 1" (value BIGINT, a1_0 BIGINT, a1_1 BIGINT)',
+    'INSERT INTO "groups 1" VALUES (-30, 0, 0)',
+)
+
 PEOPLE, CLASSES, KEPT, OUT = table_name("peo ple"), table_name("clas ses"), table_name("ke pt"), table_name("o'u\"t")
 ALL_OUT = 'SELECT * FROM "o\'u""t" ORDER BY '
 W0 = identifier("w0")
@@ -84,9 +100,10 @@ def coded(number: int, name: str, null_code: int | None) -> dict[str, object]:
 CODED_COLUMNS = [coded(0, SEX, 8), coded(1, AGE, None)]
 
 
-def kept(*, blank: bool, text: bool, k: int = 2) -> dict[str, object]:
+def kept(*, blank: bool, text: bool, k: int = 2, failing: exp.Table | None = None) -> dict[str, object]:
     return {
         "kept": OUT,
+        "failing": failing,
         "classes": CLASSES,
         "words": [{"name": W0, "mask": 13}],
         "k": k,
@@ -293,7 +310,7 @@ TABLES = [
     ),
     Case(
         "tables/fold_classes",
-        {"classes": OUT, "source": PEOPLE, "words": [{"name": W0, "columns": CODED_COLUMNS}]},
+        {"classes": OUT, "source": PEOPLE, "words": [{"name": W0, "columns": CODED_COLUMNS}], "sensitive": []},
         [(0, 2), (4, 1), (5, 1), (9, 2)],
         PEOPLE_SETUP + CODED_SETUP,
         read=ALL_OUT + "1",
@@ -304,6 +321,7 @@ TABLES = [
             "classes": OUT,
             "source": PEOPLE,
             "words": [{"name": identifier(f"w{i}"), "columns": [c]} for i, c in enumerate(CODED_COLUMNS)],
+            "sensitive": [],
         },
         [(0, 0, 2), (4, 0, 1), (4, 1, 1), (8, 1, 2)],
         PEOPLE_SETUP + CODED_SETUP,
@@ -312,11 +330,67 @@ TABLES = [
     ),
     Case(
         "tables/fold_classes",
-        {"classes": OUT, "source": PEOPLE, "words": [{"name": W0, "columns": [coded(0, SEX, None)]}]},
+        {
+            "classes": OUT,
+            "source": PEOPLE,
+            "words": [{"name": W0, "columns": [coded(0, SEX, None)]}],
+            "sensitive": [],
+        },
         [(0, 2), (4, 2), (None, 2)],
         PEOPLE_SETUP + CODED_SETUP,
         read=ALL_OUT + "1 NULLS LAST",
         note="a value without a code stays NULL",
+    ),
+    Case(
+        "tables/fold_classes",
+        {
+            "classes": OUT,
+            "source": PEOPLE,
+            "words": [{"name": W0, "columns": CODED_COLUMNS[1:]}],
+            "sensitive": [
+                {**coded(2, NOTE, 4), "name": identifier("s0")},
+                {**coded(0, SEX, None), "name": identifier("s1")},
+            ],
+        },
+        [(0, 0, 0, 1), (0, 1, 0, 1), (0, 4, 4, 1), (1, 2, 4, 1), (1, 3, None, 1), (1, 4, None, 1)],
+        PEOPLE_SETUP + CODED_SETUP + NOTES_SETUP,
+        read=ALL_OUT + "1, 2",
+        note="split by sensitive columns, NULL a value of its own",
+    ),
+    Case(
+        "tables/spread_classes",
+        {"spread": OUT, "folded": table_name("fol ded"), "words": [W0], "sensitive": identifier("s1")},
+        [(0, 0, 3), (0, 1, 1), (5, None, 4)],
+        FOLDED_SETUP,
+        read=ALL_OUT + "1, 2",
+    ),
+    Case(
+        "tables/spread_classes",
+        {
+            "spread": OUT,
+            "folded": table_name("fol ded"),
+            "words": [W0, identifier("s1")],
+            "sensitive": identifier("s0"),
+        },
+        [(0, 0, 0, 2), (0, 0, 1, 1), (0, 1, 0, 1), (5, None, 3, 4)],
+        FOLDED_SETUP,
+        read=ALL_OUT + "1, 2, 3",
+        note="two words",
+    ),
+    Case(
+        "tables/merge_classes",
+        {"classes": OUT, "folded": table_name("fol ded"), "words": [W0]},
+        [(0, 4), (5, 4)],
+        FOLDED_SETUP,
+        read=ALL_OUT + "1",
+    ),
+    Case(
+        "tables/merge_classes",
+        {"classes": OUT, "folded": table_name("fol ded"), "words": [W0, identifier("s0")]},
+        [(0, 0, 3), (0, 1, 1), (5, 3, 4)],
+        FOLDED_SETUP,
+        read=ALL_OUT + "1, 2",
+        note="two words",
     ),
     Case("tables/total_classes", {"classes": CLASSES, "words": [W0]}, [(6, 0, 4)], CLASSES_SETUP),
     Case(
@@ -330,6 +404,21 @@ TABLES = [
     Case(
         "tables/count_suppressed",
         {
+            "failing": table_name("fai led"),
+            "classes": CLASSES,
+            "words": [{"name": W0, "mask": 13}],
+            "k": 2,
+            "columns": [{"number": 0, "word": W0, "mask": 12}, {"number": 1, "word": W0, "mask": 1}],
+        },
+        [(0, 0, 2, 0), (0, 4, 2, 2), (0, 8, 2, 2), (1, 0, 3, 1), (1, 1, 3, 3)],
+        CLASSES_SETUP + FAILING_SETUP,
+        ordered=False,
+        note="a criterion fails, too",
+    ),
+    Case(
+        "tables/count_suppressed",
+        {
+            "failing": None,
             "classes": CLASSES,
             "words": [{"name": W0, "mask": 13}],
             "k": 2,
@@ -369,6 +458,22 @@ TABLES = [
         (*CLASSES_SETUP, *LABELS_SETUP, 'DELETE FROM "clas ses" WHERE w0 = 4'),
         read=ALL_OUT + "1",
         note="blanked rows, fewer than k",
+    ),
+    Case(
+        "tables/keep_classes",
+        kept(blank=False, text=False, failing=table_name("fai led")),
+        [(0, 2, "it's", -30, 1)],
+        CLASSES_SETUP + LABELS_SETUP + FAILING_SETUP,
+        read=ALL_OUT + "1",
+        note="a criterion fails",
+    ),
+    Case(
+        "tables/keep_classes",
+        kept(blank=True, text=True, k=1, failing=table_name("fai led")),
+        [(0, 2, "it's", "-30", 2), (4, 1, "😀", "-30", 3), (5, 1, "😀", "40", 4), (9, 2, "*", "*", 1)],
+        CLASSES_SETUP + LABELS_SETUP + FAILING_SETUP,
+        read=ALL_OUT + "1",
+        note="blanked, for a criterion fails",
     ),
     Case(
         "tables/keep_source",
@@ -415,6 +520,39 @@ TABLES = [
         read='SELECT * FROM "o\'u""t"',
         note="one group",
     ),
+]
+
+TABLES += [
+    Case(
+        "tables/prove_fold",
+        {
+            "folded": OUT,
+            "source": PEOPLE,
+            "columns": [
+                {
+                    "column": column(name, "s"),
+                    "alias": identifier(f"v{i}"),
+                    "groups": table_name(f"groups {i}"),
+                    "type": type_,
+                    "levels": [{"name": identifier(f"a{i}_{x}"), "null_group": g} for x, g in enumerate(null_groups)],
+                }
+                for i, (name, type_, null_groups) in enumerate([(SEX, TEXT, [2, 0]), (AGE, INTEGER, [None, None])])
+            ],
+        },
+        [(0, 0, 0, 0, 2), (1, 0, 0, 0, 1), (1, 0, None, None, 1), (2, 0, None, None, 2)],
+        PEOPLE_SETUP + GROUPS_SETUP,
+        read=ALL_OUT + "1, 2, 3 NULLS LAST",
+        note="NULL has groups of its own; a value without a group stays NULL",
+    ),
+    Case(
+        "tables/prove_marginals",
+        {"folded": table_name("fol ded"), "leaf": identifier("s1")},
+        [(0, 3), (1, 1), (None, 4)],
+        FOLDED_SETUP,
+        ordered=False,
+    ),
+    Case("tables/count_rows", {"table": CLASSES}, [(4,)], CLASSES_SETUP),
+    Case("tables/count_rows", {"table": CLASSES}, [(0,)], CLASSES_SETUP[:1], note="empty"),
 ]
 
 SIZES_SETUP = ("CREATE TABLE g (n BIGINT)", "INSERT INTO g VALUES (2), (5), (2), (1)")

@@ -45,11 +45,11 @@ def assert_rows(case: Case, engine: str, run: Callable[[str], Rows]) -> None:
         run(statement)
     if case.read:
         found = run(case.read if isinstance(case.read, str) else case.read[engine])
-    rows = case.rows if case.ordered else sorted(case.rows)
-    assert (found if case.ordered else sorted(found)) == rows
-    assert [list(map(type, row)) for row in (found if case.ordered else sorted(found))] == [
-        list(map(type, row)) for row in rows
-    ], "equal values of other types: a sum must be cast"
+    rows = case.rows if case.ordered else sorted(case.rows, key=repr)
+    found = found if case.ordered else sorted(found, key=repr)
+    assert found == rows
+    types = [list(map(type, row)) for row in found]
+    assert types == [list(map(type, row)) for row in rows], "equal values of other types: a sum must be cast"
 
 
 def run_duckdb(connection: duckdb.DuckDBPyConnection, text: str) -> Rows:
