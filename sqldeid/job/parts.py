@@ -194,6 +194,28 @@ class TCloseness(BaseModel):
         return self
 
 
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class MConcealing(BaseModel):
+    """m-concealing (Mazzone 2019, §5.2): risk when sensitive columns may be known."""
+
+    model_config = CLOSED
+
+    m: float = Field(gt=0, le=1, description="Greatest probability of picking a person's row, above 0 to 1.")
+    known: dict[Text, Probability] = Field(
+        default_factory=dict,
+        max_length=12,
+        description="Sensitive columns that an attacker may know, and with what probability, 0 to 1; at most 12.",
+    )
+    inclusion: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Probability that a person is in the release at all; below 1 only for uniform, secret sampling.",
+    )
+
+
 class Privacy(BaseModel):
     """What every released equivalence class must meet."""
 
@@ -213,6 +235,9 @@ class Privacy(BaseModel):
     )
     t_closeness: Annotated[list[TCloseness], BeforeValidator(_listed)] = Field(
         default_factory=list, description="t-closeness of sensitive columns: one table or a list of tables."
+    )
+    m_concealing: MConcealing | None = Field(
+        default=None, description="m-concealing: greatest risk when sensitive columns may be known."
     )
 
 
@@ -241,7 +266,9 @@ class Search(BaseModel):
         default=None, description="Number of nodes checked; then the best node so far is taken, with its proven gap."
     )
     max_loss: float | None = Field(
-        default=None, ge=0, description="With inverse-ola, and always there: the greatest loss accepted, before suppression, in its unit."
+        default=None,
+        ge=0,
+        description="With inverse-ola, and always there: the greatest loss accepted, before suppression, in its unit.",
     )
 
     @model_validator(mode="after")

@@ -27,7 +27,6 @@ NOT_YET = frozenset(
         "tables.*.stack",
         "tables.*.columns.*.pseudonym",
         "tables.*.columns.*.shift",
-        "tables.*.privacy.m_concealing",
         "tables.*.search.epsilon_safe",
         "tables.*.search.method = epsilon-safe",
         "tables.*.search.method = mondrian",

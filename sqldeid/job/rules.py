@@ -166,10 +166,15 @@ def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Itera
     """Criteria speak of sensitive columns; of each, at most one t-closeness."""
     privacy = _section(table, "privacy")
     method = _section(table, "search").get("method")
-    if (privacy.get("l_diversity") or privacy.get("t_closeness")) and method in ("inverse-ola", "ola"):
+    if any(privacy.get(c) for c in ("l_diversity", "t_closeness", "m_concealing")) and method in ("inverse-ola", "ola"):
         yield Problem(("search", "method"), "knows k-anonymity alone in this version; use frontier or best-first")
-    if (privacy.get("l_diversity") or privacy.get("t_closeness")) and table.get("view") == "computed":
+    if any(privacy.get(c) for c in ("l_diversity", "t_closeness", "m_concealing")) and table.get("view") == "computed":
         yield Problem(("view",), "a computed view knows k-anonymity alone; use a snapshot")
+    for known in _section(_section(privacy, "m_concealing"), "known"):
+        if roles.get(known) != "sensitive":
+            yield Problem(
+                ("privacy", "m_concealing", "known", known), 'is not a column of this release with role = "sensitive"'
+            )
     for criterion in ("l_diversity", "t_closeness"):
         asked = privacy.get(criterion)
         entries = asked if isinstance(asked, list) else [asked]

@@ -72,6 +72,8 @@ class Folded:
         Words and `n`, one row per combination; `size` rows.
     sensitive
         The columns that criteria speak of, each with its own table of classes split by value.
+    cells
+        Words, the sensitive columns' codes s0, s1 and so on, and n; None where there are none.
     """
 
     source: exp.Expr
@@ -81,6 +83,7 @@ class Folded:
     coding: Coding
     columns: tuple[Coded, ...]
     sensitive: tuple[Sensitive, ...] = ()
+    cells: exp.Table | None = None
 
     @property
     def words(self) -> tuple[exp.Identifier, ...]:
@@ -127,11 +130,12 @@ def fold(plan: TablePlan, engine: Engine) -> Folded:
     )
     names = list(word_names(coding))
     sensitive = tuple(v.spread(plan, i, engine, classes, names) for i, v in enumerate(values))
+    folded = None
     if sensitive:
         folded, classes = classes, engine.workbench(f"{plan.name}_merged")
         engine.execute(render("tables/merge_classes", classes=classes, folded=folded, words=names))
     size = _total(plan, engine, classes, coding, rows)
-    return Folded(source, rows, classes, size, coding, columns, sensitive)
+    return Folded(source, rows, classes, size, coding, columns, sensitive, folded)
 
 
 def _code(

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.sql import render
+from sqldeid.sql import identifier, render
+from sqldeid.tables.concealing import Cells, decide
 from sqldeid.tables.evaluation import Counts
 from sqldeid.tables.fold import Folded
-from sqldeid.tables.privacy import ClassCriterion
+from sqldeid.tables.privacy import ClassCriterion, MConcealing
 from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
 from sqldeid.tables.privacy.t_closeness import TCloseness
 from sqldeid.tables.sensitive import Sensitive
@@ -47,12 +49,17 @@ class Judge:
     k: int
     criteria: tuple[ClassCriterion, ...]
     name: str
+    concealing: MConcealing | None = None
 
     def verdicts(self, arms: Arms) -> Verdicts:
         """Judge every class of the nodes that the arms describe (`Checker.arm`, on the source's own fold)."""
-        stats = {s.column.name: self._stats(s, s.spread_table, arms) for s in self.folded.sensitive}
-        table = self._judge(stats)
-        for made in stats.values():
+        asked = {c.column for c in self.criteria}
+        stats = {
+            s.column.name: self._stats(s, s.spread_table, arms) for s in self.folded.sensitive if s.column.name in asked
+        }
+        hidden = None if self.concealing is None else self._conceal(self.concealing, arms)
+        table = self._judge(stats, hidden)
+        for made in (*stats.values(), *([] if hidden is None else [hidden])):
             self._drop(made)
         return Verdicts(table, self.folded.words)
 
@@ -67,6 +74,8 @@ class Judge:
 
     def blanked_pass(self, kept: exp.Table, failing: exp.Table, words: Sequence[dict[str, object]]) -> bool:
         """Whether the blanked rows, as the one class that they become, meet every criterion."""
+        if self.concealing is not None:
+            return False  # dropping them is sound, whatever they would be together
         stats = {}
         arm = {"id": 0, "groups": [{"word": w, "mask": 0} for w in self.folded.words]}
         for s in self.folded.sensitive:
@@ -82,15 +91,35 @@ class Judge:
                 )
             )
             stats[s.column.name] = self._stats(s, merged, [arm])
-        verdicts = Verdicts(self._judge(stats), self.folded.words)
+        verdicts = Verdicts(self._judge(stats, None), self.folded.words)
         return self.sums(verdicts).get(0, (1, 1))[0] == 0
 
-    def _judge(self, stats: dict[str, exp.Table]) -> exp.Table:
+    def _conceal(self, criterion: MConcealing, arms: Arms) -> exp.Table:
+        """Words, size and forced of every class, by m-concealing: the rows above m are forced out below."""
+        number = {s.column.name: i for i, s in enumerate(self.folded.sensitive)}
+        known = [identifier(f"s{number[name]}") for name, _ in criterion.known]
+        least = max(criterion.least_rows, self.k)
+        read = self.engine.query(
+            render(
+                "tables/list_cells",
+                cells=self.folded.cells or self.folded.table,
+                words=list(self.folded.words),
+                known=known,
+                nodes=list(arms),
+                least=least,
+            )
+        )
+        forced = forced_rows(read, [w.name for w in self.folded.words], [s.name for s in known], criterion, least)
+        return self.engine.put(f"{self.name}_concealing", forced)
+
+    def _judge(self, stats: dict[str, exp.Table], hidden: exp.Table | None) -> exp.Table:
         table = self.engine.workbench(f"{self.name}_verdicts")
         by_name = {s.column.name: s for s in self.folded.sensitive}
         criteria = [self._parameters(c, by_name[c.column], stats[c.column]) for c in self.criteria]
         words = list(self.folded.words)
-        self.engine.execute(render("tables/judge_classes", verdicts=table, words=words, k=self.k, criteria=criteria))
+        self.engine.execute(
+            render("tables/judge_classes", verdicts=table, words=words, k=self.k, criteria=criteria, hidden=hidden)
+        )
         return table
 
     def _stats(self, sensitive: Sensitive, spread: exp.Table | None, arms: Arms) -> exp.Table:
@@ -145,3 +174,25 @@ class Judge:
 
     def _drop(self, table: exp.Table) -> None:
         self.engine.execute(render("engine/drop_table", table=table))
+
+
+def forced_rows(
+    read: pa.Table, words: Sequence[str], known: Sequence[str], criterion: MConcealing, least: int
+) -> pa.Table:
+    """Node, words, size and forced of every class, from its cells (`list_cells`)."""
+    names = ["node", *words]
+    keys = np.stack([read.column(n).to_numpy().astype(np.int64) for n in names], axis=1)
+    classes, owner = np.unique(keys, axis=0, return_inverse=True)
+    owner = owner.reshape(-1).astype(np.int64)
+    size, rows = (read.column(n).to_numpy().astype(np.int64) for n in ("size", "c"))
+    sizes = np.zeros(len(classes), dtype=np.int64)
+    sizes[owner] = size
+    at = np.flatnonzero(size >= least)
+    values = np.zeros((len(at), len(known)), dtype=np.int64)
+    for j, name in enumerate(known):
+        values[:, j] = read.column(name).to_numpy()[at]
+    above = decide(Cells(owner[at], values, rows[at]), [p for _, p in criterion.known], criterion.most)
+    forced = np.bincount(owner[at], weights=rows[at] * above, minlength=len(classes)).astype(np.int64)
+    forced = np.where(sizes < least, sizes, forced)
+    columns = {name: classes[:, i] for i, name in enumerate(names)}
+    return pa.table({**columns, "size": sizes, "forced": forced})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import pyarrow as pa
 from sqlglot import exp
@@ -11,9 +12,10 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.result import Criterion
-from sqldeid.sql import column, identifier, literal, render
+from sqldeid.sql import column, identifier, render
+from sqldeid.tables.concealment import Concealment, measure, pick
 from sqldeid.tables.plan import OtherColumn, TablePlan
-from sqldeid.tables.privacy import ClassCriterion
+from sqldeid.tables.privacy import ClassCriterion, MConcealing
 from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
 from sqldeid.tables.privacy.t_closeness import TCloseness
 
@@ -44,6 +46,12 @@ class Judgement:
         for judged in self.plan.judged:
             cells = self._split_source(judged)
             failing += [self._failing(c, cells, self._ranked(judged)) for c in self._of(judged)]
+        criterion = self.plan.concealing
+        if criterion is not None:
+            found = self._conceal_source(criterion)
+            failing.append(
+                pick(self.engine, f"{self.plan.name}_verify", found, found.failing(criterion), len(self.plan.qis))
+            )
         flagged = self.engine.workbench(f"{self.plan.name}_verify_flagged")
         self.engine.execute(
             render(
@@ -56,6 +64,22 @@ class Judgement:
             )
         )
         return flagged
+
+    def blanked_pass(self, flagged: exp.Table, tops: Sequence[Mapping[str, object]]) -> bool:
+        """Whether the rows that fail, with those that are at the top anyway, meet every criterion as one class.
+
+        Whether they are k rows is not asked here.
+        """
+        for judged in self.plan.judged:
+            cells = self._split_source(judged)
+            merged = self.engine.workbench(f"{self.plan.name}_verify_blanked")
+            self.engine.execute(
+                render("tables/split_blanked", merged=merged, cells=cells, flagged=flagged, columns=list(tops))
+            )
+            ranked = self._ranked(judged)
+            if any(self._count(self._failing(c, merged, ranked)) for c in self._of(judged)):
+                return False
+        return True
 
     def achieved(self) -> tuple[Criterion, ...]:
         """The criteria of the release as it was written.
@@ -71,15 +95,52 @@ class Judgement:
             ranked = self._ranked(judged)
             for criterion in self._of(judged):
                 failing = self._failing(criterion, cells, ranked)
-                count = self.engine.query(render("tables/count_rows", table=failing)).column("rows")[0].as_py()
-                if count:
+                if count := self._count(failing):
                     raise VerificationError(
                         f"{self.plan.key}: the release failed its re-check: {count} classes fail {criterion.name} of "
                         f"{criterion.column}",
                         key=self.plan.key,
                     )
                 found.append(self._result(criterion, cells, ranked))
-        return tuple(found)
+        return (*found, *self._concealed())
+
+    def _concealed(self) -> tuple[Criterion, ...]:
+        """m-concealing of the release as it was written."""
+        criterion = self.plan.concealing
+        if criterion is None:
+            return ()
+        columns = [column(q.name, "s") for q in self.plan.qis]
+        known = [column(name, "s") for name, _ in criterion.known]
+        found = measure(self.engine, f"{self.plan.name}_released", self.written, columns, known, criterion)
+        if len(found.failing(criterion)):
+            raise VerificationError(
+                f"{self.plan.key}: the release failed its re-check: {len(found.failing(criterion))} classes fail "
+                f"{criterion.name}",
+                key=self.plan.key,
+            )
+        return (Criterion(criterion.name, None, criterion.asked, found.greatest, criterion.promise),)
+
+    def _conceal_source(self, criterion: MConcealing) -> Concealment:
+        """m-concealing of the source at the released levels, before suppression."""
+        by_name = {c.name: c.column for c in self.plan.judged}
+        codes = [identifier(f"v{i}") for i in range(len(criterion.known))]
+        labelled = self.engine.workbench(f"{self.plan.name}_verify_labelled")
+        self.engine.execute(
+            render(
+                "tables/label_rows",
+                labelled=labelled,
+                source=self.source,
+                columns=list(self.labelled),
+                known=[by_name[name] for name, _ in criterion.known],
+                codes=codes,
+            )
+        )
+        columns = [column(n.name, "s") for n in self._names]
+        known = [column(c.name, "s") for c in codes]
+        return measure(self.engine, f"{self.plan.name}_verify", labelled, columns, known, criterion)
+
+    def _count(self, table: exp.Table) -> int:
+        return int(self.engine.query(render("tables/count_rows", table=table)).column("rows")[0].as_py())
 
     def _of(self, judged: OtherColumn) -> list[ClassCriterion]:
         return [c for c in self.plan.criteria if c.column == judged.name]
@@ -152,7 +213,7 @@ class Judgement:
 
     def _failing(self, criterion: ClassCriterion, cells: exp.Table, ranked: exp.Table) -> exp.Table:
         failing = self.engine.workbench(f"{self.plan.name}_verify_failing")
-        number = criterion.t if isinstance(criterion, TCloseness) else None
+        number = criterion.t if isinstance(criterion, TCloseness) else Fraction(0)
         number = criterion.c if isinstance(criterion, RecursiveLDiversity) else number
         self.engine.execute(
             render(
@@ -162,7 +223,8 @@ class Judgement:
                 columns=self._names,
                 kind=kind_of(criterion),
                 l=getattr(criterion, "l", 1),
-                number=literal(float(number) if number is not None else 0.0),
+                num=number.numerator,
+                den=number.denominator,
                 ranked=ranked,
             )
         )

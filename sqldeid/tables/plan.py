@@ -18,7 +18,7 @@ from sqldeid.sql import column, literal, parse_table
 from sqldeid.sql.guard import bind, parse_expression, parse_query
 from sqldeid.sql.names import refuse_same_names
 from sqldeid.tables.lattice import Lattice
-from sqldeid.tables.privacy import ClassCriterion, class_criteria
+from sqldeid.tables.privacy import ClassCriterion, MConcealing, class_criteria, concealing
 
 Uncovered = Literal["refuse", "prefix", "top"]
 
@@ -153,6 +153,16 @@ class TablePlan:
         """The criteria beyond k-anonymity, in the order of the job."""
         return class_criteria(self.part.privacy)
 
+    @property
+    def concealing(self) -> MConcealing | None:
+        """The job's m-concealing."""
+        return concealing(self.part.privacy)
+
+    @property
+    def beyond_k(self) -> bool:
+        """Whether a criterion beyond k-anonymity is asked for."""
+        return bool(self.criteria) or self.concealing is not None
+
     def order_of(self, column: str) -> tuple[str, ...]:
         """The order that the job states for a column's values; empty where they order themselves."""
         found = [c.order for c in self.part.privacy.t_closeness if c.column == column and c.order is not None]
@@ -161,7 +171,9 @@ class TablePlan:
     @property
     def judged(self) -> tuple[OtherColumn, ...]:
         """The sensitive columns that criteria speak of."""
-        named = {c.column for c in self.criteria}
+        named = {c.column for c in self.criteria} | {
+            name for name, _ in (self.concealing.known if self.concealing else ())
+        }
         return tuple(c for c in self.others if c.name in named)
 
     @property
@@ -237,7 +249,8 @@ def _column(
 ) -> QuasiIdentifier | OtherColumn:
     key = f"{key}.columns.{name}"
     source = find(name, key)
-    criteria = {c.column for c in class_criteria(table.privacy)}
+    hidden = concealing(table.privacy)
+    criteria = {c.column for c in class_criteria(table.privacy)} | {n for n, _ in (hidden.known if hidden else ())}
     if name in criteria and source.kind == "other":
         raise JobError(
             f"{key}: no criterion compares values of type {source.shown_type}; cast it to text in a source query",

@@ -21,7 +21,7 @@ from sqldeid.tables.privacy.k_anonymity import KAnonymity
 from sqldeid.tables.proof import certify
 from sqldeid.tables.search import Outcome, Problem, Progress, search
 from sqldeid.tables.stage import Chosen, stage, suppression_by
-from sqldeid.tables.verify import Verified, verify
+from sqldeid.tables.verify import Verified, noted_criteria, verify
 
 PROVING = ("frontier", "best-first", "ola")
 """Methods whose checks cover the lattice."""
@@ -78,7 +78,9 @@ def run(
         plan.part.privacy.k,
         allowed_rows(plan.part.privacy.suppression_limit, folded.rows),
         plan.name,
-        Judge(engine, folded, plan.part.privacy.k, plan.criteria, plan.name) if plan.criteria else None,
+        Judge(engine, folded, plan.part.privacy.k, plan.criteria, plan.name, plan.concealing)
+        if plan.beyond_k
+        else None,
     )
     outcome = find_node(plan, folded, checker, listener)
     if outcome.k is not None:  # inverse-ola read a histogram; what that k suppresses is asked here
@@ -102,7 +104,7 @@ def _certified(result: TableRelease, chosen: Chosen, outcome: Outcome) -> TableR
     try:
         if plan.part.search.method not in PROVING:
             raise NotProvenError(f"{plan.part.search.method} proves nothing")
-        if plan.criteria:
+        if plan.beyond_k:
             raise NotProvenError("this version certifies k-anonymity alone")
         proof = certify(
             plan,
@@ -155,7 +157,7 @@ def note_of(plan: TablePlan, node: Node, k: int, job_sha256: str, frozen: str | 
         "kind": "table",
         "node": levels,
         "hierarchies": {q.name: q.hierarchy_name for q in plan.qis},
-        "criteria": {"k": k, "suppression": plan.part.privacy.suppression},
+        "criteria": noted_criteria(plan, k),
         "job_sha256": job_sha256,
     }
     if frozen is not None:
@@ -248,7 +250,7 @@ def _warnings(plan: TablePlan, outcome: Outcome, verified: Verified, marginals: 
     if not verified.released:
         found.append(f"{plan.key}: the release is empty: every row is suppressed")
     if plan.part.privacy.suppression == "blank" and verified.released < verified.rows:
-        found.append(f"{plan.key}: the blanked rows are fewer than k together, so they were dropped")
+        found.append(f"{plan.key}: the blanked rows together do not meet the criteria, so they were dropped")
     for m in marginals:
         if len(m.rows[0]) == 1:
             found.append(f"{plan.key}.columns.{m.name}: has one value only; it tells nothing and costs nothing")

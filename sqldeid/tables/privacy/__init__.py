@@ -7,6 +7,7 @@ from fractions import Fraction
 from sqldeid.job import Privacy
 from sqldeid.tables.privacy.k_anonymity import KAnonymity
 from sqldeid.tables.privacy.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
+from sqldeid.tables.privacy.m_concealing import MConcealing
 from sqldeid.tables.privacy.t_closeness import TCloseness
 
 ClassCriterion = DistinctLDiversity | EntropyLDiversity | RecursiveLDiversity | TCloseness
@@ -28,12 +29,23 @@ def class_criteria(asked: Privacy) -> tuple[ClassCriterion, ...]:
     return tuple(found)
 
 
+def concealing(asked: Privacy) -> MConcealing | None:
+    """The job's m-concealing, if it asks for it."""
+    entry = asked.m_concealing
+    if entry is None:
+        return None
+    known = tuple((column, float(p)) for column, p in entry.known.items())
+    return MConcealing(Fraction(repr(float(entry.m))), known, Fraction(repr(float(entry.inclusion))))
+
+
 __all__ = [
     "ClassCriterion",
     "DistinctLDiversity",
     "EntropyLDiversity",
     "KAnonymity",
+    "MConcealing",
     "RecursiveLDiversity",
     "TCloseness",
     "class_criteria",
+    "concealing",
 ]

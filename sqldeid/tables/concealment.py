@@ -1,0 +1,130 @@
+"""m-concealing, re-checked for `verify` and measured for `assess`: every knowledge state summed, nothing pruned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.sql import identifier, render
+from sqldeid.tables.privacy import MConcealing
+
+TOLERANCE = 1e-12
+"""A risk above m by less than this share of m is rounding."""
+
+Floats = npt.NDArray[np.float64]
+Whole = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Concealment:
+    """Risks of the rows of one table, by class and known values.
+
+    Parameters
+    ----------
+    cells
+        The table that `split_known` made.
+    owner, rows, risk
+        Per cell: its class, its rows, and the risk of each of them (inclusion probability applied).
+    worst_state
+        Names of the known columns of the state that adds most to the greatest risk.
+    """
+
+    cells: exp.Table
+    owner: Whole
+    rows: Whole
+    risk: Floats
+    worst_state: tuple[str, ...]
+
+    @property
+    def greatest(self) -> float:
+        """The release's m: the greatest risk; 0 for an empty table."""
+        return float(self.risk.max(initial=0.0))
+
+    def failing(self, criterion: MConcealing) -> Whole:
+        """Classes with a row above m."""
+        return np.unique(self.owner[self.risk > float(criterion.m) * (1 + TOLERANCE)])
+
+
+def measure(
+    engine: Engine,
+    name: str,
+    rows: exp.Expr,
+    columns: Sequence[exp.Expr],
+    known: Sequence[exp.Expr],
+    criterion: MConcealing,
+) -> Concealment:
+    """Sum the risk of every row over all knowledge states.
+
+    Parameters
+    ----------
+    rows
+        Table or subquery, called `s`.
+    columns, known
+        The class's columns, and those of `criterion.known`, in its order.
+
+    Cost: one scan; then one pass over the distinct combinations for each of 2^known states.
+    """
+    cells = engine.workbench(f"{name}_known")
+    names = [identifier(f"q{i}") for i in range(len(columns))]
+    codes = [identifier(f"v{i}") for i in range(len(known))]
+    engine.execute(
+        render(
+            "tables/split_known",
+            cells=cells,
+            rows=rows,
+            columns=list(columns),
+            known=list(known),
+            names=names,
+            codes=codes,
+        )
+    )
+    read = engine.query(render("tables/read_known", cells=cells, codes=codes))
+    owner, count = (read.column(c).to_numpy().astype(np.int64) for c in ("class", "c"))
+    values = [read.column(c.name).to_numpy().astype(np.int64) for c in codes]
+    risk, worst = np.zeros(len(owner)), 0.0
+    terms: list[tuple[tuple[bool, ...], Floats]] = []
+    for state, fitting in _states(owner, values, count):
+        chance = criterion.chance(state)
+        if chance:
+            term = chance / fitting
+            risk += term
+            if len(criterion.known) <= 6:
+                terms.append((state, term))
+    worst_state: tuple[str, ...] = ()
+    if len(risk):
+        at = int(np.argmax(risk))
+        for candidate, term in terms:
+            if term[at] > worst:
+                worst = float(term[at])
+                pairs = zip(criterion.known, candidate, strict=True)
+                worst_state = tuple(column for (column, _), knows in pairs if knows)
+    return Concealment(cells, owner, count, risk * float(criterion.inclusion), worst_state)
+
+
+def _states(owner: Whole, values: Sequence[Whole], rows: Whole) -> Iterator[tuple[tuple[bool, ...], Floats]]:
+    """Every knowledge state with the rows that fit each cell in it."""
+    stack: list[tuple[tuple[bool, ...], Whole]] = [((), owner)]
+    while stack:
+        state, groups = stack.pop()
+        if len(state) == len(values):
+            yield state, np.bincount(groups, weights=rows).astype(np.float64)[groups]
+            continue
+        column = values[len(state)]
+        split = np.unique(groups * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1]
+        stack.append(((*state, False), groups))
+        stack.append(((*state, True), split.astype(np.int64)))
+
+
+def pick(engine: Engine, name: str, found: Concealment, classes: Whole, columns: int) -> exp.Table:
+    """The labels of some classes, as a table."""
+    numbers = engine.put(f"{name}_numbers", pa.table({"class": classes}))
+    picked = engine.workbench(f"{name}_picked")
+    names = [identifier(f"q{i}") for i in range(columns)]
+    engine.execute(render("tables/pick_classes", picked=picked, cells=found.cells, names=names, numbers=numbers))
+    return picked
