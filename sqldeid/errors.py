@@ -13,6 +13,7 @@ Messages name file, release, key, table or column and the mend; they never hold 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 
@@ -75,7 +76,33 @@ class VerificationError(SqldeidError):
 
 
 class Interrupted(SqldeidError):
-    """The run was interrupted; nothing was published."""
+    """The run was interrupted; nothing was published.
+
+    Parameters
+    ----------
+    best
+        The best admissible node that a search knew, as ``{"node": {column: level}, "loss": …}``; None outside a search,
+        and while no such node was known.
+    gap
+        Its loss less the proven bound, in the loss's unit; None where `best` is.
+    """
 
     code = 130
     kind = "interrupted"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        key: str = "",
+        best: Mapping[str, object] | None = None,
+        gap: float | None = None,
+    ) -> None:
+        super().__init__(message, key=key)
+        self.best = best
+        self.gap = gap
+
+    def to_dict(self) -> dict[str, object]:
+        """The ``error`` entry, with `best` and `gap` where a search had them."""
+        known = {} if self.best is None else {"best": dict(self.best), "gap": self.gap}
+        return {**super().to_dict(), **known}

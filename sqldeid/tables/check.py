@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -81,6 +81,25 @@ class Checker:
         weighed = self._weigh_classes(passing, nodes, *judge.failing(verdicts, passing)) if passing else {}
         judge.drop(verdicts)
         return [replace(e, suppressed_leaves=weighed[i]) if i in weighed else e for i, e in enumerate(judged)]
+
+    def nearest(self, checked: Iterable[Evaluation]) -> Evaluation | None:
+        """Of checked nodes, one that suppresses fewest rows, counted by all criteria.
+
+        A node that k alone closed was not judged, and its failing rows are too few: such ones are judged now, likeliest
+        first, as long as they may be nearest.
+        """
+        best: Evaluation | None = None
+        for e in sorted(checked, key=lambda e: e.failing)[:NODES_PER_STATEMENT]:
+            if best is not None and e.failing >= best.failing:
+                break
+            found = e
+            if self.judge is not None and not admissible(e, self.allowed):
+                verdicts = self.judge.verdicts([self.arm(0, e.node)])
+                found = replace(e, failing=self.judge.sums(verdicts)[0][0])
+                self.judge.drop(verdicts)
+            if best is None or found.failing < best.failing:
+                best = found
+        return best
 
     def _histograms(self, arms: Sequence[dict[str, object]]) -> dict[int, dict[int, int]]:
         read = self.engine.query(render("tables/histogram_nodes", nodes=arms))

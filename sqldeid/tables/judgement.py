@@ -70,6 +70,8 @@ class Judgement:
 
         Whether they are k rows is not asked here.
         """
+        if self.plan.concealing is not None:
+            return False  # dropped in any case, as the search does
         for judged in self.plan.judged:
             cells = self._split_source(judged)
             merged = self.engine.workbench(f"{self.plan.name}_verify_blanked")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sqldeid.engine.base import Engine
+from sqldeid.errors import Interrupted, NoSolutionError
 from sqldeid.publish import Note, Staging
 from sqldeid.result import ColumnResult, Criterion, SearchResult, TableRelease, risk_of
 from sqldeid.tables.certificate import NotProvenError
@@ -20,6 +21,7 @@ from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.privacy.k_anonymity import KAnonymity
 from sqldeid.tables.proof import certify
 from sqldeid.tables.search import Outcome, Problem, Progress, search
+from sqldeid.tables.search.base import no_solution
 from sqldeid.tables.stage import Chosen, stage, suppression_by
 from sqldeid.tables.verify import Verified, noted_criteria, verify
 
@@ -144,7 +146,23 @@ def find_node(plan: TablePlan, folded: Folded, checker: Checker, listener: Liste
         least_k=plan.part.privacy.k,
         progress=listener.search,
     )
-    return search(asked.method, problem)
+    try:
+        return search(asked.method, problem)
+    except Interrupted as stopped:
+        raise _with_standing(problem, stopped) from None
+    except NoSolutionError:
+        problem.state.nearest = checker.nearest(problem.state.checked.values())
+        raise no_solution(problem, exhausted=not problem.spent()) from None
+
+
+def _with_standing(problem: Problem, stopped: Interrupted) -> Interrupted:
+    """The interruption with the best node and the gap that were known."""
+    best, standing = problem.state.best, problem.standing()
+    if best is None or standing.best is None:
+        return stopped
+    levels = {m.name: x for m, x in zip(problem.marginals, best.node, strict=True)}
+    gap = max(standing.best - (standing.bound or 0.0), 0.0)
+    return Interrupted(stopped.message, best={"node": levels, "loss": standing.best}, gap=gap)
 
 
 def note_of(plan: TablePlan, node: Node, k: int, job_sha256: str, frozen: str | None) -> Note:

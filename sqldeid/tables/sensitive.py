@@ -14,6 +14,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.sql import identifier, render
 from sqldeid.tables.plan import OtherColumn, TablePlan
+from sqldeid.tables.privacy.t_closeness import TCloseness
 
 Whole = npt.NDArray[np.int64]
 
@@ -83,7 +84,7 @@ def code_sensitive(plan: TablePlan, column: OtherColumn, engine: Engine, source:
     Raises
     ------
     JobError
-        If a stated order does not name every value.
+        If a stated order does not name every value, or more values are asked for than there are.
     """
     name = f"{plan.name}_sensitive_{column.name}"
     values = engine.workbench(f"{name}_values")
@@ -92,6 +93,7 @@ def code_sensitive(plan: TablePlan, column: OtherColumn, engine: Engine, source:
     )
     read = engine.query(render("tables/read_values", values=values))
     found = read.column("value").to_pylist()
+    _refuse_too_diverse(plan, column, len(found))
     n: Whole = read.column("n").to_numpy().astype(np.int64)
     codes, places = _ranks(plan, column, found)
     rows = np.zeros(places, dtype=np.int64)
@@ -102,6 +104,19 @@ def code_sensitive(plan: TablePlan, column: OtherColumn, engine: Engine, source:
     engine.execute(render("tables/code_values", coded=coded, values=values, codes=staged))
     null_code = int(codes[found.index(None)]) if None in found else None
     return Sensitive(column, coded, rows, null_code, engine.put(f"{name}_reference", reference_of(rows)))
+
+
+def _refuse_too_diverse(plan: TablePlan, column: OtherColumn, there: int) -> None:
+    """No class can have more values than the whole table: entropy and recursive l ask for l distinct ones, too."""
+    key = f"{plan.key}.privacy.l_diversity"
+    for criterion in plan.criteria:
+        if criterion.column == column.name and not isinstance(criterion, TCloseness) and criterion.l > there:
+            values = "value" if there == 1 else "different values"
+            raise JobError(
+                f"{key}: l is {criterion.l}, but {column.name} has only {there} {values} (NULL is one); l can be at "
+                f"most {there}",
+                key=key,
+            )
 
 
 def reference_of(rows: Whole) -> pa.Table:

@@ -82,8 +82,9 @@ def verify(
     judgement = Judgement(plan, engine, source, labelled, written)
     counted_source = judgement.flag(_group_source(plan, labelled, source, engine), k)
     counted_release = _group_release(plan, written, engine)
-    expected = engine.workbench(f"{plan.name}_verify_expected")
     tops = [{"name": identifier(f"q{i}"), "top": literal(str(h.labels[-1][0]))} for i, h in enumerate(hierarchies)]
+    blank = blank and judgement.blanked_pass(counted_source, tops)
+    expected = engine.workbench(f"{plan.name}_verify_expected")
     engine.execute(
         render("tables/expect_release", expected=expected, grouped=counted_source, k=k, blank=blank, columns=tops)
     )
@@ -215,11 +216,18 @@ def _noted_node(plan: TablePlan, note: dict[str, object]) -> Node:
     return node
 
 
+def noted_criteria(plan: TablePlan, k: int) -> dict[str, object]:
+    """The criteria as they are noted on a release: those of the job, but never an order, for it lists data values."""
+    asked = plan.part.privacy.model_dump(
+        exclude={"k": True, "suppression_limit": True, "t_closeness": {"__all__": {"order"}}}, exclude_none=True
+    )
+    return {"k": k, **{name: value for name, value in asked.items() if value}}
+
+
 def _noted_k(plan: TablePlan, note: dict[str, object]) -> int:
     criteria = note.get("criteria")
     k = criteria.get("k") if isinstance(criteria, dict) else None
-    privacy = plan.part.privacy
-    if not isinstance(k, int) or k < privacy.k or criteria != {"k": k, "suppression": privacy.suppression}:
+    if not isinstance(k, int) or k < plan.part.privacy.k or criteria != noted_criteria(plan, k):
         raise VerificationError(
             f"{plan.key}: the release was made with other privacy criteria than the job states", key=plan.key
         )
