@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from math import isfinite
+
+from sqldeid.errors import JobError
 
 Real = Fraction | float
 """A number of a job or a command line; a float stands for the decimal number it was written as."""
 
 _DIGITS = 60
 
+_LOWEST = Fraction(-20_000)
+
 
 def exact(value: Real) -> Fraction:
-    """The number as it was written: 0.1 is a tenth."""
+    """The number as it was written: 0.1 is a tenth.
+
+    Raises
+    ------
+    JobError
+        For what is no finite number.
+    """
+    if not isfinite(value):
+        raise JobError("beta, epsilon, delta and penalty_factor must be finite numbers", key="search.epsilon_safe")
     return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 
@@ -20,7 +33,10 @@ def exp_bounds(x: Fraction, digits: int = _DIGITS) -> tuple[Fraction, Fraction]:
     """Two rationals, exp(x) between them, about `digits` decimal digits apart.
 
     `decimal` rounds exp correctly, so the value next to it on either side is a bound; the argument is rounded outwards.
+    Below exp(-20000) the lower bound is 0.
     """
+    if x < _LOWEST:
+        return Fraction(0), exp_bounds(_LOWEST, digits)[1]
     low, high = _outwards(x, digits)
     context = _context(digits)
     return Fraction(context.exp(low).next_minus(context)), Fraction(context.exp(high).next_plus(context))
