@@ -1,4 +1,4 @@
-"""The default search on Adult equals exhaustive search: every k, limit and loss of a grid, all 12,960 nodes looked at."""
+"""The default search on Adult equals exhaustive search over all 12,960 nodes: a grid of k, limits and losses."""
 
 from __future__ import annotations
 

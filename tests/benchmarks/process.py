@@ -1,0 +1,84 @@
+"""Whole runs of the program, each in a process of its own: effort, time by step, and peak memory."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.sources import Bench, Task, toml
+
+Row = dict[str, Any]
+
+LAUNCH = Path(__file__).with_name("launch.py")
+_STEP = re.compile(r"^\s*(\d+\.\d+) s  [^:]+: ([a-z ]+)$", re.MULTILINE)
+_FOLD, _SEARCH = "folding the source", "searching the lattice"
+
+
+class RunError(RuntimeError):
+    """A run that ended with an error."""
+
+
+def measure(task: Task, bench: Bench) -> Row:
+    """Run `sqldeid anonymize` on a task; the row of the run with the median time."""
+    database = bench.database(task.data, task.millions)
+    rows = sorted((_once(task, bench, database) for _ in range(task.repeats)), key=lambda row: row["process_s"])
+    return rows[len(rows) // 2]
+
+
+def _once(task: Task, bench: Bench, database: Path) -> Row:
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=bench.cache) as name:
+        folder = Path(name)
+        (folder / "job.toml").write_text(toml(task.job(bench, folder / "release.duckdb")), encoding="utf-8")
+        figures, result = folder / "figures.json", folder / "result.json"
+        program = Path(sys.executable).with_name("sqldeid")
+        command = [str(program), "anonymize", str(database), "--job", str(folder / "job.toml")]
+        command += ["--json", str(result), "--verbose"]
+        command += ["--memory-limit", task.memory_limit] if task.memory_limit else []
+        launcher = [sys.executable, "-I", "-S", str(LAUNCH), str(figures)]
+        done = subprocess.run([*launcher, *command], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RunError(f"exit code {done.returncode}: {done.stderr.strip()}")
+        return _row(task, json.loads(result.read_text()), json.loads(figures.read_text()), _steps(done.stderr))
+
+
+def _steps(text: str) -> dict[str, float]:
+    """Seconds from the start of each step to the start of the next."""
+    found = [(float(at), step) for at, step in _STEP.findall(text)]
+    return {step: after - at for (at, step), (after, _) in pairwise(found)}
+
+
+def _row(task: Task, result: dict[str, Any], figures: dict[str, float], steps: dict[str, float]) -> Row:
+    release = result["releases"][task.data]
+    search = release["search"]
+    return {
+        "data": task.data,
+        "rows": release["rows"],
+        "attributes": len(release["node"]),
+        "k": task.k,
+        "limit": task.limit,
+        "criteria": ", ".join(task.criteria),
+        "loss": search["loss"],
+        "method": search["method"],
+        "lattice": search["lattice_size"],
+        "checks": search["checks"],
+        "statements": search["statements"],
+        "fold_s": steps[_FOLD],
+        "search_s": search["seconds"],
+        "process_s": figures["seconds"],
+        "peak_mb": round(figures["peak"] / 1e6),
+        "value": release["loss"][search["loss"]],
+        "optimal": search["optimal"],
+        "gap": search["gap"],
+        "suppressed": release["suppressed"],
+        "node": list(release["node"].values()),
+        "time_limit": task.time_limit,
+        "memory_limit": task.memory_limit,
+        "cpu_s": figures["cpu"],
+        "steps": steps,
+    }
