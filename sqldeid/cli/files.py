@@ -1,4 +1,4 @@
-"""The files that `--json` and `--public` write: looked at before the run, written whole or not at all."""
+"""The files that options name: looked at before the run, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,24 +16,28 @@ if TYPE_CHECKING:
     from sqldeid.job import Job
 
 
-def check_outputs(outputs: Mapping[str, str | None], job: Job, database: str) -> None:
+def check_outputs(outputs: Mapping[str, str | None], job: Job, database: str, reads: Sequence[str] = ()) -> None:
     """Refuse, before anything is done, what cannot be written later or would overwrite what the run reads.
 
     Parameters
     ----------
     outputs
-        Option → the file it names, `-` or None.
+        Option → the file it names, `-` (not for the certificate) or None.
+    reads
+        Other files that the run reads.
 
     Raises
     ------
     JobError
-        If a folder is missing, or the file is the database, the job or in the release.
+        If a folder is missing, or the file is one that is read, or in the release.
     """
+    if outputs.get("--certificate") == "-":
+        raise JobError("--certificate: name a file; standard output is for --json", key="--certificate")
     into = job.locate(job.release.into) if job.release.into is not None else None
     given = {option: file for option, file in outputs.items() if file is not None and file != "-"}
     for option, file in given.items():
         check_output(option, Path(file))
-        _refuse_inputs(option, Path(file), [Path(database), *([job.path] if job.path else [])], into)
+        _refuse_inputs(option, Path(file), [Path(database), *([job.path] if job.path else []), *map(Path, reads)], into)
     if len({os.path.realpath(f) for f in given.values()}) < len(given):
         raise JobError(f"{' and '.join(given)} name one file; give each its own", key=next(iter(given)))
 
@@ -82,6 +86,29 @@ def write_json(target: str, content: Mapping[str, object]) -> None:
                 raise
     except OSError as error:
         raise EngineError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def read_certificates(path: Path) -> dict[str, object]:
+    """The certificates of a file that `anonymize --certificate` wrote, by release; what is in them is not looked at.
+
+    Raises
+    ------
+    JobError
+        If there is no such file, or it is something else.
+    """
+    option = "--certificate"
+    try:
+        found = json.loads(path.read_bytes())
+    except OSError as error:
+        raise JobError(f"{option}: {path} cannot be read ({error.strerror})", key=option) from None
+    except (ValueError, RecursionError):
+        raise JobError(f"{option}: {path} is not JSON", key=option) from None
+    certificates = found.get("certificates") if isinstance(found, dict) else None
+    if not isinstance(certificates, dict):
+        raise JobError(
+            f"{option}: {path} is not a certificate; `sqldeid anonymize --certificate` writes one", key=option
+        )
+    return certificates
 
 
 def write_error(target: str, error: SqldeidError) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from rich.console import Console
@@ -12,16 +12,23 @@ from rich.text import Text
 from sqldeid.job import Job
 from sqldeid.report.terminal import print_commands, print_warnings
 from sqldeid.report.text import cell, count, facts, plain, print_table, put, table
-from sqldeid.run import destination
+from sqldeid.run import Options, destination
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
-from sqldeid.tables.steps import Step, steps
+from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
+from sqldeid.tables.privacy.t_closeness import TCloseness
+from sqldeid.tables.release import no_certificate
+from sqldeid.tables.steps import Step, certificate_steps, steps
 
 
-def print_plans(plans: Sequence[TablePlan], job: Job, database: str, to: Console, *, verbose: bool) -> None:
+def print_plans(
+    plans: Sequence[TablePlan], job: Job, database: str, to: Console, *, verbose: bool, certificate: bool = False
+) -> None:
     """Print columns, hierarchies, lattice, criteria, destination and statements of each release."""
     put(to, "The plan, from the job and the catalogue. No row was read, nothing was written.", style="dim")
     for plan in plans:
         _print_plan(plan, job, to, verbose)
+        if certificate:
+            _print_certificate(plan, to)
     print_warnings(job.warnings(), to)
     to.print()
     to.print("Next:")
@@ -41,6 +48,15 @@ def _print_plan(plan: TablePlan, job: Job, to: Console, verbose: bool) -> None:
     if verbose:
         for step in listed:
             _print_sql(step, to)
+
+
+def _print_certificate(plan: TablePlan, to: Console) -> None:
+    to.print()
+    if reason := no_certificate(plan):
+        put(to, Text("Warning: ", style="yellow"), f"there will be no certificate: {reason}")
+        return
+    put(to, "The certificate is written from the search's checks. Checking it again (verify --certificate) runs:")
+    print_table(_statements(certificate_steps(plan)), to)
 
 
 def _columns(plan: TablePlan) -> Table:
@@ -87,10 +103,26 @@ def _facts(plan: TablePlan, job: Job) -> list[tuple[str, object]]:
         ("Person", plan.person or "not named: rows are counted"),
         ("Lattice", count(plan.lattice.size, "node")),
         ("K-anonymity", f"k = {privacy.k}"),
+        *_criteria(plan),
         ("Suppression", f"at most {100 * privacy.suppression_limit:g} % of the rows, {blank}"),
         ("Search", ", ".join([f"{search.method}, least {search.loss}", *limits])),
         ("Written as", f"{target.kind} {target.shown(plan.name)}{note}"),
     ]
+
+
+def _criteria(plan: TablePlan) -> Iterator[tuple[str, object]]:
+    """The criteria beyond k-anonymity, with what they ask."""
+    for c in plan.criteria:
+        if isinstance(c, TCloseness):
+            asked = f"t = {float(c.t):g}, {c.distance} distance"
+        elif isinstance(c, RecursiveLDiversity):
+            asked = f"c = {float(c.c):g}, l = {c.l}"
+        else:
+            asked = f"l = {c.l}"
+        yield c.name.capitalize(), f"{asked}, of {c.column}"
+    if (hidden := plan.concealing) is not None:
+        known = ", ".join(f"{name} ({p:g})" for name, p in hidden.known) or "nothing more"
+        yield hidden.name.capitalize(), f"m = {hidden.asked:g}; known with probability: {known}"
 
 
 def _statements(listed: Sequence[Step]) -> Table:
@@ -108,8 +140,9 @@ def _print_sql(step: Step, to: Console) -> None:
         to.print(Text(plain(statement, lines=True)), soft_wrap=True)
 
 
-def plan_dict(plan: TablePlan, job: Job) -> dict[str, object]:
+def plan_dict(plan: TablePlan, job: Job, options: Options) -> dict[str, object]:
     """A plan for JSON."""
+    proof = [step.to_dict() for step in certificate_steps(plan)] if not no_certificate(plan) else None
     return {
         "source": plan.source_label,
         "person": plan.person,
@@ -122,6 +155,7 @@ def plan_dict(plan: TablePlan, job: Job) -> dict[str, object]:
         "written": destination(job).shown(plan.name),
         "kind": job.release.kind,
         "statements": [step.to_dict() for step in steps(plan, job.release.kind)],
+        **({"certificate": proof} if options.certificate else {}),
     }
 
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import sqldeid
-from sqldeid.cli.files import check_outputs, write_json
+from sqldeid.cli.files import check_outputs, read_certificates, write_json
 from sqldeid.cli.options import Common, common, examples
 from sqldeid.report.progress import Progress
 from sqldeid.report.terminal import print_result, print_risk, print_verified
 from sqldeid.report.text import console
 from sqldeid.result import HOLDER
+
+if TYPE_CHECKING:
+    from sqldeid.tables.proof import Proven
+    from sqldeid.tables.verify import Verified
 
 _DATABASE = click.argument("database", metavar="DB")
 _JOB = click.option("--job", "job_file", required=True, metavar="FILE", help="The job file (TOML).")
@@ -36,12 +41,14 @@ def _given(run: Callable[..., None]) -> Callable[..., None]:
         "sqldeid anonymize hospital.duckdb --job job.toml",
         "sqldeid anonymize hospital.duckdb --job job.toml --only patients --replace",
         "sqldeid anonymize people.csv --job job.toml --json result.json --public public.json",
+        "sqldeid anonymize people.csv --job job.toml --certificate proof.json",
     )
 )
 @_given
 @click.option("--plan", is_flag=True, help="Print what would be done; nothing is read or written.")
 @click.option("--replace", is_flag=True, help="Allow releases that sqldeid made before to be replaced.")
 @click.option("--public", "public_file", metavar="FILE", help="Write what may be published with the release, as JSON.")
+@click.option("--certificate", "certificate_file", metavar="FILE", help="Write the proof that no node loses less.")
 @common
 def anonymize(
     common: Common,
@@ -52,21 +59,26 @@ def anonymize(
     plan: bool,
     replace: bool,
     public_file: str | None,
+    certificate_file: str | None,
 ) -> None:
     """Make the releases of a job: all of them, verified, or none.
 
-    DB is a DuckDB file, or a CSV or Parquet file. The summary and --json are for the data holder: they count
-    suppressed people. What may go with the release is written by --public.
+    DB is a DuckDB file, or a CSV or Parquet file. The summary, --json and --certificate are for the data holder: they
+    count suppressed people. What may go with the release is written by --public.
     """
     job = sqldeid.Job.load(job_file)
-    check_outputs({"--json": json_file, "--public": public_file}, job, database)
-    options = sqldeid.Options(only=only, replace=replace, settings=common.settings)
+    outputs = {"--json": json_file, "--public": public_file, "--certificate": certificate_file}
+    check_outputs(outputs, job, database)
+    certificate = certificate_file is not None
+    options = sqldeid.Options(only=only, replace=replace, certificate=certificate, settings=common.settings)
     if plan:
         _plan(common, job, database, options, json_file)
         return
     with _progress(common) as progress:
         listener = sqldeid.Listener(progress.step, progress.search)
         result = sqldeid.anonymize(job, database, options=options, listener=listener)
+    if certificate_file is not None:
+        result = _certified(result, certificate_file)
     if json_file is not None:
         write_json(json_file, result.to_dict())
     if public_file is not None:
@@ -75,14 +87,26 @@ def anonymize(
         print_result(result, common.screen(json_file), database=database, job=job_file, verbose=common.verbose)
 
 
+def _certified(result: sqldeid.Result, target: str) -> sqldeid.Result:
+    """Write the certificates; the result, which names the file."""
+    proofs = {name: release.certificate for name, release in result.releases.items() if release.certificate}
+    write_json(target, {"audience": HOLDER, "certificates": proofs})
+    named = {
+        name: replace(release, search=replace(release.search, certificate=target)) if name in proofs else release
+        for name, release in result.releases.items()
+    }
+    return replace(result, releases=named)
+
+
 def _plan(common: Common, job: sqldeid.Job, database: str, options: sqldeid.Options, json_file: str | None) -> None:
     from sqldeid.cli.plans import plan_dict, print_plans
 
     plans = sqldeid.plan(job, database, options=options)
     if json_file is not None:
-        write_json(json_file, {"plan": {p.name: plan_dict(p, job) for p in plans}, "warnings": job.warnings()})
+        write_json(json_file, {"plan": {p.name: plan_dict(p, job, options) for p in plans}, "warnings": job.warnings()})
     if not common.quiet:
-        print_plans(plans, job, database, common.screen(json_file), verbose=common.verbose)
+        screen = common.screen(json_file)
+        print_plans(plans, job, database, screen, verbose=common.verbose, certificate=options.certificate)
 
 
 @click.command(
@@ -115,23 +139,47 @@ def assess(
     epilog=examples(
         "sqldeid verify hospital.duckdb --job job.toml",
         "sqldeid verify hospital.duckdb --job job.toml --only patients --json -",
+        "sqldeid verify hospital.duckdb --job job.toml --certificate proof.json",
     )
 )
 @_given
+@click.option("--certificate", "certificate_file", metavar="FILE", help="Check this proof of the release's node, too.")
 @common
-def verify(common: Common, database: str, job_file: str, only: tuple[str, ...], json_file: str | None) -> None:
+def verify(
+    common: Common,
+    database: str,
+    job_file: str,
+    only: tuple[str, ...],
+    json_file: str | None,
+    certificate_file: str | None,
+) -> None:
     """Check published releases again, against job and source, and with SQL that shares nothing with the search.
 
-    Exit code 4 if a release is not there, or is not what it must be.
+    With --certificate also the proof that no node loses less than the released one; no number in the file is
+    trusted. Exit code 4 if a release is not there or not what it must be, or if its certificate does not hold.
     """
     job = sqldeid.Job.load(job_file)
-    check_outputs({"--json": json_file}, job, database)
+    check_outputs({"--json": json_file}, job, database, [certificate_file] if certificate_file else [])
+    certificates = read_certificates(Path(certificate_file)) if certificate_file else None
+    proven: dict[str, Proven] = {}
     with _progress(common):
         found = sqldeid.verify(job, database, options=_options(common, only))
+        if certificates is not None:
+            proven = sqldeid.verify_certificates(job, database, certificates, options=_options(common, only))
+    _refuse_other_nodes(found, proven)
     if json_file is not None:
-        _write(json_file, {name: asdict(verified) for name, verified in found.items()})
+        proofs = {name: {"certificate": asdict(p)} for name, p in proven.items()}
+        _write(json_file, {name: {**asdict(v), **proofs.get(name, {})} for name, v in found.items()})
     if not common.quiet:
-        print_verified(found, common.screen(json_file))
+        print_verified(found, common.screen(json_file), proven)
+
+
+def _refuse_other_nodes(found: Mapping[str, Verified], proven: Mapping[str, Proven]) -> None:
+    """A proof of another node says nothing about the release."""
+    for name, proof in proven.items():
+        if proof.node != found[name].node:
+            key = f"tables.{name}"
+            raise sqldeid.VerificationError(f"{key}: the certificate is of another node than the release's", key=key)
 
 
 def _options(common: Common, only: tuple[str, ...]) -> sqldeid.Options:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sqldeid.report.text import cell, count, facts, number, plain, print_table, put, share, table
-from sqldeid.result import ColumnResult, Result, Risk, TableRelease
+from sqldeid.result import ColumnResult, Criterion, Result, Risk, TableRelease
 
 RELEASED = ("sensitive", "insensitive")
 HEAD = "For the data holder only: these counts are statistics about people."
@@ -76,9 +76,7 @@ def _level(c: ColumnResult) -> str:
 
 def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
     search, source, left = release.search, release.risk["source"], release.risk["release"]
-    for criterion in release.criteria:
-        column = f" of {criterion.column}" if criterion.column else ""
-        yield criterion.name.capitalize(), f"{criterion.achieved:,g}{column} (asked: {criterion.asked:,g})"
+    yield from _criteria(release.criteria)
     classes = count(release.classes, "class", "classes")
     yield "Released", f"{release.released:,} of {count(release.rows, 'row')}, in {classes}"
     yield "Suppressed", f"{count(release.suppressed, 'row')} ({share(release.suppressed, release.rows)})"
@@ -87,6 +85,12 @@ def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
     yield "Search", f"{search.checks:,} of {count(search.lattice_size, 'node')} checked ({search.method})"
     yield "Highest risk", f"{_odds(left.prosecutor)} for one person (source: {_odds(source.prosecutor)})"
     yield "Average risk", f"{share(left.marketer, 1)} of all, by matching (source: {share(source.marketer, 1)})"
+
+
+def _criteria(criteria: Iterable[Criterion]) -> Iterable[tuple[str, object]]:
+    for criterion in criteria:
+        column = f" of {plain(criterion.column)}" if criterion.column else ""
+        yield criterion.name.capitalize(), f"{criterion.achieved:,g}{column} (asked: {criterion.asked:,g})"
 
 
 def _odds(risk: float) -> str:
@@ -164,14 +168,53 @@ class Recheck(Protocol):
     def classes(self) -> int:
         """Released classes."""
 
+    @property
+    def criteria(self) -> tuple[Criterion, ...]:
+        """The criteria beyond k, with what the release achieves."""
 
-def print_verified(found: Mapping[str, Recheck], to: Console) -> None:
-    """Print what an independent re-check of releases counted."""
+
+class Proof(Protocol):
+    """What a checked certificate proves: no node loses less than `bound`; `optimal` decides ties, too."""
+
+    @property
+    def value(self) -> float:
+        """Loss of the node."""
+
+    @property
+    def bound(self) -> float:
+        """Loss that no node is below."""
+
+    @property
+    def optimal(self) -> bool:
+        """Whether no node at all is better."""
+
+    @property
+    def nodes(self) -> int:
+        """Listed nodes, each checked again."""
+
+    @property
+    def boxes(self) -> int:
+        """Boxes that cover the lattice."""
+
+
+def print_verified(found: Mapping[str, Recheck], to: Console, proven: Mapping[str, Proof] | None = None) -> None:
+    """Print what an independent re-check of releases counted, and what their certificates prove."""
     put(to, HEAD, style="dim")
     for name, verified in found.items():
         to.print()
         put(to, Text(plain(name), style="bold"), " is what job and source say")
         released = f"{verified.released:,} of {count(verified.rows, 'row')}"
         suppressed = f"{count(verified.suppressed, 'row')} ({share(verified.suppressed, verified.rows)})"
-        rows = [("K-anonymity", f"{verified.k:,}"), ("Classes", f"{verified.classes:,}")]
-        print_table(facts([*rows, ("Released", released), ("Suppressed", suppressed)]), to)
+        rows: list[tuple[str, object]] = [("K-anonymity", f"{verified.k:,}"), *_criteria(verified.criteria)]
+        rows += [("Classes", f"{verified.classes:,}"), ("Released", released), ("Suppressed", suppressed)]
+        proof = (proven or {}).get(name)
+        print_table(facts([*rows, *(() if proof is None else _proven(proof))]), to)
+
+
+def _proven(proof: Proof) -> Iterable[tuple[str, object]]:
+    if proof.optimal:
+        yield "Proven", f"no node is better: loss {number(proof.value)}"
+    else:
+        gap = number(proof.value - proof.bound)
+        yield "Proven", f"no node loses less than {number(proof.bound)}; this one is at most {gap} above"
+    yield "Certificate", f"{count(proof.nodes, 'node')} checked again, {count(proof.boxes, 'box', 'boxes')}"

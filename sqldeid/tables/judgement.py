@@ -40,12 +40,17 @@ class Judgement:
     def _names(self) -> list[exp.Identifier]:
         return [identifier(f"q{i}") for i in range(len(self.plan.qis))]
 
+    @property
+    def _columns(self) -> list[OtherColumn]:
+        """The sensitive columns that are judged by class."""
+        return [c for c in self.plan.judged if self._of(c)]
+
     def flag(self, grouped: exp.Table, k: int) -> exp.Table:
         """The source's classes with whether they must be suppressed."""
         failing = []
-        for judged in self.plan.judged:
-            cells = self._split_source(judged)
-            failing += [self._failing(c, cells, self._ranked(judged)) for c in self._of(judged)]
+        for judged in self._columns:
+            cells, ranked = self._split_source(judged), self._ranked(judged)
+            failing += [self._failing(c, cells, ranked) for c in self._of(judged)]
         criterion = self.plan.concealing
         if criterion is not None:
             found = self._conceal_source(criterion)
@@ -72,7 +77,7 @@ class Judgement:
         """
         if self.plan.concealing is not None:
             return False  # dropped in any case, as the search does
-        for judged in self.plan.judged:
+        for judged in self._columns:
             cells = self._split_source(judged)
             merged = self.engine.workbench(f"{self.plan.name}_verify_blanked")
             self.engine.execute(
@@ -92,7 +97,7 @@ class Judgement:
             If a released class fails one.
         """
         found = []
-        for judged in self.plan.judged:
+        for judged in self._columns:
             cells = self._split_release(judged)
             ranked = self._ranked(judged)
             for criterion in self._of(judged):
@@ -195,23 +200,7 @@ class Judgement:
         return cells
 
     def _ranked(self, judged: OtherColumn) -> exp.Table:
-        order = self.plan.order_of(judged.name)
-        stated = None
-        if order:
-            rows = pa.table({"text": list(order), "place": pa.array(range(len(order)), pa.int64())})
-            stated = self.engine.put(f"{self.plan.name}_verify_order", rows)
-        ranked = self.engine.workbench(f"{self.plan.name}_verify_ranked")
-        self.engine.execute(
-            render(
-                "tables/rank_values",
-                ranked=ranked,
-                source=self.source,
-                sensitive=judged.column,
-                stated=stated,
-                places=len(order),
-            )
-        )
-        return ranked
+        return rank_values(self.plan, judged, self.engine, self.source)
 
     def _failing(self, criterion: ClassCriterion, cells: exp.Table, ranked: exp.Table) -> exp.Table:
         failing = self.engine.workbench(f"{self.plan.name}_verify_failing")
@@ -236,3 +225,24 @@ class Judgement:
 def kind_of(criterion: ClassCriterion) -> str:
     """The template's word for a criterion."""
     return criterion.distance if isinstance(criterion, TCloseness) else criterion.kind
+
+
+def rank_values(plan: TablePlan, judged: OtherColumn, engine: Engine, source: exp.Expr) -> exp.Table:
+    """The values of a sensitive column with their rows and places: in their own order, or in the one that is stated."""
+    order = plan.order_of(judged.name)
+    stated = None
+    if order:
+        rows = pa.table({"text": list(order), "place": pa.array(range(len(order)), pa.int64())})
+        stated = engine.put(f"{plan.name}_verify_order", rows)
+    ranked = engine.workbench(f"{plan.name}_verify_ranked")
+    engine.execute(
+        render(
+            "tables/rank_values",
+            ranked=ranked,
+            source=source,
+            sensitive=judged.column,
+            stated=stated,
+            places=len(order),
+        )
+    )
+    return ranked

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from sqldeid.sql import identifier, render, table_name
 from sqldeid.sql.templates import SUFFIX, folder
-from sqldeid.tables.plan import TablePlan
+from sqldeid.tables.plan import OtherColumn, QuasiIdentifier, TablePlan
 
 DIALECT = "duckdb"
 
@@ -54,29 +56,55 @@ def steps(plan: TablePlan, kind: str) -> tuple[Step, ...]:
 
     Cost: no statement is run.
     """
-    return (*_fold(plan), *_search(), *_stage(plan, kind), *_verify(), *_report())
+    return (*_fold(plan), *_search(plan), *_stage(plan, kind), *_verify(plan), *_report())
+
+
+def certificate_steps(plan: TablePlan) -> tuple[Step, ...]:
+    """What `verify` executes to check a certificate; writing one takes no statement.
+
+    Cost: no statement is run.
+    """
+    first = [s for s in _fold(plan) if s.template in ("tables/keep_source", "tables/check_person")]
+    n = len(plan.qis)
+    return (
+        *first,
+        _step("tables/count_values", n, *(_count_values(plan, q, i) for i, q in enumerate(plan.qis))),
+        _step("tables/read_values", n),
+        _step("tables/prove_fold"),
+        _step("tables/prove_marginals", n),
+        _step("tables/prove_nodes", None),
+        _step("tables/prove_failing", None),
+    )
 
 
 def _fold(plan: TablePlan) -> Iterator[Step]:
-    source = table_name(f"{plan.name}_source") if plan.joined else plan.source
     if plan.joined:
         yield _step("tables/keep_source", 1, _keep_source(plan))
-    yield _step("tables/check_person", 1, render("tables/check_person", source=source, person=plan.person_column))
-    counted = [
-        render(
-            "tables/count_values",
-            values=table_name(f"{plan.name}_values_{i}"),
-            column=q.column,
-            type=q.travel_type,
-            source=source,
-        )
-        for i, q in enumerate(plan.qis)
-    ]
-    yield _step("tables/count_values", len(plan.qis), *counted)
-    yield _step("tables/read_values", len(plan.qis))
-    yield _step("tables/code_values", len(plan.qis))
+    person = render("tables/check_person", source=_source(plan), person=plan.person_column)
+    yield _step("tables/check_person", 1, person)
+    coded: tuple[QuasiIdentifier | OtherColumn, ...] = (*plan.qis, *plan.judged)
+    yield _step("tables/count_values", len(coded), *(_count_values(plan, c, i) for i, c in enumerate(coded)))
+    yield _step("tables/read_values", len(coded))
+    yield _step("tables/code_values", len(coded))
     yield _step("tables/fold_classes")
+    if plan.judged:
+        yield _step("tables/spread_classes", len(plan.judged))
+        yield _step("tables/merge_classes")
     yield _step("tables/total_classes")
+
+
+def _source(plan: TablePlan) -> exp.Expr:
+    return table_name(f"{plan.name}_source") if plan.joined else plan.source
+
+
+def _count_values(plan: TablePlan, column: QuasiIdentifier | OtherColumn, number: int) -> str:
+    return render(
+        "tables/count_values",
+        values=table_name(f"{plan.name}_values_{number}"),
+        column=column.column,
+        type=column.travel_type,
+        source=_source(plan),
+    )
 
 
 def _keep_source(plan: TablePlan) -> str:
@@ -85,17 +113,32 @@ def _keep_source(plan: TablePlan) -> str:
     return render("tables/keep_source", kept=kept, columns=[identifier(n) for n in names], source=plan.source)
 
 
-def _search() -> Iterator[Step]:
+def _search(plan: TablePlan) -> Iterator[Step]:
+    yield _step("tables/roll_up", None)
     yield _step("tables/check_nodes", None)
-    yield _step("tables/list_failing", None)
+    if not plan.beyond_k:
+        yield _step("tables/list_failing", None)
+        return
+    if plan.criteria:
+        yield _step("tables/count_spread", None)
+    if plan.concealing is not None:
+        yield _step("tables/list_cells", None)
+    for name in ("judge_classes", "sum_verdicts", "list_verdicts"):
+        yield _step(f"tables/{name}", None)
+    yield _step("tables/keep_failing")
 
 
 def _stage(plan: TablePlan, kind: str) -> Iterator[Step]:
+    if plan.part.frozen:
+        yield _step("tables/fingerprint_source")
     yield _step("tables/label_values", None)
     if plan.part.view == "computed":
         yield from _stage_computed(plan)
         return
-    yield _step("tables/keep_classes")
+    blank = plan.part.privacy.suppression == "blank"
+    yield _step("tables/keep_classes", None if blank and plan.beyond_k else 1)
+    if blank and plan.criteria:
+        yield _step("tables/merge_blanked", None)
     if kind != "parquet":
         yield _step("publish/create_schema")
     yield _step("tables/stage_rows" if plan.others else "tables/stage_classes")
@@ -123,9 +166,30 @@ def _notes(template: str, plan: TablePlan) -> Iterator[Step]:
     yield _step("publish/comment_column", len(plan.released))
 
 
-def _verify() -> Iterator[Step]:
-    for name in ("group_source", "group_release", "expect_release", "compare_release", "count_sizes"):
+def _verify(plan: TablePlan) -> Iterator[Step]:
+    columns, criteria = len({c.column for c in plan.criteria}), len(plan.criteria)
+    blank = plan.part.privacy.suppression == "blank"
+    yield _step("tables/group_source")
+    if criteria:
+        yield _step("tables/split_source", None if blank else columns)
+        yield _step("tables/rank_values", None if blank else 2 * columns)
+        yield _step("tables/fail_classes", None if blank else 2 * criteria)
+    if plan.concealing is not None:
+        yield _step("tables/label_rows")
+        yield _step("tables/split_known", 2)
+        yield _step("tables/read_known", 2)
+        yield _step("tables/pick_classes")
+    yield _step("tables/flag_source")
+    yield _step("tables/group_release")
+    if criteria and blank:
+        yield _step("tables/split_blanked", None)
+        yield _step("tables/count_rows", None)
+    for name in ("expect_release", "compare_release", "count_sizes"):
         yield _step(f"tables/{name}")
+    if criteria:
+        yield _step("tables/split_release", columns)
+        yield _step("tables/count_rows", None if blank else criteria)
+        yield _step("tables/measure_classes", criteria)
 
 
 def _report() -> Iterator[Step]:

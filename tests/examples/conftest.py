@@ -17,7 +17,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         connection.execute(
             "CREATE TABLE people AS SELECT i AS id, CAST(15 + i % 60 AS INTEGER) AS age, "
             "CASE WHEN i % 2 = 0 THEN 'f' ELSE 'm' END AS sex, 'person ' || i AS name, "
-            "'illness ' || (i % 7) AS illness FROM range(60) AS r(i)"
+            "'illness ' || (i % 7) AS illness, 1000 * (i % 4) AS income FROM range(60) AS r(i)"
         )
     (tmp_path / "job.toml").write_text(JOB)
     monkeypatch.chdir(tmp_path)

@@ -11,7 +11,8 @@ import pytest
 
 import sqldeid
 import sqldeid.sql.templates
-from sqldeid.tables.steps import purpose, steps
+from sqldeid.tables.release import no_certificate
+from sqldeid.tables.steps import Step, certificate_steps, purpose, steps
 from tests.examples.cli import JOB, run
 
 KINDS = {
@@ -21,7 +22,15 @@ KINDS = {
     "query": "",
     "all quasi-identifying": "",
     "computed view": 'as = "view"',
+    "computed, frozen view": 'as = "view"',
+    "criteria": "",
+    "criteria, blanked": "",
+    "m-concealing": "",
 }
+CRITERIA = """
+l_diversity = [{ column = "illness", l = 2 }, { column = "illness", l = 2, kind = "entropy" }]
+t_closeness = [{ column = "illness", t = 0.9 }, { column = "income", t = 0.8, distance = "ordered" }]
+"""
 
 
 def job_for(kind: str) -> sqldeid.Job:
@@ -32,11 +41,23 @@ def job_for(kind: str) -> sqldeid.Job:
         text = text.replace('source = "main.people"', 'source = { query = "SELECT * FROM main.people" }')
     if kind == "all quasi-identifying":
         text = text.replace('illness = { role = "sensitive" }\n', "")
-    if kind == "computed view":
+    if "criteria" in kind:
+        text = text.replace("k = 3\n", "k = 3\n" + CRITERIA).replace("[tables.people.privacy]", INCOME)
+    if kind == "criteria, blanked":
+        text = text.replace("k = 3\n", 'k = 3\nsuppression = "blank"\n')
+    if kind == "m-concealing":
+        text = text.replace("k = 3\n", "k = 3\nm_concealing = { m = 0.5, known = { illness = 0.1 } }\n")
+    if "computed" in kind:
         text = text.replace('illness = { role = "sensitive" }\n', "").replace('into = "out.compu"\n', "")
-        text = text.replace("[tables.people.columns]", 'view = "computed"\n\n[tables.people.columns]')
+        frozen = "frozen = true\n" if "frozen" in kind else ""
+        text = text.replace("[tables.people.columns]", f'view = "computed"\n{frozen}\n[tables.people.columns]')
     Path("job.toml").write_text(text)
     return sqldeid.Job.load("job.toml")
+
+
+INCOME = """income = { role = "sensitive" }
+
+[tables.people.privacy]"""
 
 
 @pytest.fixture
@@ -53,14 +74,23 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+@pytest.mark.parametrize("certificate", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_steps_are_those_of_a_run(kind, folder, rendered):
+def test_steps_are_those_of_a_run(kind, certificate, folder, rendered):
     job = job_for(kind)
     (plan,) = sqldeid.plan(job, "db.duckdb")
-    listed = steps(plan, job.release.kind)
+    listed, checking = steps(plan, job.release.kind), certificate_steps(plan)
     rendered.clear()
-    sqldeid.anonymize(job, "db.duckdb")
-    ran = [name for name in rendered if not name.startswith("engine/")]
+    result = sqldeid.anonymize(job, "db.duckdb", options=sqldeid.Options(certificate=certificate))
+    compare(listed, [name for name in rendered if not name.startswith("engine/")])
+    if certificate and not no_certificate(plan):
+        rendered.clear()
+        sqldeid.verify_certificates(job, "db.duckdb", {"people": result.releases["people"].certificate})
+        compare(checking, [name for name in rendered if not name.startswith("engine/")])
+
+
+def compare(listed: tuple[Step, ...], ran: list[str]) -> None:
+    """What ran is listed, in the order of its first time; what is listed once or more ran as often."""
     assert set(ran) <= {s.template for s in listed}
     for step in listed:
         if step.times is not None:
