@@ -116,11 +116,14 @@ class TableRelease:
     warnings: tuple[str, ...]
     kind: str = "table"
     certificate: Mapping[str, object] | None = None
+    guarantee: Mapping[str, object] | None = None
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
         found = asdict(replace(self, certificate=None))
         del found["name"], found["certificate"]
+        if found["guarantee"] is None:
+            del found["guarantee"]
         found["columns"] = {n: {k: v for k, v in c.items() if v is not None} for n, c in found["columns"].items()}
         return {"kind": found.pop("kind"), **found}
 

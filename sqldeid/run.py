@@ -44,6 +44,7 @@ from sqldeid.tables.computed import fingerprint
 from sqldeid.tables.plan import TablePlan
 from sqldeid.tables.proof import Proven, check_certificate
 from sqldeid.tables.release import Listener
+from sqldeid.tables.safe_release import check_plan
 from sqldeid.tables.verify import Verified, recheck
 
 
@@ -119,7 +120,10 @@ def plan(job: Job, database: Database, *, options: Options | None = None) -> lis
     """What `anonymize` would do, from the catalogue alone; nothing is read and nothing is written."""
     options = options or Options()
     with reading(database, None, options.settings) as engine, naming_job(job):
-        return [planning.plan(name, job.tables[name], engine, job.folder) for name in selected(job, options.only)]
+        plans = [planning.plan(name, job.tables[name], engine, job.folder) for name in selected(job, options.only)]
+        for sampled in (p for p in plans if p.sampled):
+            check_plan(sampled)
+        return plans
 
 
 def verify(job: Job, database: Database, *, options: Options | None = None) -> dict[str, Verified]:
@@ -306,6 +310,11 @@ def _refuse_target(job: Job, target: Destination, path: Path | None, options: Op
             raise JobError(
                 f"{job.name}: {key}: a computed view reads its source and can only stand there; leave release.into out",
                 key=key,
+            )
+        if target.kind == "view" and table.search.method == "epsilon-safe":
+            raise JobError(
+                f"{job.name}: release.as: epsilon-safe releases a sample, and no view; write a table or parquet",
+                key="release.as",
             )
     where = f"{job.name}: release.into"
     if into is None:

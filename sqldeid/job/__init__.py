@@ -7,10 +7,22 @@ JSON schema for editors.
 from __future__ import annotations
 
 from sqldeid.job.job import Job, schema
-from sqldeid.job.parts import Column, HierarchyRule, LDiversity, Privacy, Query, Release, Search, Table, TCloseness
+from sqldeid.job.parts import (
+    Column,
+    EpsilonSafeSettings,
+    HierarchyRule,
+    LDiversity,
+    Privacy,
+    Query,
+    Release,
+    Search,
+    Table,
+    TCloseness,
+)
 
 __all__ = [
     "Column",
+    "EpsilonSafeSettings",
     "HierarchyRule",
     "Job",
     "LDiversity",

@@ -241,15 +241,40 @@ class Privacy(BaseModel):
     )
 
 
+class EpsilonSafeSettings(BaseModel):
+    """Parameters of epsilon-safe (Mazzone 2019, §4.5): a random sample, a node drawn at random, classes of k."""
+
+    model_config = CLOSED
+
+    beta: float = Field(gt=0, lt=1, description="Probability with which each row is sampled, between 0 and 1.")
+    epsilon: float = Field(gt=0, description="The epsilon promised, above -ln(1 - beta).")
+    delta: float | None = Field(
+        default=None, gt=0, lt=1, description="The most that delta may be; absent: what is proven, below beta."
+    )
+    penalty: Literal["k-anonymity", "suppression"] = Field(
+        default="k-anonymity", description="What is punished: more suppressed rows than the limit, or their share."
+    )
+    penalty_factor: float = Field(default=0.5, gt=0, description="How much it is punished, in units of prec.")
+    utility: Literal["score", "reciprocal"] = Field(
+        default="score", description="score: proven. reciprocal: the source's, for comparison; not proven private."
+    )
+    population: Whole | None = Field(
+        default=None, description="A public number of persons, never the number of rows: for limits and shares."
+    )
+    seed: int | None = Field(
+        default=None, ge=0, description="Repeats the draw; then nothing is proven private. For tests only."
+    )
+
+
 class Search(BaseModel):
     """How the least lossy admissible node is found."""
 
     model_config = CLOSED
 
-    method: Literal["frontier", "best-first", "ola", "inverse-ola", "datafly", "igreedy"] = Field(
+    method: Literal["frontier", "best-first", "ola", "inverse-ola", "datafly", "igreedy", "epsilon-safe"] = Field(
         default="frontier",
         description="frontier, best-first: exact. ola: exact for prec, dm_star and entropy. inverse-ola: greatest k "
-        "within max_loss. datafly, igreedy: baselines for comparison.",
+        "within max_loss. datafly, igreedy: baselines for comparison. epsilon-safe: a drawn node on a sample.",
     )
     loss: Literal["loss", "prec", "dm_star", "entropy"] = Field(
         default="loss", description="What is made least; loss and prec lie between 0 and 1."
@@ -264,6 +289,9 @@ class Search(BaseModel):
     )
     checks_limit: Whole | None = Field(
         default=None, description="Number of nodes checked; then the best node so far is taken, with its proven gap."
+    )
+    epsilon_safe: EpsilonSafeSettings | None = Field(
+        default=None, description='Parameters of method = "epsilon-safe", and always there.'
     )
     max_loss: float | None = Field(
         default=None,

@@ -27,8 +27,6 @@ NOT_YET = frozenset(
         "tables.*.stack",
         "tables.*.columns.*.pseudonym",
         "tables.*.columns.*.shift",
-        "tables.*.search.epsilon_safe",
-        "tables.*.search.method = epsilon-safe",
         "tables.*.search.method = mondrian",
     }
 )

@@ -144,6 +144,11 @@ def search_problems(search: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem(("max_loss",), 'goes with method = "inverse-ola" alone; remove it or change method')
     if loss in ("loss", "prec") and isinstance(most, (int, float)) and most > 1:
         yield Problem(("max_loss",), f'must be at most 1: loss = "{loss}" is a share between 0 and 1')
+    drawn = search.get("method") == "epsilon-safe"
+    if drawn and search.get("epsilon_safe") is None:
+        yield Problem(("epsilon_safe",), 'missing; method = "epsilon-safe" needs { beta = …, epsilon = … }')
+    if not drawn and search.get("epsilon_safe") is not None:
+        yield Problem(("epsilon_safe",), 'goes with method = "epsilon-safe" alone; remove it or change method')
     if search.get("weights") and loss in ("dm_star", "entropy"):
         yield Problem(("weights",), f'are defined for loss = "loss" and "prec", not for "{loss}"; remove them')
 
@@ -170,6 +175,8 @@ def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Itera
         yield Problem(("search", "method"), "knows k-anonymity alone in this version; use frontier or best-first")
     if any(privacy.get(c) for c in ("l_diversity", "t_closeness", "m_concealing")) and table.get("view") == "computed":
         yield Problem(("view",), "a computed view knows k-anonymity alone; use a snapshot")
+    if method == "epsilon-safe":
+        yield from _drawn(table, privacy)
     for known in _section(_section(privacy, "m_concealing"), "known"):
         if roles.get(known) != "sensitive":
             yield Problem(
@@ -187,6 +194,19 @@ def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Itera
                 )
         if criterion == "t_closeness" and len(set(map(str, columns))) < len(columns):
             yield Problem(("privacy", criterion), "names a column twice; give each its strictest t")
+
+
+def _drawn(table: Mapping[str, object], privacy: Mapping[str, object]) -> Iterator[Problem]:
+    """epsilon-safe releases its node and classes of k, nothing else."""
+    if privacy.get("suppression") == "blank":
+        yield Problem(("privacy", "suppression"), "epsilon-safe drops rows: blanked ones would tell how many there are")
+    for criterion in ("l_diversity", "t_closeness", "m_concealing"):
+        if privacy.get(criterion):
+            yield Problem(
+                ("privacy", criterion), "does not go with epsilon-safe, whose columns are all quasi-identifying"
+            )
+    if table.get("view") == "computed":
+        yield Problem(("view",), "epsilon-safe releases a sample, which a view cannot repeat")
 
 
 def _column_names(columns: Mapping[str, object]) -> Iterator[Problem]:

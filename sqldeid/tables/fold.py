@@ -108,7 +108,7 @@ def fold(plan: TablePlan, engine: Engine) -> Folded:
     """
     source = keep(plan, engine)
     rows = count_persons(plan, engine, source)
-    if plan.part.privacy.k > rows:
+    if plan.part.privacy.k > rows and not plan.sampled:
         raise JobError(
             f"{plan.key}.privacy.k: k is {plan.part.privacy.k}, but {plan.source_label} has only {rows} rows",
             key=f"{plan.key}.privacy.k",

@@ -15,7 +15,7 @@ from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.hierarchy import HierarchySource, open_source
 from sqldeid.sql import column, literal, parse_table
-from sqldeid.sql.guard import bind, parse_expression, parse_query
+from sqldeid.sql.guard import bind, outward, parse_expression, parse_query
 from sqldeid.sql.names import refuse_same_names
 from sqldeid.tables.lattice import Lattice
 from sqldeid.tables.privacy import ClassCriterion, MConcealing, class_criteria, concealing
@@ -122,6 +122,9 @@ class TablePlan:
         which is run once and kept.
     columns
         Every named column in the order of the job.
+    outward
+        What of the job's SQL looks across rows (joins, windows, aggregates); guarantees per person rest on its looking
+        at one person's rows only.
     """
 
     name: str
@@ -132,6 +135,7 @@ class TablePlan:
     person: str | None
     columns: tuple[QuasiIdentifier | OtherColumn, ...]
     part: jobfile.Table
+    outward: tuple[str, ...] = ()
 
     @property
     def qis(self) -> tuple[QuasiIdentifier, ...]:
@@ -152,6 +156,11 @@ class TablePlan:
     def criteria(self) -> tuple[ClassCriterion, ...]:
         """The criteria beyond k-anonymity, in the order of the job."""
         return class_criteria(self.part.privacy)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether a secret sample is released (`epsilon-safe`)."""
+        return self.part.search.method == "epsilon-safe"
 
     @property
     def concealing(self) -> MConcealing | None:
@@ -211,7 +220,9 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
     columns = tuple(_column(n, c, find, part, key, folder) for n, c in part.columns.items())
     person = find(part.person, f"{key}.person").name if part.person is not None else None
     _refuse_released_person(person, columns, key)
-    return TablePlan(name, key, relation, label, isinstance(part.source, jobfile.Query), person, columns, part)
+    return TablePlan(
+        name, key, relation, label, isinstance(part.source, jobfile.Query), person, columns, part, _outward(part)
+    )
 
 
 def _source(part: jobfile.Table, engine: Engine, key: str) -> tuple[exp.Expr, str]:
@@ -229,6 +240,13 @@ def _filtered(relation: exp.Expr, where: str, engine: Engine, key: str) -> exp.S
     named = relation.copy()
     named.set("alias", exp.TableAlias(this=exp.to_identifier(relation.name or "source", quoted=True)))
     return exp.Subquery(this=exp.select("*").from_(named).where(condition))
+
+
+def _outward(part: jobfile.Table) -> tuple[str, ...]:
+    found = outward(parse_query(part.source.query, key="query")) if isinstance(part.source, jobfile.Query) else []
+    if part.where is not None:
+        found += outward(parse_expression(part.where, key="where"))
+    return tuple(dict.fromkeys(found))
 
 
 def _finder(there: tuple[Column, ...], label: str) -> Callable[[str, str], Column]:
@@ -276,7 +294,7 @@ def _column(
         name,
         source,
         _hierarchy(part, key, folder),
-        part.uncovered,
+        "top" if table.search.method == "epsilon-safe" else part.uncovered,  # no refusal may depend on the rows
         Fraction(repr(float(weights.get(name, 1.0)))),
     )
 
