@@ -20,6 +20,7 @@ from sqldeid.tables.loss import LossReport, all_losses, make_loss
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.privacy.k_anonymity import KAnonymity
 from sqldeid.tables.proof import certify
+from sqldeid.tables.safe_release import run_safe
 from sqldeid.tables.search import Outcome, Problem, Progress, search
 from sqldeid.tables.search.base import no_solution
 from sqldeid.tables.stage import Chosen, stage, suppression_by
@@ -70,6 +71,8 @@ def run(
     VerificationError
         If what was written fails its re-check.
     """
+    if plan.sampled:
+        return run_safe(plan, engine, staging, lambda p, node, k: note_of(p, node, k, job_sha256, None), listener.step)
     moved = engine.moved
     listener.step(plan.name, "folding the source")
     folded = fold(plan, engine)
@@ -102,9 +105,7 @@ def run(
 
 def no_certificate(plan: TablePlan) -> str:
     """Why a release of this plan has no certificate; empty where its search proves what it finds."""
-    if plan.part.search.method not in PROVING:
-        return f"{plan.part.search.method} proves nothing"
-    return "this version certifies k-anonymity alone" if plan.beyond_k else ""
+    return "" if plan.part.search.method in PROVING else f"{plan.part.search.method} proves nothing"
 
 
 def _certified(result: TableRelease, chosen: Chosen, outcome: Outcome) -> TableRelease:
