@@ -164,11 +164,12 @@ def find_node(plan: TablePlan, folded: Folded, checker: Checker, listener: Liste
 def _with_standing(problem: Problem, stopped: Interrupted) -> Interrupted:
     """The interruption with the best node and the gap that were known."""
     best, standing = problem.state.best, problem.standing()
+    message = f"{stopped.message}; nothing was published"
     if best is None or standing.best is None:
-        return stopped
+        return Interrupted(message)
     levels = {m.name: x for m, x in zip(problem.marginals, best.node, strict=True)}
     gap = max(standing.best - (standing.bound or 0.0), 0.0)
-    return Interrupted(stopped.message, best={"node": levels, "loss": standing.best}, gap=gap)
+    return Interrupted(message, best={"node": levels, "loss": standing.best}, gap=gap)
 
 
 def note_of(plan: TablePlan, node: Node, k: int, job_sha256: str, frozen: str | None) -> Note:
