@@ -87,24 +87,36 @@ def measure(
     read = engine.query(render("tables/read_known", cells=cells, codes=codes))
     owner, count = (read.column(c).to_numpy().astype(np.int64) for c in ("class", "c"))
     values = [read.column(c.name).to_numpy().astype(np.int64) for c in codes]
-    risk, worst = np.zeros(len(owner)), 0.0
-    terms: list[tuple[tuple[bool, ...], Floats]] = []
-    for state, fitting in _states(owner, values, count):
-        chance = criterion.chance(state)
-        if chance:
-            term = chance / fitting
-            risk += term
-            if len(criterion.known) <= 6:
-                terms.append((state, term))
-    worst_state: tuple[str, ...] = ()
-    if len(risk):
-        at = int(np.argmax(risk))
-        for candidate, term in terms:
-            if term[at] > worst:
-                worst = float(term[at])
-                pairs = zip(criterion.known, candidate, strict=True)
-                worst_state = tuple(column for (column, _), knows in pairs if knows)
-    return Concealment(cells, owner, count, risk * float(criterion.inclusion), worst_state)
+    risk, worst_state = _summed(owner, values, count, criterion)
+    return Concealment(cells, owner, count, risk, worst_state)
+
+
+def above(owner: Whole, values: Sequence[Whole], rows: Whole, criterion: MConcealing) -> npt.NDArray[np.bool_]:
+    """Whether each cell's rows have a risk above m."""
+    risk = _summed(owner, values, rows, criterion)[0]
+    return risk > float(criterion.m) * (1 + TOLERANCE)
+
+
+def _summed(
+    owner: Whole, values: Sequence[Whole], rows: Whole, criterion: MConcealing
+) -> tuple[Floats, tuple[str, ...]]:
+    """Each cell's risk, and the state that adds most to the greatest one."""
+    risk = np.zeros(len(owner))
+    for state, fitting in _states(owner, values, rows):
+        if chance := criterion.chance(state):
+            risk += chance / fitting
+    if not len(risk):
+        return risk, ()
+    at = int(np.argmax(risk))
+    mine = owner == owner[at]  # who fits the riskiest row is in its class: a pass over that class alone
+    cell = int(np.count_nonzero(mine[:at]))
+    terms = [
+        (criterion.chance(state) / float(fitting[cell]), state)
+        for state, fitting in _states(np.zeros(int(mine.sum()), dtype=np.int64), [v[mine] for v in values], rows[mine])
+    ]
+    worst = max(terms)[1]
+    names = tuple(column for (column, _), knows in zip(criterion.known, worst, strict=True) if knows)
+    return risk * float(criterion.inclusion), names
 
 
 def _states(owner: Whole, values: Sequence[Whole], rows: Whole) -> Iterator[tuple[tuple[bool, ...], Floats]]:

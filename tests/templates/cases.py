@@ -528,6 +528,7 @@ TABLES += [
         {
             "folded": OUT,
             "source": PEOPLE,
+            "sensitive": [],
             "columns": [
                 {
                     "column": column(name, "s"),
@@ -543,6 +544,27 @@ TABLES += [
         PEOPLE_SETUP + GROUPS_SETUP,
         read=ALL_OUT + "1, 2, 3 NULLS LAST",
         note="NULL has groups of its own; a value without a group stays NULL",
+    ),
+    Case(
+        "tables/prove_fold",
+        {
+            "folded": OUT,
+            "source": PEOPLE,
+            "sensitive": [{"name": identifier("v0"), "column": column(AGE, "s")}],
+            "columns": [
+                {
+                    "column": column(SEX, "s"),
+                    "alias": identifier("v0"),
+                    "groups": table_name("groups 0"),
+                    "type": TEXT,
+                    "levels": [{"name": identifier(f"a0_{x}"), "null_group": g} for x, g in enumerate([2, 0])],
+                }
+            ],
+        },
+        [(0, 0, -30, 2), (1, 0, -30, 1), (1, 0, 40, 1), (2, 0, 40, 2)],
+        PEOPLE_SETUP + GROUPS_SETUP,
+        read=ALL_OUT + "1, 2, 3 NULLS LAST",
+        note="split by a sensitive column",
     ),
     Case(
         "tables/prove_marginals",
