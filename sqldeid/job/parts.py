@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -153,6 +153,12 @@ def _listed(value: object) -> object:
     return [value] if isinstance(value, Mapping) else value
 
 
+def _or_one(schema: dict[str, Any]) -> None:
+    """The schema of a list, or of one of its items."""
+    listed = {name: schema.pop(name) for name in ("type", "items", "minItems")}
+    schema["anyOf"] = [dict(listed["items"]), listed]
+
+
 class LDiversity(BaseModel):
     """l-diversity of a sensitive column (Machanavajjhala et al. 2007)."""
 
@@ -231,10 +237,16 @@ class Privacy(BaseModel):
         "its top.",
     )
     l_diversity: Annotated[list[LDiversity], BeforeValidator(_listed)] = Field(
-        default_factory=list, description="l-diversity of sensitive columns: one table or a list of tables."
+        default_factory=list,
+        min_length=1,
+        description="l-diversity of sensitive columns: one table or a list of tables.",
+        json_schema_extra=_or_one,
     )
     t_closeness: Annotated[list[TCloseness], BeforeValidator(_listed)] = Field(
-        default_factory=list, description="t-closeness of sensitive columns: one table or a list of tables."
+        default_factory=list,
+        min_length=1,
+        description="t-closeness of sensitive columns: one table or a list of tables.",
+        json_schema_extra=_or_one,
     )
     m_concealing: MConcealing | None = Field(
         default=None, description="m-concealing: greatest risk when sensitive columns may be known."

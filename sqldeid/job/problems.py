@@ -118,6 +118,9 @@ def _locate(loc: tuple[int | str, ...], root: Schema) -> _Place:
     for step in loc:
         if "oneOf" in here and "properties" not in here:
             here = _follow(here["oneOf"][1 if step == "section" else 0], root)
+        elif "anyOf" in here and isinstance(step, int):  # one table, or a list of them: one is read as a list of it
+            items += [step + 1] if step else []
+            here = _follow(here["anyOf"][0], root)
         elif here.get("type") == "array" and isinstance(step, int):
             items.append(step + 1)
             here = _follow(here["items"], root)
@@ -129,7 +132,7 @@ def _locate(loc: tuple[int | str, ...], root: Schema) -> _Place:
 
 def _child(schema: Schema, key: str) -> Schema:
     named = schema.get("properties", {}).get(key)
-    other = schema.get("additionalProperties")
+    other = next(iter(schema.get("patternProperties", {}).values()), schema.get("additionalProperties"))
     found = named if named is not None else other
     return found if isinstance(found, Mapping) else {}
 
@@ -148,6 +151,8 @@ def describe(schema: Schema) -> str:
         return "one of " + ", ".join(quoted(word) for word in schema["enum"])
     if "oneOf" in schema and "properties" not in schema:
         return "text or a table of keys"
+    if "anyOf" in schema:
+        return "a table of keys, or a list of such tables, not empty"
     kinds = {
         "integer": "a whole number",
         "number": "a number",

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
+from math import isfinite
 from pathlib import PurePath
 from typing import Literal, TypeGuard, get_args
 
@@ -17,6 +19,7 @@ Role = Literal["quasi-identifying", "identifying", "sensitive", "insensitive", "
 HIERARCHY_RULES = ("bands", "edges", "mask", "keep_first", "dates", "suppress")
 DATE_UNITS = ("day", "month", "quarter", "year", "decade")
 FILE_ENDINGS = frozenset({".duckdb", ".ddb", ".db", ".parquet", ".csv"})
+MAX_DECIMALS, MAX_FACTOR = 9, 10**9
 MAX_NAME_BYTES = 200
 """Of a release's name in UTF-8: with an ending it must still fit into a file name (255 bytes)."""
 
@@ -122,6 +125,7 @@ def diversity_problems(entry: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem(("c",), 'missing; kind = "recursive" needs c')
     if entry.get("c") is not None and not recursive:
         yield Problem(("c",), 'goes with kind = "recursive" alone; remove it or change kind')
+    yield from _few_digits("c", entry.get("c"))
 
 
 def closeness_problems(entry: Mapping[str, object]) -> Iterator[Problem]:
@@ -131,6 +135,17 @@ def closeness_problems(entry: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem(("order",), 'goes with distance = "ordered" alone; remove it or change distance')
     if isinstance(order, list) and len({str(v) for v in order}) < len(order):
         yield Problem(("order",), "names a value twice")
+    yield from _few_digits("t", entry.get("t"))
+
+
+def _few_digits(name: str, value: object) -> Iterator[Problem]:
+    """Criteria are compared in integers, which must fit."""
+    if type(value) not in (int, float) or not isfinite(number := float(str(value))):
+        return
+    if number > MAX_FACTOR:
+        yield Problem((name,), f"must be at most {MAX_FACTOR:,}")
+    elif Fraction(repr(number)).denominator > 10**MAX_DECIMALS:
+        yield Problem((name,), f"has more than {MAX_DECIMALS} decimals; round it")
 
 
 def search_problems(search: Mapping[str, object]) -> Iterator[Problem]:

@@ -274,6 +274,7 @@ def _column(
             f"{key}: no criterion compares values of type {source.shown_type}; cast it to text in a source query",
             key=key,
         )
+    _refuse_unordered(name, source, table.privacy, key.removesuffix(f".columns.{name}"))
     if part.role != "quasi-identifying":
         other = OtherColumn(name, source, part.role)
         if other.released and source.holds_enum:
@@ -297,6 +298,18 @@ def _column(
         "top" if table.search.method == "epsilon-safe" else part.uncovered,  # no refusal may depend on the rows
         Fraction(repr(float(weights.get(name, 1.0)))),
     )
+
+
+def _refuse_unordered(name: str, source: Column, privacy: jobfile.Privacy, key: str) -> None:
+    """Text in the order of its letters has no distances."""
+    for close in privacy.t_closeness:
+        unordered = close.distance == "ordered" and close.order is None and source.kind in ("text", "boolean")
+        if close.column == name and unordered:
+            raise JobError(
+                f"{key}.privacy.t_closeness: {name} is of type {source.shown_type}, which has no order; "
+                'give order = [ … ] from low to high, or distance = "equal"',
+                key=f"{key}.privacy.t_closeness",
+            )
 
 
 def _hierarchy(part: jobfile.Column, key: str, folder: Path) -> HierarchySource:

@@ -138,11 +138,12 @@ def _ranks(plan: TablePlan, column: OtherColumn, found: list[object]) -> tuple[W
     if not order:
         return np.arange(len(found), dtype=np.int64), len(found)
     rank = {text: i for i, text in enumerate(order)}
-    missing = sum(str(v) not in rank for v in found if v is not None)
+    texts = [None if v is None else str(v).lower() if isinstance(v, bool) else str(v) for v in found]
+    missing = sum(text not in rank for text in texts if text is not None)
     if missing:
         raise JobError(
             f"{plan.key}.privacy.t_closeness: order leaves out {missing} values of {column.name}; name all of them",
             key=f"{plan.key}.privacy.t_closeness",
         )
-    codes = np.array([len(order) if v is None else rank[str(v)] for v in found], dtype=np.int64)
+    codes = np.array([len(order) if text is None else rank[text] for text in texts], dtype=np.int64)
     return codes, len(order) + (None in found)

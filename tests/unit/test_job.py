@@ -149,6 +149,16 @@ def test_defaults() -> None:
     assert table.privacy.suppression_limit == 0.0
 
 
+def test_one_criterion_or_a_list_of_them() -> None:
+    one = Job.parse(small(**{**diverse(), **close(distance="ordered", order=["a", "b"])})).tables["t"].privacy
+    assert [(e.column, e.l, e.kind, e.c) for e in one.l_diversity] == [("x", 2, "distinct", None)]
+    assert [(e.column, e.t, e.distance, e.order) for e in one.t_closeness] == [("x", 0.2, "ordered", ["a", "b"])]
+    more = [{"column": "x", "l": 3, "kind": "recursive", "c": 2.5}, {"column": "x", "l": 4, "kind": "entropy"}]
+    two = Job.parse(small(**{**diverse(), "t__privacy__l_diversity": more})).tables["t"].privacy
+    assert [(e.l, e.kind, e.c) for e in two.l_diversity] == [(3, "recursive", 2.5), (4, "entropy", None)]
+    assert Job.parse(SMALL).tables["t"].privacy.l_diversity == []
+
+
 def test_a_query_is_a_source() -> None:
     assert Job.parse(small(t__source={"query": "SELECT 1"})).tables["t"].source == Query(query="SELECT 1")
 
@@ -174,6 +184,20 @@ def test_parts_made_in_python_keep_the_same_rules() -> None:
     with pytest.raises(ValidationError):
         Job(tables={"t": good, "T": good})
     assert Job(tables={"t": good}).sha256 == Job.parse(SMALL).sha256
+
+
+def diverse(**changes: object) -> dict[str, object]:
+    """Changes that ask for l-diversity of a sensitive column x; None leaves a key out."""
+    entry = {"column": "x", "l": 2, **changes}
+    asked = {key: value for key, value in entry.items() if value is not None}
+    return {"t__columns__x": {"role": "sensitive"}, "t__privacy__l_diversity": asked}
+
+
+def close(**changes: object) -> dict[str, object]:
+    """The same for t-closeness."""
+    entry = {"column": "x", "t": 0.2, **changes}
+    asked = {key: value for key, value in entry.items() if value is not None}
+    return {"t__columns__x": {"role": "sensitive"}, "t__privacy__t_closeness": asked}
 
 
 LIMIT = "tables.t.privacy.suppression_limit: must be a number, at least 0 and less than 1"
@@ -254,6 +278,51 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"t__search__method": "inverse-ola", "t__search__max_loss": -1}, "search.max_loss: must be a number, at least 0"),
     ({"t__search__loss": "entropy", "t__search__weights": {"age": 1.0}}, "tables.t.search.weights: are defined for"),
     ({"t__search__weights": {"agee": 1.0}}, "search.weights.agee: is not a quasi-identifying"),
+    # criteria
+    (diverse(l=None), "tables.t.privacy.l_diversity.l: missing; it must be a whole number, at least 1"),
+    (diverse(l=0), "tables.t.privacy.l_diversity.l: must be a whole number, at least 1"),
+    (diverse(l=2.0), "tables.t.privacy.l_diversity.l: must be a whole number, at least 1"),
+    (diverse(l=True), "tables.t.privacy.l_diversity.l: must be a whole number, at least 1"),
+    (diverse(column=None), "tables.t.privacy.l_diversity.column: missing"),
+    (diverse(column="age"), 'l_diversity.column: must name a column of this release with role = "sensitive"'),
+    (diverse(column="ill"), 'l_diversity.column: must name a column of this release with role = "sensitive"'),
+    (diverse(kind="entropi"), '"distinct", "entropy", "recursive"; did you mean "entropy"?'),
+    (diverse(kind="recursive"), 'tables.t.privacy.l_diversity.c: missing; kind = "recursive" needs c'),
+    (diverse(c=2.0), 'tables.t.privacy.l_diversity.c: goes with kind = "recursive" alone'),
+    (diverse(kind="recursive", c=0), "tables.t.privacy.l_diversity.c: must be a number, greater than 0"),
+    (diverse(kind="recursive", c=2e9), "tables.t.privacy.l_diversity.c: must be at most 1,000,000,000"),
+    (diverse(kind="recursive", c=1e-10), "tables.t.privacy.l_diversity.c: has more than 9 decimals; round it"),
+    (diverse(ll=2), 'tables.t.privacy.l_diversity: unknown key "ll"; did you mean "l"?'),
+    ({"t__privacy__l_diversity": 3}, "privacy.l_diversity: must be a table of keys, or a list of such tables"),
+    ({"t__privacy__l_diversity": []}, "privacy.l_diversity: must be a table of keys, or a list of such tables"),
+    ({"t__privacy__l_diversity": [{"column": "x", "l": 2}, 3]}, "l_diversity: item 2 must be a table of keys"),
+    ({"t__privacy__l_diversity": [{"column": "x", "l": 2}, {"column": "x", "l": 0}]},
+     "tables.t.privacy.l_diversity.l: item 2 must be a whole number, at least 1"),
+    (close(t=-0.1), "tables.t.privacy.t_closeness.t: must be a number, at least 0 and at most 1"),
+    (close(t=1.1), "tables.t.privacy.t_closeness.t: must be a number, at least 0 and at most 1"),
+    (close(t=float("nan")), "tables.t.privacy.t_closeness.t: must be a number, at least 0 and at most 1"),
+    (close(t="0.1"), "tables.t.privacy.t_closeness.t: must be a number, at least 0 and at most 1"),
+    (close(t=1e-10), "tables.t.privacy.t_closeness.t: has more than 9 decimals; round it"),
+    (close(t=None), "tables.t.privacy.t_closeness.t: missing; it must be a number, at least 0 and at most 1"),
+    (close(column="age"), 't_closeness.column: must name a column of this release with role = "sensitive"'),
+    (close(distance="far"), 't_closeness.distance: must be one of "equal", "ordered"'),
+    (close(order=["a", "b"]), 't_closeness.order: goes with distance = "ordered" alone'),
+    (close(distance="ordered", order=["a", "b", "a"]), "tables.t.privacy.t_closeness.order: names a value twice"),
+    (close(distance="ordered", order=[]), "t_closeness.order: must be a list, not empty"),
+    (close(distance="ordered", order=[1]), "t_closeness.order: item 1 must be text"),
+    ({**close(), "t__privacy__t_closeness": [{"column": "x", "t": 0.1}, {"column": "x", "t": 0.2}]},
+     "tables.t.privacy.t_closeness: names a column twice; give each its strictest t"),
+    ({**diverse(), "t__search__method": "ola"}, "tables.t.search.method: knows k-anonymity alone in this version"),
+    ({**close(), "t__search__method": "inverse-ola", "t__search__max_loss": 0.5},
+     "tables.t.search.method: knows k-anonymity alone in this version"),
+    ({**diverse(), "release__as": "view", "t__view": "computed", "t__frozen": True},
+     "tables.t.view: a computed view knows k-anonymity alone; use a snapshot"),
+    ({"t__privacy__m_concealing": {}}, "tables.t.privacy.m_concealing.m: missing; it must be a number"),
+    ({"t__privacy__m_concealing": {"m": 0}}, "m_concealing.m: must be a number, greater than 0 and at most 1"),
+    ({"t__privacy__m_concealing": {"m": 0.1, "known": {"age": 0.1}}},
+     'm_concealing.known.age: is not a column of this release with role = "sensitive"'),
+    ({"t__columns__x": {"role": "sensitive"}, "t__privacy__m_concealing": {"m": 0.1, "known": {"x": 1.5}}},
+     "tables.t.privacy.m_concealing.known.x: must be a number, at least 0 and at most 1"),
     # releases
     ({"release__as": "parquet"}, 'release.into: missing; as = "parquet" writes into a folder'),
     ({"release__as": "parquet", "release__into": "out.duckdb"}, "release.into: must be a folder, not a file"),
@@ -288,11 +357,6 @@ def test_bad_input_is_refused_in_a_sentence(changes: dict[str, object], message:
         ({"t__stack": {}}, "tables.t.stack"),
         ({"t__columns__id": {"role": "identifying", "pseudonym": True}}, "tables.t.columns.id.pseudonym"),
         ({"t__columns__at": {"role": "insensitive", "shift": "person"}}, "tables.t.columns.at.shift"),
-        ({"t__privacy__l_diversity": {}}, "tables.t.privacy.l_diversity"),
-        ({"t__privacy__t_closeness": {}}, "tables.t.privacy.t_closeness"),
-        ({"t__privacy__m_concealing": {}}, "tables.t.privacy.m_concealing"),
-        ({"t__search__epsilon_safe": {}}, "tables.t.search.epsilon_safe"),
-        ({"t__search__method": "epsilon-safe"}, 'tables.t.search.method: "epsilon-safe"'),
         ({"t__search__method": "mondrian"}, 'tables.t.search.method: "mondrian"'),
     ],
 )
@@ -438,7 +502,8 @@ def objects(node: object) -> list[dict[str, Any]]:
 def test_the_schema_describes_every_key_and_is_closed() -> None:
     found = objects(schema())
     assert {o["title"] for o in found} == {
-        "sqldeid job file", "Release", "Table", "Query", "Column", "HierarchyRule", "Privacy", "Search",
+        "sqldeid job file", "Release", "Table", "Query", "Column", "HierarchyRule", "Privacy", "Search", "LDiversity",
+        "TCloseness", "MConcealing", "EpsilonSafeSettings",
     }  # fmt: skip
     for part in found:
         assert part["additionalProperties"] is False
@@ -457,10 +522,14 @@ def test_the_schema_holds_the_contract_and_refuses_what_one_key_can_show(tmp_pat
     jsonschema.Draft202012Validator.check_schema(schema())
     check = jsonschema.Draft202012Validator(schema())
     assert check.is_valid(tomllib.loads(CONTRACT)) and check.is_valid(SMALL)
+    many = {"t__privacy__l_diversity": [{"column": "x", "l": 2}], "t__privacy__t_closeness": [{"column": "x", "t": 0}]}
+    for good in (diverse(), close(), {**diverse(), **many}):
+        assert check.is_valid(small(**good)), good
     bad: list[dict[str, object]] = [
         {"t__privacy__k": 0}, {"zzz": 1}, {"t__columns__age__hierarchy": None}, {"t__privacy": None},
         {"t__columns__age__hierarchy": {"bands": [5], "mask": [1]}}, {"tables__a/b": SMALL["tables"]["t"]},
         {"t__columns__x": {"role": "sensitive", "hierarchy": "h"}}, {"tables": {}}, {"t__source": {}},
+        diverse(l=0), diverse(column=None), close(t=2), {"t__privacy__l_diversity": []}, {"t__privacy__t_closeness": 1},
     ]  # fmt: skip
     for changes in bad:
         assert not check.is_valid(small(**changes)), changes
