@@ -21,6 +21,7 @@ from sqldeid.cli.failures import (
 )
 from sqldeid.cli.hierarchy import hierarchy
 from sqldeid.cli.options import VERSION, examples
+from sqldeid.cli.privacy import privacy
 from sqldeid.cli.releases import anonymize, assess, verify
 from sqldeid.cli.schema import schema
 from sqldeid.errors import Interrupted, SqldeidError
@@ -44,7 +45,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, anonymize, assess, verify, hierarchy, schema):
+for command in (demo, anonymize, assess, verify, hierarchy, privacy, schema):
     cli.add_command(command)
 
 

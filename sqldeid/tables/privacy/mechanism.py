@@ -174,7 +174,7 @@ class Proposals:
     Parameters
     ----------
     costs
-        A lower bound of every choice's cost, in nats, as floats: off by at most 2**-48 of the greatest of them.
+        A lower bound of every choice's cost, in nats, as floats: off by at most 2**-47 of the greatest of them.
 
     Notes
     -----

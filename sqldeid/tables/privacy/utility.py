@@ -118,26 +118,19 @@ class Utility:
 
     def cost(self, node: Node, steps: int) -> Fraction:
         """-ε′·u/(2·Δu), exactly."""
-        prec = sum((part[x] for part, x in zip(self._parts(), node, strict=True)), Fraction(0))
-        return self.nats * (prec + self.step * steps)
+        terms = (w * x / max(1, h - 1) for w, x, h in zip(self.weights, node, self.heights, strict=True) if x)
+        return self.nats * (sum(terms, Fraction(0)) / sum(self.weights) + self.step * steps)
 
     def prec(self) -> Floats:
         """Normalised Prec of every node, one axis per quasi-identifier."""
-        total = np.zeros(())
-        for part in self._parts():
-            total = total[..., None] + np.array([float(p) for p in part])
+        whole, total = sum(self.weights), np.zeros(())
+        for w, h in zip(self.weights, self.heights, strict=True):
+            total = total[..., None] + float(w / whole) * (np.arange(h) / max(1, h - 1))
         return total
 
     def costs(self, steps: Counts) -> Floats:
         """`cost` of every node as floats."""
         return float(self.nats) * self.prec() + float(self.nats * self.step) * steps
-
-    def _parts(self) -> list[list[Fraction]]:
-        """What each column at each level adds to `prec`."""
-        total = sum(self.weights)
-        return [
-            [w * x / (total * max(1, h - 1)) for x in range(h)] for h, w in zip(self.heights, self.weights, strict=True)
-        ]
 
 
 def probabilities(utility: Utility, steps: Counts) -> Floats:

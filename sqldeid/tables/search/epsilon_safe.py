@@ -117,40 +117,38 @@ def draw_node(
     Drawn
         Node x with probability exp(-cost(x)) / Σ exp(-cost), over all nodes of the lattice.
     """
-    known, scouts, size, drawn = _Known(utility, evaluate), _Scouts(utility, marginals, rows), _FIRST, 0
+    known, size, drawn = _Known(utility, evaluate), _FIRST, 0
+    scouts = _Scouts(utility, marginals, rows) if utility.penalty == "suppression" and rows else None
+    sent: list[Node] = []
     while True:
         costs = utility.costs(known.least)
         proposals = Proposals(costs)
         choices = [proposals.draw(randomness) for _ in range(size)]
         nodes = [_node(utility, choice) for choice in choices]
-        scouts.learn(known.ask([*nodes, *scouts.choose(known, costs)]))
+        found = known.ask([*nodes, *sent])
         for choice, node in zip(choices, nodes, strict=True):
             drawn += 1
             evaluation = known.checked[node]
             if proposals.accept(choice, utility.cost(node, utility.steps(evaluation)), randomness):
                 return Drawn(node, evaluation, len(known.checked), known.statements, drawn, utility.lattice.size)
         size = min(_MOST, 2 * size)
+        sent = scouts.choose(known, utility.costs(known.least), found) if scouts else []
 
 
 class _Scouts:
     """Nodes to check because their answer is expected to lower the weight of much that lies below them.
 
-    Only for the penalty "suppression": its steps are many, and the nodes with the least prec have the most of them.
+    For the penalty "suppression" alone: its steps are many, and the nodes with the least prec have the most of them.
     """
 
     def __init__(self, utility: Utility, marginals: Sequence[Marginal], rows: int) -> None:
         self._utility, self._rows = utility, rows
         self._prediction = Prediction(marginals, rows, rows // 4)
 
-    def learn(self, found: list[Evaluation]) -> None:
-        """Correct the prediction by checks."""
-        if found and self._rows:
+    def choose(self, known: _Known, costs: Floats, found: list[Evaluation]) -> list[Node]:
+        """The nodes, given every node's least cost and the latest checks."""
+        if found:
             self._prediction.learn(found)
-
-    def choose(self, known: _Known, costs: Floats) -> list[Node]:
-        """The nodes, given every node's least cost; none where a check says only yes or no."""
-        if self._utility.penalty == "k-anonymity" or not self._rows:
-            return []
         weights = np.exp(costs.min() - costs)
         rate = float(self._utility.nats * self._utility.step)
         raised = np.maximum(self._expected() - known.least, 0) * rate
@@ -197,7 +195,8 @@ def steps_everywhere(utility: Utility, evaluate: Evaluate, marginals: Sequence[M
         Of the sample; they only guide what is checked first.
     """
     known = _Known(utility, evaluate)
-    _find_border(known, marginals, rows)
+    if rows:
+        _find_border(known, marginals, rows)
     while (unknown := np.flatnonzero(known.least < known.most)).size:
         known.ask(_node(utility, position) for position in unknown[:_BATCH])
     return Steps(known.least, len(known.checked), known.statements)
@@ -214,7 +213,7 @@ def _find_border(known: _Known, marginals: Sequence[Marginal], rows: int) -> Non
     what lies below, and nothing else.
     """
     utility = known.utility
-    allowed = utility.allowed if utility.penalty == "k-anonymity" else 0
+    allowed = min(utility.allowed, rows) if utility.penalty == "k-anonymity" else 0
     problem = Problem(utility.lattice, marginals, rows, allowed, make_loss("dm_star", marginals, rows), known._evaluate)
     region, prediction = Region(problem), Prediction(marginals, rows, allowed)
     guide = Guide(region, prediction)
