@@ -54,6 +54,8 @@ def path_of(database: Database) -> Path:
         raise JobError(f"{path}: the database is a folder, not a file")
     if not path.exists():
         raise JobError(f"{path}: the database file does not exist")
+    if path.stat().st_size == 0:  # DuckDB would make a database of it
+        raise JobError(f"{path}: the file is empty; give a DuckDB database, a CSV or a Parquet file")
     return path
 
 

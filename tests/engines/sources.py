@@ -1,4 +1,4 @@
-"""What the release tests share: jobs in one line, databases to anonymize, and a picture of all that a database holds."""
+"""What the release tests share: jobs in one line, databases, and a picture of all that a database holds."""
 
 from __future__ import annotations
 

@@ -83,15 +83,18 @@ def test_an_engine_error_at_any_statement(
     source: Path, tmp_path: Path, statement: str, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = []
-    for method in ("execute", "_finish"):
 
-        def fail(self: DuckDBEngine, sql: str, run: Run = getattr(DuckDBEngine, method)) -> None:
+    def failing(run: Run) -> Run:
+        def fail(self: DuckDBEngine, sql: str) -> None:
             if sql.lstrip().startswith(statement):
                 tried.append(sql)
                 raise EngineError("the disk is full")
             run(self, sql)
 
-        monkeypatch.setattr(DuckDBEngine, method, fail)
+        return fail
+
+    monkeypatch.setattr(DuckDBEngine, "execute", failing(DuckDBEngine.execute))
+    monkeypatch.setattr(DuckDBEngine, "_finish", failing(DuckDBEngine._finish))
     found = assert_fails(job(PLACES[where], tmp_path, r=people()), source, EngineError)
     assert found.message.endswith("the disk is full")
     assert tried

@@ -104,14 +104,16 @@ FAILURES: dict[str, tuple[dict[str, object], Callable[..., None] | None]] = {
 }
 
 
-@pytest.mark.parametrize("failure", FAILURES)
+EVERYWHERE = ("verification", "interrupt", "k")
+
+
+@pytest.mark.parametrize(
+    ("failure", "where"), [(f, w) for f in FAILURES for w in (PLACES if f in EVERYWHERE else ["in place"])]
+)
 def test_left_as_it_was_after_failure(
-    connection: duckdb.DuckDBPyConnection,
-    tmp_path: Path,
-    place: dict[str, object],
-    failure: str,
-    monkeypatch: pytest.MonkeyPatch,
+    connection: duckdb.DuckDBPyConnection, tmp_path: Path, where: str, failure: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    place = PLACES[where]
     df = pd.DataFrame({"x": [1, 1, 2, 2]})
     (tmp_path / "x.csv").write_text("x\n1\n1\n")
     monkeypatch.chdir(tmp_path)
@@ -142,15 +144,20 @@ NEUTRALISED = {
 }
 
 
+CASED = """CREATE SCHEMA "it's mine";
+    CREATE TABLE t AS
+    SELECT CASE WHEN i % 7 > 0 THEN CHR(CAST(65 + i % 2 * 32 AS INTEGER)) || i % 3 END AS a, i % 5 AS b,
+           CASE WHEN i % 11 > 0 THEN CHR(CAST(65 + i % 2 * 32 AS INTEGER)) END AS c
+    FROM RANGE(400) AS r(i)"""
+
+
 @pytest.mark.parametrize(("name", "value"), [(n, v) for n, values in NEUTRALISED.items() for v in values])
 def test_a_users_settings_change_nothing_and_stay(tmp_path: Path, name: str, value: str) -> None:
     """The release is the same file's rows in the same order, and the settings are the user's again."""
     rows = []
     for given in (None, value):
         with duckdb.connect() as c:
-            c.execute("""CREATE TABLE t AS SELECT CASE WHEN i % 7 > 0 THEN CHR(CAST(65 + i % 2 * 32 AS INTEGER)) || i % 3 END AS a, i % 5 AS b,
-                                CASE WHEN i % 11 > 0 THEN CHR(CAST(65 + i % 2 * 32 AS INTEGER)) END AS c
-                         FROM RANGE(400) AS r(i); CREATE SCHEMA "it's mine" """)
+            c.execute(CASED)
             if given is not None:
                 c.execute(f"SET {name} = '{given.replace(chr(39), chr(39) * 2) if name != 'search_path' else 'main'}'")
                 if name == "search_path":
@@ -214,11 +221,9 @@ def test_an_open_transaction_is_refused_and_untouched(
 def test_names_are_found_where_duckdb_finds_them() -> None:
     """A temporary table hides one of the current schema, which hides one of main."""
     with duckdb.connect() as c:
-        for rows, place in ((10, "main.t"), (20, "zeta.t"), (30, "temp.t")):
+        for rows, table in ((10, "TABLE main.t"), (20, "TABLE zeta.t"), (30, "TEMP TABLE t")):
             c.execute("CREATE SCHEMA IF NOT EXISTS zeta")
-            c.execute(
-                f"CREATE {'TEMP ' if place.startswith('temp') else ''}TABLE {place.removeprefix('temp.')} AS SELECT i % 2 AS a FROM RANGE({rows}) AS r(i)"
-            )
+            c.execute(f"CREATE {table} AS SELECT i % 2 AS a FROM RANGE({rows}) AS r(i)")
             c.execute("SET schema = 'zeta'" if rows > 10 else "SET schema = 'main'")
             wanted: Job = job({"schema": f"out{rows}"}, r=release({"a": qi(SUPPRESS)}))
             assert (

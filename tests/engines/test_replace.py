@@ -42,7 +42,8 @@ def noted_k(tmp_path: Path, place: dict[str, object], name: str = "r") -> int:
     if place.get("as") == "parquet":
         with duckdb.connect() as c:
             text = c.execute(
-                f"SELECT DECODE(value) FROM parquet_kv_metadata('{target}/{name}.parquet') WHERE DECODE(key) = 'sqldeid'"
+                "SELECT DECODE(value) FROM parquet_kv_metadata(?) WHERE DECODE(key) = 'sqldeid'",
+                [f"{target}/{name}.parquet"],
             ).fetchall()[0][0]
     else:
         with duckdb.connect(str(target)) as c:
