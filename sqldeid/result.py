@@ -36,8 +36,22 @@ class ColumnResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """A criterion of a job, measured on any table: what is asked, what its worst class achieves, whether all meet it.
+
+    `achieved` is None for a table without rows, and where a class has fewer than l values for recursive l-diversity.
+    """
+
+    name: str
+    column: str | None
+    asked: float
+    achieved: float | None
+    met: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Risk:
-    """Re-identification risk from class sizes (El Emam 2013).
+    """Re-identification risk from class sizes (El Emam 2013), and from sensitive columns where a job asks for it.
 
     Parameters
     ----------
@@ -51,6 +65,13 @@ class Risk:
         (class size, number of classes), ascending.
     rows_below
         Rows in classes smaller than 2, 3, 5 and 11.
+    one_over_m
+        Persons that the riskiest one hides among when the columns of the job's m_concealing may be known (Mazzone
+        2019, §5.2); None where it was not measured.
+    worst_state
+        The known columns of the knowledge state that adds most to that greatest risk.
+    criteria
+        The job's criteria beyond k, as `assess` measures them.
     """
 
     prosecutor: float
@@ -59,6 +80,9 @@ class Risk:
     journalist_is_prosecutor: bool
     class_sizes: tuple[tuple[int, int], ...]
     rows_below: Mapping[int, int]
+    one_over_m: float | None = None
+    worst_state: tuple[str, ...] = ()
+    criteria: tuple[Measured, ...] = ()
 
 
 def risk_of(sizes: Mapping[int, int]) -> Risk:

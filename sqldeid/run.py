@@ -170,7 +170,7 @@ def verify_certificates(
 
 
 def assess(job: Job, database: Database, *, release: bool = False, options: Options | None = None) -> dict[str, Risk]:
-    """Class sizes and re-identification risk of the sources as they stand, or of what was released.
+    """Class sizes, criteria achieved and re-identification risk of the sources as they stand, or of what was released.
 
     Parameters
     ----------
@@ -188,7 +188,8 @@ def assess(job: Job, database: Database, *, release: bool = False, options: Opti
                 columns = [q.name for q in part.qis]
             else:
                 relation, columns = part.source, [q.source.name for q in part.qis]
-            found[name] = assessing.assess(relation, columns, engine)
+            risk = assessing.assess(relation, columns, engine)
+            found[name] = assessing.assess_criteria(risk, part, relation, engine)
         return found
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.result import Risk, risk_of
 from sqldeid.sql import identifier, render
+from sqldeid.tables.judgement import Judgement
+from sqldeid.tables.plan import TablePlan
 
 
 def assess(relation: exp.Expr, columns: Sequence[str], engine: Engine) -> Risk:
@@ -30,3 +33,24 @@ def assess(relation: exp.Expr, columns: Sequence[str], engine: Engine) -> Risk:
     rows = engine.query(render("tables/count_sizes", grouped=grouped)).to_pylist()
     engine.execute(render("engine/drop_table", table=grouped))
     return risk_of({int(r["size"]): int(r["classes"]) for r in rows})
+
+
+def assess_criteria(risk: Risk, plan: TablePlan, relation: exp.Expr, engine: Engine) -> Risk:
+    """Add what a table achieves by the criteria of a job beyond k: l, t, and 1/m with the worst knowledge state.
+
+    Parameters
+    ----------
+    risk
+        From `assess`.
+    relation
+        The source of `plan`, or its release; t-closeness is measured against the source.
+
+    Cost: two scans of the table per sensitive column. m-concealing walks all of its knowledge states.
+    """
+    if not plan.beyond_k:
+        return risk
+    criteria, hidden = Judgement(plan, engine, plan.source, (), relation).measured()
+    if hidden is None:
+        return replace(risk, criteria=criteria)
+    one_over_m = 1 / hidden.greatest if hidden.greatest else None
+    return replace(risk, criteria=criteria, one_over_m=one_over_m, worst_state=hidden.worst_state)

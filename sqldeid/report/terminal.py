@@ -129,7 +129,7 @@ def print_risk(found: Mapping[str, Risk], to: Console, *, released: bool) -> Non
         to.print()
         put(to, Text(plain(name), style="bold"), ": the release" if released else ": the source")
         size = f"{rows:,} in {count(classes, 'class', 'classes')}"
-        print_table(facts([("Rows", size), *_risk_facts(risk, rows)]), to)
+        print_table(facts([("Rows", size), *_risk_facts(risk, rows), *_criteria_facts(risk)]), to)
 
 
 def _risk_facts(risk: Risk, rows: int) -> Iterable[tuple[str, object]]:
@@ -143,6 +143,18 @@ def _risk_facts(risk: Risk, rows: int) -> Iterable[tuple[str, object]]:
     same = ", taken as the prosecutor's (no population table)" if risk.journalist_is_prosecutor else ""
     yield "Journalist", f"{_odds(risk.journalist)}: highest risk of a person not known to be in it{same}"
     yield "Marketer", f"{share(risk.marketer, 1)} of the rows would be re-identified by matching everybody"
+
+
+def _criteria_facts(risk: Risk) -> Iterable[tuple[str, object]]:
+    """The job's criteria beyond k as a table achieves them."""
+    for c in risk.criteria:
+        of = f" of {plain(c.column)}" if c.column else ""
+        achieved = "no figure" if c.achieved is None else f"{c.achieved:.4g}"
+        yield c.name, f"{achieved}{of} (asked: {c.asked:g}; {'met' if c.met else 'not met'})"
+    if risk.one_over_m is not None:
+        known = ", ".join(plain(name) for name in risk.worst_state)
+        worst = f"who knows {known}, too, adds most" if known else "who knows no more columns adds most"
+        yield "1/m", f"{risk.one_over_m:.5g}; to the highest risk, {worst}"
 
 
 class Recheck(Protocol):

@@ -78,10 +78,8 @@ def measure(
             "tables/split_known",
             cells=cells,
             rows=rows,
-            columns=list(columns),
-            known=list(known),
-            names=names,
-            codes=codes,
+            columns=[{"name": n, "value": c} for n, c in zip(names, columns, strict=True)],
+            known=[{"name": n, "value": c} for n, c in zip(codes, known, strict=True)],
         )
     )
     read = engine.query(render("tables/read_known", cells=cells, codes=codes))

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
-from sqldeid.result import Criterion
+from sqldeid.result import Criterion, Measured
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.concealment import Concealment, measure, pick
 from sqldeid.tables.plan import OtherColumn, TablePlan
@@ -111,14 +111,28 @@ class Judgement:
                 found.append(self._result(criterion, cells, ranked))
         return (*found, *self._concealed())
 
+    def measured(self) -> tuple[tuple[Measured, ...], Concealment | None]:
+        """What a table with the release's columns achieves by each criterion, met or not; and m-concealing's risks."""
+        found = []
+        for judged in self._columns:
+            cells, ranked = self._split_release(judged), self._ranked(judged)
+            for criterion in self._of(judged):
+                met = not self._count(self._failing(criterion, cells, ranked))
+                achieved = self._achieved(criterion, cells, ranked)
+                found.append(Measured(criterion.name, criterion.column, criterion.asked, achieved, met))
+        hidden = self.plan.concealing
+        if hidden is None:
+            return tuple(found), None
+        risks = self._conceal_written(hidden)
+        met = not len(risks.failing(hidden))
+        return (*found, Measured(hidden.name, None, hidden.asked, risks.greatest, met)), risks
+
     def _concealed(self) -> tuple[Criterion, ...]:
         """m-concealing of the release as it was written."""
         criterion = self.plan.concealing
         if criterion is None:
             return ()
-        columns = [column(q.name, "s") for q in self.plan.qis]
-        known = [column(name, "s") for name, _ in criterion.known]
-        found = measure(self.engine, f"{self.plan.name}_released", self.written, columns, known, criterion)
+        found = self._conceal_written(criterion)
         if len(found.failing(criterion)):
             raise VerificationError(
                 f"{self.plan.key}: the release failed its re-check: {len(found.failing(criterion))} classes fail "
@@ -126,6 +140,11 @@ class Judgement:
                 key=self.plan.key,
             )
         return (Criterion(criterion.name, None, criterion.asked, found.greatest, criterion.promise),)
+
+    def _conceal_written(self, criterion: MConcealing) -> Concealment:
+        columns = [column(q.name, "s") for q in self.plan.qis]
+        known = [column(name, "s") for name, _ in criterion.known]
+        return measure(self.engine, f"{self.plan.name}_released", self.written, columns, known, criterion)
 
     def _conceal_source(self, criterion: MConcealing) -> Concealment:
         """m-concealing of the source at the released levels, before suppression."""
@@ -138,8 +157,7 @@ class Judgement:
                 labelled=labelled,
                 source=self.source,
                 columns=list(self.labelled),
-                known=[by_name[name] for name, _ in criterion.known],
-                codes=codes,
+                known=[{"name": n, "column": by_name[c]} for n, (c, _) in zip(codes, criterion.known, strict=True)],
             )
         )
         columns = [column(n.name, "s") for n in self._names]
@@ -153,6 +171,11 @@ class Judgement:
         return [c for c in self.plan.criteria if c.column == judged.name]
 
     def _result(self, criterion: ClassCriterion, cells: exp.Table, ranked: exp.Table) -> Criterion:
+        achieved = self._achieved(criterion, cells, ranked)
+        return Criterion(criterion.name, criterion.column, criterion.asked, achieved or 0.0, criterion.promise)
+
+    def _achieved(self, criterion: ClassCriterion, cells: exp.Table, ranked: exp.Table) -> float | None:
+        """What the worst class achieves; None where there is no class, or no finite ratio."""
         row = self.engine.query(
             render(
                 "tables/measure_classes",
@@ -163,14 +186,7 @@ class Judgement:
                 l=getattr(criterion, "l", 1),
             )
         ).to_pylist()[0]
-        achieved = row["achieved"]
-        return Criterion(
-            criterion.name,
-            criterion.column,
-            criterion.asked,
-            float(achieved) if achieved is not None else 0.0,
-            criterion.promise,
-        )
+        return None if row["achieved"] is None else float(row["achieved"])
 
     def _split_source(self, judged: OtherColumn) -> exp.Table:
         cells = self.engine.workbench(f"{self.plan.name}_verify_cells")

@@ -219,7 +219,7 @@ def _result(
         k=verified.k,
         classes=verified.classes,
         criteria=(_k_anonymity(chosen.k, verified.k), *verified.criteria),
-        one_over_m=float(verified.k),
+        one_over_m=_one_over_m(plan, verified),
         loss={
             "loss": losses.loss,
             "prec": losses.prec,
@@ -235,6 +235,14 @@ def _result(
         moved={"rows": moved[0], "bytes": moved[1]},
         warnings=tuple(_warnings(plan, outcome, verified, marginals)),
     )
+
+
+def _one_over_m(plan: TablePlan, verified: Verified) -> float:
+    """Of the release: by m-concealing where it is asked for, else its smallest class; 0 for an empty release."""
+    if plan.concealing is None:
+        return float(verified.k)
+    greatest = next(c.achieved for c in verified.criteria if c.name == plan.concealing.name)
+    return 1 / greatest if greatest else 0.0
 
 
 def _k_anonymity(asked: int, achieved: int) -> Criterion:
