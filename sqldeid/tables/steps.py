@@ -56,7 +56,11 @@ def steps(plan: TablePlan, kind: str) -> tuple[Step, ...]:
 
     Cost: no statement is run.
     """
-    return (*_fold(plan), *_search(plan), *_stage(plan, kind), *_verify(plan), *_report())
+    if plan.sampled:
+        drawn = (_step("tables/read_classes"), _step("tables/roll_up", None), _step("tables/check_nodes", None))
+        found = (_step("tables/list_failing", None), _step("tables/histogram_nodes"))
+        return (*_fold(plan), *drawn, *_stage(plan, kind), *_verify(plan), *found)
+    return (*_fold(plan), *_search(plan), *_stage(plan, kind), *_verify(plan), *_report(plan))
 
 
 def certificate_steps(plan: TablePlan) -> tuple[Step, ...]:
@@ -71,10 +75,21 @@ def certificate_steps(plan: TablePlan) -> tuple[Step, ...]:
         _step("tables/count_values", n, *(_count_values(plan, q, i) for i, q in enumerate(plan.qis))),
         _step("tables/read_values", n),
         _step("tables/prove_fold"),
+        *_proof_places(plan),
         _step("tables/prove_marginals", n),
         _step("tables/prove_nodes", None),
         _step("tables/prove_failing", None),
+        *([_step("tables/prove_criterion", None)] if plan.criteria else []),
+        *([_step("tables/prove_known", None)] if plan.concealing is not None else []),
     )
+
+
+def _proof_places(plan: TablePlan) -> Iterator[Step]:
+    if not plan.beyond_k:
+        return
+    if plan.judged:
+        yield _step("tables/rank_values", len(plan.judged))
+    yield _step("tables/prove_places")
 
 
 def _fold(plan: TablePlan) -> Iterator[Step]:
@@ -184,6 +199,10 @@ def _verify(plan: TablePlan) -> Iterator[Step]:
     if criteria and blank:
         yield _step("tables/split_blanked", None)
         yield _step("tables/count_rows", None)
+    if plan.sampled:
+        yield _step("tables/compare_sample")
+        yield _step("tables/count_sizes")
+        return
     for name in ("expect_release", "compare_release", "count_sizes"):
         yield _step(f"tables/{name}")
     if criteria:
@@ -192,7 +211,9 @@ def _verify(plan: TablePlan) -> Iterator[Step]:
         yield _step("tables/measure_classes", criteria)
 
 
-def _report() -> Iterator[Step]:
+def _report(plan: TablePlan) -> Iterator[Step]:
+    if plan.others:
+        yield _step("tables/count_distinct", None)
     yield _step("tables/histogram_nodes")
     yield _step("tables/count_suppressed", None)
 
