@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+
+from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import Interrupted, NoSolutionError
 from sqldeid.publish import Note, Staging
 from sqldeid.result import ColumnResult, Criterion, SearchResult, TableRelease, risk_of
+from sqldeid.sql import column, identifier, render
 from sqldeid.tables.certificate import NotProvenError
 from sqldeid.tables.check import Checker
 from sqldeid.tables.computed import fingerprint, stage_computed
@@ -25,6 +28,12 @@ from sqldeid.tables.search import Outcome, Problem, Progress, search
 from sqldeid.tables.search.base import no_solution
 from sqldeid.tables.stage import Chosen, stage, suppression_by
 from sqldeid.tables.verify import Verified, noted_criteria, verify
+
+NEAR_KEY = 0.7
+"""Share of distinct values among released rows from which a column is called nearly unique."""
+
+NEAR_KEY_ROWS = 20
+"""Rows from which that is asked."""
 
 PROVING = ("frontier", "best-first", "ola")
 """Methods whose checks cover the lattice."""
@@ -100,6 +109,8 @@ def run(
     hierarchies = [c.hierarchy for c in folded.columns]
     verified = verify(plan, outcome.node, chosen.k, hierarchies, folded.source, written, engine)
     result = _result(chosen, outcome, verified, checker, engine, moved)
+    if verified.released:
+        result = replace(result, warnings=(*result.warnings, *_near_keys(plan, written, verified.released, engine)))
     return _certified(result, chosen, outcome) if certificate else result
 
 
@@ -235,6 +246,20 @@ def _result(
         moved={"rows": moved[0], "bytes": moved[1]},
         warnings=tuple(_warnings(plan, outcome, verified, marginals)),
     )
+
+
+def _near_keys(plan: TablePlan, written: exp.Expr, rows: int, engine: Engine) -> Iterator[str]:
+    """Columns that are released as they stand and nearly unique."""
+    if not plan.others or rows < NEAR_KEY_ROWS:
+        return
+    columns = [{"column": column(c.name, "r"), "name": identifier(f"d{i}")} for i, c in enumerate(plan.others)]
+    row = engine.query(render("tables/count_distinct", release=written, columns=columns)).to_pylist()[0]
+    for c, distinct in zip(plan.others, row.values(), strict=True):
+        if distinct > NEAR_KEY * rows:
+            yield (
+                f"{plan.key}.columns.{c.name}: is {c.role} and released as it is, but nearly every row has a value of "
+                "its own: whoever knows that value finds the person, whatever k is"
+            )
 
 
 def _one_over_m(plan: TablePlan, verified: Verified) -> float:

@@ -23,7 +23,7 @@ from sqldeid.publish import Note, Staging
 from sqldeid.result import ColumnResult, Criterion, SearchResult, TableRelease, risk_of
 from sqldeid.sql import render
 from sqldeid.tables.check import Checker
-from sqldeid.tables.evaluation import Counts, Evaluation, Marginal
+from sqldeid.tables.evaluation import Counts, Evaluation, Marginal, allowed_rows
 from sqldeid.tables.fold import Folded, fold, word_names
 from sqldeid.tables.lattice import Node
 from sqldeid.tables.loss import all_losses
@@ -100,7 +100,7 @@ def check_plan(plan: TablePlan) -> EpsilonSafe:
             lattice_size=plan.lattice.size,
             population=asked.population,
         )
-        utility_of(plan, found)
+        utility_of(plan, found, 0)
     except JobError as error:
         raise JobError(f"{key}: {error.message}", key=key) from None
     return found
@@ -120,14 +120,16 @@ def settings_of(plan: TablePlan) -> EpsilonSafeSettings:
     return asked
 
 
-def utility_of(plan: TablePlan, guarantee: EpsilonSafe) -> Utility:
-    """By what the node is drawn. The limit is taken of public numbers: limit · β · population."""
-    asked, limit = settings_of(plan), exact(plan.part.privacy.suppression_limit)
-    if limit and asked.population is None:
-        raise JobError(
-            "a suppression limit needs population, a public number of persons: the number of rows is a secret",
-            key=f"{plan.key}.search.epsilon_safe.population",
-        )
+def utility_of(plan: TablePlan, guarantee: EpsilonSafe, rows: int) -> Utility:
+    """By what the node is drawn.
+
+    Parameters
+    ----------
+    rows
+        Of the sample: what the suppression limit is taken of. It is the sum of the class sizes, through which alone the
+        utility may depend on the sample; the indicator changes by 1 at most whatever the limit is.
+    """
+    asked = settings_of(plan)
     return Utility(
         heights=plan.lattice.heights,
         weights=tuple(q.weight for q in plan.qis),
@@ -135,7 +137,7 @@ def utility_of(plan: TablePlan, guarantee: EpsilonSafe) -> Utility:
         factor=exact(asked.penalty_factor),
         epsilon_prime=guarantee.epsilon_prime,
         k=plan.part.privacy.k,
-        allowed=int(limit * guarantee.beta * (asked.population or 0)),
+        allowed=allowed_rows(plan.part.privacy.suppression_limit, rows),
         population=asked.population,
     )
 
@@ -146,7 +148,7 @@ def draw(plan: TablePlan, folded: Folded, engine: Engine, step: Step) -> Safe:
     started = monotonic()
     randomness: Randomness = SystemRandomness() if asked.seed is None else SeededRandomness(asked.seed)
     sample = sample_classes(plan, folded, guarantee.beta, engine, randomness)
-    utility = utility_of(plan, guarantee)
+    utility = utility_of(plan, guarantee, sample.rows)
     step(plan.name, "drawing a node")
     checker = Checker(engine, sample, plan.part.privacy.k, -1, plan.name)  # nothing is weighed while drawing
     marginals = [c.marginal for c in sample.columns]

@@ -212,10 +212,10 @@ def _verify(plan: TablePlan) -> Iterator[Step]:
 
 
 def _report(plan: TablePlan) -> Iterator[Step]:
-    if plan.others:
-        yield _step("tables/count_distinct", None)
     yield _step("tables/histogram_nodes")
     yield _step("tables/count_suppressed", None)
+    if plan.others:
+        yield _step("tables/count_distinct", None)
 
 
 def _step(template: str, times: int | None = 1, *statements: str) -> Step:

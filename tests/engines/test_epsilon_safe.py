@@ -110,7 +110,6 @@ def test_reciprocal_is_labelled(database: Path) -> None:
         ({"epsilon": 0.1}, "epsilon"),
         ({"k": 1}, "k at least"),
         ({"delta": 1e-30}, "k at least"),
-        ({"privacy": {"suppression_limit": 0.1}}, "population"),
         ({"penalty": "suppression"}, "population"),
         ({"release": {"as": "view"}}, "view"),
     ],
