@@ -186,8 +186,11 @@ def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Itera
     """Criteria speak of sensitive columns; of each, at most one t-closeness."""
     privacy = _section(table, "privacy")
     method = _section(table, "search").get("method")
-    if any(privacy.get(c) for c in ("l_diversity", "t_closeness", "m_concealing")) and method in ("inverse-ola", "ola"):
-        yield Problem(("search", "method"), "knows k-anonymity alone in this version; use frontier or best-first")
+    if any(privacy.get(c) for c in ("l_diversity", "t_closeness", "m_concealing")) and method == "inverse-ola":
+        yield Problem(
+            ("search", "method"),
+            "inverse-ola seeks the greatest k and knows k-anonymity alone; use frontier, best-first or ola",
+        )
     if any(privacy.get(c) for c in ("l_diversity", "t_closeness", "m_concealing")) and table.get("view") == "computed":
         yield Problem(("view",), "a computed view knows k-anonymity alone; use a snapshot")
     if method == "epsilon-safe":

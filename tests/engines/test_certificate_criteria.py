@@ -14,10 +14,17 @@ import duckdb
 import pytest
 
 import sqldeid
+from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.opening import Settings
 from sqldeid.run import reading
+from sqldeid.tables.check import Checker
+from sqldeid.tables.evaluation import allowed_rows
+from sqldeid.tables.fold import fold
+from sqldeid.tables.judge import Judge
 from sqldeid.tables.plan import plan
 from sqldeid.tables.recount import Recount
+from sqldeid.tables.release import Listener, find_node
+from sqldeid.tables.search import Outcome
 
 ROWS = 240
 BANDS = [[1, 5, 10, 20, 1000], [1, 1000]]
@@ -200,6 +207,15 @@ def risky(rows: list[Row], entry: dict[str, object], at: dict[str, int]) -> int:
     return sum(risk[r] > entry["m"] * (1 + 1e-12) for r in rows)  # type: ignore[operator]
 
 
+def classes_of(node: tuple[int, ...]) -> dict[tuple[object, ...], list[Row]]:
+    found: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+    widths = [BANDS[j][x] for j, x in enumerate(node)]
+    for row in map(row_of, range(ROWS)):
+        shown = zip(row, widths, strict=False)
+        found[tuple(None if v is None and w < 1000 else (v or 0) // w for v, w in shown)].append(row)  # type: ignore[operator]
+    return found
+
+
 @pytest.mark.parametrize("name", CRITERIA)
 def test_every_node_is_counted_as_by_hand(database: Path, name: str) -> None:
     """Failing rows, and rows forced out below, of every node of the lattice; no node is closed by k alone."""
@@ -211,15 +227,47 @@ def test_every_node_is_counted_as_by_hand(database: Path, name: str) -> None:
         evaluations = Recount.of(found, engine).evaluate(list(found.lattice))
     failing = 0
     for e in evaluations:
-        classes: dict[tuple[object, ...], list[Row]] = defaultdict(list)
-        widths = [BANDS[j][x] for j, x in enumerate(e.node)]
-        for row in every:
-            classes[
-                tuple(None if v is None and w < 1000 else (v or 0) // w for v, w in zip(row, widths, strict=False))
-            ].append(row)
+        classes = classes_of(e.node)
         out = {key: forced(rows, every, criteria) for key, rows in classes.items()}
         assert e.failing == sum(len(classes[key]) for key, f in out.items() if f)
         assert e.core_failing == sum(out.values())
         assert e.classes == len(classes)
         failing += e.failing > e.core_failing
     assert failing or name in ("distinct", "m, nothing known")
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_ola_equals_exhaustive_search(database: Path, name: str) -> None:
+    """At every limit that some node needs exactly: least prec or DM*, fewest suppressed rows, first node."""
+    every, nodes = [row_of(i) for i in range(ROWS)], list(product(range(5), range(2)))
+    classes = {x: classes_of(x).values() for x in nodes}
+    failing = {x: sum(len(r) for r in classes[x] if forced(r, every, CRITERIA[name])) for x in nodes}
+    losses = {
+        "prec": {x: Fraction(x[0], 4) + x[1] for x in nodes},
+        "dm_star": {x: sum(len(r) ** 2 for r in classes[x]) for x in nodes},
+    }
+    for allowed in sorted(set(failing.values()) - {ROWS}):
+        for loss, by_node in losses.items():
+            job = job_of(database.parent, CRITERIA[name], limit=(allowed + 0.5) / ROWS, method="ola", loss=loss)
+            with reading(database, database, Settings()) as engine:
+                outcome = search_of(job, engine, database.parent)
+            assert outcome.optimal
+            assert outcome.node == min((by_node[x], f, x) for x, f in failing.items() if f <= allowed)[2]
+
+
+def search_of(job: sqldeid.Job, engine: DuckDBEngine, folder: Path) -> Outcome:
+    found = plan("people", job.tables["people"], engine, folder)
+    folded = fold(found, engine)
+    k, allowed = found.part.privacy.k, allowed_rows(found.part.privacy.suppression_limit, ROWS)
+    judge = Judge(engine, folded, k, found.criteria, found.name, found.concealing)
+    return find_node(found, folded, Checker(engine, folded, k, allowed, found.name, judge), Listener())
+
+
+def test_ola_certifies_too(database: Path) -> None:
+    job = job_of(database.parent, CRITERIA["all"], method="ola", loss="prec", limit=0.3)
+    assert check(job, database, certificate(job, database)).optimal  # type: ignore[attr-defined]
+
+
+def test_inverse_ola_says_that_it_knows_k_alone(tmp_path: Path) -> None:
+    with pytest.raises(sqldeid.JobError, match="knows k-anonymity alone"):
+        job_of(tmp_path, HIDDEN, method="inverse-ola", max_loss=0.5)

@@ -27,6 +27,11 @@ def ola(problem: Problem) -> Outcome:
     Exact for losses taken before suppression (`prec`, `dm_star`, `entropy`): no node loses less than a k-minimal node
     below it. With `loss` the optimum need not be k-minimal, so the outcome is never called optimal.
 
+    With criteria that are not inherited upwards under a suppression limit (entropy and recursive l-diversity,
+    t-closeness, m-concealing) a failing node closes its specialisations by the rows that it forces out, else itself
+    alone; a passing one closes its generalisations, which lose no less even where they pass. What is left is checked,
+    so the answer is exact all the same, with more checks.
+
     Raises
     ------
     JobError
