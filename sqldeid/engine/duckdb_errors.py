@@ -16,14 +16,12 @@ def translate(error: duckdb.Error) -> SqldeidError:
         return EngineError("the disk is full; free some space, or point --temp-dir at a larger disk")
     if isinstance(error, duckdb.OutOfMemoryException):
         return EngineError(f"the database ran out of memory ({_without_kind(first)}); raise --memory-limit")
-    if type(error).__name__ == "ResourceInUseException":  # new in DuckDB 2.0
+    if type(error).__name__ == "ResourceInUseException" or "file handle conflict" in first.lower():  # 2.0 or 1.4
         return _in_use()
     if isinstance(error, duckdb.IOException):
         return _io_error(first)
     if isinstance(error, duckdb.PermissionException):
         return JobError("the statement needs files, network or extensions, which are closed while a job runs")
-    if "file handle conflict" in first.lower():  # DuckDB 1.4 calls it a BinderException
-        return _in_use()
     if isinstance(error, duckdb.BinderException | duckdb.CatalogException | duckdb.ParserException):
         return JobError(_without_kind(first))
     if isinstance(error, duckdb.DataError):

@@ -38,6 +38,13 @@ class Destination:
     schema: str
     into: Path | None
 
+    @property
+    def target(self) -> Path:
+        """The file or folder, where it is not the source database."""
+        if self.into is None:
+            raise EngineError("release.into is not set")
+        return self.into
+
     def shown(self, name: str) -> str:
         """How a release there is called in messages and results."""
         if self.kind == "parquet":
@@ -137,6 +144,7 @@ class InPlace(_Database):
         self.engine.refresh()
 
     def publish(self) -> tuple[str, ...]:
+        """Commit the run's transaction."""
         self.engine.commit()
         return tuple(self.destination.shown(name) for name in self.written)
 
@@ -157,13 +165,13 @@ class FreshFile(_Database):
     keep: tuple[Relation, ...] = ()
 
     def publish(self) -> tuple[str, ...]:
+        """Commit, write everything to the file, and rename it into place."""
         for relation in self.keep:
             self._carry_over(relation)
         self.engine.commit()
         self.engine.use_source()
         self.engine.finish_database(self.catalog)
-        assert self.destination.into is not None
-        _rename(self.path, self.destination.into)
+        _rename(self.path, self.destination.target)
         return tuple(self.destination.shown(name) for name in self.written)
 
     def _carry_over(self, relation: Relation) -> None:
@@ -232,8 +240,8 @@ class ParquetFolder:
         return _refuse_computed()
 
     def publish(self) -> tuple[str, ...]:
-        into = self.destination.into
-        assert into is not None
+        """Rename the folder into place, with what stays of the old one."""
+        into = self.destination.target
         self.engine.commit()
         self.engine.finish_database(TARGET)
         for file in self.keep:
