@@ -42,7 +42,7 @@ CASES: dict[str, Callable[[Bench], dict[str, list[dict[str, Any]]]]] = {
     "wide-12": partial(must.wide, attributes=12, seconds=180),
     "wide-16": must.wide_16,
     "grid": must.grid,
-    "criteria": must.criteria,
+    **{name.replace(" ", "-"): partial(must.criterion, name=name) for name in must.CRITERIA},
     "methods": strategies.methods,
     "losses": strategies.losses,
     "sizes": strategies.sizes,
@@ -64,7 +64,7 @@ QUICK = (
     "prune-4",
     "prune-5",
 )
-PATIENCE = 900
+PATIENCE = 600
 """Seconds after which a case is given up."""
 
 
@@ -108,10 +108,11 @@ def _run(args: argparse.Namespace, cache: Path, scratch: Path) -> int:
         seconds[name] = monotonic() - started
         for title, rows in found.items():
             tables.setdefault(title, []).extend(rows)
+        error = error or "; ".join(row["error"] for rows in found.values() for row in rows if "error" in row)
         if error:
             errors[name] = error
         notes.print(
-            f"{name:10s} {seconds[name]:7.1f} s  {'could not be measured' if error else 'done'}", highlight=False
+            f"{name:22s} {seconds[name]:7.1f} s  {'could not be measured' if error else 'done'}", highlight=False
         )
     screen = console()
     for title in sorted(tables, key=lambda title: title != must.MUST):
