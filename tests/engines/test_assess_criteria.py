@@ -67,7 +67,7 @@ def test_the_worst_of_many_columns_is_named(tmp_path: Path) -> None:
         )
         connection.execute(f"CREATE TABLE people AS SELECT i AS id, i % 2 AS sex, {values} FROM range(40) t(i)")
     columns = {"sex": {"role": "quasi-identifying", "hierarchy": {"suppress": True}}}
-    columns |= {n: {"role": "sensitive"} for n in names}  # type: ignore[dict-item]
+    columns |= {n: {"role": "sensitive"} for n in names}
     known = dict.fromkeys(names, 0.1) | {"s6": 0.4}
     privacy = {"k": 2, "m_concealing": {"m": 0.5, "known": known}}
     table = {"source": "people", "person": "id", "columns": columns, "privacy": privacy}

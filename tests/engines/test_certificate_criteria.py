@@ -30,9 +30,9 @@ ROWS = 240
 BANDS = [[1, 5, 10, 20, 1000], [1, 1000]]
 Row = tuple[int, int | None, str | None, int | None]
 
-DIVERSE = {"l_diversity": {"column": "illness", "l": 3, "kind": "entropy"}}
-CLOSE = {"t_closeness": {"column": "income", "t": 0.16, "distance": "ordered"}}
-HIDDEN = {"m_concealing": {"m": 0.15, "known": {"illness": 0.2, "income": 0.05}}}
+DIVERSE: dict[str, object] = {"l_diversity": {"column": "illness", "l": 3, "kind": "entropy"}}
+CLOSE: dict[str, object] = {"t_closeness": {"column": "income", "t": 0.16, "distance": "ordered"}}
+HIDDEN: dict[str, object] = {"m_concealing": {"m": 0.15, "known": {"illness": 0.2, "income": 0.05}}}
 CRITERIA: dict[str, dict[str, object]] = {
     "distinct": {"l_diversity": {"column": "illness", "l": 3}},
     "entropy": DIVERSE,
@@ -135,7 +135,8 @@ def test_the_criteria_are_part_of_the_claim(database: Path, criteria: dict[str, 
         "t_closeness": {"column": "income", "t": 0.12, "distance": "ordered"},
         "m_concealing": {"m": 0.15, "known": {"illness": 0.3, "income": 0.05}},
     }
-    for other in ({name: stricter[name] for name in criteria}, {}):
+    others: list[dict[str, object]] = [{name: stricter[name] for name in criteria}, {}]
+    for other in others:
         with pytest.raises(sqldeid.VerificationError, match="criteria"):
             check(job_of(database.parent, other), database, proof)
 
@@ -167,7 +168,7 @@ def distance(own: list[object], every: list[object], entry: dict[str, object]) -
             gaps[places[v]] += sign * Fraction(c, len(values))
     if entry.get("distance") != "ordered":
         return sum((abs(g) for g in gaps), Fraction(0)) / 2
-    return sum((abs(sum(gaps[: i + 1])) for i in range(n)), Fraction(0)) / max(n - 1, 1)
+    return sum((abs(sum(gaps[: i + 1], Fraction(0))) for i in range(n)), Fraction(0)) / max(n - 1, 1)
 
 
 def forced(rows: list[Row], every: list[Row], criteria: dict[str, object]) -> int:
@@ -242,9 +243,9 @@ def test_ola_equals_exhaustive_search(database: Path, name: str) -> None:
     every, nodes = [row_of(i) for i in range(ROWS)], list(product(range(5), range(2)))
     classes = {x: classes_of(x).values() for x in nodes}
     failing = {x: sum(len(r) for r in classes[x] if forced(r, every, CRITERIA[name])) for x in nodes}
-    losses = {
+    losses: dict[str, dict[tuple[int, ...], Fraction]] = {
         "prec": {x: Fraction(x[0], 4) + x[1] for x in nodes},
-        "dm_star": {x: sum(len(r) ** 2 for r in classes[x]) for x in nodes},
+        "dm_star": {x: Fraction(sum(len(r) ** 2 for r in classes[x])) for x in nodes},
     }
     for allowed in sorted(set(failing.values()) - {ROWS}):
         for loss, by_node in losses.items():
