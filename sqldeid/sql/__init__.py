@@ -2,11 +2,13 @@
 
 from sqldeid.sql.guard import bind, outward, parse_expression, parse_query, tables_of
 from sqldeid.sql.names import column, identifier, literal, parse_table, table_name
-from sqldeid.sql.templates import load, render, template_names
+from sqldeid.sql.templates import Fixed, fix, load, render, template_names
 
 __all__ = [
+    "Fixed",
     "bind",
     "column",
+    "fix",
     "identifier",
     "literal",
     "load",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -14,8 +15,21 @@ from sqldeid.sql.dialects import transpile
 
 SUFFIX = ".sql.jinja"
 
-Part = exp.Expr | int | float | bool | None
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A sqlglot expression written down once for DuckDB, where a statement names it hundreds of times; see `fix`."""
+
+    text: str
+
+
+Part = exp.Expr | Fixed | int | float | bool | None
 """What may stand in a template's output."""
+
+
+def fix(part: exp.Expr) -> Fixed:
+    """Write an expression down for DuckDB; what a template gets is as safe as the expression."""
+    return Fixed(part.sql(dialect="duckdb"))
 
 
 class UnsafeSqlError(TypeError):
@@ -87,6 +101,8 @@ def _finalize(dialect: str) -> Callable[[object], str]:
             return str(part)  # raises UndefinedError with the parameter's name
         if isinstance(part, exp.Expr):
             return part.sql(dialect=dialect)
+        if isinstance(part, Fixed) and dialect == "duckdb":
+            return part.text
         if isinstance(part, bool):
             return "TRUE" if part else "FALSE"
         if isinstance(part, int):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sqldeid.engine.base import Engine
-from sqldeid.sql import render
+from sqldeid.sql import Fixed, fix, render
 from sqldeid.tables.evaluation import Counts, Evaluation, admissible
 from sqldeid.tables.fold import Folded
 from sqldeid.tables.judge import Judge
@@ -17,6 +17,9 @@ from sqldeid.tables.rollup import Rollups
 
 NODES_PER_STATEMENT = 64
 """Longer statements cost more to plan than they save in round trips."""
+
+JUDGED_CLASSES = 3_000_000
+"""Classes of the source, times nodes, that one statement about sensitive values takes: it holds them all at once."""
 
 
 @dataclass(slots=True)
@@ -37,9 +40,11 @@ class Checker:
     judge: Judge | None = None
     _leaves: dict[tuple[int, int], tuple[Counts, Counts]] = field(default_factory=dict, init=False)
     _rollups: Rollups = field(init=False)
+    _words: tuple[Fixed, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         self._rollups = Rollups(self.engine, self.folded, self.name)
+        self._words = tuple(fix(w) for w in self.folded.words)
 
     def __call__(self, nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]:
         """Check nodes, in their order."""
@@ -72,15 +77,22 @@ class Checker:
         ask = [i for i, e in enumerate(found) if admissible(e, self.allowed)]
         if not ask:
             return found
+        judged = list(found)
+        at_once = max(1, JUDGED_CLASSES // max(self.folded.size, 1))
+        for start in range(0, len(ask), at_once):
+            self._judge_some(judged, ask[start : start + at_once], nodes, judge)
+        return judged
+
+    def _judge_some(self, judged: list[Evaluation], ask: Sequence[int], nodes: Sequence[Node], judge: Judge) -> None:
+        """Replace the evaluations of some nodes by those under all criteria."""
         verdicts = judge.verdicts([self.arm(i, nodes[i]) for i in ask])
-        sums = judge.sums(verdicts)
-        judged = [
-            replace(e, failing=sums[i][0], core_failing=sums[i][1]) if i in sums else e for i, e in enumerate(found)
-        ]
+        for i, (failing, forced) in judge.sums(verdicts).items():
+            judged[i] = replace(judged[i], failing=failing, core_failing=forced)
         passing = [i for i in ask if admissible(judged[i], self.allowed)]
         weighed = self._weigh_classes(passing, nodes, *judge.failing(verdicts, passing)) if passing else {}
         judge.drop(verdicts)
-        return [replace(e, suppressed_leaves=weighed[i]) if i in weighed else e for i, e in enumerate(judged)]
+        for i, leaves in weighed.items():
+            judged[i] = replace(judged[i], suppressed_leaves=leaves)
 
     def nearest(self, checked: Iterable[Evaluation]) -> Evaluation | None:
         """Of checked nodes, one that suppresses fewest rows, counted by all criteria.
@@ -158,5 +170,5 @@ class Checker:
     def arm(self, number: int, node: Node) -> dict[str, object]:
         """One node's part of a statement: what to group by."""
         masks = self.folded.coding.masks(node)
-        groups = [{"word": w, "mask": m} for w, m in zip(self.folded.words, masks, strict=True)]
+        groups = [{"word": w, "mask": m} for w, m in zip(self._words, masks, strict=True)]
         return {"id": number, "groups": groups, "classes": self._rollups.table(node)}

@@ -133,7 +133,7 @@ class Judge:
                 words=list(self.folded.words),
                 nodes=list(arms),
                 spread=spread,
-                lists=any(isinstance(c, RecursiveLDiversity) for c in mine),
+                most=max((c.l - 1 for c in mine if isinstance(c, RecursiveLDiversity)), default=0),
                 distance=distances.pop() if distances else "none",
                 reference=sensitive.reference,
                 rows=self.folded.rows,

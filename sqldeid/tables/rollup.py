@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.sql import render
+from sqldeid.sql import Fixed, fix, render
 from sqldeid.tables.fold import Folded
 from sqldeid.tables.lattice import Node, below
 
@@ -38,6 +38,7 @@ class Rolled:
 
     node: Node
     table: exp.Table
+    written: Fixed
     size: int
 
 
@@ -46,12 +47,12 @@ class Rollups:
 
     def __init__(self, engine: Engine, folded: Folded, name: str) -> None:
         self._engine, self._folded, self._name = engine, folded, name
-        self._tables = [Rolled((0,) * len(folded.columns), folded.table, folded.size)]
+        self._tables = [Rolled((0,) * len(folded.columns), folded.table, fix(folded.table), folded.size)]
         self._tried: set[Node] = set()
 
-    def table(self, node: Node) -> exp.Table:
+    def table(self, node: Node) -> Fixed:
         """The smallest table that holds the node's classes."""
-        return self._smallest(node).table
+        return self._smallest(node).written
 
     def _smallest(self, node: Node) -> Rolled:
         return min((t for t in self._tables if below(t.node, node)), key=lambda t: t.size)
@@ -79,7 +80,7 @@ class Rollups:
         if size > _WORTH * source.size:
             self._engine.execute(render("engine/drop_table", table=rolled))
             return
-        self._tables.append(Rolled(node, rolled, size))
+        self._tables.append(Rolled(node, rolled, fix(rolled), size))
         if len(self._tables) > _KEPT + 1:
             self._engine.execute(render("engine/drop_table", table=self._tables.pop(1).table))
 
