@@ -1,0 +1,193 @@
+"""The source's figures 6.3 and 6.4 and tables 6.2 to 6.8 are redone by one command each, and the numbers are right."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import math
+import subprocess
+import sys
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from types import ModuleType
+
+import duckdb
+import numpy as np
+import pytest
+
+from sqldeid import demo
+from tests.examples.cli import run
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+GOOD_NODES = EXAMPLES / "epsilon_safe" / "good_nodes.py"
+MODELS = EXAMPLES / "m_concealing" / "models.py"
+PNG = b"\x89PNG\r\n"
+
+
+def module_of(file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def execute(file: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, file, *arguments], cwd=folder, capture_output=True, text=True)
+
+
+def lines_of(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as opened:
+        return list(csv.DictReader(opened))
+
+
+def test_good_nodes_writes_both_figures(tmp_path):
+    small = ("--columns", "workclass,marital-status,race", "--population", "2000", "--k", "20", "--samples", "2")
+    done = execute(GOOD_NODES, tmp_path, *small)
+    assert done.returncode == 0, done.stderr
+    for figure in ("figure_6_3.png", "figure_6_4.png"):
+        assert (tmp_path / figure).read_bytes().startswith(PNG)
+    assert done.stdout.startswith("18 nodes, k = 20, β = 0.75, 2 samples (fixed seeds)")
+    assert done.stdout.count("the source's, not proven private") == 2
+    lines = lines_of(tmp_path / "good_nodes.csv")
+    assert len(lines) == 2 * 2 * 5 * 12
+    best = {
+        (penalty, utility): max(
+            float(x["probability"]) for x in lines if (x["penalty"], x["utility"]) == (penalty, utility)
+        )
+        for penalty, utility in product(("suppression", "k-anonymity"), ("reciprocal", "score"))
+    }
+    baseline = float(done.stdout.partition("good with probability ")[2].partition(",")[0])
+    assert 0 < baseline < min(best.values()), "the mechanism is never better than drawing any node alike"
+    assert best["suppression", "reciprocal"] > best["k-anonymity", "reciprocal"]
+
+
+def test_good_nodes_looks_at_the_sample_and_the_same_seed_gives_the_same(tmp_path):
+    module = module_of(GOOD_NODES)
+    path = demo.adult(tmp_path / "adult.duckdb", rows=1500, seed=3).database
+    job = module.adult_job("main.adult", ("race", "sex"), 30)
+    made = [
+        module.redo(path, job, "census", lambda p: module.Setting(p.lattice.heights, 30, Fraction(3, 4), 1500), seeds)[
+            1
+        ]
+        for seeds in (range(5, 7), range(5, 7))
+    ]
+    for one, other in zip(*made, strict=True):
+        assert one.rows == other.rows
+        assert all((one.steps[p] == other.steps[p]).all() for p in one.steps)
+    sample = made[0][0]
+    assert abs(sample.rows - 1125) < 6 * math.sqrt(1500 * 0.75 * 0.25)
+    suppressed = sample.steps["suppression"]
+    assert suppressed[1, 1] == 0 < suppressed[0, 0]
+    assert (sample.steps["k-anonymity"] == (suppressed > 56)).all()  # 5 % of 0.75 · 1,500 persons
+    prec = np.array([[0, 0.5], [0.5, 1]])
+    assert (sample.good == ((prec < 0.5) & (suppressed < 0.05 * sample.rows))).all()
+
+
+@pytest.mark.parametrize(("penalty", "utility"), list(product(("suppression", "k-anonymity"), ("reciprocal", "score"))))
+def test_points_are_the_exponential_mechanism_written_out(penalty, utility):
+    module = module_of(GOOD_NODES)
+    setting = module.Setting((2, 3), 10, Fraction(3, 4), 1000)
+    suppressed = np.array([[300, 90, 31], [80, 20, 0]])
+    steps = {"suppression": suppressed, "k-anonymity": (suppressed > 37).astype(np.int64)}
+    good = np.array([[False, False, False], [False, True, False]])
+    sample = module.Sample(740, steps, good, {"suppression": 6, "k-anonymity": 4})
+    found = [p for p in module.points([sample], setting) if (p.penalty, p.utility) == (penalty, utility)]
+    assert len(found) == 60
+    for point in found:
+        factor = float(point.factor) * (100 if penalty == "suppression" else 1)
+        rows = 740 if utility == "reciprocal" else 1000
+        share = {"suppression": 1 / rows, "k-anonymity": 1.0}[penalty]
+        moved = 10 if (penalty, utility) == ("suppression", "score") else 1  # rows that one row can suppress
+        scores = {}
+        for x, y in product(range(2), range(3)):
+            lost = (x + y / 2) / 2 + factor * share * steps[penalty][x, y]
+            gain = -lost if utility == "score" else (1 / lost if lost else math.inf)
+            scores[x, y] = float(point.epsilon_prime) * gain / (2 * factor * share * moved)
+        weights = {node: math.exp(score - max(scores.values())) for node, score in scores.items()}
+        assert point.probability == pytest.approx(weights[1, 1] / sum(weights.values()), rel=1e-9, abs=1e-300)
+
+
+def test_models_writes_every_table(tmp_path):
+    done = execute(MODELS, tmp_path, "--patients", "150", "--losses", "0.8", "--limits", "0.1")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "models.png").read_bytes().startswith(PNG)
+    for table in ("6.2", "6.3", "6.4", "6.5", "6.6", "6.7"):
+        assert f"Table {table}: " in done.stdout
+    lines = {line["table"]: line for line in lines_of(tmp_path / "models.csv")}
+    hidden = {table: float(line["one_over_m"]) for table, line in lines.items() if line["one_over_m"]}
+    assert hidden["6.4"] > hidden["6.6"] > hidden["6.5"], "whoever knows more finds people more easily"
+    module = module_of(MODELS)
+    for model, table in module.SOURCE_TABLE.items():
+        most = 1 - (1 - 1 / int(lines[table]["k"])) * math.prod(1 - p for p in module.MODELS[model])
+        assert 1 / most - 1e-4 <= hidden[table] <= int(lines[table]["k"])
+    searched = [float(line["one_over_m"]) for table, line in lines.items() if table.startswith("searched")]
+    assert searched and min(searched) >= 5
+
+
+def test_models_measure_what_a_row_by_row_sum_gives(tmp_path):
+    module = module_of(MODELS)
+    path = demo.mimic(tmp_path / "mimic.duckdb", patients=150, seed=2).database
+    study = module.Study(path, tmp_path, False, (0.5,), (0.5,))
+    rows = {row.table: row for row in module.measured(study)}
+    for model, table in module.SOURCE_TABLE.items():
+        known = module.MODELS[model]
+        with duckdb.connect(str(tmp_path / f"measured{len(known)}.duckdb"), read_only=True) as connection:
+            columns = [f"procedure_{i + 1}" for i in range(len(known))]
+            released = connection.sql('FROM release."loss 0_5 limit 0_5"').to_arrow_table().to_pylist()
+        qis = [name for name in released[0] if name not in columns]
+        assert len(qis) == 6
+        risks: Counter[int] = Counter()
+        for state in product((False, True), repeat=len(known)):
+            chance = math.prod(p if knows else 1 - p for p, knows in zip(known, state, strict=True))
+            seen = [*qis, *(c for c, knows in zip(columns, state, strict=True) if knows)]
+            views = [tuple(row[name] for name in seen) for row in released]
+            sizes = Counter(views)
+            for i, view in enumerate(views):
+                risks[i] += chance / sizes[view]  # type: ignore[assignment]
+        assert rows[table].one_over_m == pytest.approx(1 / max(risks.values()), rel=1e-9)
+
+
+def test_models_load_csv_files_with_their_codes(tmp_path):
+    module = module_of(MODELS)
+    (tmp_path / "PATIENTS.csv").write_text(
+        '"ROW_ID","SUBJECT_ID","GENDER","DOB","DOD","DOD_HOSP","DOD_SSN","EXPIRE_FLAG"\n'
+        '1,7,"F",2094-03-05 00:00:00,,,,0\n'
+    )
+    (tmp_path / "ADMISSIONS.csv").write_text(
+        ",".join(f'"{c}"' for c in ADMISSION) + "\n1,7,70,2164-10-23 21:09:00" + "," * (len(ADMISSION) - 4) + "\n"
+    )
+    missing = execute(MODELS, tmp_path, "--csv", ".")
+    assert missing.returncode == 1 and "PROCEDURES_ICD.csv (or PROCEDURES_ICD.csv.gz) is missing" in missing.stderr
+    assert "Traceback" not in missing.stderr
+    (tmp_path / "PROCEDURES_ICD.csv").write_text(
+        '"ROW_ID","SUBJECT_ID","HADM_ID","SEQ_NUM","ICD9_CODE"\n1,7,70,1,"0066"\n'
+    )
+    module.load(tmp_path, tmp_path / "mimic.duckdb")
+    with duckdb.connect(str(tmp_path / "mimic.duckdb"), read_only=True) as connection:
+        assert connection.execute(
+            "SELECT p.gender, c.icd9_code, year(a.admittime) - year(p.dob) FROM mimiciii.patients AS p "
+            "JOIN mimiciii.admissions AS a USING (subject_id) JOIN mimiciii.procedures_icd AS c USING (hadm_id)"
+        ).fetchall() == [("F", "0066", 70)]
+
+
+ADMISSION = (
+    "ROW_ID SUBJECT_ID HADM_ID ADMITTIME DISCHTIME DEATHTIME ADMISSION_TYPE ADMISSION_LOCATION DISCHARGE_LOCATION "
+    "INSURANCE LANGUAGE RELIGION MARITAL_STATUS ETHNICITY EDREGTIME EDOUTTIME DIAGNOSIS HOSPITAL_EXPIRE_FLAG "
+    "HAS_CHARTEVENTS_DATA"
+).split()
+
+
+def test_the_job_of_model_a_runs_as_its_head_says(tmp_path, monkeypatch, capsys):
+    job = (EXAMPLES / "m_concealing" / "job.toml").read_text(encoding="utf-8")
+    (tmp_path / "job.toml").write_text(job, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    commands = [line.removeprefix("#     sqldeid ") for line in job.splitlines() if line.startswith("#     sqldeid ")]
+    assert len(commands) == 2
+    for command in commands:
+        ran = run(capsys, *command.split())
+        assert ran.code == 0, ran
+    assert run(capsys, "verify", "mimic.duckdb", "--job", "job.toml").code == 0
