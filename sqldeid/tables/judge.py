@@ -152,7 +152,15 @@ class Judge:
         if isinstance(criterion, RecursiveLDiversity):
             number = criterion.c
         num, den = number.numerator, number.denominator
-        return {"stats": stats, "kind": criterion.kind, "l": least, "num": num, "den": den, "scale": scale}
+        return {
+            "stats": stats,
+            "kind": criterion.kind,
+            "l": least,
+            "fewer": least - 1,
+            "num": num,
+            "den": den,
+            "scale": scale,
+        }
 
     def sums(self, verdicts: Verdicts) -> dict[int, tuple[int, int]]:
         """Node → rows in failing classes, and rows forced out of every specialisation."""

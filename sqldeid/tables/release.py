@@ -86,20 +86,7 @@ def run(
     listener.step(plan.name, "folding the source")
     folded = fold(plan, engine)
     listener.step(plan.name, "searching the lattice")
-    checker = Checker(
-        engine,
-        folded,
-        plan.part.privacy.k,
-        allowed_rows(plan.part.privacy.suppression_limit, folded.rows),
-        plan.name,
-        Judge(engine, folded, plan.part.privacy.k, plan.criteria, plan.name, plan.concealing)
-        if plan.beyond_k
-        else None,
-    )
-    outcome = find_node(plan, folded, checker, listener)
-    if outcome.k is not None:  # inverse-ola read a histogram; what that k suppresses is asked here
-        checker = replace(checker, k=outcome.k)
-        outcome = replace(outcome, evaluation=checker([outcome.node])[0])
+    outcome, checker = find_node(plan, folded, checker_of(plan, folded, engine), listener)
     listener.step(plan.name, "writing the release")
     chosen = choose(plan, folded, outcome, checker)
     note = note_of(plan, outcome.node, chosen.k, job_sha256, fingerprint(plan, engine) if plan.part.frozen else None)
@@ -112,6 +99,13 @@ def run(
     if verified.released:
         result = replace(result, warnings=(*result.warnings, *_near_keys(plan, written, verified.released, engine)))
     return _certified(result, chosen, outcome) if certificate else result
+
+
+def checker_of(plan: TablePlan, folded: Folded, engine: Engine) -> Checker:
+    """What answers the search's questions, by all criteria of the plan."""
+    k, name = plan.part.privacy.k, plan.name
+    judge = Judge(engine, folded, k, plan.criteria, name, plan.concealing) if plan.beyond_k else None
+    return Checker(engine, folded, k, allowed_rows(plan.part.privacy.suppression_limit, folded.rows), name, judge)
 
 
 def no_certificate(plan: TablePlan) -> str:
@@ -146,8 +140,19 @@ def choose(plan: TablePlan, folded: Folded, outcome: Outcome, checker: Checker) 
     return Chosen(plan, folded, outcome.node, k, judge, failing)
 
 
-def find_node(plan: TablePlan, folded: Folded, checker: Checker, listener: Listener) -> Outcome:
-    """Search the lattice by the job's method."""
+def find_node(plan: TablePlan, folded: Folded, checker: Checker, listener: Listener) -> tuple[Outcome, Checker]:
+    """Search the lattice by the job's method; the outcome, and the checker by whose k it is released.
+
+    `inverse-ola` reads class sizes alone: what the k that it found suppresses is asked at the end.
+    """
+    outcome = _search_lattice(plan, folded, checker, listener)
+    if outcome.k is None:
+        return outcome, checker
+    checker = replace(checker, k=outcome.k)
+    return replace(outcome, evaluation=checker([outcome.node])[0]), checker
+
+
+def _search_lattice(plan: TablePlan, folded: Folded, checker: Checker, listener: Listener) -> Outcome:
     asked = plan.part.search
     marginals = [c.marginal for c in folded.columns]
     problem = Problem(

@@ -6,7 +6,7 @@ suppresses by its own counts, and compares with the classes of what was written,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -79,7 +79,6 @@ def verify(
     Cost: one scan of the source and one of the release.
     """
     _same_columns(plan, written, engine)
-    blank = plan.part.privacy.suppression == "blank"
     labelled = [
         _labelled(plan, i, q, h, level, engine)
         for i, (q, h, level) in enumerate(zip(plan.qis, hierarchies, node, strict=True))
@@ -90,7 +89,7 @@ def verify(
     if plan.sampled:
         return _verify_sample(plan, node, k, counted_source, counted_release, engine)
     tops = [{"name": identifier(f"q{i}"), "top": literal(str(h.labels[-1][0]))} for i, h in enumerate(hierarchies)]
-    blank = blank and judgement.blanked_pass(counted_source, tops)
+    blank = plan.part.privacy.suppression == "blank" and judgement.blanked_pass(counted_source, tops)
     expected = engine.workbench(f"{plan.name}_verify_expected")
     engine.execute(
         render("tables/expect_release", expected=expected, grouped=counted_source, k=k, blank=blank, columns=tops)
@@ -99,18 +98,29 @@ def verify(
         render("tables/compare_release", expected=expected, written=counted_release, source=counted_source)
     ).to_pylist()[0]
     sizes = engine.query(render("tables/count_sizes", grouped=counted_release)).to_pylist()
-    verified = Verified(
+    verified = _verified(plan, node, row, sizes, int(row["failing"]), judgement.achieved())
+    _refuse_differences(plan, int(row["missing"]), int(row["unexpected"]), verified, k)
+    return verified
+
+
+def _verified(
+    plan: TablePlan,
+    node: Node,
+    row: Mapping[str, int],
+    sizes: Sequence[Mapping[str, int]],
+    suppressed: int,
+    criteria: tuple[Criterion, ...],
+) -> Verified:
+    return Verified(
         rows=int(row["source_rows"]),
         released=int(row["rows"]),
-        suppressed=int(row["failing"]),
+        suppressed=suppressed,
         k=int(row["smallest"]),
         classes=int(row["classes"]),
         sizes={int(r["size"]): int(r["classes"]) for r in sizes},
-        criteria=judgement.achieved(),
+        criteria=criteria,
         node=dict(zip((q.name for q in plan.qis), node, strict=True)),
     )
-    _refuse_differences(plan, int(row["missing"]), int(row["unexpected"]), verified, k)
-    return verified
 
 
 def _verify_sample(
@@ -124,15 +134,7 @@ def _verify_sample(
             f"{plan.key}: the release failed its re-check: its classes are not those of a sample", key=plan.key
         )
     sizes = engine.query(render("tables/count_sizes", grouped=release)).to_pylist()
-    return Verified(
-        rows=int(row["source_rows"]),
-        released=int(row["rows"]),
-        suppressed=0,
-        k=int(row["smallest"]),
-        classes=int(row["classes"]),
-        sizes={int(r["size"]): int(r["classes"]) for r in sizes},
-        node=dict(zip((q.name for q in plan.qis), node, strict=True)),
-    )
+    return _verified(plan, node, row, sizes, 0, ())
 
 
 def _refuse_differences(plan: TablePlan, missing: int, unexpected: int, found: Verified, k: int) -> None:
