@@ -261,7 +261,7 @@ def search_of(job: sqldeid.Job, engine: DuckDBEngine, folder: Path) -> Outcome:
     folded = fold(found, engine)
     k, allowed = found.part.privacy.k, allowed_rows(found.part.privacy.suppression_limit, ROWS)
     judge = Judge(engine, folded, k, found.criteria, found.name, found.concealing)
-    return find_node(found, folded, Checker(engine, folded, k, allowed, found.name, judge), Listener())
+    return find_node(found, folded, Checker(engine, folded, k, allowed, found.name, judge), Listener())[0]
 
 
 def test_ola_certifies_too(database: Path) -> None:
