@@ -74,7 +74,7 @@ def test_the_job_is_valid_and_its_hierarchies_open():
 
 def test_first_lines_are_make_targets_and_the_demo_runs(tmp_path):
     targets = re.findall(r"^    make (\w+)", README, flags=re.MULTILINE)
-    assert targets == ["demo", "test"]
+    assert targets[:2] == ["demo", "test"]
     if not (ROOT / "Makefile").exists():
         pytest.skip("not applicable: no Makefile beside the tests")
     (tmp_path / "demo").mkdir()

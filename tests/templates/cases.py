@@ -581,6 +581,13 @@ TABLES += [
         CLASSES_SETUP,
         ordered=False,
     ),
+    Case(
+        "tables/read_classes",
+        {"classes": CLASSES, "words": [W0]},
+        [(0, 2), (4, 1), (5, 1), (9, 2)],
+        CLASSES_SETUP,
+        ordered=False,
+    ),
     Case("tables/read_classes", {"classes": CLASSES, "words": [W0]}, [], CLASSES_SETUP[:1], note="empty"),
     Case("tables/count_rows", {"table": CLASSES}, [(0,)], CLASSES_SETUP[:1], note="empty"),
 ]
