@@ -43,7 +43,7 @@ COLUMNS = ("age", "workclass", "marital-status", "occupation")
 """Levels 4 · 3 · 3 · 3: a lattice of 108 nodes, as many as the source's; it does not say which columns it took."""
 
 FACTORS: dict[Penalty, tuple[str, ...]] = {
-    "suppression": ("0.001", "0.002", "0.005", "0.01", "0.02", "0.04", "0.06", "0.08", "0.1", "0.15", "0.2", "0.4"),
+    "suppression": ("0.001", "0.005", "0.01", "0.02", "0.03", "0.04", "0.05", "0.06", "0.08", "0.1", "0.15", "0.2"),
     "k-anonymity": ("0.02", "0.05", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1"),
 }
 """Penalty factors: a percentage point of suppressed rows, and not being k-anonymous."""

@@ -243,7 +243,7 @@ def show(rows: list[Row]) -> Iterator[str]:
     for model, name in SOURCE_TABLE.items():
         chances = ", ".join(f"{p:g}" for p in MODELS[model])
         yield f"\nTable {name}: model {model}, procedures known with {chances}; demographics quasi-identifying"
-        yield f"(* 1/m > {LEAST}; in large classes it is {floor(model):.1f} or more, whatever the procedures are)"
+        yield f"(* 1/m > {LEAST}; as classes grow it tends to {floor(model):.1f} or more, whatever the procedures are)"
         yield "max. loss  max. suppression     k    1/m   suppressed"
         for r in (r for r in rows if r.table == name):
             yield f"{r.max_loss or 0:9g}  {r.limit:15.0%}  {r.k:>4}  {r.hidden}  {r.suppressed:10}"

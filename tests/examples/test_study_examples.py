@@ -45,12 +45,12 @@ def lines_of(file: Path) -> list[dict[str, str]]:
 
 
 def test_good_nodes_writes_both_figures(tmp_path):
-    small = ("--columns", "workclass,marital-status,race", "--population", "2000", "--k", "20", "--samples", "2")
+    small = ("--columns", "workclass,marital-status,race", "--population", "4000", "--k", "20", "--samples", "1")
     done = execute(GOOD_NODES, tmp_path, *small)
     assert done.returncode == 0, done.stderr
     for figure in ("figure_6_3.png", "figure_6_4.png"):
         assert (tmp_path / figure).read_bytes().startswith(PNG)
-    assert done.stdout.startswith("18 nodes, k = 20, β = 0.75, 2 samples (fixed seeds)")
+    assert done.stdout.startswith("18 nodes, k = 20, β = 0.75, 1 samples (fixed seeds)")
     assert done.stdout.count("the source's, not proven private") == 2
     lines = lines_of(tmp_path / "good_nodes.csv")
     assert len(lines) == 2 * 2 * 5 * 12
