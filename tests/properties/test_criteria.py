@@ -18,7 +18,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -270,6 +270,24 @@ def test_failing_rows_are_those_of_the_definitions(connection, seed):
             assert e.failing == oracle.failing(e.node), e.node
         else:
             assert oracle.failing(e.node) > checker.allowed, e.node
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    values=st.lists(st.sampled_from(["low", "high", None]), min_size=2, max_size=12),
+    t=st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.3]),
+)
+@example(values=["high", "low", "high", None, "high"], t=0.1)
+def test_places_that_no_row_holds_count_in_an_order(connection, values, t):
+    """Both "medium" and "extreme" are steps on the way, though nobody has them."""
+    rows = [{"a": i % 8, "b": "xy"[i % 2] * 2, "c": "f", "s": s, "n": 0, "d": None} for i, s in enumerate(values)]
+    oracle = Oracle(tuple(rows), 1, (Asked("t_closeness", "s", t, "ordered"),))
+    with checker_of(connection, oracle, 0.99) as checker:
+        for e in checker(NODES):
+            if e.failing <= checker.allowed:
+                assert e.failing == oracle.failing(e.node), e.node
+            else:
+                assert oracle.failing(e.node) > checker.allowed, e.node
 
 
 @settings(max_examples=30, deadline=None)
