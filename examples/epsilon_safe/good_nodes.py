@@ -238,7 +238,7 @@ def main(
                 lambda plan: Setting(plan.lattice.heights, k, Fraction(beta), population),
                 range(seed, seed + samples),
             )
-        except (sqldeid.SqldeidError, ValueError) as error:
+        except (sqldeid.SqldeidError, ValueError, ZeroDivisionError) as error:
             raise click.ClickException(str(error)) from None
     report(*made, into)
 
