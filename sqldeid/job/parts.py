@@ -291,9 +291,9 @@ class Search(BaseModel):
     loss: Literal["loss", "prec", "dm_star", "entropy"] = Field(
         default="loss", description="What is made least; loss and prec lie between 0 and 1."
     )
-    weights: dict[str, Annotated[float, Field(gt=0)]] = Field(
+    weights: dict[str, Annotated[float, Field(ge=1e-6, le=1e6)]] = Field(
         default_factory=dict,
-        description="Weights of quasi-identifying columns in loss and prec, greater than 0; 1 where a column is "
+        description="Weights of quasi-identifying columns in loss and prec, 0.000001 to 1000000; 1 where a column is "
         "not named.",
     )
     time_limit: float | None = Field(

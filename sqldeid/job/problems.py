@@ -86,7 +86,13 @@ def _problems(detail: ErrorDetails, schema: Schema) -> list[Problem]:
         return [Problem(place.keys, f"{quoted(given)} is not available in this version of sqldeid")]
     item = " of ".join(f"item {number}" for number in reversed(place.items)) + " " * bool(place.items)
     nearest = _nearest(given, place.schema.get("enum", ())) if isinstance(given, str) else ""
-    return [Problem(place.keys, f"{item}must be {describe(place.schema)}{nearest}")]
+    return [Problem(place.keys, f"{item}must be {describe(place.schema)}{_too_great(given, place.schema)}{nearest}")]
+
+
+def _too_great(given: object, schema: Schema) -> str:
+    """The greatest whole number, which nobody needs to hear of who wrote none that is greater."""
+    most = schema.get("maximum", given)
+    return f" and at most {most}" if isinstance(given, int) and given > most >= 2**53 else ""
 
 
 def _unknown_key(loc: tuple[int | str, ...], place: _Place, schema: Schema) -> Problem:
@@ -171,5 +177,10 @@ def _bounds(schema: Schema) -> str:
         "maximum": "at most",
         "exclusiveMaximum": "less than",
     }
-    said = [f"{text} {schema[bound]:g}" for bound, text in words.items() if bound in schema and schema[bound] < 2**53]
+    said = [f"{text} {_plain(schema[bound])}" for bound, text in words.items() if schema.get(bound, 2**53) < 2**53]
     return ", " + " and ".join(said) if said else ""
+
+
+def _plain(number: float) -> str:
+    """A bound as a user would write it: 0.000001, not 1e-06."""
+    return f"{number:.6f}".rstrip("0").rstrip(".")

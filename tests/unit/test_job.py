@@ -200,6 +200,8 @@ def close(**changes: object) -> dict[str, object]:
     return {"t__columns__x": {"role": "sensitive"}, "t__privacy__t_closeness": asked}
 
 
+GREATEST = "tables.t.privacy.k: must be a whole number, at least 1 and at most 9223372036854775807"
+WEIGHT = "must be a number, at least 0.000001 and at most 1000000"
 LIMIT = "tables.t.privacy.suppression_limit: must be a number, at least 0 and less than 1"
 BAD: list[tuple[dict[str, object], str]] = [
     # unknown, missing, not yet
@@ -218,7 +220,8 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"t__privacy__k": True}, "tables.t.privacy.k: must be a whole number, at least 1"),
     ({"t__privacy__k": 5.0}, "tables.t.privacy.k: must be a whole number, at least 1"),
     ({"t__privacy__k": "5"}, "tables.t.privacy.k: must be a whole number, at least 1"),
-    ({"t__privacy__k": 2**63}, "tables.t.privacy.k: must be a whole number, at least 1"),
+    ({"t__privacy__k": 2**63}, GREATEST),
+    ({"t__privacy__k": 10**30}, GREATEST),
     ({"t__privacy__suppression_limit": 1}, LIMIT),
     ({"t__privacy__suppression_limit": -0.1}, LIMIT),
     ({"t__privacy__suppression_limit": False}, LIMIT),
@@ -227,7 +230,9 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"t__search__time_limit": 0}, "tables.t.search.time_limit: must be a number, greater than 0"),
     ({"t__search__time_limit": float("inf")}, "tables.t.search.time_limit: must be a number, greater than 0"),
     ({"t__search__checks_limit": 0}, "tables.t.search.checks_limit: must be a whole number, at least 1"),
-    ({"t__search__weights": {"age": 0}}, "tables.t.search.weights.age: must be a number, greater than 0"),
+    ({"t__search__weights": {"age": 0}}, f"tables.t.search.weights.age: {WEIGHT}"),
+    ({"t__search__weights": {"age": 5e-324}}, f"tables.t.search.weights.age: {WEIGHT}"),
+    ({"t__search__weights": {"age": 1e308}}, f"tables.t.search.weights.age: {WEIGHT}"),
     ({"t__text": "yes"}, "tables.t.text: must be true or false, without quotes"),
     ({"t__text": 1}, "tables.t.text: must be true or false, without quotes"),
     ({"t__where": ""}, "tables.t.where: must be text, not empty and without NUL characters"),
