@@ -186,6 +186,46 @@ def test_lattices_of_any_size_start_at_once(columns: int, height: int, name: str
     assert outcome.optimal == (height == 1)
 
 
+@pytest.mark.parametrize("checks", [1, 2, 30, None])
+@pytest.mark.parametrize("name", LOSSES)
+def test_best_first_has_an_answer_when_it_stops(name: str, checks: int | None) -> None:
+    """60 columns in which every row is its own class until nearly all are at their tops."""
+    groups = ((tuple(range(30)), (0,) * 30),) * 60
+    table = Table((tuple(range(30)),) * 60, groups, (Fraction(1),) * 60, (0,) * 30, 3)
+    limits = {"time_limit": 0.0} if checks is None else {"checks_limit": checks}
+    outcome = search("best-first", problem_of(table, name, 0, **limits))
+    assert outcome.node == table.lattice.top
+    assert outcome.checks <= (checks or 2)
+    assert not outcome.optimal
+    assert outcome.bound == 0 or name in ("dm_star", "entropy")
+    assert 0 <= outcome.loss - outcome.gap <= outcome.loss
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=seeds, name=st.sampled_from(LOSSES), allowed=st.integers(0, 10), checks=st.integers(1, 80))
+def test_best_first_within_limits_is_never_wrong(seed: int, name: str, allowed: int, checks: int) -> None:
+    """The best of what it checked, a bound below the optimum, and the optimum itself where it says so."""
+    table = random_table(seed)
+    allowed = min(allowed, table.rows)
+    best = exhaustive(table, name, allowed)
+    problem = problem_of(table, name, allowed, checks_limit=checks)
+    if best is None or table.evaluation(table.lattice.top, allowed).failing > allowed:
+        return
+    outcome = search("best-first", problem)
+    assert outcome.checks <= checks
+    assert max(problem.evaluate.asked.values()) == 1  # type: ignore[attr-defined]
+    assert outcome.loss - outcome.gap <= float(table.loss(name, best)) * (1 + 1e-9) + 1e-9
+    assert outcome.node == best or not outcome.optimal
+
+
+def test_no_message_lists_sixty_columns() -> None:
+    groups = ((tuple(range(4)), (0, 0, 1, 1)),) * 60
+    table = Table((tuple(range(4)),) * 60, groups, (Fraction(1),) * 60, (0,) * 4, 3)
+    with pytest.raises(NoSolutionError, match=r" … and 48 more\) would suppress 4 rows") as raised:
+        search("best-first", problem_of(table, "loss", 0, checks_limit=1))
+    assert raised.value.message.count(",") < 20
+
+
 def test_ola_refuses_what_it_cannot_tag() -> None:
     groups = (((0, 1), (0, 0)),) * 31
     table = Table(((0, 1),) * 31, groups, (Fraction(1),) * 31, (0, 0), 2)

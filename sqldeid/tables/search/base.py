@@ -15,6 +15,9 @@ from sqldeid.tables.evaluation import Evaluate, Evaluation, Marginal, admissible
 from sqldeid.tables.lattice import Lattice, Node
 from sqldeid.tables.loss import Loss
 
+_SHOWN = 12
+"""Columns of a node that a message names."""
+
 Key = tuple[int, int, Node]
 """How admissible nodes compare: units of loss, suppressed rows, the node itself; the smallest wins."""
 
@@ -258,8 +261,10 @@ def no_solution(problem: Problem, *, exhausted: bool) -> NoSolutionError:
 
 
 def describe(problem: Problem, node: Node) -> str:
-    """A node in words: every column with its level."""
-    return ", ".join(f"{m.name} {x}" for m, x in zip(problem.marginals, node, strict=True))
+    """A node in words: every column with its level, of many columns the first."""
+    words = [f"{m.name} {x}" for m, x in zip(problem.marginals, node, strict=True)]
+    rest = f" … and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
+    return ", ".join(words[:_SHOWN]) + rest
 
 
 def interrupted(problem: Problem) -> Interrupted:

@@ -56,6 +56,8 @@ def best_first(problem: Problem) -> Outcome:
         When no node is admissible, or none was found within the limits.
     """
     frontier = _Frontier()
+    if _limited(problem) and not _top_leaves_room(problem, frontier):
+        return _stopped(problem, frontier)
     _visit(problem, frontier, [problem.lattice.bottom], 0)
     while frontier.order:
         if problem.spent():
@@ -71,6 +73,23 @@ def best_first(problem: Problem) -> Outcome:
         _visit(problem, frontier, news, bound)
         problem.state.bound = _proven(problem, frontier)
     return finish(problem, optimal=True)
+
+
+def _limited(problem: Problem) -> bool:
+    """Whether the search may have to stop early; then the top is worth a check, which passes if any node does."""
+    limits = problem.time_limit is not None or problem.checks_limit is not None
+    return limits and problem.lattice.top != problem.lattice.bottom
+
+
+def _top_leaves_room(problem: Problem, frontier: _Frontier) -> bool:
+    """Check the top, so that there is an answer whenever the search stops; whether a check is left after it."""
+    frontier.reached.add(problem.lattice.top)
+    problem.ask([problem.lattice.top])
+    if problem.room(1):
+        return True
+    bottom = problem.lattice.bottom
+    frontier.push(bottom, 0.0, problem.loss.bound(bottom))
+    return False
 
 
 def _visit(problem: Problem, frontier: _Frontier, nodes: list[Node], inherited: int) -> None:
