@@ -90,6 +90,9 @@ class Engine(Protocol):
     def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
         """The columns of a table or subquery, without running it."""
 
+    def output_names(self, query: exp.Query, *, key: str = "") -> tuple[str, ...]:
+        """The names that a query gives its columns, equal ones included, without running it."""
+
     def workbench(self, name: str) -> exp.Table:
         """A name for a temporary table of this run; it is dropped when the engine is closed."""
 

@@ -218,6 +218,14 @@ class DuckDBEngine:
             raise JobError(f"{key or 'source'}: {error.message}", key=key) from None
         return tuple(Column(r["column_name"], r["column_type"], kind_of(r["column_type"])) for r in rows)
 
+    def output_names(self, query: exp.Query, *, key: str = "") -> tuple[str, ...]:
+        """The names that a query gives its columns, before DuckDB renames equal ones; it is bound, not run."""
+        try:
+            rows = self.query(render("engine/describe_query", query=query)).to_pylist()
+        except JobError as error:
+            raise JobError(f"{key or 'source'}: {error.message}", key=key) from None
+        return tuple(r["column_name"] for r in rows)
+
     # ---- workbench --------------------------------------------------------------------------------------------
 
     def workbench(self, name: str) -> exp.Table:

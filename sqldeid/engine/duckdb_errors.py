@@ -28,6 +28,16 @@ def translate(error: duckdb.Error) -> SqldeidError:
         return JobError("a value cannot be converted or is out of range in the job's SQL or source view (not shown)")
     if isinstance(error, duckdb.TransactionException):
         return EngineError(_without_kind(first))
+    return _input_error(error)
+
+
+def _input_error(error: duckdb.Error) -> SqldeidError:
+    """What DuckDB calls invalid input is told apart by its words, which are never repeated: they quote rows."""
+    text = str(error).strip().lower() if isinstance(error, duckdb.InvalidInputException) else ""
+    if "this file is not utf-8 encoded" in text:
+        return JobError("the file is not UTF-8; convert it to UTF-8 first")
+    if text.startswith("invalid input error: division by zero"):
+        return JobError("a number is divided by zero in the job's SQL or source view; write NULLIF(divisor, 0)")
     return EngineError(f"the database failed with {type(error).__name__} (its text may hold data and is not shown)")
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.duckdb import DuckDBEngine
@@ -21,6 +22,8 @@ from sqldeid.sql import identifier, literal, render, table_name
 Database = str | os.PathLike[str] | duckdb.DuckDBPyConnection
 
 _TAKEN = {"memory", "system", "temp", "main", "pg_catalog", "information_schema", "sqldeid_target", "sqldeid_old"}
+_SHOWN = 8
+"""Macros that a message names."""
 _NOT_YET = ("postgresql://", "postgres://", "sc://")
 
 
@@ -65,10 +68,12 @@ def open_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBEngine:
     Raises
     ------
     JobError
-        If the connection is within a transaction: it would be ended by ours.
+        If the connection is within a transaction: it would be ended by ours; or if a macro of it has the name of a
+        function: it would be called instead, by our statements, too.
     """
     _refuse_transaction(connection)
     try:
+        _refuse_macros(connection.sql(render("engine/list_macros")).to_arrow_table())
         rows = connection.sql(render("engine/list_catalogs")).to_arrow_table().to_pylist()
     except duckdb.Error as error:
         raise translate(error) from None
@@ -94,6 +99,19 @@ def _refuse_transaction(connection: duckdb.DuckDBPyConnection) -> None:
         raise JobError("the connection has an open transaction; commit it or roll it back first")
 
 
+def _refuse_macros(rows: pa.Table) -> None:
+    """A macro wins over the function of its name: it could read files for a job, and change what is counted."""
+    listed = rows.to_pylist()
+    functions = {row["name"].casefold() for row in listed if row["database"] is None}
+    taken = sorted({row["name"] for row in listed if row["database"] and row["name"].casefold() in functions})
+    if taken:
+        shown = ", ".join(taken[:_SHOWN]) + (f" and {len(taken) - _SHOWN} more" if len(taken) > _SHOWN else "")
+        raise JobError(
+            f"the database holds macros that replace functions of DuckDB ({shown}), and a release could no longer be "
+            "trusted; drop or rename them, or copy the tables into another database"
+        )
+
+
 def open_path(path: Path, *, writable: bool, spill: Path | None, settings: Settings) -> DuckDBEngine:
     """An in-memory instance with the source attached; files are still open until `close_access`.
 
@@ -111,6 +129,8 @@ def open_path(path: Path, *, writable: bool, spill: Path | None, settings: Setti
         alias = _alias(path)
         engine = DuckDBEngine(connection, alias, "main", own=True)
         engine.attach(path.absolute(), alias, read_only=not writable)
+        if writable:  # names are looked up there while views are written, and by whoever reads them
+            _refuse_macros(engine.query(render("engine/list_macros")))
     except (JobError, EngineError) as error:
         connection.close()
         raise type(error)(f"{path}: {error.message}") from None

@@ -49,12 +49,15 @@ def literal(value: str | int | float | bool | None) -> exp.Expr:
 
 
 def refuse_same_names(names: Iterable[str], *, what: str, key: str = "") -> None:
-    """Refuse names that are equal but for case: DuckDB would rename one of them in silence."""
+    """Refuse names that are equal, or equal but for case: DuckDB would rename one of them in silence."""
     seen: dict[str, str] = {}
     for name in names:
-        other = seen.setdefault(name.casefold(), name)
-        if other is not name:
-            raise JobError(f'{what}: "{other}" and "{name}" differ only in case; rename one of them', key=key)
+        folded = name.casefold()
+        if folded in seen and seen[folded] == name:
+            raise JobError(f'{what}: two columns are called "{name}"; rename one of them', key=key)
+        if folded in seen:
+            raise JobError(f'{what}: "{seen[folded]}" and "{name}" differ only in case; rename one of them', key=key)
+        seen[folded] = name
 
 
 def parse_table(text: str, *, key: str = "") -> tuple[str, ...]:

@@ -110,7 +110,8 @@ def fold(plan: TablePlan, engine: Engine) -> Folded:
     rows = count_persons(plan, engine, source)
     if plan.part.privacy.k > rows and not plan.sampled:
         raise JobError(
-            f"{plan.key}.privacy.k: k is {plan.part.privacy.k}, but {plan.source_label} has only {rows} rows",
+            f"{plan.key}.privacy.k: k is {plan.part.privacy.k}, but {plan.source_label} has only "
+            f"{rows} {'row' if rows == 1 else 'rows'}",
             key=f"{plan.key}.privacy.k",
         )
     bound = [bind(plan, i, engine, source) for i in range(len(plan.qis))]

@@ -227,8 +227,11 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
 
 def _source(part: jobfile.Table, engine: Engine, key: str) -> tuple[exp.Expr, str]:
     if isinstance(part.source, jobfile.Query):
-        tree = parse_query(part.source.query, key=f"{key}.source.query")
-        bound = bind(tree, lambda parts: engine.resolve(parts, key=f"{key}.source.query"))
+        key = f"{key}.source.query"
+        bound = bind(parse_query(part.source.query, key=key), lambda parts: engine.resolve(parts, key=key))
+        if not isinstance(bound, exp.Query):
+            raise JobError(f"{key}: only a query is allowed here; write one SELECT", key=key)
+        refuse_same_names(engine.output_names(bound, key=key), what=key, key=key)
         return exp.Subquery(this=bound), "the source query"
     return engine.resolve(parse_table(part.source, key=f"{key}.source"), key=f"{key}.source"), part.source
 
@@ -290,6 +293,7 @@ def _column(
             "cast it to text in a source query",
             key=key,
         )
+    _refuse_zoned(source, part, key)
     weights: Mapping[str, float] = table.search.weights
     return QuasiIdentifier(
         name,
@@ -298,6 +302,16 @@ def _column(
         "top" if table.search.method == "epsilon-safe" else part.uncovered,  # no refusal may depend on the rows
         Fraction(repr(float(weights.get(name, 1.0)))),
     )
+
+
+def _refuse_zoned(source: Column, part: jobfile.Column, key: str) -> None:
+    """A moment has no date before someone chooses a time zone."""
+    dates = isinstance(part.hierarchy, jobfile.HierarchyRule) and part.hierarchy.dates is not None
+    if dates and source.type == "TIMESTAMP WITH TIME ZONE":
+        raise JobError(
+            f"{key}: a column of type {source.type} has no dates of its own; cast it to TIMESTAMP in a source query",
+            key=key,
+        )
 
 
 def _refuse_unordered(name: str, source: Column, privacy: jobfile.Privacy, key: str) -> None:

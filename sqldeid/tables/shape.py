@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
@@ -19,13 +22,15 @@ def keep(plan: TablePlan, engine: Engine) -> exp.Expr:
     if plan.person is not None:
         names.setdefault(plan.person)
     columns = [identifier(n) for n in names]
-    engine.execute(render("tables/keep_source", kept=kept, columns=columns, source=plan.source))
+    with _naming(plan):
+        engine.execute(render("tables/keep_source", kept=kept, columns=columns, source=plan.source))
     return kept
 
 
 def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> int:
     """Rows of the source; the person key must be there on each, and on no two."""
-    row = engine.query(render("tables/check_person", source=source, person=plan.person_column)).to_pylist()[0]
+    with _naming(plan):
+        row = engine.query(render("tables/check_person", source=source, person=plan.person_column)).to_pylist()[0]
     rows, keyed, persons = int(row["rows"]), int(row["keyed"]), int(row["persons"])
     key = f"{plan.key}.person"
     if rows == 0:
@@ -39,3 +44,17 @@ def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> int:
             key=key,
         )
     return rows
+
+
+@contextmanager
+def _naming(plan: TablePlan) -> Iterator[None]:
+    """Name the job's SQL in what its first run meets, such as a division by zero."""
+    try:
+        yield
+    except JobError as error:
+        if error.key:
+            raise
+        source = "source.query" if plan.joined else "source"
+        key = f"{plan.key}.{source if plan.part.where is None else 'where'}"
+        also = f" or {source}" if plan.joined and plan.part.where is not None else ""
+        raise JobError(f"{key}{also}: {error.message}", key=key) from None
