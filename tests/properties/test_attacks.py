@@ -46,7 +46,7 @@ def database(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return path
 
 
-def released(database: Path, data: Path, sensitive: str, k: int = K, **privacy: object) -> Known:
+def released(database: Path, data: Path, sensitive: str, privacy: dict[str, object], k: int = K) -> Known:
     """Release with these criteria, then read what was published as an attacker would."""
     files = {name: data / "adult" / f"adult_hierarchy_{name}.csv" for name in QIS}
     columns = {name: {"role": "quasi-identifying", "hierarchy": str(file)} for name, file in files.items()}
@@ -106,7 +106,7 @@ ATTACKED = {"occupation": 3, "salary-class": 5}
 
 @pytest.mark.parametrize("sensitive", ATTACKED)
 def test_homogeneity_succeeds_against_k_anonymity(database: Path, shared_data: Path, sensitive: str) -> None:
-    known = released(database, shared_data, sensitive, ATTACKED[sensitive])
+    known = released(database, shared_data, sensitive, {}, ATTACKED[sensitive])
     assert min(map(len, known.classes.values())) >= ATTACKED[sensitive]
     found = homogeneous(known)
     assert found
@@ -128,13 +128,13 @@ def test_homogeneity_succeeds_against_k_anonymity(database: Path, shared_data: P
 def test_homogeneity_fails_against_diversity_and_closeness(
     database: Path, shared_data: Path, sensitive: str, privacy: dict[str, object]
 ) -> None:
-    assert homogeneous(released(database, shared_data, sensitive, ATTACKED[sensitive], **privacy)) == []
+    assert homogeneous(released(database, shared_data, sensitive, privacy, ATTACKED[sensitive])) == []
 
 
 def test_background_knowledge_succeeds_against_k_anonymity_and_two_values(database: Path, shared_data: Path) -> None:
-    two = {"l_diversity": {"column": "occupation", "l": 2}}
+    two: dict[str, object] = {"l_diversity": {"column": "occupation", "l": 2}}
     for privacy in ({}, two):
-        known = released(database, shared_data, "occupation", **privacy)
+        known = released(database, shared_data, "occupation", privacy)
         found = with_background(known)
         assert found
         right = [
@@ -154,7 +154,7 @@ def test_background_knowledge_succeeds_against_k_anonymity_and_two_values(databa
 def test_background_knowledge_fails_against_three_values_and_closeness(
     database: Path, shared_data: Path, privacy: dict[str, object]
 ) -> None:
-    known = released(database, shared_data, "occupation", **privacy)
+    known = released(database, shared_data, "occupation", privacy)
     assert with_background(known) == []
     assert homogeneous(known) == []
 
@@ -162,10 +162,8 @@ def test_background_knowledge_fails_against_three_values_and_closeness(
 def test_what_a_class_tells_is_bounded_by_t(database: Path, shared_data: Path) -> None:
     """Nobody's value becomes likelier by more than t over what the whole table says."""
     t = 0.4
-    plain, known = (
-        released(database, shared_data, "occupation", **privacy)
-        for privacy in ({}, {"t_closeness": {"column": "occupation", "t": t}})
-    )
+    plain = released(database, shared_data, "occupation", {})
+    known = released(database, shared_data, "occupation", {"t_closeness": {"column": "occupation", "t": t}})
     assert greatest_gain(plain) > t
     assert greatest_gain(known) <= t + 1e-12
 
@@ -186,11 +184,11 @@ def test_the_minimality_attack_succeeds_against_two_values(database: Path, share
 
     This is what *Does not protect* says, and with l = 3 the attacker no longer learns one value, but at most two.
     """
-    known = released(database, shared_data, "salary-class", l_diversity={"column": "salary-class", "l": 2})
+    known = released(database, shared_data, "salary-class", {"l_diversity": {"column": "salary-class", "l": 2}})
     missing = [key for key, values in known.people.items() if len(values) >= K and key not in known.classes]
     assert missing, "the attacker needs the quasi-identifying values of everybody and the published node alone"
     assert all(len(set(known.people[key])) == 1 for key in missing)
-    wider = released(database, shared_data, "occupation", l_diversity={"column": "occupation", "l": 3})
+    wider = released(database, shared_data, "occupation", {"l_diversity": {"column": "occupation", "l": 3}})
     gone = [values for key, values in wider.people.items() if len(values) >= K and key not in wider.classes]
     assert gone
     assert all(len(set(values)) <= 2 for values in gone)

@@ -78,7 +78,8 @@ def _sizes(groups: Whole) -> Whole:
 def exhaustive(adult: Adult, passes: Judged) -> tuple[float, int, tuple[int, ...]]:
     """Least loss, then fewest suppressed rows, then the node itself; all nodes are looked at."""
     whole = np.bincount(adult.sensitive).astype(np.int64)
-    total, best = int(whole.sum()), (2.0, 0, (0,))
+    total = int(whole.sum())
+    best: tuple[float, int, tuple[int, ...]] = (2.0, 0, (0,))
     domains = [len(g[0]) for g in adult.groups]
     for node, leaves, counts in adult.counts:
         size = counts.sum(axis=1)
@@ -92,13 +93,13 @@ def exhaustive(adult: Adult, passes: Judged) -> tuple[float, int, tuple[int, ...
 
 
 def distinct(l: int) -> Judged:
-    return lambda counts, whole: (counts > 0).sum(axis=1) >= l
+    return lambda counts, whole: np.asarray((counts > 0).sum(axis=1) >= l)
 
 
 def entropy(l: int) -> Judged:
     def passes(counts: Whole, whole: Whole) -> npt.NDArray[np.bool_]:
         p = counts / counts.sum(axis=1, keepdims=True)
-        return -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1) >= np.log(l) - 1e-9
+        return np.asarray(-(p * np.log(np.where(p > 0, p, 1))).sum(axis=1) >= np.log(l) - 1e-9)
 
     return passes
 
@@ -106,7 +107,7 @@ def entropy(l: int) -> Judged:
 def recursive(c: int, l: int) -> Judged:
     def passes(counts: Whole, whole: Whole) -> npt.NDArray[np.bool_]:
         falling = -np.sort(-counts, axis=1)
-        return falling[:, 0] < c * falling[:, l - 1 :].sum(axis=1)
+        return np.asarray(falling[:, 0] < c * falling[:, l - 1 :].sum(axis=1))
 
     return passes
 
@@ -115,8 +116,8 @@ def close(t: float, *, ordered: bool) -> Judged:
     def passes(counts: Whole, whole: Whole) -> npt.NDArray[np.bool_]:
         gap = counts / counts.sum(axis=1, keepdims=True) - whole / whole.sum()
         if ordered:
-            return np.abs(np.cumsum(gap, axis=1)).sum(axis=1) / (len(whole) - 1) <= t + 1e-12
-        return np.abs(gap).sum(axis=1) / 2 <= t + 1e-12
+            return np.asarray(np.abs(np.cumsum(gap, axis=1)).sum(axis=1) / (len(whole) - 1) <= t + 1e-12)
+        return np.asarray(np.abs(gap).sum(axis=1) / 2 <= t + 1e-12)
 
     return passes
 
