@@ -211,7 +211,7 @@ def _refuse_clashes(name: str, groups: tuple[Ints, ...], one: Ints, other: Ints,
     at = np.flatnonzero(differ)
     if len(at):
         raise HierarchyError(
-            f"hierarchy {name}: {len(at)} line{'s' * (len(at) != 1)} repeat a value with other labels, "
+            f"hierarchy {name}: {len(at)} line{' repeats' if len(at) == 1 else 's repeat'} a value with other labels, "
             f"the first is line {lines[other[at[0]]]} (like line {lines[one[at[0]]]}). Keep one line for each value"
         )
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def print_report(found: HierarchyReport, to: Console) -> None:
     """Print levels with their numbers of groups, and what data was looked at."""
-    leaves = f": {count(found.leaves, 'leaf', 'leaves')}, {found.bits} bits" if found.leaves else ""
+    leaves = f": {count(found.leaves, 'leaf', 'leaves')}, {count(found.bits, 'bit')}" if found.leaves else ""
     put(to, Text(plain(found.name), style="bold"), leaves)
     if found.height:
         made = table("Level", "Name", "Groups", right=(0, 2))

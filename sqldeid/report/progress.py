@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from sqldeid.report.text import plain
+from sqldeid.report.text import count, plain
 
 SPINNER = 3
 """Columns that the spinner takes, with the one that some terminals keep free."""
@@ -76,7 +76,7 @@ class Progress:
 
     def search(self, standing: Standing) -> None:
         """The search asked another statement."""
-        self._show(", ".join([f"{self._now}: {standing.checks:,} checks", *_parts(standing)]))
+        self._show(", ".join([f"{self._now}: {count(standing.checks, 'check')}", *_parts(standing)]))
 
     def _show(self, text: str) -> None:
         if self._status is not None:
