@@ -6,14 +6,17 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from sqldeid.cli.signals import stoppable
+
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the program and exit; Ctrl-C is heard while it is still being loaded, too."""
-    try:
-        from sqldeid.cli import app
-    except KeyboardInterrupt:
-        sys.exit(130)
-    app.main(arguments)
+    """Run the program and exit; Ctrl-C, SIGTERM and SIGHUP are heard while it is still being loaded, too."""
+    with stoppable():
+        try:
+            from sqldeid.cli import app
+        except KeyboardInterrupt:
+            sys.exit(130)
+        app.main(arguments)
 
 
 __all__ = ["main"]

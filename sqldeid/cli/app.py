@@ -13,7 +13,6 @@ import click
 from sqldeid.cli.demo import demo
 from sqldeid.cli.failures import (
     BROKEN_PIPE,
-    close_pipes,
     json_target,
     report,
     report_internal,
@@ -24,6 +23,7 @@ from sqldeid.cli.options import VERSION, examples
 from sqldeid.cli.privacy import privacy
 from sqldeid.cli.releases import anonymize, assess, verify
 from sqldeid.cli.schema import schema
+from sqldeid.cli.streams import close_streams, guarded
 from sqldeid.errors import Interrupted, SqldeidError
 
 
@@ -57,10 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     target = json_target(given)
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a character too many is no reason to fail
     sys.excepthook = functools.partial(_hook, given, target)
-    sys.exit(_run(given, target))
+    with guarded():
+        sys.exit(_run(given, target))
 
 
 def _run(arguments: list[str], target: str | None) -> int:
@@ -72,11 +71,11 @@ def _run(arguments: list[str], target: str | None) -> int:
     except click.ClickException as error:
         return report_usage(error, target)
     except (KeyboardInterrupt, click.Abort):
-        return report(Interrupted("stopped by Ctrl-C"), target)
+        return report(Interrupted("interrupted"), target)
     except click.exceptions.Exit as done:
         return done.exit_code
     except BrokenPipeError:
-        close_pipes()
+        close_streams()
         return BROKEN_PIPE
     return 0
 

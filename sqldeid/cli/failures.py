@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from types import TracebackType
 
 import click
 
+from sqldeid.cli.streams import STDOUT, close_streams
 from sqldeid.errors import Interrupted, JobError, SqldeidError
 
 BROKEN_PIPE = 1
@@ -33,11 +33,13 @@ def report(error: SqldeidError, target: str | None) -> int:
 
     message = error.message
     say(f"{message[:1].upper()}{message[1:]}" if isinstance(error, Interrupted) else f"Error: {message}")
-    if target is not None and error.key != "--json":
+    if target is not None and error.key not in ("--json", STDOUT):
         try:
             write_error(target, error)
         except SqldeidError as second:
-            say(f"Error: --json: {second.message}")
+            if second.message not in message:
+                say(f"Error: --json: {second.message}")
+    close_streams()
     return error.code
 
 
@@ -55,25 +57,14 @@ def report_usage(error: click.ClickException, target: str | None) -> int:
 
 
 def say(text: str) -> None:
-    """Print to standard error, with control characters written out; its reader may be gone."""
-    from rich.text import Text
-
-    from sqldeid.report.text import console, plain
+    """Print to standard error, with control characters written out; its reader may be gone, or the terminal."""
+    from sqldeid.report.text import plain
 
     try:
-        console(sys.stderr).print(Text(plain(text, lines=True)), soft_wrap=True)
-    except BrokenPipeError:
-        close_pipes()
-
-
-def close_pipes() -> None:
-    """Let go of pipes whose reader is gone, so that Python does not complain when it ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            os.dup2(nowhere, stream.fileno())
+        sys.stderr.write(plain(text, lines=True) + "\n")
+        sys.stderr.flush()
+    except OSError:
+        close_streams()
 
 
 def report_internal(

@@ -1,15 +1,15 @@
-"""The files that options name: looked at before the run, written whole or not at all."""
+"""The files that options name: none is what the run reads or another option's; results and failures as JSON."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sqldeid.cli.targets import check_output, is_stdout, is_stream, write_text
 from sqldeid.errors import EngineError, JobError, SqldeidError
 
 if TYPE_CHECKING:
@@ -31,25 +31,19 @@ def check_outputs(outputs: Mapping[str, str | None], job: Job, database: str, re
     JobError
         If a folder is missing, or the file is one that is read, or in the release.
     """
-    if outputs.get("--certificate") == "-":
+    if is_stdout(outputs.get("--certificate") or ""):
         raise JobError("--certificate: name a file; standard output is for --json", key="--certificate")
     into = job.locate(job.release.into) if job.release.into is not None else None
-    given = {option: file for option, file in outputs.items() if file is not None and file != "-"}
+    asked = {option: file for option, file in outputs.items() if file is not None and file != os.devnull}
+    given = {option: file for option, file in asked.items() if not is_stdout(file)}
+    if len(asked) - len(given) > 1:
+        options = " and ".join(o for o in asked if o not in given)
+        raise JobError(f"{options} both name standard output; give one a file", key="--public")
     for option, file in given.items():
-        check_output(option, Path(file))
+        check_output(option, file)
         _refuse_inputs(option, Path(file), [Path(database), *([job.path] if job.path else []), *map(Path, reads)], into)
     if len({os.path.realpath(f) for f in given.values()}) < len(given):
         raise JobError(f"{' and '.join(given)} name one file; give each its own", key=next(iter(given)))
-
-
-def check_output(option: str, path: Path) -> None:
-    """Refuse a file that cannot be written."""
-    if path.is_dir():
-        raise JobError(f"{option}: {path} is a folder; name a file", key=option)
-    if not path.absolute().parent.is_dir():
-        raise JobError(f"{option}: there is no folder {path.parent}; make it first", key=option)
-    if not os.access(path.absolute().parent, os.W_OK):
-        raise JobError(f"{option}: the folder {path.parent} may not be written", key=option)
 
 
 def _refuse_inputs(option: str, path: Path, inputs: list[Path], into: Path | None) -> None:
@@ -61,31 +55,18 @@ def _refuse_inputs(option: str, path: Path, inputs: list[Path], into: Path | Non
 
 
 def write_json(target: str, content: Mapping[str, object]) -> None:
-    """Write JSON to a file, aside and renamed into place, or to standard output for `-`.
+    """Write JSON where a target says; to standard output in its encoding.
 
     Raises
     ------
     EngineError
-        If the file cannot be written.
+        If it cannot be written.
     """
     text = json.dumps(content, indent=2, ensure_ascii=False, default=str)
-    if target == "-":
+    if is_stdout(target):
         print_json(text)
-        return
-    path = Path(target)
-    try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.absolute().parent, delete=False) as file:
-            aside = Path(file.name)
-            try:
-                file.write(_ascii(text, "utf-8") + "\n")
-                file.close()
-                os.chmod(aside, _mode(path))
-                os.replace(aside, path)
-            except OSError:
-                aside.unlink(missing_ok=True)
-                raise
-    except OSError as error:
-        raise EngineError(f"{path}: cannot be written ({error.strerror})") from None
+    else:
+        write_text(target, _ascii(text, "utf-8") + "\n")
 
 
 def read_certificates(path: Path) -> dict[str, object]:
@@ -122,7 +103,7 @@ def write_error(target: str, error: SqldeidError) -> None:
         If the file is another's, or cannot be written.
     """
     path = Path(target)
-    if target != "-" and os.path.lexists(path) and not _is_result(path):
+    if not (is_stdout(target) or is_stream(target)) and os.path.lexists(path) and not _is_result(path):
         raise EngineError(f"{path} exists and is not a result of sqldeid; the failure was not written there")
     write_json(target, {"error": error.to_dict()})
 
@@ -151,8 +132,3 @@ def _ascii(text: str, encoding: str) -> str:
     except UnicodeEncodeError:
         return json.dumps(json.loads(text), indent=2)
     return text
-
-
-def _mode(path: Path) -> int:
-    """Permissions of the file that is replaced; of a new one, its owner's only: it is for the data holder."""
-    return path.stat().st_mode & 0o777 if path.exists() else 0o600

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
 from itertools import islice
@@ -12,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sqldeid.cli.files import check_output
 from sqldeid.cli.options import Common, common, examples
+from sqldeid.cli.targets import check_output, is_stdout, is_stream, write_text
 from sqldeid.errors import HierarchyError, JobError
 from sqldeid.report.hierarchies import print_paths, print_report
 from sqldeid.report.terminal import print_commands
@@ -97,7 +99,9 @@ def check_command(common: Common, name: str, database: str | None, table: str | 
     )
 )
 @click.argument("spec")
-@click.option("-o", "--output", required=True, metavar="FILE", help="The hierarchy file to write (CSV).")
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", help="The hierarchy file (CSV) to write; - is standard output."
+)
 @_column
 @common
 def build(common: Common, spec: str, output: str, database: str | None, table: str | None, column: str | None) -> None:
@@ -106,23 +110,40 @@ def build(common: Common, spec: str, output: str, database: str | None, table: s
     SPEC is a rule as in a job (bands=5,10,20; mask=1,2; keep_first=3,1; dates=month,year; suppress; or a TOML table),
     or a shipped hierarchy's name.
     """
-    from sqldeid.hierarchy import open_source, write_csv
+    from sqldeid.hierarchy import open_source
 
-    path = Path(output)
-    check_output("-o", path)
-    if os.path.lexists(path):
-        raise JobError(f"-o: {path} exists already; remove it, or name another file", key="output")
+    if not is_stdout(output):
+        check_output("-o", output)
+    if os.path.lexists(output) and not is_stream(output):
+        raise JobError(f"-o: {output} exists already; remove it, or name another file", key="output")
     source = open_source(rule(spec), Path())
     values = _values(common, database, table, column)
     if values is None and source.data_derived:
         raise JobError("the rule needs a column's values; add --db, --table and --column", key="db")
     bound = _bind(source.bind, values, "refuse")
-    write_csv(bound, path)
+    _write(bound, output)
     if not common.quiet:
-        to = common.screen()
-        shown = plain(path)
-        put(to, f"{shown}: {count(bound.leaves, 'leaf', 'leaves')}, {bound.height} levels")
-        print_commands([(f"sqldeid hierarchy show {quote(shown)}", "what it does to its values")], to)
+        to = common.screen(output)
+        shown = "standard output" if is_stdout(output) else plain(output)
+        put(to, f"{shown}: {count(bound.leaves, 'leaf', 'leaves')}, {count(bound.height, 'level')}")
+        if not is_stream(output):
+            print_commands([(f"sqldeid hierarchy show {quote(shown)}", "what it does to its values")], to)
+
+
+def _write(bound: Hierarchy, output: str) -> None:
+    """Write the file; into a stream as the same bytes."""
+    from sqldeid.hierarchy import write_csv
+
+    if not is_stream(output):
+        write_csv(bound, Path(output))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "hierarchy.csv")
+        write_csv(bound, file)
+        text = file.read_bytes().decode()
+    if is_stdout(output):
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # what is read back must be these bytes
+    write_text(output, text)
 
 
 def rule(spec: str) -> str | Mapping[str, object]:

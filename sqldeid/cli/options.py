@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import sqldeid
+from sqldeid.cli.targets import is_stdout
 from sqldeid.report.text import console
 
 if TYPE_CHECKING:
@@ -36,15 +37,17 @@ class Common:
     quiet: bool
     verbose: bool
 
-    def screen(self, json: str | None = None) -> Console:
-        """Where the summary goes: standard output, or standard error where `--json -` takes the former."""
-        return console(sys.stderr if json == "-" else sys.stdout)
+    def screen(self, *files: str | None) -> Console:
+        """Where the summary goes: standard output, or standard error where one of the files is the former."""
+        return console(sys.stderr if any(file is not None and is_stdout(file) for file in files) else sys.stdout)
 
 
+MOST_THREADS = 1024
+"""A slip of the finger, not a machine, has more; the database would start them all."""
 VERSION = click.version_option(sqldeid.__version__, prog_name="sqldeid")
 _OPTIONS = (
     click.option("--memory-limit", metavar="SIZE", help="Memory for the database, like 4GB."),
-    click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads for the database."),
+    click.option("--threads", type=click.IntRange(1, MOST_THREADS), metavar="N", help="Threads for the database."),
     click.option(
         "--temp-dir",
         type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from sqldeid.cli.files import check_output, write_json
+from sqldeid.cli.files import write_json
 from sqldeid.cli.options import Common, common, examples
+from sqldeid.cli.targets import check_output, is_stdout
 from sqldeid.errors import JobError
 from sqldeid.report.text import cell, number, print_table, put, table
 
@@ -70,8 +70,8 @@ def plan(
     from sqldeid.tables.privacy.epsilon_safe import plan_table
     from sqldeid.tables.privacy.sampling import PENALTIES
 
-    if json_file not in (None, "-"):
-        check_output("--json", Path(str(json_file)))
+    if json_file is not None and not is_stdout(json_file):
+        check_output("--json", json_file)
     rows = plan_table(
         _numbers("--k", ks, int),
         _numbers("--beta", betas, float),

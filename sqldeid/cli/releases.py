@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,9 +67,10 @@ def anonymize(
     DB is a DuckDB file, or a CSV or Parquet file. The summary, --json and --certificate are for the data holder: they
     count suppressed people. What may go with the release is written by --public.
     """
-    job = sqldeid.Job.load(job_file)
-    outputs = {"--json": json_file, "--public": public_file, "--certificate": certificate_file}
-    check_outputs(outputs, job, database)
+    with _unpublished():
+        job = sqldeid.Job.load(job_file)
+        outputs = {"--json": json_file, "--public": public_file, "--certificate": certificate_file}
+        check_outputs(outputs, job, database)
     certificate = certificate_file is not None
     options = sqldeid.Options(only=only, replace=replace, certificate=certificate, settings=common.settings)
     if plan:
@@ -77,14 +79,43 @@ def anonymize(
     with _progress(common) as progress:
         listener = sqldeid.Listener(progress.step, progress.search)
         result = sqldeid.anonymize(job, database, options=options, listener=listener)
-    if certificate_file is not None:
-        result = _certified(result, certificate_file)
-    if json_file is not None:
-        write_json(json_file, result.to_dict())
-    if public_file is not None:
-        write_json(public_file, result.to_public())
-    if not common.quiet:
-        print_result(result, common.screen(json_file), database=database, job=job_file, verbose=common.verbose)
+    with _published():
+        if certificate_file is not None:
+            result = _certified(result, certificate_file)
+        if json_file is not None:
+            write_json(json_file, result.to_dict())
+    with _published(key="--json"):
+        if public_file is not None:
+            write_json(public_file, result.to_public())
+        if not common.quiet:
+            screen = common.screen(json_file, public_file)
+            print_result(result, screen, database=database, job=job_file, verbose=common.verbose)
+
+
+@contextmanager
+def _unpublished() -> Iterator[None]:
+    """What is stopped here is stopped before anything was done; from there on the library tells."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise sqldeid.Interrupted("interrupted; nothing was published") from None
+
+
+@contextmanager
+def _published(key: str = "") -> Iterator[None]:
+    """What fails from now on fails after the releases were published, and must say so.
+
+    Parameters
+    ----------
+    key
+        `--json` where the result stands in that file already and no failure may take its place.
+    """
+    try:
+        yield
+    except sqldeid.SqldeidError as error:
+        raise sqldeid.EngineError(f"{error.message}; the releases were published", key=key or error.key) from None
+    except KeyboardInterrupt:
+        raise sqldeid.Interrupted("interrupted; the releases were published", key=key) from None
 
 
 def _certified(result: sqldeid.Result, target: str) -> sqldeid.Result:

@@ -1,0 +1,68 @@
+"""Standard output and error, which may be full, closed, or without a reader; none of these is a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO, TypeVar, cast
+
+from sqldeid.errors import EngineError
+
+T = TypeVar("T")
+STDOUT = "standard output"
+"""Key of the error that standard output cannot be written."""
+
+
+class Output:
+    """A text stream whose failures are errors of ours; a reader that left stays a `BrokenPipeError`."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write, as the stream does."""
+        return _told(lambda: self._stream.write(text))
+
+    def flush(self) -> None:
+        """Flush, as the stream does."""
+        _told(self._stream.flush)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _told(work: Callable[[], T]) -> T:
+    try:
+        return work()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise EngineError(f"{STDOUT} cannot be written: {error.strerror}", key=STDOUT) from None
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Standard output as an `Output`; streams that the caller closed are opened on nothing."""
+    before = sys.stdout, sys.stderr
+    if sys.stdout is None:  # opened for reading: what is written there is refused, not lost
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # it is open as long as the program
+    for stream in (sys.stdout, sys.stderr):  # a character too many is no reason to fail
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    sys.stdout = cast(TextIO, Output(sys.stdout))
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def close_streams() -> None:
+    """Let go of streams that cannot be written, so that Python does not complain when it ends."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, EngineError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
