@@ -354,11 +354,11 @@ def _staging(
     if target.kind == "parquet":
         files = others_in_folder(engine, target, keep)
         engine.create_database(folder / "scratch.duckdb", TARGET)
-        return ParquetFolder(engine, target, folder / "release", files)
+        return ParquetFolder(engine, target, folder / "release", files, options.replace)
     kept = others_in_file(engine, target, keep)
     path = folder / "release.duckdb"
     engine.create_database(path, TARGET)
-    return FreshFile(engine, target, TARGET, path=path, keep=kept)
+    return FreshFile(engine, target, TARGET, path=path, keep=kept, replace=options.replace)
 
 
 __all__ = ["Listener", "Options", "anonymize", "assess", "plan", "verify", "verify_certificates"]

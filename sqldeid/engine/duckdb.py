@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -99,6 +99,7 @@ class DuckDBEngine:
         self._in_transaction = False
         self._relations: dict[tuple[str, ...], Relation] | None = None
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqldeid-sql")
+        self._worker.submit(int).result()  # an interrupted start could leave two workers, and `_drain` counts on one
         self._changed: dict[str, str] = {}
         self._attached: list[str] = []
 
@@ -127,11 +128,10 @@ class DuckDBEngine:
     def _run(self, work: Callable[[], T]) -> T:
         """Run in the worker thread, so that Ctrl-C reaches a long statement within a second."""
         self.statements += 1
-        future = self._worker.submit(work)
         try:
-            return future.result()
+            return self._worker.submit(work).result()
         except KeyboardInterrupt:
-            self._stop(future)
+            self._drain(interrupting=True)
             raise Interrupted("interrupted; nothing was published") from None
         except duckdb.Error as error:
             raise translate(error) from None
@@ -139,21 +139,36 @@ class DuckDBEngine:
     def _finish(self, sql: str) -> None:
         """Run a statement that ends something: Ctrl-C waits until it is done, so that we know what became of it."""
         self.statements += 1
-        future = self._worker.submit(lambda: self.connection.execute(sql).fetchall())
-        while True:
-            try:
-                future.result()
-                return
-            except KeyboardInterrupt:
-                continue
-            except duckdb.Error as error:
-                raise translate(error) from None
+        ended: list[duckdb.Error | None] = []
 
-    def _stop(self, future: Future[Any]) -> None:
-        while not future.done():
-            self.connection.interrupt()
+        def work() -> None:
             try:
-                future.exception(timeout=0.2)
+                self.connection.execute(sql).fetchall()
+                ended.append(None)
+            except duckdb.Error as error:
+                ended.append(error)
+
+        while not ended:
+            try:
+                self._worker.submit(work).result()
+            except KeyboardInterrupt:
+                self._drain(interrupting=False)
+        if ended[0] is not None:
+            raise translate(ended[0])
+
+    def _drain(self, *, interrupting: bool) -> None:
+        """Wait until the worker has nothing left to do.
+
+        Ctrl-C may come while a statement is being handed over, so that nobody knows whether it was: what is handed over
+        after it ends after it.
+        """
+        last: Future[int] | None = None
+        while last is None or not last.done():
+            try:
+                last = last or self._worker.submit(int)
+                if interrupting:
+                    self.connection.interrupt()
+                last.result(timeout=0.2)
             except (TimeoutError, KeyboardInterrupt):
                 continue
 

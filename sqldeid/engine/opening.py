@@ -160,7 +160,9 @@ def _connect(spill: Path | None, settings: Settings) -> duckdb.DuckDBPyConnectio
     if settings.threads is not None:
         config["threads"] = settings.threads
     try:
-        return duckdb.connect(":memory:", config=config)
+        connection = duckdb.connect(":memory:", config=config)
+        connection.execute(render("engine/hide_progress")).fetchall()
+        return connection
     except duckdb.Error as error:
         given = [name for name in ("memory_limit", "threads") if getattr(settings, name) is not None]
         names = " or ".join("--" + name.replace("_", "-") for name in given) or "the settings"

@@ -163,6 +163,7 @@ class FreshFile(_Database):
 
     path: Path = Path()
     keep: tuple[Relation, ...] = ()
+    replace: bool = False
 
     def publish(self) -> tuple[str, ...]:
         """Commit, write everything to the file, and rename it into place."""
@@ -171,7 +172,10 @@ class FreshFile(_Database):
         self.engine.commit()
         self.engine.use_source()
         self.engine.finish_database(self.catalog)
-        _rename(self.path, self.destination.target)
+        if self.replace:
+            _rename(self.path, self.destination.target)
+        else:
+            _claim_file(self.path, self.destination.target)
         return tuple(self.destination.shown(name) for name in self.written)
 
     def _carry_over(self, relation: Relation) -> None:
@@ -200,6 +204,7 @@ class ParquetFolder:
     destination: Destination
     path: Path
     keep: tuple[Path, ...] = ()
+    replace: bool = False
     written: list[str] = field(default_factory=list)
 
     def write(self, statement: Callable[[exp.Table], str], note: Note) -> exp.Expr:
@@ -246,7 +251,10 @@ class ParquetFolder:
         self.engine.finish_database(TARGET)
         for file in self.keep:
             shutil.copy2(file, self.path / file.name)
-        _replace_folder(self.path, into)
+        if self.replace:
+            _replace_folder(self.path, into)
+        else:
+            _claim_folder(self.path, into)
         return tuple(self.destination.shown(name) for name in self.written)
 
 
@@ -260,6 +268,41 @@ def _rename(path: Path, into: Path) -> None:
         os.replace(path, into)
     except OSError as error:
         raise EngineError(f"{into}: cannot be written ({error.strerror})") from None
+
+
+def _taken(into: Path) -> JobError:
+    return JobError(
+        f"release.into: {into} exists by now; somebody else wrote it. Allow it to be replaced with --replace",
+        key="release.into",
+    )
+
+
+def _claim_file(path: Path, into: Path) -> None:
+    """Put a file into place where none is: of two runs at once, one wins and the other says so."""
+    try:
+        os.link(path, into)
+        path.unlink()
+    except FileExistsError:
+        raise _taken(into) from None
+    except OSError:  # no hard links there: claim the name with an empty file of our own
+        try:
+            os.close(os.open(into, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        except FileExistsError:
+            raise _taken(into) from None
+        except OSError as error:
+            raise EngineError(f"{into}: cannot be written ({error.strerror})") from None
+        _rename(path, into)
+
+
+def _claim_folder(path: Path, into: Path) -> None:
+    """Put a folder into place where none is."""
+    try:
+        into.mkdir()
+    except FileExistsError:
+        raise _taken(into) from None
+    except OSError as error:
+        raise EngineError(f"{into}: cannot be written ({error.strerror})") from None
+    _rename(path, into)
 
 
 def _replace_folder(path: Path, into: Path) -> None:
