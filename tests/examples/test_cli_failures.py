@@ -69,22 +69,12 @@ def test_other_exit_codes(folder, capsys):
 
 
 def test_no_solution_is_three(folder, capsys):
-    with duckdb.connect(folder / "db.duckdb") as connection:
-        connection.execute("UPDATE people SET age = 15")
-    change(
-        folder,
-        "[tables.people.privacy]",
-        '[tables.people.search]\nmethod = "best-first"\nchecks_limit = 1\n\n[tables.people.privacy]',
-    )
-    text = (
-        (folder / "job.toml")
-        .read_text()
-        .replace("k = 3", "k = 55")
-        .replace("suppression_limit = 0.2", "suppression_limit = 0.0")
-    )
-    (folder / "job.toml").write_text(text)
+    """Seven illnesses that are not equally frequent are less uncertain than seven that are, also at the top."""
+    asked = 'l_diversity = { column = "illness", l = 7, kind = "entropy" }'
+    change(folder, "k = 3\nsuppression_limit = 0.2", f"k = 3\n{asked}")
     ran = anonymize(capsys, "--only", "people", "--json", "result.json")
     assert ran.code == 3, ran
+    assert "the nearest (age 3, sex 1) would suppress 60 rows, 0 are allowed" in ran.err
     assert json.loads((folder / "result.json").read_text())["error"]["kind"] == "no-solution"
     assert not (folder / "out.duckdb").exists()
 

@@ -70,8 +70,9 @@ def test_ctrl_c_in_a_search_tells_the_best_node_and_the_gap(wide):
     assert set(error["best"]["node"]) == set(COLUMNS)
     assert 0 < error["best"]["loss"] <= 1
     assert 0 < error["gap"] <= error["best"]["loss"]
-    levels = ", ".join(f"{name} {level}" for name, level in error["best"]["node"].items())
-    assert f"best node so far: {levels}, loss {error['best']['loss']:.6g}, gap at most {error['gap']:.6g}" in ran.err
+    first = ", ".join(f"{name} {level}" for name, level in list(error["best"]["node"].items())[:12])
+    assert f"best node so far: {first}" in ran.err
+    assert f", loss {error['best']['loss']:.6g}, gap at most {error['gap']:.6g}" in ran.err
     assert "nothing was published" in ran.err
     assert sorted(p.name for p in wide.iterdir()) == ["db.duckdb", "job.toml"]
 
