@@ -19,7 +19,7 @@ import pytest
 from tests.examples.cli import JOB, PROGRAM, run, tree
 
 ANONYMIZE = ("anonymize", "db.duckdb", "--job", "job.toml")
-needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="not applicable: this system has no /dev/full")
 
 
 def shell(folder: Path, *arguments: str, to: str = "", before: str = "") -> subprocess.CompletedProcess[str]:
@@ -91,7 +91,7 @@ def test_what_cannot_be_written_is_found_before_the_run(folder, capsys):
     assert (folder / "loop").is_symlink()
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everything")
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="not applicable: root may write everything")
 def test_a_protected_file_is_found_before_the_run(folder, capsys):
     (folder / "result.json").write_text("{}")
     (folder / "result.json").chmod(0o400)
