@@ -38,7 +38,6 @@ from math import exp, log, log1p
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.stats import binom
 
 from sqldeid.errors import JobError
 from sqldeid.tables.privacy.rational import Real, exact, exp_bounds, log_bounds
@@ -74,6 +73,8 @@ def tail(k: int, beta: Real, gamma: Fraction) -> float:
     Cut-off: by Chernoff P[Binomial(n, β) > γ·n] ≤ exp(−n·KL(γ‖β)), KL(γ‖β) = γ·ln(γ/β) + (1−γ)·ln((1−γ)/(1−β)). As
     soon as n_j·KL ≥ −ln(largest tail so far), no later j can be larger.
     """
+    from scipy.stats import binom  # most of a second to import, and only this method needs it
+
     share, p, q = exact(beta), gamma.numerator, gamma.denominator
     if not share < gamma:
         raise JobError(f"no bound is proven: gamma {float(gamma):.6g} is not above beta {float(share):g}", key=_KEY)
