@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sqldeid.engine.base import Engine
-from sqldeid.sql import Fixed, fix, render
+from sqldeid.sql import Fixed, fix, load, render
 from sqldeid.tables.evaluation import Counts, Evaluation, admissible
 from sqldeid.tables.fold import Folded
 from sqldeid.tables.judge import Judge
@@ -45,6 +45,8 @@ class Checker:
     def __post_init__(self) -> None:
         self._rollups = Rollups(self.engine, self.folded, self.name)
         self._words = tuple(fix(w) for w in self.folded.words)
+        for template in ("tables/check_nodes", "tables/list_failing"):
+            load(template)  # parsed here, once, rather than between two answers
 
     def __call__(self, nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]:
         """Check nodes, in their order."""
