@@ -1,0 +1,242 @@
+"""Features of all series at once, and their classes: what k persons of one length are made to have in common.
+
+Which variables a person is released with is settled before the classes are formed, so that every class keeps its
+counts: `null-aware` gives each variable to 0 or at least k persons of a length, `null-strict` also withholds it from 0
+or at least k, and reachable targets need at least three records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.mondrian import Dimension, Mondrian, partition
+from sqldeid.series.plan import SeriesPlan
+from sqldeid.series.targets import LEAST_RECORDS, Features, Targets, make_targets
+from sqldeid.sql import identifier, render
+
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Features of the shortened series; row i of every array is one person and variable, in that order.
+
+    Parameters
+    ----------
+    persons, lengths
+        (persons,): everybody released, ascending, and their common length.
+    features
+        The four features.
+    own
+        (rows, own features) of the job's own features.
+    person_at
+        (rows,): index into `persons`.
+    """
+
+    persons: Numbers
+    lengths: Numbers
+    features: Features
+    own: NDArray[np.float64]
+    person_at: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """Feature classes and targets.
+
+    Parameters
+    ----------
+    of_person
+        (persons,): the feature class, distinct over all lengths; 0 for who has no variable left.
+    of_row
+        (rows,): the same, by row of the features.
+    targets
+        (rows, 4) what is to be met, NaN where nothing is: dropped rows, and features that are not made common.
+    dropped
+        (rows,): released as absent.
+    """
+
+    of_person: Numbers
+    of_row: Numbers
+    targets: Targets
+    dropped: Flags
+
+
+def measure(plan: SeriesPlan, cut: exp.Table, persons: Numbers, lengths: Numbers, engine: Engine) -> Measured:
+    """Compute all features in one GROUP BY.
+
+    Parameters
+    ----------
+    persons, lengths
+        Everybody released, ascending, and their common length.
+    """
+    own = [{"name": identifier(f"f{i}"), "value": f.value} for i, f in enumerate(plan.own)]
+    table = engine.workbench(f"{plan.name}_features")
+    engine.execute(render("series/measure_features", features=table, series=cut, own=own))
+    read = engine.query(render("series/read_features", features=table, own=own))
+    engine.execute(render("engine/drop_table", table=table))
+    columns = [c.to_numpy(zero_copy_only=False) for c in read.columns]
+    features = Features(*(c.astype(np.int64) for c in columns[:3]), *(c.astype(np.float64) for c in columns[3:7]))
+    return Measured(
+        persons,
+        lengths,
+        features,
+        np.stack([c.astype(np.float64) for c in columns[7:]], axis=1) if own else np.empty((read.num_rows, 0)),
+        np.searchsorted(persons, features.person_number),
+    )
+
+
+def classify(plan: SeriesPlan, variables: tuple[str, ...], measured: Measured, engine: Engine) -> Classes:
+    """Form the feature classes of every length, and the targets of their members."""
+    asked = plan.part.privacy
+    kept = np.array([plan.kept(name) for name in variables])
+    row_kept = kept[measured.features.variable_number]
+    dropped = _withheld(plan, measured, row_kept)
+    points, dimensions = _points(plan, variables, measured, dropped, row_kept, engine)
+    settings = Mondrian(asked.k, asked.heuristic, asked.nulls)
+    table = partition(points, dimensions, settings, engine, f"{plan.name}_mondrian")
+    read = engine.query(render("series/read_classes", classes=table))
+    for used in (points, table):
+        engine.execute(render("engine/drop_table", table=used))
+    of_person = np.zeros(len(measured.persons), dtype=np.int64)
+    found = np.searchsorted(measured.persons, read.column("person_number").to_numpy())
+    of_person[found] = read.column("class").to_numpy()
+    of_row = of_person[measured.person_at]
+    if asked.nulls == "strict":
+        dropped |= _rare(of_row, measured.features.variable_number, dropped, asked.k) & (row_kept != "none")
+    return _targets(plan, measured, of_person, dropped, row_kept)
+
+
+def _withheld(plan: SeriesPlan, measured: Measured, row_kept: NDArray[np.str_]) -> Flags:
+    """Rows that are absent from the release before classes are formed."""
+    asked, n = plan.part.privacy, measured.features.n
+    dropped: Flags = np.zeros(len(n), dtype=bool)
+    if asked.targets == "reachable":
+        dropped |= (n < LEAST_RECORDS) & (row_kept == "all")
+    _empty_lengths(measured, dropped, plan.part.durations.k)
+    if asked.nulls not in ("null-aware", "null-strict"):
+        return dropped
+    before = -1
+    while dropped.sum() > before:  # who is left with nothing is no longer there to be counted
+        before = int(dropped.sum())
+        for length in np.unique(measured.lengths):
+            _even_out(measured, row_kept != "none", dropped, int(length), asked.k, asked.nulls == "null-strict")
+        _empty_lengths(measured, dropped, plan.part.durations.k)
+    return dropped
+
+
+def _empty_lengths(measured: Measured, dropped: Flags, k: int) -> None:
+    """Withhold all of a length that fewer than k persons are left with."""
+    there = np.unique(measured.person_at[~dropped])
+    lengths, sizes = np.unique(measured.lengths[there], return_counts=True)
+    dropped |= ~np.isin(measured.lengths[measured.person_at], lengths[sizes >= k])
+
+
+def _even_out(measured: Measured, able: Flags, dropped: Flags, length: int, k: int, absent_too: bool) -> None:
+    """Withhold a variable from all of a length where fewer than k have it.
+
+    With `absent_too` also from k persons where fewer lack it, those with fewest records first, or from all where fewer
+    than k would be left with it. Persons with nothing left do not count.
+    """
+    features = measured.features
+    here = np.flatnonzero((measured.lengths[measured.person_at] == length) & ~dropped)
+    for variable in np.unique(features.variable_number[here]):
+        persons = len(np.unique(measured.person_at[here[~dropped[here]]]))
+        rows = here[(features.variable_number[here] == variable) & able[here] & ~dropped[here]]
+        lacking = persons - len(rows)
+        if 0 < len(rows) < k:
+            dropped[rows] = True
+        elif absent_too and len(rows) and 0 < lacking < k:
+            order = rows[np.lexsort((features.person_number[rows], features.n[rows]))]
+            dropped[order if persons < 2 * k else order[: k - lacking]] = True
+
+
+def _rare(group: Numbers, variable: Numbers, dropped: Flags, k: int) -> Flags:
+    """Rows of a (group, variable) that fewer than k rows are left in."""
+    pairs, inverse = np.unique(np.stack([group, variable], axis=1), axis=0, return_inverse=True)
+    left = np.bincount(inverse.reshape(-1)[~dropped], minlength=len(pairs))
+    return np.asarray(left[inverse.reshape(-1)] < k)
+
+
+def _points(
+    plan: SeriesPlan,
+    variables: tuple[str, ...],
+    measured: Measured,
+    dropped: Flags,
+    row_kept: NDArray[np.str_],
+    engine: Engine,
+) -> tuple[exp.Table, list[Dimension]]:
+    """Persons as points: a column for each variable's feature, in the order of their names."""
+    features = measured.features
+    there = np.zeros(len(measured.persons), dtype=bool)
+    there[measured.person_at[~dropped]] = True
+    four = {"max": features.maximum, "mean": features.mean, "min": features.minimum, "variance": features.variance}
+    own = {f.name: measured.own[:, i] for i, f in enumerate(plan.own)}
+    columns: dict[str, pa.Array] = {
+        "row_number": pa.array(measured.persons[there]),
+        "root": pa.array(measured.lengths[there]),
+    }
+    dimensions: list[Dimension] = []
+    for variable in sorted(range(len(variables)), key=lambda v: variables[v]):
+        rows = np.flatnonzero((features.variable_number == variable) & ~dropped & (row_kept != "none"))
+        if plan.kept(variables[variable]) == "none":
+            continue
+        listed = four if plan.kept(variables[variable]) == "all" else {"mean": four["mean"]}
+        for _, values in sorted({**listed, **own}.items()):
+            wide = np.full(len(measured.persons), np.nan)
+            wide[measured.person_at[rows]] = values[rows]
+            column = f"d{len(dimensions)}"
+            columns[column] = pa.array(wide[there], mask=~np.isfinite(wide[there]))
+            dimensions.append(Dimension(column, variable))
+    return engine.put(f"{plan.name}_points", pa.table(columns)), dimensions
+
+
+def _targets(
+    plan: SeriesPlan, measured: Measured, of_person: Numbers, dropped: Flags, row_kept: NDArray[np.str_]
+) -> Classes:
+    """Targets of the rows whose features are made common; a target of fewer than k members drops its rows."""
+    asked, of_row = plan.part.privacy, of_person[measured.person_at]
+    least = 1 if asked.nulls == "source" else asked.k
+    values, means = (np.full((len(of_row), 4), np.nan) for _ in range(2))
+    dropped = dropped.copy()
+    for kept in ("all", "mean"):
+        rows = np.flatnonzero((row_kept == kept) & ~dropped)
+        if len(rows) == 0:
+            continue
+        part = _take(measured.features, rows)
+        if kept == "mean":  # one record is enough to meet a mean
+            part = replace(part, n=np.maximum(part.n, LEAST_RECORDS))
+        found = make_targets(part, of_row[rows], asked.targets, least_members=least)
+        dropped[rows] |= found.dropped
+        width = 4 if kept == "all" else 1
+        values[rows, :width], means[rows, :width] = found.values[:, :width], found.class_mean[:, :width]
+    _empty_small(measured, of_row, dropped, asked.k)
+    _empty_lengths(measured, dropped, plan.part.durations.k)
+    values[dropped], means[dropped] = np.nan, np.nan
+    return Classes(of_person, of_row, Targets(values, means, dropped), dropped)
+
+
+def _empty_small(measured: Measured, of_row: Numbers, dropped: Flags, k: int) -> None:
+    """Withhold all variables of a class in which fewer than k persons have any left."""
+    seen = np.unique(np.stack([of_row[~dropped], measured.person_at[~dropped]], axis=1), axis=0)[:, 0]
+    classes, sizes = np.unique(seen, return_counts=True)
+    dropped |= np.isin(of_row, classes[sizes < k])
+
+
+def _take(features: Features, rows: Numbers) -> Features:
+    return Features(
+        features.person_number[rows],
+        features.variable_number[rows],
+        features.n[rows],
+        features.mean[rows],
+        features.variance[rows],
+        features.minimum[rows],
+        features.maximum[rows],
+    )

@@ -1,0 +1,242 @@
+"""Measurements → regular series: mapped, repaired, plausible, resampled; in SQL, at any size.
+
+records    measurements that count, in their variable's unit      a query, read twice
+persons    numbered, with the time of their first record
+instants   one value per person, variable and time
+bins       the mean of each step (`resample = "mean"`)
+series     linear between them; nothing outside a variable's own first and last
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import sqlglot
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from sqldeid.engine.base import Column, Engine
+from sqldeid.errors import JobError
+from sqldeid.job.series import MAX_ITEMS
+from sqldeid.series.plan import Measurements, SeriesPlan
+from sqldeid.series.variables import Item, VariableMap, refuse_names
+from sqldeid.sql import column, render
+
+HOUR_UNITS = {"seconds": 3600.0, "minutes": 60.0, "hours": 1.0}
+MICROSECONDS = 3_600_000_000.0
+
+MOST_STEPS = 1_000_000
+"""Steps between a person's first and last record at most: every hour of a century. More are times gone wrong, which
+interpolation would fill."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Regular series, before any is shortened.
+
+    Parameters
+    ----------
+    series
+        Temporary table: person_number BIGINT, variable_number INTEGER, position BIGINT from 0, value DOUBLE.
+    persons
+        Temporary table: person, origin, person_number BIGINT (from 1, in the order of the key).
+    person_number, length
+        Who has series of at least `min_steps`, and their steps.
+    too_short
+        Persons left out for that.
+    records
+        Values of all variables of those who are not.
+    """
+
+    series: exp.Table
+    persons: exp.Table
+    variables: VariableMap
+    person_number: NDArray[np.int64]
+    length: NDArray[np.int64]
+    too_short: int
+    records: int
+
+
+def prepare(plan: SeriesPlan, engine: Engine) -> Prepared:
+    """Read the source and make regular series of it.
+
+    Raises
+    ------
+    JobError
+        If no measurement of a mapped item is plausible, or no series long enough.
+
+    Cost: two scans of the source.
+    """
+    if plan.columns is None:
+        from sqldeid.series.benchmark import read_benchmark
+
+        variables, instants, persons = read_benchmark(plan, engine)
+    else:
+        variables = plan.map if plan.map is not None else _found_variables(plan, plan.columns.variable, engine)
+        instants, persons = _read(plan, plan.columns, variables, engine)
+    _refuse_spans(plan, instants, engine)
+    series = engine.workbench(f"{plan.name}_series")
+    if plan.part.resample == "mean":
+        bins = engine.workbench(f"{plan.name}_bins")
+        engine.execute(render("series/bin_instants", bins=bins, instants=instants))
+        engine.execute(render("series/fill_steps", series=series, bins=bins))
+        engine.execute(render("engine/drop_table", table=bins))
+    else:
+        engine.execute(render("series/fill_points", series=series, instants=instants))
+    engine.execute(render("engine/drop_table", table=instants))
+    return _measured(plan, variables, series, persons, engine)
+
+
+def _refuse_spans(plan: SeriesPlan, instants: exp.Table, engine: Engine) -> None:
+    """Refuse times that lie too far apart, before the steps between them are filled."""
+    row = engine.query(render("series/measure_span", instants=instants, most=MOST_STEPS)).to_pylist()[0]
+    if row["persons"]:
+        key = f"{plan.key}.time"
+        who = "1 person has" if row["persons"] == 1 else f"{row['persons']:,} persons have"
+        raise JobError(
+            f"{key}: {who} records more than {MOST_STEPS:,} steps after the first; leave out times that are wrong by "
+            "where, or choose a greater step_hours",
+            key=key,
+        )
+
+
+def _measured(
+    plan: SeriesPlan, variables: VariableMap, series: exp.Table, persons: exp.Table, engine: Engine
+) -> Prepared:
+    read = engine.query(render("series/measure_lengths", series=series))
+    person, length, records = (read.column(i).to_numpy().astype(np.int64) for i in range(3))
+    if len(person) == 0:
+        raise JobError(
+            f"{plan.key}: {plan.source_label} has no plausible measurement of the variables asked for (after where and "
+            "cohort); check variables, low and high",
+            key=f"{plan.key}.variables",
+        )
+    enough = length >= plan.part.min_steps
+    if not enough.any():
+        raise JobError(
+            f"{plan.key}.min_steps: no person has series of {plan.part.min_steps} steps", key=f"{plan.key}.min_steps"
+        )
+    left_out, kept = int((~enough).sum()), int(records[enough].sum())
+    return Prepared(series, persons, variables, person[enough], length[enough], left_out, kept)
+
+
+def _read(
+    plan: SeriesPlan, columns: Measurements, variables: VariableMap, engine: Engine
+) -> tuple[exp.Table, exp.Table]:
+    """One value per person, variable and time, and the persons."""
+    records = _query(
+        render(
+            "series/read_records",
+            source=plan.source,
+            items=put_items(plan, variables, columns.variable, engine),
+            person=column(plan.person.name, "s"),
+            time=_time(columns.time),
+            variable=_code(columns.variable),
+            value=column(columns.value.name, "s"),
+            members=_members(plan, engine),
+        )
+    )
+    persons, instants = engine.workbench(f"{plan.name}_persons"), engine.workbench(f"{plan.name}_instants")
+    engine.execute(render("series/find_persons", persons=persons, records=records))
+    unit = MICROSECONDS if columns.clock else HOUR_UNITS[str(plan.part.time_unit)]
+    engine.execute(
+        render(
+            "series/keep_instants",
+            instants=instants,
+            records=records,
+            persons=persons,
+            clock=columns.clock,
+            step=unit * float(plan.part.step_hours),
+        )
+    )
+    return instants, persons
+
+
+def _query(text: str) -> exp.Subquery:
+    """A rendered SELECT, to be read by other statements."""
+    return exp.Subquery(this=sqlglot.parse_one(text, read="duckdb"))
+
+
+def _time(time: Column) -> exp.Expr:
+    """Dates and finer timestamps as TIMESTAMP; NULL where infinite, which no series can begin or end with."""
+    found = column(time.name, "s")
+    if time.kind == "integer":
+        return found
+    plain = found if time.kind == "float" else exp.cast(found, _type(time))
+    return exp.Case().when(exp.func("isfinite", plain), plain.copy())
+
+
+def _type(time: Column) -> exp.DataType:
+    return exp.DataType.build("double" if time.kind == "number" else "timestamp", dialect="duckdb")
+
+
+def _code(variable: Column) -> exp.Expr:
+    """The variable column as its items are spelled."""
+    text = variable.kind == "text"
+    return exp.cast(column(variable.name, "s"), exp.DataType.build("varchar" if text else "bigint", dialect="duckdb"))
+
+
+def put_items(plan: SeriesPlan, variables: VariableMap, variable: Column, engine: Engine) -> exp.Table:
+    """The map of items as a temporary table; `variable_number` counts variables from 0 in their order."""
+    number = {name: i for i, name in enumerate(variables.names)}
+    items = variables.items
+    if variable.kind == "text":
+        codes = pa.array([str(i.code) for i in items], pa.string())
+    elif all(isinstance(i.code, int) for i in items):
+        codes = pa.array([i.code for i in items], pa.int64())
+    else:
+        raise JobError(
+            f"{plan.key}.variables: {variable.name} is of type {variable.shown_type}, and an item is text; write items "
+            "as whole numbers",
+            key=f"{plan.key}.variables",
+        )
+    rows = pa.table(
+        {
+            "item": codes,
+            "variable_number": pa.array([number[i.variable] for i in items], pa.int32()),
+            "place": pa.array([i.place for i in items], pa.int64()),
+            "factor": pa.array([i.factor for i in items], pa.float64()),
+            "repair": pa.array([i.repair for i in items], pa.int32()),
+            "low": pa.array([i.low for i in items], pa.float64()),
+            "high": pa.array([i.high for i in items], pa.float64()),
+        }
+    )
+    return engine.put(f"{plan.name}_items", rows)
+
+
+def _members(plan: SeriesPlan, engine: Engine) -> exp.Table | None:
+    if plan.cohort is None:
+        return None
+    members = engine.workbench(f"{plan.name}_members")
+    engine.execute(
+        render(
+            "series/keep_members",
+            members=members,
+            cohort=plan.cohort.source,
+            person=plan.cohort.person,
+            first_of=plan.cohort.first_of,
+            order=plan.cohort.order,
+        )
+    )
+    return members
+
+
+def _found_variables(plan: SeriesPlan, variable: Column, engine: Engine) -> VariableMap:
+    """The values of the variable column as variables, where the job names none."""
+    read = engine.query(
+        render("series/list_variables", source=plan.source, variable=_code(variable), limit=MAX_ITEMS + 1)
+    )
+    codes = [row["variable"] for row in read.to_pylist()]
+    key = f"{plan.key}.variables"
+    if len(codes) > MAX_ITEMS:
+        raise JobError(f"{key}: {variable.name} has more than {MAX_ITEMS} values; name those wanted", key=key)
+    names = [str(code) for code in codes if str(code) not in plan.part.drop]
+    if len({n.casefold() for n in names}) < len(names):
+        raise JobError(f"{key}: {variable.name} has values that differ only in case; name those wanted", key=key)
+    if not names:
+        raise JobError(f"{key}: {plan.source_label} has no value of {variable.name}", key=key)
+    items = tuple(Item(code, str(code), 0) for code in codes if str(code) in names)
+    refuse_names(plan.part.shape, tuple(names), key)
+    return VariableMap(tuple(names), items, {}, {})

@@ -1,0 +1,116 @@
+"""Check a published release of series against the source as it is now.
+
+Who is who in a release is not kept anywhere, so persons are compared by what they have in common: lengths and variables
+must be those that the source gives, and every series must lie within the noted distance of a target of its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import VerificationError
+from sqldeid.series.plan import SeriesPlan
+from sqldeid.series.result import SeriesVerified
+from sqldeid.series.shape import Shaped, shape
+from sqldeid.series.verify import FEATURES, allowed, unfold
+from sqldeid.sql import render
+
+
+def recheck(plan: SeriesPlan, note: Mapping[str, object], written: exp.Expr, engine: Engine) -> SeriesVerified:
+    """Verify a published release.
+
+    Parameters
+    ----------
+    note
+        What is kept on the release: what was asked, and the greatest distance from targets.
+
+    Raises
+    ------
+    VerificationError
+        If the release is not what job, note and source say.
+    """
+    tau = _noted(plan, note)
+    shaped = shape(plan, engine, lambda name, text: None)
+    unfolded, found = (
+        unfold(plan, shaped.prepared.variables.names, written, engine),
+        engine.workbench(f"{plan.name}_recheck"),
+    )
+    engine.execute(render("series/measure_written", measured=found, unfolded=unfolded))
+    targets = engine.put(f"{plan.name}_recheck_targets", _targets(shaped))
+    rows = engine.query(render("series/compare_groups", measured=found, targets=targets)).to_pylist()
+    row = engine.query(
+        render(
+            "series/find_strays",
+            measured=found,
+            targets=targets,
+            tau=[{"name": _column(n), "value": v} for n, v in allowed(tau, shaped.classes).items()],
+        )
+    ).to_pylist()[0]
+    problems = []
+    if rows:
+        problems.append(f"{len(rows)} lengths or variables have not as many persons as the source gives")
+    if row["strays"]:
+        problems.append(f"{row['strays']} series are farther from every target than noted on the release")
+    if problems:
+        raise VerificationError(f"{plan.key}: the release failed its re-check: {'; '.join(problems)}", key=plan.key)
+    return _counted(shaped, row, tau)
+
+
+def _column(name: str) -> exp.Expr:
+    return exp.to_identifier(name, quoted=True)
+
+
+def _noted(plan: SeriesPlan, note: Mapping[str, object]) -> dict[str, float]:
+    part, tau = plan.part, note.get("tau")
+    same = (
+        note.get("kind") == "series"
+        and note.get("durations") == part.durations.model_dump()
+        and note.get("privacy") == part.privacy.model_dump()
+        and note.get("method") == part.perturb.method
+        and note.get("shape") == part.shape
+    )
+    if not same or not isinstance(tau, dict) or set(tau) != set(FEATURES):
+        raise VerificationError(
+            f"{plan.key}: the release was made with other durations, privacy or perturbation than the job states",
+            key=plan.key,
+        )
+    return {name: float(value) for name, value in tau.items()}
+
+
+def _targets(shaped: Shaped) -> pa.Table:
+    """Each (length, class, variable) with its targets and number of persons."""
+    kept = np.flatnonzero(~shaped.classes.dropped)
+    length = shaped.measured.lengths[shaped.measured.person_at[kept]]
+    variable = shaped.measured.features.variable_number[kept]
+    keys = np.stack([length, shaped.classes.of_row[kept], variable], axis=1)
+    unique, first, size = np.unique(keys, axis=0, return_index=True, return_counts=True)
+    values = shaped.classes.targets.values[kept[first]]
+    columns = {name: pa.array(values[:, i], mask=np.isnan(values[:, i])) for i, name in enumerate(FEATURES)}
+    return pa.table(
+        {
+            "length": unique[:, 0],
+            "variable_number": unique[:, 2].astype(np.int32),
+            "persons": size.astype(np.int64),
+            **columns,
+        }
+    )
+
+
+def _counted(shaped: Shaped, row: Mapping[str, int], tau: Mapping[str, float]) -> SeriesVerified:
+    there = np.unique(shaped.measured.person_at[~shaped.classes.dropped])
+    by_length = np.unique(shaped.measured.lengths[there], return_counts=True)[1]
+    by_class = np.unique(shaped.classes.of_person[there], return_counts=True)[1]
+    return SeriesVerified(
+        persons=len(shaped.prepared.person_number) + shaped.prepared.too_short,
+        released=int(row["persons"]),
+        lengths=len(by_length),
+        smallest_length=int(by_length.min(initial=len(there))),
+        classes=len(by_class),
+        smallest_class=int(by_class.min(initial=len(there))),
+        tau=dict(tau),
+    )

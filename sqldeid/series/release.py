@@ -1,0 +1,243 @@
+"""The wing's face: plan a release of series, make it (staged and verified, not yet published), check it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.job.series import STATISTICS
+from sqldeid.publish import Note, Staging
+from sqldeid.series.blocks import Effect, new_numbers, release_blocks, rows_of, secret
+from sqldeid.series.perturb.draws import generator
+from sqldeid.series.plan import SeriesPlan, plan
+from sqldeid.series.recheck import recheck
+from sqldeid.series.result import SeriesRelease
+from sqldeid.series.shape import Shaped, shape
+from sqldeid.series.utility import measure_utility
+from sqldeid.series.verify import Verified, name_table, verify
+from sqldeid.series.witness import Witness
+from sqldeid.sql import identifier, render
+
+__all__ = ["plan", "recheck", "run"]
+
+
+class Hearing(Protocol):
+    """Who hears how far a run is."""
+
+    @property
+    def step(self) -> Callable[[str, str], None]:
+        """Called with release and the step that begins."""
+
+
+@dataclass(slots=True)
+class Clock:
+    """Seconds by step; tells the listener of each."""
+
+    name: str
+    listener: Hearing
+    seconds: dict[str, float] = field(default_factory=dict)
+    current: str = ""
+    since: float = 0.0
+
+    def step(self, current: str, text: str) -> None:
+        """Begin a step; the one before ends."""
+        self.end()
+        self.current, self.since = current, monotonic()
+        self.listener.step(self.name, text)
+
+    def end(self) -> None:
+        """End the step."""
+        if self.current:
+            self.seconds[self.current] = round(monotonic() - self.since, 3)
+        self.current = ""
+
+
+def run(planned: SeriesPlan, engine: Engine, staging: Staging, job_sha256: str, listener: Hearing) -> SeriesRelease:
+    """Produce one release up to, not including, its publication.
+
+    Raises
+    ------
+    JobError
+        If the data break a rule of the job.
+    VerificationError
+        If what was written fails its re-check.
+    """
+    clock = Clock(planned.name, listener)
+    shaped = shape(planned, engine, clock.step)
+    clock.step("perturb", "perturbing series")
+    seed = secret(planned.part.perturb)
+    numbers = new_numbers(shaped.measured, shaped.classes, seed)
+    effect, witness = Effect(), Witness(len(shaped.prepared.variables.names))
+    released = _perturbed(planned, shaped, numbers, seed, effect, witness, engine)
+    clock.step("write", "writing the release")
+    note = note_of(planned, shaped, effect, job_sha256)
+    written = _stage(planned, shaped, released, staging, note, engine)
+    clock.step("verify", "verifying what was written")
+    names, classes = shaped.prepared.variables.names, shaped.classes
+    verified = verify(planned, names, written, shaped.cut, shaped.measured, classes, numbers, effect.greatest, engine)
+    clock.step("attack", "attacking what was written")
+    attacks = witness.attack(generator(seed, "attacks"))
+    clock.step("utility", "measuring what the release is good for")
+    utility = measure_utility(witness.outcomes(shaped.outcomes)) if shaped.outcomes is not None else {}
+    clock.end()
+    return replace(_result(planned, shaped, verified, effect, attacks, clock.seconds), utility=utility)
+
+
+def _perturbed(
+    planned: SeriesPlan,
+    shaped: Shaped,
+    numbers: NDArray[np.int64],
+    seed: int | bytes,
+    effect: Effect,
+    witness: Witness,
+    engine: Engine,
+) -> exp.Table:
+    """All released series in a temporary table."""
+    released = engine.workbench(f"{planned.name}_released")
+    engine.execute(render("series/create_released", released=released))
+    parts = (shaped.prepared.variables, shaped.cut, shaped.measured, shaped.classes)
+    for block in release_blocks(planned, *parts, seed, engine):
+        effect.add(block, shaped.classes)
+        witness.see(block, shaped.measured, shaped.classes)
+        rows = engine.put(f"{planned.name}_block", rows_of(block, numbers, shaped.measured, shaped.classes))
+        engine.execute(render("series/add_released", released=released, rows=rows))
+        engine.execute(render("engine/drop_table", table=rows))
+    return released
+
+
+def _stage(
+    planned: SeriesPlan, shaped: Shaped, released: exp.Table, staging: Staging, note: Note, engine: Engine
+) -> exp.Expr:
+    names = shaped.prepared.variables.names
+    if planned.part.shape == "wide":
+        variables = [{"number": i, "name": identifier(name)} for i, name in enumerate(names)]
+        written = staging.write(
+            lambda target: render("series/stage_wide", target=target, released=released, variables=variables), note
+        )
+    else:
+        table = engine.put(f"{planned.name}_names", name_table(names))
+        written = staging.write(
+            lambda target: render("series/stage_long", target=target, released=released, names=table), note
+        )
+    engine.execute(render("engine/drop_table", table=released))
+    return written
+
+
+def note_of(planned: SeriesPlan, shaped: Shaped, effect: Effect, job_sha256: str) -> Note:
+    """What is kept on the release: what was asked, the greatest distance from targets, the job's hash; no count."""
+    part = planned.part
+    content = {
+        "kind": "series",
+        "durations": part.durations.model_dump(),
+        "privacy": part.privacy.model_dump(),
+        "method": part.perturb.method,
+        "shape": part.shape,
+        "tau": dict(effect.greatest),
+        "job_sha256": job_sha256,
+    }
+    units = shaped.prepared.variables.units
+    described = {"person_number": "numbered anew, in random order", "step": f"{float(part.step_hours):g} h each"}
+    if part.shape == "long":
+        columns = {**described, "variable": "what was measured", "value": "perturbed"}
+    else:
+        columns = {**described, **{n: f"perturbed, {units.get(n, 'unit of the source')}" for n in _names(shaped)}}
+    return Note(planned.name, content, columns)
+
+
+def _names(shaped: Shaped) -> tuple[str, ...]:
+    return shaped.prepared.variables.names
+
+
+def _result(
+    planned: SeriesPlan,
+    shaped: Shaped,
+    verified: Verified,
+    effect: Effect,
+    attacks: Mapping[str, object],
+    seconds: Mapping[str, float],
+) -> SeriesRelease:
+    part, measured, classes = planned.part, shaped.measured, shaped.classes
+    n, dropped = measured.features.n, classes.dropped
+    return SeriesRelease(
+        name=planned.name,
+        persons=len(shaped.prepared.person_number) + shaped.prepared.too_short,
+        released=verified.released,
+        records=effect.records,
+        variables=_names(shaped),
+        durations=shaped.durations,
+        classes=verified.classes,
+        k=verified.smallest_class,
+        nulls=part.privacy.nulls,
+        heuristic=part.privacy.heuristic,
+        targets=part.privacy.targets,
+        method=part.perturb.method,
+        withheld={"series": int(dropped.sum()), "records_share": float(n[dropped].sum() / max(int(n.sum()), 1))},
+        tau=verified.tau,
+        unfeasibility={
+            "used": effect.used / max(effect.series, 1),
+            "class_mean": effect.class_mean / max(effect.series, 1),
+        },
+        distortion=effect.change / max(effect.records, 1),
+        attacks=attacks,
+        too_short=shaped.prepared.too_short,
+        features=_features(planned, shaped),
+        asked={"durations": part.durations.k, "k": part.privacy.k},
+        warnings=tuple(_warnings(planned, shaped, verified, attacks)),
+        as_they_are=_as_they_are(planned, shaped),
+        seconds=dict(seconds),
+    )
+
+
+def _features(planned: SeriesPlan, shaped: Shaped) -> tuple[str, ...]:
+    """Built-in features that every series shares which is changed at all; the job's own only form the classes."""
+    kept = {planned.kept(name) for name in _names(shaped)} - {"none"}
+    return () if not kept else ("mean",) if "mean" in kept else STATISTICS
+
+
+def _as_they_are(planned: SeriesPlan, shaped: Shaped) -> tuple[str, ...]:
+    return tuple(name for name in _names(shaped) if planned.kept(name) == "none")
+
+
+def _found_by_points(attacks: Mapping[str, object]) -> str:
+    """What the attacker with five raw points achieved, in words; nothing where nobody was attacked."""
+    points = attacks.get("raw_points")
+    if not isinstance(points, Mapping) or not points["5"]["affine"]["persons"]:
+        return "whoever knows a few values finds it"
+    return f"whoever knows five values singled out {points['5']['affine']['sole']:.0%} of the persons"
+
+
+def _warnings(planned: SeriesPlan, shaped: Shaped, verified: Verified, attacks: Mapping[str, object]) -> list[str]:
+    key, part, found = planned.key, planned.part, []
+    open_ = _as_they_are(planned, shaped)
+    if open_:
+        found.append(f"{key}.features: released as they are, shortened only: {', '.join(open_)}")
+    if part.perturb.method != "shared":
+        found.append(
+            f"{key}.perturb.method: with {part.perturb.method} a series keeps its shape: {_found_by_points(attacks)}; "
+            'method = "shared", the default, protects against that'
+        )
+    if part.perturb.method == "shared" and part.privacy.nulls != "null-strict":
+        found.append(
+            f"{key}.privacy.nulls: who lacks a variable may be nearly alone with that in a class; with "
+            'perturb.method = "shared" take "null-strict"'
+        )
+    if part.privacy.nulls == "source":
+        found.append(f"{key}.privacy.nulls: with source a lone value in a class keeps its own features")
+    if planned.own:
+        found.append(f"{key}.features: features of your own form the classes; series are not changed to share them")
+    if part.perturb.seed is not None:
+        found.append(f"{key}.perturb.seed: who knows it can undo numbering and noise; leave it out of real releases")
+    there = set(np.unique(shaped.measured.features.variable_number[~shaped.classes.dropped]).tolist())
+    lost = [name for i, name in enumerate(_names(shaped)) if i not in there]
+    if lost:
+        found.append(f"{key}.variables: nobody is released with {', '.join(lost)}")
+    if not verified.released:
+        found.append(f"{key}: the release is empty")
+    return found

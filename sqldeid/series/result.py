@@ -1,0 +1,199 @@
+"""What a release of series tells of itself. Everything but `to_public` is for the data holder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from sqldeid.series.durations import DurationReport
+
+GUARANTEE = (
+    "every released length is shared by at least {lengths} persons; the features {features} of every series lie within "
+    "tau of targets that at least {k} persons of the same length share{but}"
+)
+SHARED_LIMITS = (
+    "does not protect what the members of a class have in common, nor against the others of a class who pool what they "
+    "know, nor hide that a person is in the data"
+)
+LIMITS = (
+    "does not protect against whoever knows raw values, their order or the hours of measurement (perturb.method = "
+    '"shared" does), nor classes whose members are alike'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesRelease:
+    """One release of series (interface.md, *Result*).
+
+    Attributes
+    ----------
+    persons, released
+        With a plausible measurement; and in the release.
+    records
+        Values in the release.
+    durations
+        Lengths: what was cut, and how many persons lengths single out before and after.
+    classes, k
+        Feature classes released, and the smallest of them.
+    withheld
+        Series of a person and variable that are absent from the release, and their share of all records.
+    tau
+        Greatest distance of a released feature from its target, by feature, in the variable's unit (variance: squared).
+    unfeasibility
+        Mean over series of Σ |feature − target|: against the targets used, and against the class means.
+    distortion
+        Mean |x̃ − x| per record.
+    attacks
+        Who is singled out, by attacker.
+    features
+        Made common in every series that is changed; empty where none is.
+    as_they_are
+        Variables that are shortened only.
+    """
+
+    name: str
+    persons: int
+    released: int
+    records: int
+    variables: tuple[str, ...]
+    durations: DurationReport
+    classes: int
+    k: int
+    nulls: str
+    heuristic: str
+    targets: str
+    method: str
+    withheld: Mapping[str, float]
+    tau: Mapping[str, float]
+    unfeasibility: Mapping[str, float]
+    distortion: float
+    attacks: Mapping[str, object]
+    too_short: int
+    features: tuple[str, ...]
+    asked: Mapping[str, int]
+    warnings: tuple[str, ...]
+    seconds: Mapping[str, float]
+    utility: Mapping[str, object] = field(default_factory=dict)
+    as_they_are: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+    kind: str = "series"
+
+    def to_dict(self) -> dict[str, object]:
+        """As `--json` writes it."""
+        found = asdict(self)
+        del found["name"]
+        return {"kind": found.pop("kind"), **found, "guarantee": self.guarantee, "limits": self.limits}
+
+    def to_public(self) -> dict[str, object]:
+        """What may go with the release: what it is and what it promises; no count of anybody."""
+        return {
+            "kind": self.kind,
+            "variables": list(self.variables),
+            "features": list(self.features),
+            "criteria": [
+                {"name": "duration k-anonymity", "asked": self.asked["durations"]},
+                {"name": "feature k-anonymity", "asked": self.asked["k"], "nulls": self.nulls, "targets": self.targets},
+            ],
+            "method": self.method,
+            "guarantee": self.guarantee,
+            "tau": dict(self.tau),
+            "limits": self.limits,
+        }
+
+    @property
+    def guarantee(self) -> str:
+        """The promise in words."""
+        but = ", but for a variable that fewer persons of a class have" if self.nulls == "source" else ""
+        if not self.features:
+            return f"every released length is shared by at least {self.asked['durations']} persons"
+        if self.as_they_are:
+            but += f", but for {', '.join(self.as_they_are)}, released unchanged"
+        features = ", ".join(self.features)
+        return GUARANTEE.format(lengths=self.asked["durations"], features=features, k=self.asked["k"], but=but)
+
+    @property
+    def limits(self) -> str:
+        """What is not promised, in words."""
+        return SHARED_LIMITS if self.method == "shared" else LIMITS
+
+    def facts(self) -> list[tuple[str, object]]:
+        """Line by line, for the terminal."""
+        d = self.durations
+        return [
+            ("Persons", f"{self.released:,} of {self.persons:,} released, {self.records:,} records"),
+            (
+                "Durations",
+                f"k = {d.k}, {d.classes} lengths, {d.moved:,} shortened, {d.share_lost_mean:.2%} of steps lost",
+            ),
+            ("Feature classes", f"{self.classes:,}, smallest {self.k}"),
+            ("Withheld", f"{self.withheld['series']:,.0f} series, {self.withheld['records_share']:.2%} of records"),
+            ("Distance from targets", ", ".join(f"{n} {v:.3g}" for n, v in self.tau.items()) + " at most"),
+            ("Unfeasibility", f"{self.unfeasibility['used']:.4g} (class means {self.unfeasibility['class_mean']:.4g})"),
+            ("Distortion", f"{self.distortion:.4g} per record"),
+            *_attack_facts(self.attacks),
+            *_utility_facts(self.utility),
+        ]
+
+
+def _utility_facts(utility: Mapping[str, object]) -> list[tuple[str, object]]:
+    """The outcome model, a line a trust setting: scores on test data, and the change from original data."""
+    if "not_measured" in utility:
+        return [("Outcome model", f"not measured: {utility['not_measured']}")]
+    settings = utility.get("settings")
+    if not isinstance(settings, Mapping):
+        return []
+    return [
+        (
+            f"Outcome model {name}",
+            f"ROC-AUC {s['test_roc_auc']:.3f} ({s['test_roc_auc_change']:+.3f} ± {s['test_roc_auc_change_sd']:.3f}), "
+            f"PR-AUC {s['test_pr_auc']:.3f} ({s['test_pr_auc_change']:+.3f} ± {s['test_pr_auc_change_sd']:.3f})",
+        )
+        for name, s in settings.items()
+    ]
+
+
+def _attack_facts(attacks: Mapping[str, object]) -> list[tuple[str, object]]:
+    """Who is singled out, a line an attacker: features by scale, raw points by number, others by name."""
+    found: list[tuple[str, object]] = []
+    for name, attack in attacks.items():
+        if not isinstance(attack, Mapping):
+            continue
+        if "sole" in attack:
+            found.append((f"Attack by {name.replace('_', ' ')}", _shown(attack)))
+        for kind, inner in attack.items():
+            if isinstance(inner, Mapping):
+                how = inner if "sole" not in inner else {"": inner}
+                said = "; ".join(f"{m} {_shown(a)}".strip() for m, a in how.items() if isinstance(a, Mapping))
+                found.append((f"Attack by {name.replace('_', ' ')}, {kind}", said))
+    return found
+
+
+def _shown(attack: Mapping[str, float]) -> str:
+    worst = f" (worst length {attack['worst_sole']:.1%})" if "worst_sole" in attack else ""
+    return f"sole {attack['sole']:.1%}{worst}, link {attack['link']:.1%}"
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesVerified:
+    """What a re-check of a published release counted."""
+
+    persons: int
+    released: int
+    lengths: int
+    smallest_length: int
+    classes: int
+    smallest_class: int
+    tau: Mapping[str, float]
+
+    def facts(self) -> list[tuple[str, object]]:
+        """Line by line, for the terminal."""
+        return [
+            ("Persons", f"{self.released:,} of {self.persons:,} released"),
+            ("Lengths", f"{self.lengths}, the rarest of {self.smallest_length} persons"),
+            ("Feature classes", f"{self.classes:,}, the smallest of {self.smallest_class} persons"),
+            ("Distance from targets", ", ".join(f"{n} {v:.3g}" for n, v in self.tau.items()) + " at most"),
+        ]
+
+    def to_dict(self) -> dict[str, object]:
+        """The counts for JSON."""
+        return asdict(self)

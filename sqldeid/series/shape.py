@@ -1,0 +1,83 @@
+"""Source → classes and targets: everything about a release of series that is the same each time it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError
+from sqldeid.series.durations import DurationReport, assign, report
+from sqldeid.series.features import Classes, Measured, classify, measure
+from sqldeid.series.plan import SeriesPlan
+from sqldeid.series.prepare import Prepared, prepare
+from sqldeid.series.utility import Outcomes, read_outcomes
+from sqldeid.sql import render
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """Shortened series, their features, classes and targets; nothing random is in it."""
+
+    prepared: Prepared
+    durations: DurationReport
+    cut: exp.Table
+    measured: Measured
+    classes: Classes
+    outcomes: Outcomes | None = None
+
+
+def shape(plan: SeriesPlan, engine: Engine, step: Callable[[str, str], None]) -> Shaped:
+    """Prepare, shorten, measure and classify.
+
+    Parameters
+    ----------
+    step
+        Called with a step's name, and what to say of it, before it begins.
+
+    Raises
+    ------
+    JobError
+        If the data break a rule of the job: too few persons, no plausible measurement.
+    """
+    step("prepare", "preparing series")
+    prepared = prepare(plan, engine)
+    step("durations", "making lengths common")
+    persons, lengths, durations = _lengths(plan, prepared)
+    outcomes = read_outcomes(plan, prepared, engine)
+    cut = _cut(plan, prepared, lengths, engine)
+    there = lengths > 0
+    step("features", "measuring features")
+    measured = measure(plan, cut, persons[there], lengths[there], engine)
+    step("classes", "forming feature classes")
+    classes = classify(plan, prepared.variables.names, measured, engine)
+    durations = replace(durations, records_lost=prepared.records - int(measured.features.n.sum()))
+    return Shaped(prepared, durations, cut, measured, classes, outcomes)
+
+
+def _lengths(plan: SeriesPlan, prepared: Prepared) -> tuple[NDArray[np.int64], NDArray[np.int64], DurationReport]:
+    asked, count = plan.part.durations, len(prepared.length)
+    for key, k in ((f"{plan.key}.durations.k", asked.k), (f"{plan.key}.privacy.k", plan.part.privacy.k)):
+        if count < k:
+            raise JobError(f"{key}: is {k}, and there are {count} persons; lower k or widen the cohort", key=key)
+    least = max(asked.k, plan.part.privacy.k)
+    released = assign(prepared.length, least, asked.method)
+    if not released.any():
+        key = f"{plan.key}.durations.k"
+        raise JobError(f'{key}: algorithm 3 drops every length; take method = "optimal" or a lower k', key=key)
+    return prepared.person_number, released, report(prepared.length, released, least, asked.method)
+
+
+def _cut(plan: SeriesPlan, prepared: Prepared, released: NDArray[np.int64], engine: Engine) -> exp.Table:
+    rows = pa.table({"person_number": prepared.person_number, "length": prepared.length, "released": released})
+    lengths = engine.put(f"{plan.name}_lengths", rows)
+    cut = engine.workbench(f"{plan.name}_cut")
+    engine.execute(render("series/cut_series", cut=cut, series=prepared.series, lengths=lengths))
+    for table in (lengths, prepared.series, prepared.persons):
+        engine.execute(render("engine/drop_table", table=table))
+    return cut

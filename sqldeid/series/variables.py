@@ -1,0 +1,155 @@
+"""Which items of the data are which variable: a shipped map, a file, or what the job says itself. No database.
+
+A file has the header ``variable,item,factor,repair,low,high,unit``, a line an item; of several items of a variable at
+one time the first line wins. ``mimic3/vitals`` is shipped: the 17 variables of the mortality benchmark (Harutyunyan et
+al. 2019) with the item ids of MIMIC-III (both source systems) and MIMIC-IV.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqldeid.errors import JobError
+from sqldeid.hierarchy import shipped_items
+from sqldeid.job.series import MAX_ITEMS, Variable
+
+MOST = 1e9
+"""Greatest absolute value that is read: means are exact sums of millionths, and larger values are no measurements."""
+
+REPAIRS = {"": 0, "fahrenheit": 1, "fraction": 2, "percent": 3}
+HEADER = ("variable", "item", "factor", "repair", "low", "high", "unit")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A code of the data and what becomes of its values; `place` 0 wins over 1 at one time."""
+
+    code: int | str
+    variable: str
+    place: int
+    factor: float = 1.0
+    repair: int = 0
+    low: float = -MOST
+    high: float = MOST
+
+
+@dataclass(frozen=True, slots=True)
+class VariableMap:
+    """The variables in their order, their items, and what readers and the perturbation want to know of them."""
+
+    names: tuple[str, ...]
+    items: tuple[Item, ...]
+    units: Mapping[str, str]
+    resolution: Mapping[str, float]
+
+
+def load_map(asked: str | Mapping[str, Variable], drop: Sequence[str], folder: Path, key: str) -> VariableMap:
+    """The map that a job asks for, without the variables that it drops.
+
+    Raises
+    ------
+    JobError
+        If there is no such file, it cannot be read, or nothing is left.
+    """
+    if isinstance(asked, str):
+        names, items, units = _read(_find(asked, folder, f"{key}.variables"), asked, f"{key}.variables")
+        resolution: dict[str, float] = {}
+    else:
+        names = list(asked)
+        items = [item for name, variable in asked.items() for item in _items(name, variable)]
+        units = {name: v.unit for name, v in asked.items() if v.unit is not None}
+        resolution = {name: float(v.resolution) for name, v in asked.items() if v.resolution is not None}
+    for name in drop:
+        if name not in names:
+            raise JobError(
+                f'{key}.drop: there is no variable "{name}"; there are {", ".join(names)}', key=f"{key}.drop"
+            )
+    left = tuple(name for name in names if name not in drop)
+    if not left:
+        raise JobError(f"{key}.drop: leaves no variable", key=f"{key}.drop")
+    return VariableMap(left, tuple(i for i in items if i.variable in left), units, resolution)
+
+
+def refuse_names(shape: str, names: Sequence[str], key: str) -> None:
+    """A variable may not be called like a column of the release that it becomes a column of."""
+    for name in names if shape == "wide" else ():
+        if name.casefold() in ("person_number", "step"):
+            raise JobError(f'{key}: a wide release has a column {name} of its own; take shape = "long"', key=key)
+
+
+def _items(name: str, variable: Variable) -> Iterator[Item]:
+    for place, code in enumerate(variable.items):
+        yield Item(
+            code,
+            name,
+            place,
+            float(variable.factor),
+            REPAIRS[variable.repair or ""],
+            -MOST if variable.low is None else max(float(variable.low), -MOST),
+            MOST if variable.high is None else min(float(variable.high), MOST),
+        )
+
+
+def _find(asked: str, folder: Path, key: str) -> Path:
+    shipped = shipped_items(asked)
+    path = shipped or folder / asked
+    if not path.is_file():
+        raise JobError(
+            f"{key}: there is no file {asked}, and no map of that name is shipped (mimic3/vitals is)", key=key
+        )
+    return path
+
+
+def _read(path: Path, name: str, key: str) -> tuple[list[str], list[Item], dict[str, str]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.reader(file))
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise JobError(f"{key}: {name} cannot be read as CSV in UTF-8", key=key) from None
+    if not rows or tuple(rows[0]) != HEADER:
+        raise JobError(f"{key}: the first line of {name} must be {','.join(HEADER)}", key=key)
+    names: list[str] = []
+    items: list[Item] = []
+    units: dict[str, str] = {}
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) != len(HEADER) or not row[0] or not row[1] or row[3] not in REPAIRS:
+            raise JobError(f"{key}: line {number} of {name} is not {','.join(HEADER)}", key=key)
+        if row[0] not in names:
+            names.append(row[0])
+        if row[6]:
+            units[row[0]] = row[6]
+        factor, low, high = (_number(row[i], given, f"{key}: line {number} of {name}") for i, given in _DEFAULTS)
+        place = sum(i.variable == row[0] for i in items)
+        items.append(Item(_code(row[1]), row[0], place, factor, REPAIRS[row[3]], max(low, -MOST), min(high, MOST)))
+    _refuse_odd(names, items, name, key)
+    return names, items, units
+
+
+_DEFAULTS = ((2, 1.0), (4, -MOST), (5, MOST))
+
+
+def _refuse_odd(names: Sequence[str], items: Sequence[Item], name: str, key: str) -> None:
+    if not items or len(names) > MAX_ITEMS or max(i.place for i in items) >= MAX_ITEMS:
+        raise JobError(f"{key}: {name} must have 1 to {MAX_ITEMS} variables, of as many items at most", key=key)
+    if len({str(i.code) for i in items}) < len(items):
+        raise JobError(f"{key}: {name} names an item twice; each belongs to one variable", key=key)
+    if len({n.casefold() for n in names}) < len(names):
+        raise JobError(f"{key}: {name} has variables whose names differ only in upper and lower case", key=key)
+
+
+def _code(text: str) -> int | str:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
+
+
+def _number(text: str, given: float, where: str) -> float:
+    try:
+        found = float(text) if text else given
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise JobError(f"{where}: a factor or bound is not a number", key=where.partition(":")[0])
+    return found

@@ -1,0 +1,197 @@
+"""Independent re-check of a release of series: its own SQL on what was written, never on what was perturbed.
+
+It holds what was written against the shortened series and the targets: every released length at least `durations.k`
+persons, every target at least `privacy.k` distinct persons, features within the distance that is reported, NULLs where
+they were, series shortened only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import VerificationError
+from sqldeid.series.features import Classes, Measured
+from sqldeid.series.plan import SeriesPlan
+from sqldeid.sql import identifier, render
+
+FEATURES = ("mean", "variance", "minimum", "maximum")
+SLACK, RELATIVE_SLACK = 1e-6, 1e-9
+"""What two ways to compute a feature may differ by: of its unit, and of the greatest target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What the re-check counted; `tau` is the greatest distance from a target, by feature."""
+
+    released: int
+    lengths: int
+    smallest_length: int
+    classes: int
+    smallest_class: int
+    tau: Mapping[str, float]
+
+
+def verify(
+    plan: SeriesPlan,
+    names: tuple[str, ...],
+    written: exp.Expr,
+    cut: exp.Table,
+    measured: Measured,
+    classes: Classes,
+    numbers: NDArray[np.int64],
+    tau: Mapping[str, float],
+    engine: Engine,
+) -> Verified:
+    """Hold what was written against what it must be.
+
+    Parameters
+    ----------
+    names
+        The variables.
+    written
+        The staged release.
+    cut
+        The shortened series (person_number, variable_number, position, value).
+    numbers
+        (persons,): new number of each person, 0 for who is not released.
+    tau
+        The distances from targets that are reported.
+
+    Raises
+    ------
+    VerificationError
+        If anything is not as promised.
+
+    Cost: one scan of the release and one of the shortened series.
+    """
+    unfolded, found = unfold(plan, names, written, engine), engine.workbench(f"{plan.name}_verify_measured")
+    engine.execute(render("series/measure_written", measured=found, unfolded=unfolded))
+    expected = _expected(plan, measured, classes, numbers, engine)
+    persons = _persons(plan, measured, classes, numbers, engine)
+    row = _compare(plan, unfolded, found, expected, persons, cut, engine)
+    counts = engine.query(render("series/count_classes", expected=expected, persons=persons)).to_pylist()[0]
+    _refuse(plan, row, counts, allowed(tau, classes))
+    for table in (unfolded, found, expected, persons):
+        engine.execute(render("engine/drop_table", table=table))
+    return Verified(
+        released=int(row["released"]),
+        lengths=int(counts["lengths"]),
+        smallest_length=int(counts["by_length"]),
+        classes=int(counts["classes"]),
+        smallest_class=int(counts["by_class"]),
+        tau={name: float(row[name]) for name in FEATURES},
+    )
+
+
+def _compare(
+    plan: SeriesPlan,
+    unfolded: exp.Table,
+    found: exp.Table,
+    expected: exp.Table,
+    persons: exp.Table,
+    cut: exp.Table,
+    engine: Engine,
+) -> dict[str, float]:
+    """What differs from what was expected; with `shared`, records need not stand where the source has them."""
+    shared = plan.part.perturb.method == "shared"
+    features = render("series/compare_features", measured=found, expected=expected, same_records=not shared)
+    row = engine.query(features).to_pylist()[0]
+    if shared:
+        return {**row, "moved": 0}
+    places = render("series/compare_places", unfolded=unfolded, cut=cut, persons=persons)
+    return {**row, "moved": int(engine.query(places).to_pylist()[0]["moved"])}
+
+
+def allowed(tau: Mapping[str, float], classes: Classes) -> dict[str, float]:
+    """The greatest distance from a target that passes, by feature: what is reported, and what floats may add."""
+    greatest = np.nanmax(np.abs(classes.targets.values), axis=0, initial=0.0)
+    return {name: tau[name] + SLACK + RELATIVE_SLACK * float(greatest[i]) for i, name in enumerate(FEATURES)}
+
+
+def unfold(plan: SeriesPlan, names: tuple[str, ...], written: exp.Expr, engine: Engine) -> exp.Table:
+    """What was written in the long form, by variable number; its columns must be those of the job."""
+    there = [(c.name, c.kind) for c in engine.columns(written, key=plan.key)]
+    key = [("person_number", "integer"), ("step", "integer")]
+    long = plan.part.shape == "long"
+    wanted = key + ([("variable", "text"), ("value", "float")] if long else [(name, "float") for name in names])
+    if there != wanted:
+        raise VerificationError(
+            f"{plan.key}: the release failed its re-check: its columns are not those that the job names", key=plan.key
+        )
+    unfolded = engine.workbench(f"{plan.name}_verify_written")
+    if long:
+        table = engine.put(f"{plan.name}_verify_names", name_table(names))
+        engine.execute(render("series/unfold_long", unfolded=unfolded, written=written, names=table))
+    else:
+        variables = [{"number": i, "name": identifier(name)} for i, name in enumerate(names)]
+        engine.execute(render("series/unfold_wide", unfolded=unfolded, written=written, variables=variables))
+    return unfolded
+
+
+def name_table(names: tuple[str, ...]) -> pa.Table:
+    """Variables by number."""
+    return pa.table({"variable_number": pa.array(range(len(names)), pa.int32()), "name": pa.array(names, pa.string())})
+
+
+def _expected(
+    plan: SeriesPlan, measured: Measured, classes: Classes, numbers: NDArray[np.int64], engine: Engine
+) -> exp.Table:
+    kept = np.flatnonzero(~classes.dropped)
+    person = measured.person_at[kept]
+    targets = classes.targets.values[kept]
+    rows = {
+        "number": numbers[person],
+        "variable_number": measured.features.variable_number[kept].astype(np.int32),
+        "length": measured.lengths[person],
+        "class": classes.of_row[kept],
+        "n": measured.features.n[kept],
+        **{name: pa.array(targets[:, i], mask=np.isnan(targets[:, i])) for i, name in enumerate(FEATURES)},
+    }
+    return engine.put(f"{plan.name}_verify_expected", pa.table(rows))
+
+
+def _persons(
+    plan: SeriesPlan, measured: Measured, classes: Classes, numbers: NDArray[np.int64], engine: Engine
+) -> exp.Table:
+    there = np.flatnonzero(numbers > 0)
+    rows = {
+        "number": numbers[there],
+        "person_number": measured.persons[there],
+        "length": measured.lengths[there],
+        "class": classes.of_person[there],
+    }
+    return engine.put(f"{plan.name}_verify_persons", pa.table(rows))
+
+
+def _refuse(plan: SeriesPlan, row: Mapping[str, float], counts: Mapping[str, int], most: Mapping[str, float]) -> None:
+    problems = []
+    asked = plan.part.privacy
+    if row["released"] and counts["by_length"] < plan.part.durations.k:
+        problems.append(f"a length is shared by {counts['by_length']} persons, not {plan.part.durations.k}")
+    if row["released"] and counts["by_class"] < asked.k:
+        problems.append(f"a feature class has {counts['by_class']} persons, not {asked.k}")
+    if asked.nulls != "source" and 0 < counts["by_variable"] < asked.k:
+        problems.append(f"targets of a variable are shared by {counts['by_variable']} persons, not {asked.k}")
+    if asked.nulls == "null-strict" and 0 < counts["by_absent"] < asked.k:
+        problems.append(f"a variable is absent for {counts['by_absent']} persons of a class, not {asked.k}")
+    for what, text in (
+        ("missing", "series are missing"),
+        ("unexpected", "series are not what the source gives"),
+        ("wrong_length", "series are not of the length of their class"),
+        ("wrong_records", "series have more or fewer records than the source"),
+        ("moved", "records stand where the source has none"),
+    ):
+        if row[what]:
+            problems.append(f"{int(row[what])} {text}")
+    for name in FEATURES:
+        if not row[name] <= most[name]:
+            problems.append(f"a released {name} is farther from its target than the reported maximum")
+    if problems:
+        raise VerificationError(f"{plan.key}: the release failed its re-check: {'; '.join(problems)}", key=plan.key)

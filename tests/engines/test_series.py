@@ -1,0 +1,406 @@
+"""Releases of series, end to end: what is promised holds, verification refuses what is not, bad input is named."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+from sqldeid import anonymize, verify
+from sqldeid.engine.opening import Settings
+from sqldeid.errors import JobError, VerificationError
+from sqldeid.job import Job
+from sqldeid.run import Options, plan
+from sqldeid.series.result import SeriesRelease
+
+BASE: Mapping[str, object] = {
+    "source": "charted",
+    "person": "stay",
+    "time": "minute",
+    "time_unit": "minutes",
+    "variable": "item",
+    "value": "value",
+    "variables": {"HR": {"items": [1], "low": 20, "high": 300}, "Glu": {"items": [2]}, "pH x": {"items": [3]}},
+    "durations": {"k": 6},
+    "privacy": {"k": 3},
+}
+STAYS = 120
+
+
+def charted() -> pd.DataFrame:
+    """Autocorrelated heart rates for all, glucose for most, a third variable for few; lengths from 1 to 14 hours."""
+    rng = np.random.default_rng(5)
+    rows = []
+    for stay in range(STAYS):
+        hours = int(rng.integers(1, 15))
+        walk = 80 + 10 * rng.normal() + np.cumsum(rng.normal(0, 3, hours))
+        rows += [(stay, h * 60 + int(rng.integers(0, 50)), 1, v) for h, v in enumerate(walk)]
+        if rng.random() < 0.7:
+            rows += [
+                (stay, int(m), 2, v) for m, v in zip(rng.integers(0, hours * 60, 4), rng.gamma(9, 15, 4), strict=True)
+            ]
+        if rng.random() < 0.03:
+            rows.append((stay, 0, 3, 7.4))
+    return pd.DataFrame(rows, columns=["stay", "minute", "item", "value"])
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("series") / "source.duckdb"
+    frame = charted()  # noqa: F841 - SQL reads it
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE charted AS SELECT * FROM frame")
+        connection.execute("CREATE TABLE died AS SELECT stay, stay % 2 = 0 AS died FROM charted GROUP BY stay")
+    return path
+
+
+def job(folder: Path, **changes: object) -> Job:
+    release = {"into": "out.duckdb", "as": changes.pop("kind", "table")}
+    part = {**BASE, **changes}
+    return Job.parse(
+        {"release": release, "series": {"vitals": {k: v for k, v in part.items() if v is not None}}}, folder=folder
+    )
+
+
+def made(source: Path, folder: Path, **changes: object) -> tuple[SeriesRelease, pd.DataFrame]:
+    release = anonymize(job(folder, **changes), source).releases["vitals"]
+    with duckdb.connect(str(folder / "out.duckdb")) as connection:
+        return release, connection.execute("SELECT * FROM release.vitals").df()
+
+
+CHOICES: list[dict[str, object]] = [
+    {},
+    {"privacy": {"k": 3, "nulls": "null-aware"}, "perturb": {"method": "shared"}, "shape": "wide"},
+    {"privacy": {"k": 4, "nulls": "strict", "targets": "source"}, "perturb": {"method": "source"}},
+    {
+        **{"privacy": {"k": 3, "heuristic": "diversity"}, "durations": {"k": 6, "method": "source"}},
+        **{"perturb": {"method": "projection"}, "resample": "point"},
+    },
+    {
+        **{"privacy": {"k": 2, "nulls": "source"}, "perturb": {"method": "projection"}},
+        **{"features": {"HR": ["mean"], "Glu": []}, "step_hours": 0.5},
+    },
+    {
+        "perturb": {"method": "genetic", "most_iterations": 30, "idle_iterations": 10},
+        "features": {"spread": "max(value) - min(value)", "pH x": []},
+    },
+]
+
+
+@pytest.mark.parametrize("changes", CHOICES, ids=range(len(CHOICES)))
+def test_what_is_promised_holds(source: Path, tmp_path: Path, changes: dict[str, object]) -> None:
+    found, rows = made(source, tmp_path, **changes)
+    k, nulls = found.asked["k"], found.nulls
+    if changes.get("shape") == "wide":
+        rows = rows.melt(["person_number", "step"], var_name="variable")
+    assert set(rows.person_number) == set(range(1, found.released + 1))
+    lengths = rows.groupby("person_number").step.max() + 1
+    assert lengths.value_counts().min() >= max(found.durations.k, k)
+    there = rows[rows.value.notna()]
+    assert len(there) == found.records
+    for _, group in there.assign(length=there.person_number.map(lengths)).groupby(["length", "variable"]):
+        persons = group.person_number.nunique()
+        assert persons >= k or nulls == "source" or group.variable.iloc[0] in dict(changes.get("features", {}))
+    again = verify(job(tmp_path, **changes), source)["vitals"]
+    assert again.to_dict()["released"] == found.released
+
+
+@pytest.mark.parametrize("nulls", ["null-aware", "null-strict"])
+def test_targets_are_shared_by_k_persons(source: Path, tmp_path: Path, nulls: str) -> None:
+    """With exact projection the released features are the targets, so classes can be seen in the release itself."""
+    found, rows = made(source, tmp_path, privacy={"k": 3, "nulls": nulls}, perturb={"method": "projection"})
+    assert max(found.tau.values()) < 1e-5
+    lengths = rows.groupby("person_number").step.max() + 1
+    features = rows.groupby(["person_number", "variable"]).value.agg(["mean", lambda v: v.var(ddof=0), "min", "max"])
+    marks = features.round(4).astype(str).agg("/".join, axis=1).unstack().fillna("absent")
+    marks["length"] = lengths
+    absent = "absent" if nulls == "null-aware" else ""
+    for variable in marks.columns.drop("length"):
+        counts = marks[marks[variable] != absent].groupby(["length", variable]).size()
+        assert counts.min() >= 3, variable
+
+
+def test_a_series_is_only_shortened_and_its_nulls_stay(source: Path, tmp_path: Path) -> None:
+    """The pattern of records of every released series is the end of the pattern of one in the source."""
+    variables = {"Glu": {"items": [2]}, "HR": {"items": [1]}}
+    _, rows = made(source, tmp_path, variables=variables, perturb={"method": "projection"})
+    frame = charted().query("item < 3").sort_values(["stay", "minute"])
+    frame["hour"] = ((frame.minute - frame.groupby("stay").minute.transform("min")) // 60).astype(int)
+    patterns: dict[int, list[str]] = {}
+    for _, stay in frame.groupby("stay"):
+        size = int(stay.hour.max()) + 1
+        spans = [stay[stay["item"] == item].hour for item in (2, 1)]
+        marks = ["".join("x" if len(s) and s.min() <= h <= s.max() else "." for h in range(size)) for s in spans]
+        patterns.setdefault(size, []).append("|".join(marks))
+    shown = {}
+    for number, person in rows.groupby("person_number"):
+        wide = person.pivot(index="step", columns="variable", values="value").reindex(columns=["Glu", "HR"])
+        shown[number] = ["".join("." if np.isnan(v) else "x" for v in wide[c]) for c in wide.columns]
+    possible = [p.split("|") for same in patterns.values() for p in same]
+    for glucose, heart in shown.values():
+        pairs = [((g, glucose), (h, heart)) for g, h in possible]
+        assert any(all(o.endswith(r) or set(r) <= {"."} for o, r in pair) for pair in pairs)
+
+
+def test_what_is_not_asked_for_is_the_protecting_option(source: Path, tmp_path: Path) -> None:
+    """Members of a feature class have one multiset of values: no value belongs to fewer than k persons."""
+    found, rows = made(source, tmp_path)
+    assert (found.method, found.nulls) == ("shared", "null-strict")
+    assert not any("perturb" in warning or "nulls" in warning for warning in found.warnings)
+    assert "have in common" in str(found.to_dict()["limits"]) and found.to_public()["limits"] == found.limits
+    marks = rows.sort_values("value").groupby(["person_number", "variable"]).value.agg(lambda v: str(list(v)))
+    assert marks.value_counts().min() >= 3
+
+
+def test_a_method_that_keeps_the_shape_warns_with_the_attackers_figure(source: Path, tmp_path: Path) -> None:
+    found, _ = made(source, tmp_path, perturb={"method": "projection"})
+    share = found.attacks["raw_points"]["5"]["affine"]["sole"]  # type: ignore[index]
+    (warning,) = [text for text in found.warnings if "perturb.method" in text]
+    assert f"whoever knows five values singled out {share:.0%} of the persons" in warning
+    assert "raw values" in found.limits
+
+
+def test_the_guarantee_names_what_is_made_common_only(source: Path, tmp_path: Path) -> None:
+    asked: dict[str, object] = {"HR": ["mean"], "Glu": [], "spread": "max(value) - min(value)"}
+    found, _ = made(source, tmp_path, features=asked, perturb={"method": "projection"})
+    assert found.features == ("mean",) and "spread" not in found.guarantee
+    assert "but for Glu, released unchanged" in found.guarantee
+
+
+def test_a_seed_repeats_the_release_and_none_does_not(source: Path, tmp_path: Path) -> None:
+    frames = []
+    for n, seed in enumerate([7, 7, None]):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        frames.append(made(source, folder, perturb={} if seed is None else {"seed": seed})[1])
+    pd.testing.assert_frame_equal(frames[0], frames[1])
+    assert not frames[0].equals(frames[2])
+
+
+@pytest.mark.parametrize("method", ["projection", "shared"])
+def test_neither_threads_nor_blocks_change_a_release(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    frames = []
+    for threads, cells in ((1, 1_000_000), (4, 50)):
+        monkeypatch.setattr("sqldeid.series.blocks.CELLS", cells)
+        folder = tmp_path / str(threads)
+        folder.mkdir()
+        options = Options(settings=Settings(threads=threads))
+        anonymize(job(folder, perturb={"method": method, "seed": 3}), source, options=options)
+        with duckdb.connect(str(folder / "out.duckdb")) as connection:
+            frames.append(connection.execute("SELECT * FROM release.vitals").df())
+    pd.testing.assert_frame_equal(frames[0], frames[1], check_exact=True)
+
+
+def test_no_key_and_no_time_leaves(source: Path, tmp_path: Path) -> None:
+    found, rows = made(source, tmp_path)
+    assert list(rows.columns) == ["person_number", "step", "variable", "value"]
+    with duckdb.connect(str(tmp_path / "out.duckdb")) as connection:
+        notes = str(connection.execute("SELECT comment FROM duckdb_tables()").fetchall())
+    assert "stay" not in notes and str(found.persons) not in notes
+    public = found.to_public()
+    assert public.keys() == {"kind", "variables", "features", "criteria", "method", "guarantee", "limits", "tau"}
+    assert not {str(found.persons), str(found.released), str(found.records)} & set(str(public).split())
+
+
+TAMPERED = [
+    ("INSERT INTO release.vitals SELECT * FROM release.vitals WHERE person_number = 1", "more or fewer|wrong|as many"),
+    ("UPDATE release.vitals SET value = value + 50 WHERE person_number = 1 AND variable = 'HR'", "farther"),
+    ("DELETE FROM release.vitals WHERE person_number = 1 AND step = 0", "as many persons"),
+    ("DELETE FROM release.vitals WHERE person_number = 2", "as many persons"),
+    ("ALTER TABLE release.vitals ADD COLUMN stay INTEGER", "its columns"),
+    ("UPDATE release.vitals SET variable = 'BP' WHERE person_number = 1 AND variable = 'HR'", "as many persons"),
+]
+
+
+@pytest.fixture(scope="module")
+def published(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The default release, to be copied by who changes it."""
+    folder = tmp_path_factory.mktemp("published")
+    anonymize(job(folder), source)
+    return folder / "out.duckdb"
+
+
+@pytest.mark.parametrize(("statement", "message"), TAMPERED)
+def test_a_changed_release_is_refused(
+    source: Path, published: Path, tmp_path: Path, statement: str, message: str
+) -> None:
+    shutil.copy(published, tmp_path)
+    with duckdb.connect(str(tmp_path / "out.duckdb")) as connection:
+        connection.execute(statement)
+    with pytest.raises(VerificationError, match=message):
+        verify(job(tmp_path), source)
+
+
+def test_another_job_is_refused(source: Path, published: Path, tmp_path: Path) -> None:
+    shutil.copy(published, tmp_path)
+    with pytest.raises(VerificationError, match="other durations, privacy or perturbation"):
+        verify(job(tmp_path, privacy={"k": 2}), source)
+
+
+@pytest.mark.parametrize("kind", ["view", "parquet"])
+def test_views_and_parquet(source: Path, tmp_path: Path, kind: str) -> None:
+    into = "out" if kind == "parquet" else "out.duckdb"
+    asked = Job.parse({"release": {"into": into, "as": kind}, "series": {"vitals": BASE}}, folder=tmp_path)
+    found = anonymize(asked, source).releases["vitals"]
+    assert verify(asked, source)["vitals"].to_dict()["released"] == found.released
+
+
+def test_a_plan_reads_nothing(source: Path, tmp_path: Path) -> None:
+    facts = dict(plan(job(tmp_path), source)[0].facts())  # type: ignore[union-attr]
+    assert facts["Durations"] == "k = 6, optimal"
+    assert not (tmp_path / "out.duckdb").exists()
+
+
+BAD: list[tuple[dict[str, object], str]] = [
+    ({"variables": {"HR": {"items": [99]}}}, "charted has no plausible measurement of the variables"),
+    ({"variables": {"HR": {"items": [1], "low": 300, "high": 400}}}, "no plausible measurement"),
+    ({"variables": {"HR": {"items": ["HR"]}}}, "write items as whole numbers"),
+    ({"variables": "nowhere.csv"}, "there is no file nowhere.csv"),
+    ({"variables": {"HR": {"items": [1]}, "hr": {"items": [2]}}}, "but for upper and lower case"),
+    ({"variables": {"HR": {"items": [1]}, "BP": {"items": [1]}}}, "names a code of another variable"),
+    ({"drop": ["BP"]}, "names a variable that is not in variables"),
+    ({"durations": {"k": 1000}}, "series.vitals.durations.k: is 1000, and there are 120 persons"),
+    ({"privacy": {"k": 121}}, "series.vitals.privacy.k: is 121, and there are 120 persons"),
+    ({"features": {"f": "value"}}, "series.vitals.features.f: is not an aggregate"),
+    ({"features": {"f": "max(other)"}}, "series.vitals.features.f: names a column that is not there"),
+    ({"features": {"f": "sum(value"}}, "series.vitals.features.f: the SQL cannot be read"),
+    ({"features": {"mean": "max(value)"}}, "series.vitals.features.mean: is the name of a built-in feature"),
+    ({"features": {"BP": ["mean"]}, "perturb": {"method": "projection"}}, 'there is no variable "BP"'),
+    ({"features": ["min"]}, 'series.vitals.features: must be ["mean", "variance", "min", "max"]'),
+    ({"features": 7}, "series.vitals.features: must be a list or a table of keys"),
+    ({"time_unit": None}, "series.vitals.time_unit: missing; minute is a number"),
+    ({"time": "when"}, 'series.vitals.time: charted has no column "when"'),
+    ({"person": "who"}, 'series.vitals.person: charted has no column "who"'),
+    ({"source": "nothing"}, "series.vitals.source: there is no table or view nothing"),
+    ({"source": {"query": "SELECT stay, minute, item, 'x' AS value FROM charted"}}, "not a number; name the numeric"),
+    (
+        {"source": {"query": "SELECT stay, CAST(minute AS VARCHAR) AS minute, item, value FROM charted"}},
+        "cast it to TIMES",
+    ),
+    ({"where": "stay < 0"}, "no plausible measurement"),
+    ({"min_steps": 99}, "series.vitals.min_steps: no person has series of 99 steps"),
+    ({"cohort": {"source": "died", "person": "stay", "first_of": "stay"}}, "cohort.order: missing"),
+    ({"labels": {"source": "died", "person": "stay", "column": "gone"}}, 'died has no column "gone"'),
+    ({"link": "people"}, "series.vitals.link: is refused in this version"),
+    ({"perturb": {"method": "shared"}, "features": {"HR": ["mean"]}}, "features.HR: leaves a series its own shape"),
+    ({"perturb": {"method": "shared"}, "features": {"HR": []}}, "features.HR: leaves a series its own shape"),
+    ({"perturb": {"method": "shared"}, "privacy": {"k": 3, "nulls": "source"}}, "privacy.nulls: lets a class have"),
+    ({"privacy": {"k": 3, "nulls": "source"}}, "privacy.nulls: lets a class have"),
+    ({"features": ["mean"]}, "features: leaves a series its own shape"),
+    ({"perturb": {"population": 3}}, 'population: goes with method = "genetic" alone'),
+    ({"perturb": {"method": "genetic", "population": 3}}, "perturb.tournament: must be at most population"),
+    ({"step_hours": 0}, "series.vitals.step_hours: must be a number, greater than 0"),
+    ({"resample": "median"}, 'must be one of "mean", "point"'),
+    ({"typo": 1}, 'unknown key "typo"'),
+    ({"shape": "wide", "variables": {"Step": {"items": [1]}}}, "a wide release has a column Step of its own"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD, ids=range(len(BAD)))
+def test_bad_input_is_refused_in_a_sentence(
+    source: Path, tmp_path: Path, changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(JobError) as raised:
+        anonymize(job(tmp_path, **changes), source)
+    assert message in raised.value.message
+    assert not list(tmp_path.iterdir())
+
+
+NULLS = ("null-aware", "null-strict", "strict", "source")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_sources_pass_their_own_verification(tmp_path: Path, seed: int) -> None:
+    """Any lengths, gaps and options: what is released passes, or nobody can be."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for stay in range(int(rng.integers(8, 60))):
+        for item in (1, 2, 3):
+            if rng.random() < (1.0, 0.6, 0.15)[item - 1]:
+                n = int(rng.integers(1, rng.integers(2, 12)))
+                rows += [(stay, int(rng.integers(0, 500)), item, round(float(rng.normal(80, 9)), 1)) for _ in range(n)]
+    frame = pd.DataFrame(rows, columns=["stay", "minute", "item", "value"])  # noqa: F841 - SQL reads it
+    asked = {
+        "durations": {"k": int(rng.integers(2, 7)), "method": str(rng.choice(["optimal", "source"]))},
+        "privacy": {
+            **{
+                "k": int(rng.integers(2, 5)),
+                "nulls": NULLS[seed % 4],
+                "heuristic": str(rng.choice(["range", "diversity"])),
+            },
+            "targets": str(rng.choice(["reachable", "source"])),
+        },
+        "perturb": {"method": str(rng.choice(["projection", "source", "shared"]))},
+        "resample": str(rng.choice(["mean", "point"])),
+        "shape": str(rng.choice(["long", "wide"])),
+    }
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE charted AS SELECT * FROM frame")
+        try:
+            found = anonymize(job(tmp_path, **asked), connection).releases["vitals"]
+        except JobError as error:
+            assert "algorithm 3 drops every length" in error.message or "single value" in error.message
+            return
+        again = verify(job(tmp_path, **asked), connection)["vitals"].to_dict()
+    assert again["released"] == found.released
+    assert found.released == 0 or again["smallest_class"] >= found.asked["k"]
+
+
+ODD = {
+    "one record": "SELECT i AS stay, 0 AS minute, 1 AS item, 70.0 + i AS value FROM RANGE(30) AS r(i)",
+    "constant": "SELECT i // 9 AS stay, i % 9 * 60 AS minute, 1 AS item, 70.0 AS value FROM RANGE(270) AS r(i)",
+    "infinite": """SELECT i // 12 AS stay, i % 12 * 60 AS minute, 1 AS item, CASE WHEN i % 4 = 0 THEN
+                   CAST('inf' AS DOUBLE) WHEN i % 4 = 1 THEN CAST('nan' AS DOUBLE) ELSE i END AS value
+                   FROM RANGE(360) AS r(i)""",
+    "all NULL": """SELECT i // 12 AS stay, i % 12 * 60 AS minute, i % 2 + 1 AS item,
+                   CASE WHEN i % 2 = 0 THEN i / 3e0 END AS value FROM RANGE(360) AS r(i)""",
+    "large": """SELECT i // 9 AS stay, i % 9 * 60 AS minute, 1 AS item, (i * 7 % 31) * 1e5 AS value
+                FROM RANGE(270) AS r(i)""",
+}
+
+
+@pytest.fixture
+def odd() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as connection:
+        yield connection
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP", "DATE", "DOUBLE"])
+def test_an_infinite_time_is_no_measurement(odd: duckdb.DuckDBPyConnection, tmp_path: Path, kind: str) -> None:
+    """The person is released with what remains, not lost with it."""
+    when = "i % 4" if kind == "DOUBLE" else "CAST(DATE '2101-01-01' + CAST(i % 4 AS INTEGER) AS TIMESTAMP)"
+    odd.execute(f"""CREATE TABLE charted AS SELECT i // 4 AS stay, CAST({when} AS {kind}) AS minute, 1 AS item, 70e0 + i
+                AS value FROM RANGE(48) AS r(i)""")
+    odd.execute(f"""INSERT INTO charted VALUES (1, CAST('infinity' AS {kind}), 1, 80),
+                (1, CAST('-infinity' AS {kind}), 1, 80)""")
+    asked = {"variables": {"X": {"items": [1]}}, "time_unit": "hours" if kind == "DOUBLE" else None}
+    found = anonymize(job(tmp_path, **asked, step_hours=1 if kind == "DOUBLE" else 24), odd).releases["vitals"]
+    assert (found.persons, found.released, found.too_short, found.durations.moved) == (12, 12, 0, 0)
+
+
+def test_a_time_far_off_is_refused_before_the_steps_to_it_are_filled(
+    odd: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    odd.execute("""CREATE TABLE charted AS SELECT i // 4 AS stay, i % 4 * 60 + CASE WHEN i = 7 THEN 3000 * 525_600
+                ELSE 0 END AS minute, 1 AS item, 70e0 + i AS value FROM RANGE(48) AS r(i)""")
+    with pytest.raises(JobError, match=r"series\.vitals\.time: 1 person has records more than 1,000,000 steps after"):
+        anonymize(job(tmp_path, variables={"X": {"items": [1]}}), odd)
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("method", ["projection", "shared"])
+def test_odd_series_are_released_or_withheld(
+    odd: duckdb.DuckDBPyConnection, tmp_path: Path, name: str, method: str
+) -> None:
+    odd.execute(f"CREATE TABLE charted AS {ODD[name]}")
+    asked = {"variables": {"X": {"items": [1, 2]}}, "perturb": {"method": method}}
+    found = anonymize(job(tmp_path, **asked), odd).releases["vitals"]
+    assert found.released == (0 if name == "one record" else 30)
+    assert max(found.tau.values()) < (1e-3 if name == "large" else 1e-6)
