@@ -12,12 +12,16 @@ from pathlib import Path
 from sqldeid.demo.census import adult_rows
 from sqldeid.demo.database import NOTICE, Demo, DemoTable, check_target, write_demo
 from sqldeid.demo.hospital import mimic_rows
+from sqldeid.demo.sequences import procedure_rows, transfer_rows
 from sqldeid.errors import JobError
 
-__all__ = ["NOTICE", "Demo", "DemoTable", "adult", "mimic"]
+__all__ = ["NOTICE", "Demo", "DemoTable", "adult", "events", "mimic"]
 
 ADULT_ROWS_MOST = 1_000_000
 MIMIC_PATIENTS_MOST = 100_000
+EVENTS_PATIENTS_MOST = 500_000
+WITH_PROCEDURES = 3_171 / 4_370
+"""Patients with billed procedures for each with transfers (Shaked & Rokach 2016, table 1)."""
 
 
 def adult(path: str | os.PathLike[str], rows: int = 30_000, seed: int = 1) -> Demo:
@@ -70,6 +74,33 @@ def mimic(path: str | os.PathLike[str], patients: int = 300, seed: int = 1) -> D
     _check_seed(seed)
     check_target(Path(path))
     return write_demo(Path(path), "mimiciii", mimic_rows(patients, seed), "mimic.job.toml")
+
+
+def events(path: str | os.PathLike[str], patients: int = 4_370, seed: int = 1) -> Demo:
+    """Write sequences of events: tables ``main.transfers`` (with times) and ``main.cptevents`` (an order), and a job.
+
+    Parameters
+    ----------
+    path
+        The new DuckDB file; the job file gets its name, with ``.job.toml`` for its ending.
+    patients
+        Number of patients with transfers, 1 to 500,000; about six events each. 73 % have procedures, about eight each.
+    seed
+        The same seed gives the same rows.
+
+    Raises
+    ------
+    JobError
+        If the folder is missing, a file exists already, or a number is out of range.
+    EngineError
+        If the database cannot be written.
+    """
+    _check_number("patients", patients, EVENTS_PATIENTS_MOST)
+    _check_seed(seed)
+    check_target(Path(path))
+    billed = max(round(patients * WITH_PROCEDURES), 1)
+    tables = {"transfers": transfer_rows(patients, seed), "cptevents": procedure_rows(billed, seed)}
+    return write_demo(Path(path), "main", tables, "events.job.toml")
 
 
 def _check_number(name: str, number: int, most: int) -> None:

@@ -1,0 +1,260 @@
+"""What an attacker could try on a release: for the data holder. The models are fitted again on a part of the objects.
+
+Source: events.md, *Evaluation* and *ratio*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from math import ceil, exp
+from math import inf as infinite
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sqlglot import exp as sql
+
+from sqldeid.engine.base import Engine
+from sqldeid.events.evaluate import nearest, owners_of_sets
+from sqldeid.events.fit import Fitted
+from sqldeid.events.generate import HOUR_US, Made
+from sqldeid.events.plan import EventsPlan
+from sqldeid.events.sequences import split_events
+from sqldeid.events.stage import put_batches
+from sqldeid.sql import literal, render
+
+Floats = npt.NDArray[np.float64]
+Refit = Callable[[sql.Table], Fitted]
+"""Fit again on other placed events."""
+
+OBJECTS = 4_000
+"""Objects that are attacked, more or less; the models are fitted on half of them."""
+
+CANARY_RELEASES = 5
+CANARY_MOST = 60
+SPACE = 0x1_0000_0000
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Who is in the data? Nearest neighbours of objects among what was made, for members and for a held-out half.
+
+    Parameters
+    ----------
+    auc
+        Probability that a member is nearer than somebody who is not in the data; ties count half.
+    ceiling
+        The same where the members themselves are published.
+    """
+
+    auc: float
+    ceiling: float
+    members: int
+    others: int
+    reading: str = "an AUC near 0.5 is no evidence of privacy: this attack is weak, and the average hides single people"
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """One object with a pattern that nobody else has: in how many releases it is seen, with the object and without.
+
+    Parameters
+    ----------
+    events
+        Of the object that was planted.
+    releases
+        That were made each way.
+    """
+
+    events: int
+    releases: int
+    seen_with: int
+    seen_without: int
+    reading: str = "a pattern that is seen only with the object gives away that the object is in the data"
+
+
+@dataclass(frozen=True, slots=True)
+class Attacks:
+    """The attacks that could be made; None where the data allow none."""
+
+    membership: Membership | None
+    canary: Canary | None
+
+    def to_dict(self) -> dict[str, object]:
+        """As the result has it."""
+        return {k: v for k, v in asdict(self).items() if v is not None}
+
+
+def attack(
+    plan: EventsPlan,
+    placed: sql.Table,
+    objects: int,
+    refit: Refit,
+    rng: np.random.Generator,
+    engine: Engine,
+    *,
+    releases: int = CANARY_RELEASES,
+) -> Attacks:
+    """Attack releases of a part of the objects.
+
+    Parameters
+    ----------
+    placed
+        Table of ``place_events``; `objects` is their number.
+    """
+    share = min(OBJECTS / max(objects, 1), 1.0)
+    return Attacks(
+        infer_membership(plan, placed, share, refit, rng, engine),
+        fly_canary(plan, _take(plan, placed, 0.0, share, engine), refit, rng, engine, releases=releases),
+    )
+
+
+def infer_membership(
+    plan: EventsPlan, placed: sql.Table, share: float, refit: Refit, rng: np.random.Generator, engine: Engine
+) -> Membership | None:
+    """Fit on one half of a share of the objects, and look for both halves in what is made."""
+    inside = _take(plan, placed, 0.0, share / 2, engine)
+    everybody = _split(plan, _take(plan, placed, 0.0, share, engine), engine)
+    members = _split(plan, inside, engine)
+    known = set(_objects(members, engine))
+    people = _objects(everybody, engine)
+    if not known or len(known) == len(people):
+        return None
+    made = put_batches(plan.name, refit(inside).generate(len(known), rng, Made()), engine)
+    split = engine.workbench(f"{plan.name}_made")
+    engine.execute(render("events/split_made", split=split, made=made, objects=2**62, timed=plan.timed, whole=True))
+    labels = np.isin(people, list(known))
+    return Membership(
+        auc=area(*_by_label(_scores(plan, everybody, split, engine), labels)),
+        ceiling=area(*_by_label(_scores(plan, everybody, members, engine), labels)),
+        members=int(labels.sum()),
+        others=int((~labels).sum()),
+    )
+
+
+def _by_label(scores: Floats, labels: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    return scores[labels], scores[~labels]
+
+
+def area(inside: Floats, outside: Floats) -> float:
+    """Area under the ROC curve: how often a score of `inside` exceeds one of `outside`, ties counting half."""
+    ordered = np.sort(outside)
+    below = np.searchsorted(ordered, inside, side="left") + np.searchsorted(ordered, inside, side="right")
+    return float(below.sum() / (2 * len(inside) * len(outside)))
+
+
+def _take(plan: EventsPlan, placed: sql.Table, low: float, high: float, engine: Engine) -> sql.Table:
+    """Placed events of the objects whose hash lies in [low, high), as shares of all."""
+    taken = engine.workbench(f"{plan.name}_taken")
+    engine.execute(
+        render(
+            "events/take_objects",
+            taken=taken,
+            placed=placed,
+            low=literal(f"{int(low * SPACE):08x}"),
+            high=literal(f"{int(high * SPACE):08x}" if high < 1 else "g"),
+            seed=literal("attack"),
+            factors=[f.name for f in plan.expressions],
+        )
+    )
+    return taken
+
+
+def _split(plan: EventsPlan, placed: sql.Table, engine: Engine) -> sql.Table:
+    """Whole sequences: an attacker knows all of an object."""
+    return split_events(plan, placed, None, engine)
+
+
+def _objects(split: sql.Table, engine: Engine) -> npt.NDArray[np.int64]:
+    found: npt.NDArray[np.int64] = engine.query(render("events/list_objects", split=split)).column(0).to_numpy()
+    return found
+
+
+def _scores(plan: EventsPlan, people: sql.Table, published: sql.Table, engine: Engine) -> Floats:
+    """How near each object is to what was published, objects in ascending order; one part each."""
+    left, right, owned = owners_of_sets(plan.name, people, published, engine)
+    best = nearest(left, right) if len(right.parts) else np.zeros(len(left.parts))
+    return best[owned - 1]
+
+
+def fly_canary(
+    plan: EventsPlan,
+    placed: sql.Table,
+    refit: Refit,
+    rng: np.random.Generator,
+    engine: Engine,
+    *,
+    releases: int = CANARY_RELEASES,
+) -> Canary | None:
+    """Plant one object that goes to and fro between two states that never follow each other, and release both ways."""
+    rows = engine.query(render("events/list_pairs", placed=placed)).to_pylist()
+    pair = unseen_pair([(r["state"], r["next_state"], r["n"]) for r in rows])
+    if pair is None:
+        return None
+    times = repeats(plan)
+    first = min((r["first"] for r in rows if r["first"] is not None), default=None)
+    objects = max(r["objects"] for r in rows)
+    planted = engine.workbench(f"{plan.name}_planted")
+    single = engine.put(f"{plan.name}_canary", canary_rows(objects + 1, pair, times, first))
+    factors = [f.name for f in plan.expressions]
+    engine.execute(render("events/plant_object", planted=planted, placed=placed, object=single, factors=factors))
+    seen = []
+    for events in (planted, placed):
+        fitted = refit(events)
+        shown = 0
+        for release in range(releases):
+            if release and plan.domain is not None:  # each release of `laplace` has noise of its own
+                fitted = refit(events)
+            shown += _shows(fitted, pair, rng)
+        seen.append(shown)
+    return Canary(2 * times, releases, seen[0], seen[1])
+
+
+def repeats(plan: EventsPlan) -> int:
+    """How often the canary goes there and back: enough for the ratio test at least."""
+    epsilon = float(plan.part.privacy.epsilon) if plan.part.privacy.epsilon is not None else infinite
+    if plan.domain is not None:
+        return max(plan.domain.events_max // 2, 1)
+    return min(2 * ceil(1 / (1 - exp(-epsilon))) + 4, CANARY_MOST)
+
+
+def unseen_pair(counts: list[tuple[int, int | None, int]]) -> tuple[int, int] | None:
+    """Two states that never follow each other, either way, the most frequent such; None where all do."""
+    total: dict[int, int] = {}
+    for state, _, n in counts:
+        total[state] = total.get(state, 0) + n
+    together = {(state, after) for state, after, _ in counts}
+    frequent = sorted(total, key=lambda s: (-total[s], s))
+    for least in range(1, len(frequent)):
+        for a in frequent[:least]:
+            b = frequent[least]
+            if (a, b) not in together and (b, a) not in together:
+                return a, b
+    return None
+
+
+def canary_rows(number: int, pair: tuple[int, int], times: int, first: datetime | None) -> pa.Table:
+    """Placed events of the canary: an hour apart."""
+    count = 2 * times
+    moments = [first + timedelta(hours=h) for h in range(count)] if first is not None else [None] * count
+    return pa.table(
+        {
+            "object": pa.array([number] * count, pa.int64()),
+            "position": pa.array(range(1, count + 1), pa.int64()),
+            "state": pa.array(list(pair) * times, pa.int64()),
+            "moment": pa.array(moments, pa.timestamp("us")),
+            "gap_us": pa.array([None] + [HOUR_US] * (count - 1), pa.int64()),
+        }
+    )
+
+
+def _shows(fitted: Fitted, pair: tuple[int, int], rng: np.random.Generator) -> bool:
+    """Whether one release shows the pair."""
+    found = False
+    for batch in fitted.generate(fitted.objects, rng, Made()):
+        part, state = (batch.column(n).to_numpy() for n in ("part", "state"))
+        follows = (part[1:] == part[:-1]) & (state[:-1] == pair[0]) & (state[1:] == pair[1])
+        found = found or bool(follows.any())
+    return found

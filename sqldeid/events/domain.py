@@ -1,0 +1,124 @@
+"""What `laplace` may know before it looks: public domains, all from the job and from files that it names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+
+from sqldeid.errors import JobError
+from sqldeid.job.events import Events
+
+MAX_STATES = 1_000
+"""Each pair of states is a cell that gets noise; 1,000 make a million."""
+
+EVENTS_MAX = 8
+LENGTH_BINS = (1, 2, 4, 8, 16)
+
+LONGEST = 8
+"""Times the last bin of lengths: the longest object that is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Public domains.
+
+    Parameters
+    ----------
+    states
+        Each with one text per state column; the job's `other` is the last where there is one.
+    other
+        Number of the state that others become; None where they are dropped.
+    first, last
+        Times are within [first, last); None where there is only an order.
+    gap_bins_hours
+        Edges of bins of gaps; below the first and above the last are bins, too.
+    length_bins
+        Last lengths of bins; longer objects are in one bin more.
+    events_max
+        First events of an object that are looked at.
+    """
+
+    states: tuple[tuple[str, ...], ...]
+    other: int | None
+    first: datetime | None
+    last: datetime | None
+    gap_bins_hours: tuple[Fraction, ...]
+    length_bins: tuple[int, ...]
+    events_max: int
+
+    @property
+    def timed(self) -> bool:
+        """Whether events have times."""
+        return self.first is not None
+
+    @property
+    def longest(self) -> int:
+        """No object that is made has more events: the last bin of lengths is open, to a point."""
+        return LONGEST * max(self.length_bins[-1], self.events_max)
+
+    @property
+    def months(self) -> int:
+        """Months that the range of times touches."""
+        if self.first is None or self.last is None:
+            return 0
+        whole = (self.last.year - self.first.year) * 12 + self.last.month - self.first.month
+        return max(whole + (self.last > datetime(self.last.year, self.last.month, 1)), 1)
+
+
+def read_domain(part: Events, folder: Path, key: str) -> Domain:
+    """The public domains of a job with `laplace`.
+
+    Raises
+    ------
+    JobError
+        If the file of states cannot be read, or is not a list of states.
+    """
+    privacy = part.privacy
+    states = _states(folder / str(privacy.states), len(part.state), f"{key}.privacy.states")
+    other = None
+    if privacy.other is not None:
+        label = (privacy.other,) * len(part.state)
+        states = (*(s for s in states if s != label), label)
+        other = len(states) - 1
+    span = [datetime.fromisoformat(t) for t in privacy.time_range or ()]
+    return Domain(
+        states=states,
+        other=other,
+        first=span[0] if span else None,
+        last=span[1] if span else None,
+        gap_bins_hours=tuple(Fraction(repr(b)) for b in privacy.gap_bins_hours or ()),
+        length_bins=tuple(privacy.length_bins or LENGTH_BINS),
+        events_max=privacy.events_max or EVENTS_MAX,
+    )
+
+
+def _states(file: Path, columns: int, key: str) -> tuple[tuple[str, ...], ...]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise JobError(f"{key}: {file} cannot be read: {error.strerror}", key=key) from None
+    except UnicodeDecodeError:
+        raise JobError(f"{key}: {file} is not in UTF-8; save it as UTF-8", key=key) from None
+    found = [tuple(line.split("\t")) for line in text.splitlines() if line.strip()]
+    wrong = [n for n, state in enumerate(found, start=1) if len(state) != columns]
+    if not found:
+        raise JobError(f"{key}: {file} lists no state; write one a line", key=key)
+    if wrong:
+        raise JobError(
+            f"{key}: {file} has {len(wrong)} lines that do not hold {columns} columns with tabs between; the first is "
+            f"state {wrong[0]}",
+            key=key,
+        )
+    if len(set(found)) < len(found):
+        raise JobError(f"{key}: {file} lists a state twice", key=key)
+    if len(found) > MAX_STATES:
+        raise JobError(
+            f"{key}: {file} lists {len(found)} states, and {MAX_STATES} are allowed: every pair of them gets noise; "
+            "list fewer, and set other",
+            key=key,
+        )
+    if any("\0" in word for state in found for word in state):
+        raise JobError(f"{key}: {file} holds a NUL character", key=key)
+    return tuple(found)

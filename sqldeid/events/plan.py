@@ -1,0 +1,329 @@
+"""What an events release will do, from the job and the catalogue alone: nothing is read, everything can be printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal
+
+from sqlglot import exp
+
+from sqldeid import job as jobfile
+from sqldeid.engine.base import Column, Engine
+from sqldeid.errors import JobError
+from sqldeid.events.domain import Domain, read_domain
+from sqldeid.events.privacy.laplace import Ledger
+from sqldeid.job.events import BUILT_IN_FACTORS, Events
+from sqldeid.sql import bind, column, identifier, literal, outward, parse_expression, parse_query, parse_table
+from sqldeid.sql.names import refuse_same_names
+
+TIMED_FACTORS = ("weekday", "hour", "duration")
+"""Factors by default where there are times."""
+
+MOMENTS = ("weekday", "hour", "month", "year")
+"""Factors that are read off the time of the event before; the others hold for a whole part."""
+
+
+OBJECTS_NOISE_MOST = 10_000_000
+"""Of the number of objects with `laplace`, where the job does not say how many to make."""
+
+POSITION = "position"
+"""The column that is released where times do not tell an object's events apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A value that a statement reads from the source, under a name of our own."""
+
+    name: exp.Identifier
+    value: exp.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """What the next state may depend on.
+
+    Parameters
+    ----------
+    name
+        The column that holds its values as numbers.
+    kind
+        One of the built-in factors, or ``expression``.
+    number
+        1, 2, …: its place among the factors.
+    """
+
+    shown: str
+    name: exp.Identifier
+    kind: Literal["weekday", "hour", "duration", "month", "year", "expression"]
+    number: int
+
+    @property
+    def of_part(self) -> bool:
+        """Whether it holds for a whole part, and is drawn for each part that is made."""
+        return self.kind not in MOMENTS
+
+
+@dataclass(frozen=True, slots=True)
+class EventsPlan:
+    """One events release, resolved against the catalogue.
+
+    Parameters
+    ----------
+    owner
+        The job's column `object`: whose event it is.
+    source
+        What the statements read, under the alias ``s``: a table or subquery, with filter and expressions of factors.
+    orders
+        Columns that order events of one object, after the time.
+    domain
+        The public domains of `laplace`; None otherwise.
+    outward
+        What of the job's SQL looks across rows; a guarantee per object rests on its looking at one object alone.
+    """
+
+    name: str
+    key: str
+    part: Events
+    source: exp.Expr
+    source_label: str
+    owner: Column
+    time: Column | None
+    orders: tuple[Named, ...]
+    states: tuple[Column, ...]
+    factors: tuple[Factor, ...]
+    expressions: tuple[Named, ...]
+    domain: Domain | None
+    outward: tuple[str, ...]
+
+    @property
+    def timed(self) -> bool:
+        """Whether events have times, not only an order."""
+        return self.time is not None
+
+    @property
+    def placed(self) -> bool:
+        """Whether an event's place is released: where times do not tell events apart."""
+        return self.time is None or self.time.kind == "date"
+
+    @property
+    def method(self) -> str:
+        """``ratio``, ``laplace`` or ``none``."""
+        return self.part.privacy.method
+
+    @property
+    def state_names(self) -> tuple[Named, ...]:
+        """The states' columns under names of our own; an ENUM as text, for its type lists every value."""
+        text = exp.DataType.build("varchar", dialect="duckdb")
+        return tuple(
+            Named(
+                identifier(f"s{i}"),
+                exp.cast(column(c.name, "s"), text) if c.is_enum or self.domain else column(c.name, "s"),
+            )
+            for i, c in enumerate(self.states)
+        )
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Epsilon as the decimal that the job writes; with `none` there is none."""
+        if self.part.privacy.epsilon is None:
+            raise JobError(f"{self.key}.privacy.epsilon: missing", key=f"{self.key}.privacy.epsilon")
+        return Fraction(repr(self.part.privacy.epsilon))
+
+    @property
+    def unit(self) -> str:
+        """Whose events are protected together."""
+        return self.owner.name
+
+    def facts(self) -> list[tuple[str, object]]:
+        """What is printed before anything is done."""
+        privacy, found = self.part.privacy, self.part
+        lines: list[tuple[str, object]] = [
+            ("source", self.source_label),
+            ("object", self.owner.name),
+            ("time", self.time.name if self.time else "none: an order alone"),
+            ("state", ", ".join(c.name for c in self.states)),
+            ("privacy", privacy.method + (f", epsilon {privacy.epsilon:g}" if privacy.epsilon is not None else "")),
+        ]
+        if self.domain is not None:
+            lines += [("states listed", len(self.domain.states)), ("events looked at", self.domain.events_max)]
+        else:
+            clusters = found.clusters
+            lines += [
+                ("split", f"at gaps: {found.gap_hours}" if self.timed else "never: there are no times"),
+                (
+                    "clusters",
+                    f"{clusters.share:g} of the parts, {clusters.hashes} hashes, shingles of {clusters.shingle}",
+                ),
+                ("factors", ", ".join(f.shown for f in self.factors) or "none"),
+                ("end", found.end),
+            ]
+        lines.append(("objects made", found.generate.objects or "as many as there are, noised"))
+        return lines
+
+    def to_dict(self) -> dict[str, object]:
+        """The plan for JSON."""
+        return {"kind": "events", "name": self.name, **{k.replace(" ", "_"): v for k, v in self.facts()}}
+
+
+def plan(name: str, part: Events, engine: Engine, folder: Path) -> EventsPlan:
+    """Resolve one events release against the catalogue; no data is read, but for a public list of states.
+
+    Raises
+    ------
+    JobError
+        If a table, column or file is not there or not fit.
+    """
+    key = f"events.{name}"
+    relation, label = _source(part, engine, key)
+    there = engine.columns(relation, key=f"{key}.source")
+    refuse_same_names((c.name for c in there), what=f"{key}.source", key=f"{key}.source")
+    find = _finder(there, label)
+    factors, texts = _factors(part)
+    time = _time(find(part.time, f"{key}.time"), key) if part.time is not None else None
+    if (
+        time is not None
+        and time.kind == "date"
+        and any(c.casefold() == POSITION for c in (part.object, str(part.time), *part.state))
+    ):
+        raise JobError(
+            f"{key}: a column is called {POSITION}, the place that is released beside a date; rename it in a query",
+            key=key,
+        )
+    relation = _selected(relation, part.where, texts, engine, key)
+    states = tuple(_comparable(find(c, f"{key}.state"), f"{key}.state") for c in part.state)
+    orders = tuple(
+        Named(identifier(f"o{i}"), column(_comparable(find(c, f"{key}.order"), f"{key}.order").name, "s"))
+        for i, c in enumerate(part.order)
+    )
+    return EventsPlan(
+        name=name,
+        key=key,
+        part=part,
+        source=relation,
+        source_label=label,
+        owner=_comparable(find(part.object, f"{key}.object"), f"{key}.object"),
+        time=time,
+        orders=orders,
+        states=states,
+        factors=factors,
+        expressions=tuple(Named(identifier(f"x{i}"), column(_factor_column(i), "s")) for i in range(len(texts))),
+        domain=_domain(part, folder, key) if part.privacy.method == "laplace" else None,
+        outward=_outward(part, texts),
+    )
+
+
+def _domain(part: Events, folder: Path, key: str) -> Domain:
+    """The public domains; refused where noise alone would decide how much is made, which epsilon says beforehand."""
+    domain = read_domain(part, folder, key)
+    spend = Ledger.split(domain, Fraction(repr(part.privacy.epsilon))).of("lengths")
+    if part.generate.objects is None and spend is not None and spend.scale * spend.cells > OBJECTS_NOISE_MOST:
+        raise JobError(
+            f"{key}.privacy.epsilon: so small that noise alone would decide how many objects are made, and it could be "
+            "millions; set generate.objects, or a larger epsilon",
+            key=f"{key}.privacy.epsilon",
+        )
+    return domain
+
+
+def _source(part: Events, engine: Engine, key: str) -> tuple[exp.Expr, str]:
+    if isinstance(part.source, jobfile.Query):
+        key = f"{key}.source.query"
+        bound = bind(parse_query(part.source.query, key=key), lambda parts: engine.resolve(parts, key=key))
+        if not isinstance(bound, exp.Query):
+            raise JobError(f"{key}: only a query is allowed here; write one SELECT", key=key)
+        refuse_same_names(engine.output_names(bound, key=key), what=key, key=key)
+        return exp.Subquery(this=bound), "the source query"
+    return engine.resolve(parse_table(part.source, key=f"{key}.source"), key=f"{key}.source"), part.source
+
+
+def _factor_column(number: int) -> str:
+    return f"sqldeid factor {number}"
+
+
+def _selected(relation: exp.Expr, where: str | None, texts: list[str], engine: Engine, key: str) -> exp.Expr:
+    """The source with the job's filter and the factors' expressions."""
+    if where is None and not texts:
+        return relation
+    named = relation.copy()
+    named.set("alias", exp.TableAlias(this=exp.to_identifier(relation.name or "source", quoted=True)))
+    query = exp.select("*")
+    for number, text in enumerate(texts):
+        bound = bind(parse_expression(text, key=f"{key}.factors"), lambda p: engine.resolve(p, key=f"{key}.factors"))
+        query = query.select(exp.alias_(bound, identifier(_factor_column(number))))
+    query = query.from_(named)
+    if where is not None:
+        query = query.where(
+            bind(parse_expression(where, key=f"{key}.where"), lambda p: engine.resolve(p, key=f"{key}.where"))
+        )
+    found = exp.Subquery(this=query)
+    for column_ in engine.columns(found, key=f"{key}.where" if where is not None else f"{key}.factors"):
+        if column_.name.startswith("sqldeid factor "):
+            _comparable(column_, f"{key}.factors")
+    return found
+
+
+def _factors(part: Events) -> tuple[tuple[Factor, ...], list[str]]:
+    """The factors, and the SQL of those that are expressions."""
+    if part.privacy.method == "laplace":
+        return (), []
+    asked = part.factors if part.factors is not None else list(TIMED_FACTORS if part.time is not None else ())
+    found: list[Factor] = []
+    texts: list[str] = []
+    for number, shown in enumerate(asked, start=1):
+        if shown in BUILT_IN_FACTORS:
+            found.append(Factor(shown, identifier(shown), shown, number))  # type: ignore[arg-type]  # one of them
+        else:
+            found.append(Factor(shown, identifier(f"x{len(texts)}"), "expression", number))
+            texts.append(shown)
+    return tuple(found), texts
+
+
+def _finder(there: tuple[Column, ...], label: str) -> Callable[[str, str], Column]:
+    by_name = {c.name.casefold(): c for c in there}
+
+    def find(name: str, key: str) -> Column:
+        found = by_name.get(name.casefold())
+        if found is None:
+            shown = ", ".join(c.name for c in there[:12]) + (" …" if len(there) > 12 else "")
+            raise JobError(f'{key}: {label} has no column "{name}"; it has {shown}', key=key)
+        return found
+
+    return find
+
+
+def _comparable(found: Column, key: str) -> Column:
+    if found.kind == "other" or (found.holds_enum and not found.is_enum):
+        raise JobError(
+            f"{key}: values of {found.name}, of type {found.shown_type}, cannot be compared; cast it to text in a "
+            "source query",
+            key=key,
+        )
+    return found
+
+
+def _time(found: Column, key: str) -> Column:
+    key = f"{key}.time"
+    if found.kind not in ("timestamp", "date"):
+        zoned = found.type == "TIMESTAMP WITH TIME ZONE"
+        mend = (
+            "cast it to TIMESTAMP in a source query"
+            if zoned
+            else "make it a timestamp in a source query, or name it in order"
+        )
+        raise JobError(f"{key}: {found.name} is of type {found.shown_type}, not a timestamp or date; {mend}", key=key)
+    return replace(found)
+
+
+def _outward(part: Events, texts: list[str]) -> tuple[str, ...]:
+    found = outward(parse_query(part.source.query, key="query")) if isinstance(part.source, jobfile.Query) else []
+    for text in [*([part.where] if part.where is not None else []), *texts]:
+        found += outward(parse_expression(text, key="where"))
+    return tuple(dict.fromkeys(found))
+
+
+def timestamp(text: str) -> exp.Expr:
+    """A timestamp as a literal."""
+    return exp.cast(literal(text), exp.DataType.build("timestamp", dialect="duckdb"))

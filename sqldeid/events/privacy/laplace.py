@@ -1,0 +1,187 @@
+"""Differential privacy per object: one budget, split over every statistic that the release is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, nextafter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sqldeid.errors import JobError, SqldeidError
+from sqldeid.events.domain import Domain
+
+Ints = npt.NDArray[np.int64]
+
+SHARES = {
+    "transitions": Fraction(60, 100),
+    "states": Fraction(20, 100),
+    "gaps": Fraction(10, 100),
+    "lengths": Fraction(5, 100),
+    "start months": Fraction(25, 1000),
+    "start hours": Fraction(25, 1000),
+}
+"""Of epsilon, where there are times (events.md, *laplace*)."""
+
+ORDER_SHARES = {"transitions": Fraction(75, 100), "states": Fraction(20, 100), "lengths": Fraction(5, 100)}
+"""Where there is only an order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """What one statistic costs.
+
+    Parameters
+    ----------
+    sensitivity
+        The most by which one object, with all its events, changes the whole table: sum of absolute differences.
+    epsilon
+        Its part of the budget, exact.
+    scale
+        Of the discrete Laplace noise on each cell: at least sensitivity / epsilon.
+    cells
+        Of the whole public domain, empty ones included.
+    """
+
+    statistic: str
+    sensitivity: int
+    epsilon: Fraction
+    scale: float
+    cells: int
+
+    def to_dict(self) -> dict[str, object]:
+        """As the result has it; all of it is public."""
+        return {
+            "statistic": self.statistic,
+            "sensitivity": self.sensitivity,
+            "epsilon": float(self.epsilon),
+            "epsilon_exact": str(self.epsilon),
+            "scale": self.scale,
+            "cells": self.cells,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Every spend of one release. They add up to epsilon, exactly, or there is no ledger.
+
+    Guarantee
+        Epsilon-differential privacy for whole objects, under adding or removing one: whatever is released is at most
+        e^epsilon times as likely with an object, and all its events, as without it.
+    Assumes
+        The object is whom it is about (per admission it protects an admission, not a patient). States, range, bins and
+        the number of events looked at were chosen without looking at the data. The source gives each object's rows
+        from that object alone. Nothing else of the data is published, and no other release of them: those add up.
+        Replacing an object by another costs twice epsilon.
+    Does not protect
+        What is true of many objects. Evaluation figures, plots of gaps and counts of the source are not noised and are
+        for the data holder alone; to draw again and keep the release that they like best spends epsilon each time.
+    Source
+        events.md, *laplace* (with the proof); Dwork et al. 2006; Ghosh et al. 2012 for the discrete noise.
+    """
+
+    epsilon: Fraction
+    spends: tuple[Spend, ...]
+
+    def __post_init__(self) -> None:
+        if self.epsilon <= 0:
+            raise JobError("epsilon must be greater than 0", key="privacy.epsilon")
+        if sum((s.epsilon for s in self.spends), Fraction(0)) != self.epsilon:
+            raise SqldeidError("the parts of the budget do not add up to epsilon; this is a bug of sqldeid")
+
+    @classmethod
+    def split(cls, domain: Domain, epsilon: Fraction) -> Ledger:
+        """One budget over every statistic of a domain; what has no cells leaves its part to the transitions."""
+        if epsilon <= 0:
+            raise JobError("epsilon must be greater than 0", key="privacy.epsilon")
+        sizes = cells_of(domain)
+        shares = dict(SHARES if domain.timed else ORDER_SHARES)
+        for name in [n for n in shares if sensitivity_of(n, domain.events_max) == 0]:
+            shares["transitions"] += shares.pop(name)
+        return cls(
+            epsilon,
+            tuple(
+                _spend(name, sensitivity_of(name, domain.events_max), share * epsilon, sizes[name])
+                for name, share in shares.items()
+            ),
+        )
+
+    def of(self, statistic: str) -> Spend | None:
+        """The spend of one statistic; None where it is not used."""
+        return next((s for s in self.spends if s.statistic == statistic), None)
+
+
+def sensitivity_of(statistic: str, events_max: int) -> int:
+    """By how much one object changes a table at most, with at most `events_max` events looked at.
+
+    k events make START → e₁, k − 1 steps between, and e_k → END unless cut off: k + 1 <= L + 1.
+    """
+    return {
+        "transitions": events_max + 1,
+        "states": events_max,
+        "gaps": events_max - 1,
+        "lengths": 1,
+        "start months": 1,
+        "start hours": 1,
+    }[statistic]
+
+
+def cells_of(domain: Domain) -> dict[str, int]:
+    """Number of cells of each statistic, over its whole public domain."""
+    states = len(domain.states)
+    return {
+        "transitions": states * (states + 2),
+        "states": states,
+        "gaps": states * (len(domain.gap_bins_hours) + 1),
+        "lengths": len(domain.length_bins) + 1,
+        "start months": domain.months,
+        "start hours": 7 * 24,
+    }
+
+
+def _spend(statistic: str, sensitivity: int, epsilon: Fraction, cells: int) -> Spend:
+    scale = float(Fraction(sensitivity) / epsilon)
+    while Fraction(scale) < Fraction(sensitivity) / epsilon:
+        scale = nextafter(scale, inf)
+    return Spend(statistic, sensitivity, epsilon, scale, cells)
+
+
+def noise(counts: Ints, spend: Spend) -> tuple[Ints, Spend]:
+    """Discrete Laplace noise by OpenDP on every cell, and the spend with the scale that was used.
+
+    The scale is raised by as little as rounding needs until OpenDP itself states that the spend is kept to.
+
+    Raises
+    ------
+    JobError
+        If OpenDP is not installed.
+    SqldeidError
+        If the table is not the whole domain, or OpenDP does not confirm the spend.
+    """
+    if counts.size != spend.cells:
+        raise SqldeidError(f"{spend.statistic}: {counts.size} cells, {spend.cells} expected; this is a bug of sqldeid")
+    dp = _opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    scale = spend.scale
+    for _ in range(64):
+        measurement = dp.m.make_laplace(*space, scale=scale)
+        if Fraction(measurement.map(spend.sensitivity)) <= spend.epsilon:
+            break
+        scale = nextafter(scale, inf)
+    else:
+        raise SqldeidError(f"{spend.statistic}: OpenDP does not confirm the spend; this is a bug of sqldeid")
+    drawn = np.array(measurement(counts.ravel().tolist()), dtype=np.int64).reshape(counts.shape)
+    return drawn, Spend(spend.statistic, spend.sensitivity, spend.epsilon, scale, spend.cells)
+
+
+def _opendp() -> Any:
+    try:
+        import opendp.prelude as dp
+    except ImportError:
+        raise JobError(
+            "privacy.method: laplace needs OpenDP; install it with pip install 'sqldeid[dp]'", key="privacy.method"
+        ) from None
+    dp.enable_features("contrib")
+    return dp

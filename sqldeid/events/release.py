@@ -1,0 +1,276 @@
+"""The wing's face: one planned release of event sequences, made, staged and verified; not yet published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.events.attacks import attack
+from sqldeid.events.evaluate import OBJECTS_MOST, evaluate
+from sqldeid.events.fit import Ensemble, Fitted, Step, fit_ensemble, fit_laplace
+from sqldeid.events.generate import Made
+from sqldeid.events.plan import EventsPlan, plan, timestamp
+from sqldeid.events.result import EventsRelease, EventsVerified, Guarantee
+from sqldeid.events.sequences import Gaps, Sequences, order_events, place_events, read_placed, sequence
+from sqldeid.events.stage import note_of, put_batches, stage
+from sqldeid.events.synthesize import Private
+from sqldeid.events.verify import verify
+from sqldeid.publish import Staging
+from sqldeid.sql import literal, render
+
+__all__ = ["plan", "recheck", "run"]
+
+
+class Listener(Protocol):
+    """Who hears how far a run is."""
+
+    @property
+    def step(self) -> Callable[[str, str], None]:
+        """Called with release and the step that begins."""
+
+
+def _silent(text: str) -> None:
+    """Nobody hears of the steps of an attack."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The source as the methods read it: placed events, what states stand for, whole sequences to compare with."""
+
+    placed: exp.Table
+    listed: exp.Table
+    compared: exp.Table
+    counts: Mapping[str, int]
+    gaps: Gaps
+    sequences: Sequences | None
+
+
+def run(plan: EventsPlan, engine: Engine, staging: Staging, job_sha256: str, listener: Listener) -> EventsRelease:
+    """Produce one release up to, not including, its publication.
+
+    Raises
+    ------
+    JobError
+        If there is nothing to release, or an extra is not installed.
+    VerificationError
+        If what was written fails its re-check.
+    """
+    moved = engine.moved
+
+    def step(text: str) -> None:
+        listener.step(plan.name, text)
+
+    rng = np.random.default_rng(plan.part.generate.seed)
+    step("ordering events")
+    source = _read_private(plan, engine) if plan.domain is not None else _read(plan, engine)
+    fitted = _fit(plan, source, source.placed, rng, engine, step)
+    step("making objects")
+    made = Made()
+    asked = plan.part.generate.objects
+    objects = asked if asked is not None else fitted.objects
+    table = put_batches(plan.name, fitted.generate(objects, rng, made), engine)
+    step("writing the release")
+    note = note_of(plan, job_sha256, asdict(guarantee_of(plan)), _ledger(fitted))
+    written = stage(plan, table, source.listed, staging, note)
+    step("verifying what was written")
+    verified = verify(plan, note.content, written, engine)
+    step("comparing with the source")
+    figures = _evaluate(plan, source, table, made, fitted, engine)
+    attacks = _attack(plan, source, rng, engine, step) if plan.part.attacks else {}
+    found = _result(plan, source, fitted, made, objects)
+    return replace(
+        found,
+        evaluation=figures,
+        attacks=attacks,
+        verified=asdict(verified),
+        moved={"rows": engine.moved[0] - moved[0], "bytes": engine.moved[1] - moved[1]},
+    )
+
+
+def _ledger(fitted: Fitted) -> list[dict[str, object]]:
+    """What was spent of the budget; nothing where there is none."""
+    return [spend.to_dict() for spend in fitted.ledger.spends] if isinstance(fitted, Private) else []
+
+
+def _result(plan: EventsPlan, source: _Source, fitted: Fitted, made: Made, objects: int) -> EventsRelease:
+    """What was made of what, before it is verified, compared and attacked."""
+    ensemble = fitted if isinstance(fitted, Ensemble) else None
+    return EventsRelease(
+        name=plan.name,
+        objects=made.objects,
+        events=made.events,
+        parts=made.parts,
+        clusters=ensemble.clusters if ensemble else 0,
+        guarantee=guarantee_of(plan),
+        ledger=tuple(_ledger(fitted)),
+        source=dict(source.counts) | ({"parts": ensemble.parts} if ensemble else {}),
+        gaps=asdict(source.gaps),
+        cluster_sizes=ensemble.sizes if ensemble else {},
+        evaluation={},
+        attacks={},
+        verified={},
+        moved={},
+        warnings=tuple(_warnings(plan, source, fitted, made, objects)),
+    )
+
+
+def recheck(plan: EventsPlan, note: Mapping[str, object], written: exp.Expr, engine: Engine) -> EventsVerified:
+    """Check a published release again; see `verify` for what is checked.
+
+    Raises
+    ------
+    VerificationError
+        If it is not what its note, the job and the source allow.
+    """
+    return verify(plan, note, written, engine)
+
+
+def _read(plan: EventsPlan, engine: Engine) -> _Source:
+    """For `ratio` and `none`: states as they are, sequences split."""
+    placed, listed, counts = read_placed(plan, engine)
+    sequences = sequence(plan, placed, counts, engine)
+    return _Source(placed, listed, sequences.split, counts, sequences.gaps, sequences)
+
+
+def _read_private(plan: EventsPlan, engine: Engine) -> _Source:
+    """For `laplace`: public states and times alone, sequences whole."""
+    domain = plan.domain
+    assert domain is not None  # noqa: S101 - narrowed by the caller
+    words = list(zip(*domain.states, strict=True))
+    names = [n.name for n in plan.state_names]
+    columns = {n.name: pa.array(w, pa.string()) for n, w in zip(names, words, strict=True)}
+    listed = engine.put(
+        f"{plan.name}_listed", pa.table({"state": pa.array(range(len(domain.states)), pa.int64()), **columns})
+    )
+    mapped = engine.workbench(f"{plan.name}_mapped")
+    engine.execute(
+        render(
+            "events/map_states",
+            mapped=mapped,
+            events=order_events(plan, engine),
+            listed=listed,
+            states=names,
+            orders=[o.name for o in plan.orders],
+            empty=literal(""),
+            other=domain.other,
+            first_time=timestamp(domain.first.isoformat()) if domain.first else None,
+            last_time=timestamp(domain.last.isoformat()) if domain.last else None,
+        )
+    )
+    placed = place_events(plan, mapped, engine)
+    counts = engine.query(render("events/count_source", placed=placed)).to_pylist()[0]
+    sequences = sequence(plan, placed, counts, engine, split=False)
+    return _Source(placed, listed, sequences.split, counts, sequences.gaps, None)
+
+
+def _fit(
+    plan: EventsPlan, source: _Source, placed: exp.Table, rng: np.random.Generator, engine: Engine, step: Step
+) -> Fitted:
+    """What the release is made from."""
+    if plan.domain is not None:
+        return fit_laplace(plan, placed, engine, step)
+    sequences = source.sequences
+    if sequences is None or placed is not source.placed:
+        sequences = sequence(plan, placed, source.counts, engine)
+    return fit_ensemble(plan, sequences, rng, engine, step)
+
+
+def guarantee_of(plan: EventsPlan) -> Guarantee:
+    """The promise in words."""
+    epsilon = float(plan.part.privacy.epsilon) if plan.part.privacy.epsilon is not None else None
+    if plan.method == "laplace":
+        return Guarantee(
+            "laplace",
+            epsilon,
+            plan.unit,
+            True,
+            f"{epsilon:g}-differential privacy per {plan.unit}, with all its events, under adding or removing one",
+        )
+    if plan.method == "ratio":
+        return Guarantee(
+            "ratio",
+            epsilon,
+            "event",
+            False,
+            "not differential privacy: an entry of the models is used where one record less would change its frequency "
+            f"by a factor of at most e^{epsilon:g}, but whether it is used can hang on one record, and one object has "
+            "many; daily starts, durations and generic times are used as they are",
+        )
+    return Guarantee("none", None, "nobody", False, "none: nothing is protected; for comparison only")
+
+
+def _evaluate(
+    plan: EventsPlan, source: _Source, table: exp.Table, made: Made, fitted: Fitted, engine: Engine
+) -> dict[str, float]:
+    support = {}
+    if isinstance(fitted, Ensemble):
+        found = fitted.support
+        support = {
+            "mean_support": found.mean,
+            "suppressed_entries": found.suppressed_share,
+            "suppressed_records": found.suppressed_records_share,
+        }
+    if not made.events or not source.counts["events"]:
+        return support
+    split = engine.workbench(f"{plan.name}_compared")
+    engine.execute(
+        render("events/split_made", split=split, made=table, objects=OBJECTS_MOST, timed=plan.timed, whole=False)
+    )
+    shingle = 1 if plan.domain is not None else plan.part.clusters.shingle
+    return asdict(evaluate(plan.name, source.compared, split, shingle, engine)) | support
+
+
+def _attack(
+    plan: EventsPlan, source: _Source, rng: np.random.Generator, engine: Engine, step: Step
+) -> dict[str, object]:
+    step("attacking")
+    found = attack(
+        plan,
+        source.placed,
+        source.counts["objects"],
+        lambda placed: _fit(plan, source, placed, rng, engine, _silent),
+        rng,
+        engine,
+    )
+    return found.to_dict()
+
+
+def _warnings(plan: EventsPlan, source: _Source, fitted: Fitted, made: Made, objects: int) -> Iterator[str]:
+    key = plan.key
+    if plan.method == "none":
+        yield f"{key}.privacy: none protects nobody; the models repeat what the source holds"
+    if plan.method == "ratio":
+        yield (
+            f"{key}.privacy: ratio is the source's method and not differential privacy: one object can decide whether "
+            'a pattern is released; for a promise use method = "laplace"'
+        )
+    if isinstance(fitted, Private):
+        yield from _private_warnings(plan, fitted)
+    if made.objects < objects:
+        yield f"{key}: {objects - made.objects} of {objects} objects have no event: no first state may be used"
+    if plan.part.generate.seed is not None:
+        yield f"{key}.generate.seed: whoever knows it can repeat the drawing; leave it out but for tests"
+
+
+def _private_warnings(plan: EventsPlan, fitted: Private) -> Iterator[str]:
+    key = plan.key
+    if plan.outward:
+        yield (
+            f"{key}.source: looks across rows ({', '.join(plan.outward)}); the promise holds only if each object's "
+            "rows depend on that object alone, which is the custodian's assertion"
+        )
+    if fitted.noise_ratio > 1:
+        yield (
+            f"{key}.privacy: most of the table of transitions is noise (cells x scale / transitions is "
+            f"{fitted.noise_ratio:.3g}); list fewer states, or spend a larger epsilon"
+        )
+    yield (
+        f"{key}: counts of the source, evaluation and attacks are not noised: publish none of them. Each release that "
+        "is drawn spends epsilon, also one that is thrown away"
+    )

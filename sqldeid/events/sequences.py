@@ -1,0 +1,203 @@
+"""From the source to parts of sequences: usable events as numbers, ordered, split at long gaps; all in SQL.
+
+Source: Shaked & Rokach 2016, definitions 1 and 2, §3.3; events.md, *Pipeline*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import exp as e_to
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError
+from sqldeid.events.plan import EventsPlan, timestamp
+from sqldeid.sql import column, render
+
+BIN_WIDTH = 0.25
+"""Of the histogram of gaps, in units of ln(hours)."""
+
+HOUR_US = 3_600_000_000
+
+
+LONGEST_HOURS = 1e8
+"""More hours than lie between any two usable times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Times between events of one object.
+
+    Parameters
+    ----------
+    threshold_hours
+        A longer gap splits a sequence; None where none does.
+    rule
+        How the threshold was found.
+    histogram
+        Gaps by bin of ln(hours): bin b begins at exp(b × `BIN_WIDTH`) hours; less than a minute counts as a minute.
+    """
+
+    threshold_hours: float | None
+    rule: str
+    histogram: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """The source as numbers.
+
+    Parameters
+    ----------
+    split
+        Table of events (template ``split_events``).
+    parts
+        Table of parts (``build_parts``).
+    states
+        Number of states: 0 … states − 1 are in use.
+    most
+        The greatest number of events of one object.
+    """
+
+    split: exp.Table
+    parts: exp.Table
+    gaps: Gaps
+    events: int
+    objects: int
+    states: int
+    most: int
+
+
+def read_sequences(plan: EventsPlan, engine: Engine) -> Sequences:
+    """Order and split the events of the source."""
+    placed, _, counts = read_placed(plan, engine)
+    return sequence(plan, placed, counts, engine)
+
+
+def read_placed(plan: EventsPlan, engine: Engine) -> tuple[exp.Table, exp.Table, dict[str, int]]:
+    """Placed events of the source, what its states stand for, and how many there are of what.
+
+    Raises
+    ------
+    JobError
+        If there is no usable event, or the job's SQL fails on the rows.
+    """
+    numbered = order_events(plan, engine)
+    listed = engine.workbench(f"{plan.name}_states")
+    names = [n.name for n in plan.state_names]
+    engine.execute(render("events/list_states", listed=listed, events=numbered, states=names))
+    placed = place_events(plan, numbered, engine)
+    engine.execute(render("engine/drop_table", table=numbered))
+    counts: dict[str, int] = engine.query(render("events/count_source", placed=placed)).to_pylist()[0]
+    if not counts["events"]:
+        raise JobError(
+            f"{plan.key}: {plan.source_label} has no event with object, time and state; there is nothing to release",
+            key=plan.key,
+        )
+    return placed, listed, counts
+
+
+def sequence(
+    plan: EventsPlan, placed: exp.Table, counts: Mapping[str, int], engine: Engine, *, split: bool = True
+) -> Sequences:
+    """Placed events, split into parts.
+
+    Parameters
+    ----------
+    counts
+        Of the whole source (its number of states holds for any part of it).
+    split
+        Whether gaps may split at all.
+    """
+    gaps = find_gaps(plan, placed, engine) if split else Gaps(None, "none: sequences are not split", {})
+    events = split_events(plan, placed, gaps.threshold_hours, engine)
+    parts = build_parts(plan, events, engine)
+    return Sequences(events, parts, gaps, counts["events"], counts["objects"], counts["states"], counts["most"])
+
+
+def order_events(plan: EventsPlan, engine: Engine) -> exp.Table:
+    """The usable events, with objects and states as numbers."""
+    events = engine.workbench(f"{plan.name}_events")
+    try:
+        engine.execute(
+            render(
+                "events/order_events",
+                events=events,
+                source=plan.source,
+                object=column(plan.owner.name, "s"),
+                time=column(plan.time.name, "s") if plan.time else None,
+                first_time=timestamp("0001-01-02"),
+                last_time=timestamp("9999-12-01"),
+                states=plan.state_names,
+                orders=plan.orders,
+                factors=plan.expressions,
+            )
+        )
+    except JobError as error:
+        if error.key:
+            raise
+        raise JobError(f"{plan.key}.source: {error.message}", key=f"{plan.key}.source") from None
+    return events
+
+
+def place_events(plan: EventsPlan, events: exp.Table, engine: Engine) -> exp.Table:
+    """Each event's place, and the time since the one before."""
+    placed = engine.workbench(f"{plan.name}_placed")
+    engine.execute(
+        render(
+            "events/place_events",
+            placed=placed,
+            events=events,
+            timed=plan.timed,
+            orders=[o.name for o in plan.orders],
+            factors=[f.name for f in plan.expressions],
+        )
+    )
+    return placed
+
+
+def find_gaps(plan: EventsPlan, placed: exp.Table, engine: Engine) -> Gaps:
+    """The threshold of the job, or the upper fence of ln(gap), Q3 + 1.5 (Q3 − Q1); and the histogram."""
+    if not plan.timed:
+        return Gaps(None, "none: there are no times", {})
+    rows = engine.query(render("events/count_gaps", placed=placed, width=BIN_WIDTH)).to_pylist()
+    histogram = {row["bin"]: row["gaps"] for row in rows}
+    asked = plan.part.gap_hours
+    if asked == "none":
+        return Gaps(None, "none: sequences are not split", histogram)
+    if not isinstance(asked, str):
+        return Gaps(float(asked), "given by the job", histogram)
+    row = engine.query(render("events/measure_gaps", placed=placed)).to_pylist()[0]
+    if not row["gaps"]:
+        return Gaps(None, "auto: there are no gaps", histogram)
+    low, high = row["low"], row["high"]
+    return Gaps(e_to(high + 1.5 * (high - low)), "auto: exp(Q3 + 1.5 (Q3 - Q1)) of ln(gap in hours)", histogram)
+
+
+def microseconds(hours: float | None) -> int | None:
+    """A threshold as a whole number that the database holds; no gap is longer than 10,000 years."""
+    return round(min(hours, LONGEST_HOURS) * HOUR_US) if hours is not None else None
+
+
+def split_events(plan: EventsPlan, placed: exp.Table, threshold_hours: float | None, engine: Engine) -> exp.Table:
+    """Events with their parts."""
+    split = engine.workbench(f"{plan.name}_split")
+    engine.execute(
+        render(
+            "events/split_events",
+            split=split,
+            placed=placed,
+            most_us=microseconds(threshold_hours),
+            factors=[f.name for f in plan.expressions],
+        )
+    )
+    return split
+
+
+def build_parts(plan: EventsPlan, split: exp.Table, engine: Engine) -> exp.Table:
+    """The parts."""
+    parts = engine.workbench(f"{plan.name}_parts")
+    engine.execute(render("events/build_parts", parts=parts, split=split, factors=[f.name for f in plan.expressions]))
+    return parts

@@ -1,0 +1,277 @@
+"""`laplace`: count over public domains, add noise once, and make objects from the noised tables alone.
+
+Source: events.md, *laplace*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.events.domain import Domain
+from sqldeid.events.estimate import posterior_mean, rake, shares
+from sqldeid.events.generate import DAY_US, HOUR_US, SCHEMA, SECOND_US, Made
+from sqldeid.events.privacy.laplace import Ledger, noise
+from sqldeid.sql import render
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+CHUNK_OBJECTS = 50_000
+OPEN_BIN = 10
+"""The last bin of gaps is open; gaps in it go up to so many times its edge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """One count per cell of every statistic: exact before the noise, which nothing but `add_noise` may see.
+
+    Parameters
+    ----------
+    transitions
+        Rows: START, then each state. Columns: each state, then END. START → END cannot be and is always 0.
+    """
+
+    transitions: Ints
+    states: Ints
+    gaps: Ints
+    lengths: Ints
+    months: Ints
+    hours: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Private:
+    """What objects are made from: noised tables after post-processing, and what they cost.
+
+    Parameters
+    ----------
+    first, following, gaps, months, hours
+        Shares: of first states; of the next state or END by state; of bins of gaps by state; of months and of weekday
+        and hour of starts.
+    objects
+        Sum of the noised histogram of lengths, at least 0.
+    noise_ratio
+        Cells × scale / transitions, noised: above 1 most of the table is noise.
+    """
+
+    domain: Domain
+    ledger: Ledger
+    first: Floats
+    following: Floats
+    gaps: Floats
+    months: Floats
+    hours: Floats
+    objects: int
+    noise_ratio: float
+
+    def generate(self, objects: int, rng: np.random.Generator, made: Made) -> Iterator[pa.RecordBatch]:
+        """Batches of events by object and position, as in ``generate.SCHEMA``; `made` counts them."""
+        left = objects
+        while left > 0:
+            count = min(CHUNK_OBJECTS, left)
+            left -= count
+            batch = _chunk(self, count, rng, made)
+            if batch.num_rows:
+                yield batch
+
+
+def fit_private(
+    name: str, domain: Domain, ledger: Ledger, placed: exp.Table, engine: Engine, step: Callable[[str], None]
+) -> Private:
+    """Count, add noise, estimate."""
+    exact = count_tables(domain, placed, engine)
+    step("adding noise")
+    return estimate(domain, *add_noise(exact, ledger))
+
+
+def count_tables(domain: Domain, placed: exp.Table, engine: Engine) -> Tables:
+    """Counts over the whole public domain, each object bounded to its first events by its own rows."""
+    states, most = len(domain.states), domain.events_max
+    steps = engine.query(
+        render("events/bound_steps", placed=placed, most=most, start=states, finish=states + 1)
+    ).to_pydict()
+    origin = (np.array(steps["origin"], dtype=np.int64) + 1) % (states + 1)  # START is row 0
+    target = np.array(steps["target"], dtype=np.int64)
+    transitions = np.zeros((states + 1, states + 1), dtype=np.int64)
+    transitions[origin, np.minimum(target, states)] = steps["n"]
+    found = engine.query(render("events/bound_states", placed=placed, most=most)).to_pydict()
+    counted = np.zeros(states, dtype=np.int64)
+    counted[np.array(found["state"], dtype=np.int64)] = found["n"]
+    lengths = np.zeros(len(domain.length_bins) + 1, dtype=np.int64)
+    found = engine.query(render("events/bound_lengths", placed=placed, lasts=list(domain.length_bins))).to_pydict()
+    lengths[np.array(found["bin"], dtype=np.int64)] = found["n"]
+    return Tables(transitions, counted, _gaps(domain, placed, engine), lengths, *_starts(domain, placed, engine))
+
+
+def _gaps(domain: Domain, placed: exp.Table, engine: Engine) -> Ints:
+    counted = np.zeros((len(domain.states), len(domain.gap_bins_hours) + 1), dtype=np.int64)
+    if domain.timed and domain.events_max > 1:
+        edges = [round(e * HOUR_US) for e in domain.gap_bins_hours]
+        found = engine.query(
+            render("events/bound_gaps", placed=placed, most=domain.events_max, edges_us=edges)
+        ).to_pydict()
+        counted[np.array(found["origin"], dtype=np.int64), np.array(found["bin"], dtype=np.int64)] = found["n"]
+    return counted
+
+
+def _starts(domain: Domain, placed: exp.Table, engine: Engine) -> tuple[Ints, Ints]:
+    months, hours = np.zeros(domain.months, dtype=np.int64), np.zeros((7, 24), dtype=np.int64)
+    if domain.first is not None:
+        found = engine.query(render("events/bound_starts", placed=placed)).to_pydict()
+        first = domain.first.year * 12 + domain.first.month - 1
+        at = np.array(found["year"], dtype=np.int64) * 12 + np.array(found["month"], dtype=np.int64) - 1 - first
+        np.add.at(months, at, np.array(found["n"], dtype=np.int64))
+        place = np.array(found["weekday"], dtype=np.int64) - 1, np.array(found["hour"], dtype=np.int64)
+        np.add.at(hours, place, np.array(found["n"], dtype=np.int64))
+    return months, hours
+
+
+def add_noise(exact: Tables, ledger: Ledger) -> tuple[Tables, Ledger]:
+    """Noise on every cell that can be other than 0; the one place that sees exact counts.
+
+    Returns
+    -------
+    The noised tables, and the ledger with the scales that were used.
+    """
+    spends = []
+
+    def noised(statistic: str, counts: Ints) -> Ints:
+        spend = ledger.of(statistic)
+        if spend is None:
+            return np.zeros_like(counts)
+        drawn, used = noise(counts, spend)
+        spends.append(used)
+        return drawn
+
+    can_be = np.ones(exact.transitions.shape, dtype=np.bool_)
+    can_be[0, -1] = False
+    transitions = np.zeros_like(exact.transitions)
+    transitions[can_be] = noised("transitions", exact.transitions[can_be])
+    tables = Tables(
+        transitions,
+        noised("states", exact.states),
+        noised("gaps", exact.gaps),
+        noised("lengths", exact.lengths),
+        noised("start months", exact.months),
+        noised("start hours", exact.hours),
+    )
+    return tables, Ledger(ledger.epsilon, tuple(spends))
+
+
+def estimate(domain: Domain, noised: Tables, ledger: Ledger) -> Private:
+    """From noised tables to shares; nothing here sees the data."""
+
+    def scale(statistic: str) -> float:
+        spend = ledger.of(statistic)
+        return spend.scale if spend is not None else 1.0
+
+    objects = max(int(noised.lengths.sum()), 0)
+    total = max(float(noised.states.sum()), 1.0)
+    states = posterior_mean(noised.states, scale("states"), np.full(len(noised.states), total / len(noised.states)))
+    following = _transitions(domain, noised, states, objects, scale("transitions"))
+    bins = noised.gaps.sum(axis=0, keepdims=True).clip(1.0)
+    prior = states[:, None] * bins / bins.sum()
+    starts = max(objects, 1)
+    spend = ledger.of("transitions")
+    transitions = max(float(noised.transitions.sum()), 1.0)
+    return Private(
+        domain=domain,
+        ledger=ledger,
+        first=shares(following[0, :-1]),
+        following=shares(following[1:]),
+        gaps=shares(posterior_mean(noised.gaps, scale("gaps"), prior)) if domain.timed else np.zeros((0, 0)),
+        months=shares(_alike(noised.months, scale("start months"), starts)) if domain.timed else np.zeros(0),
+        hours=shares(_alike(noised.hours, scale("start hours"), starts).ravel()) if domain.timed else np.zeros(0),
+        objects=objects,
+        noise_ratio=spend.cells * spend.scale / transitions if spend is not None else 0.0,
+    )
+
+
+def _alike(noised: Ints, scale: float, total: int) -> Floats:
+    return posterior_mean(noised, scale, np.full(noised.shape, total / noised.size))
+
+
+def _transitions(domain: Domain, noised: Tables, states: Floats, objects: int, scale: float) -> Floats:
+    """Posterior means of all transitions, raked to the state counts and the number of objects."""
+    total = max(states.sum(), 1e-9)
+    inside = np.array([last <= domain.events_max for last in domain.length_bins] + [False])
+    ended = float(np.clip(noised.lengths[inside].sum(), 0, objects))
+    rows = np.concatenate([[float(objects)], states])
+    columns = np.concatenate([states, [ended]])
+    prior = np.outer(rows, columns) / max(columns.sum(), 1e-9)
+    prior[0] = objects * np.append(states / total, 0.0)
+    found = np.zeros_like(prior)
+    can_be = np.ones(prior.shape, dtype=np.bool_)
+    can_be[0, -1] = False
+    found[can_be] = posterior_mean(noised.transitions[can_be], scale, prior[can_be])
+    return rake(found, rows, np.append(states, np.nan))
+
+
+def _chunk(model: Private, count: int, rng: np.random.Generator, made: Made) -> pa.RecordBatch:
+    """Some objects, all a step at a time."""
+    domain = model.domain
+    states = len(domain.states)
+    us, end = _first_times(model, count, rng)
+    first, following = np.cumsum(model.first), np.cumsum(model.following, axis=1)
+    at = np.arange(count)
+    state = np.minimum(np.searchsorted(first, rng.random(count) * first[-1], side="right"), states - 1)
+    events: list[tuple[Ints, Ints, Ints]] = []
+    for _ in range(domain.longest):
+        events.append((at, state, us[at]))
+        if domain.timed:
+            us[at] += _steps(model, state, rng)
+        steps = following[state]
+        after = (steps <= (rng.random(len(at)) * steps[:, -1])[:, None]).sum(axis=1)
+        go = (after < states) & (us[at] < end)
+        at, state = at[go], after[go]
+        if not len(at):
+            break
+    number, state, moment = (np.concatenate(c) for c in zip(*events, strict=True))
+    order = np.argsort(number, kind="stable")
+    number, state, moment = number[order], state[order], moment[order]
+    sizes = np.bincount(number, minlength=count)
+    position = np.arange(len(number)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
+    number = number + made.objects + 1
+    made.objects, made.events, made.parts = made.objects + count, made.events + len(number), made.parts + count
+    times = pa.array(moment).cast(pa.timestamp("us")) if domain.timed else pa.nulls(len(moment), pa.timestamp("us"))
+    return pa.RecordBatch.from_arrays(
+        [pa.array(number), pa.array(number), pa.array(position), pa.array(state.astype(np.int32)), times], schema=SCHEMA
+    )
+
+
+def _first_times(model: Private, count: int, rng: np.random.Generator) -> tuple[Ints, int]:
+    """When objects start, in microseconds since 1970, and the end of the range."""
+    domain = model.domain
+    if domain.first is None or domain.last is None:
+        return np.zeros(count, dtype=np.int64), 1
+    start, end = (int(np.datetime64(t, "us").astype(np.int64)) for t in (domain.first, domain.last))
+    month = rng.choice(domain.months, count, p=model.months) + (domain.first.year - 1970) * 12 + domain.first.month - 1
+    begins = month.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    ends = (month + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    slot = rng.choice(7 * 24, count, p=model.hours)
+    day = begins + (slot // 24 - (begins + 3) % 7) % 7 + 7 * rng.integers(0, 5, count)
+    day = np.where(day >= ends, day - 7, day)
+    us = day * DAY_US + slot % 24 * HOUR_US + rng.integers(0, 3600, count) * SECOND_US
+    outside = (us < start) | (us >= end)
+    anywhere = start + (rng.random(count) * max((end - start) // SECOND_US, 1)).astype(np.int64) * SECOND_US
+    return np.where(outside, anywhere, us), end
+
+
+def _steps(model: Private, state: Ints, rng: np.random.Generator) -> Ints:
+    """Times to the next event: a bin by the state, then a time within it (even on a logarithmic scale)."""
+    edges = np.array([float(e) for e in model.domain.gap_bins_hours])
+    cumulative = np.cumsum(model.gaps, axis=1)[state]
+    drawn = (cumulative <= (rng.random(len(state)) * cumulative[:, -1])[:, None]).sum(axis=1)
+    low = np.concatenate([[0.0], edges])[drawn]
+    high = np.concatenate([edges, [edges[-1] * OPEN_BIN]])[drawn]
+    chance = rng.random(len(state))
+    hours = np.where(low > 0, np.maximum(low, 1e-9) * (high / np.maximum(low, 1e-9)) ** chance, high * chance)
+    seconds: Ints = np.maximum(np.floor(hours * 3600).astype(np.int64), 1)
+    return seconds * SECOND_US

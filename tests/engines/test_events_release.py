@@ -1,0 +1,280 @@
+"""Releases of events from job to file: both kinds, the real data, every bad input, and what a re-check refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import sqldeid
+from sqldeid.demo.sequences import procedure_rows
+from sqldeid.errors import JobError, SqldeidError, VerificationError
+from sqldeid.job import Job
+from tests.events import WARD_STATES, database, kind_c, kind_t, laplace, procedures, transfers
+
+
+def release(connection: Any, section: dict[str, Any], **options: object) -> Any:
+    job = Job.parse({"events": {"x": {"attacks": False, **section}}})
+    return sqldeid.anonymize(job, connection, **options).releases["x"]  # type: ignore[arg-type]
+
+
+def verify(connection: Any, section: dict[str, Any]) -> Any:
+    return sqldeid.verify(Job.parse({"events": {"x": {"attacks": False, **section}}}), connection)["x"]
+
+
+@pytest.fixture(scope="module", params=["T", "C"])
+def paper(request: pytest.FixtureRequest) -> Any:
+    """Both kinds at the size of the paper, with nothing suppressed."""
+    if request.param == "T":
+        return request.param, release(transfers(4_370), kind_t())
+    return request.param, release(procedures(3_171), kind_c())
+
+
+def test_patterns_are_kept_at_the_size_of_the_paper(paper: Any) -> None:
+    kind, found = paper
+    figures = found.evaluation
+    assert figures["similarity"] >= {"T": 0.76, "C": 0.90}[kind]
+    assert figures["cover"] >= {"T": 0.82, "C": 0.85}[kind]
+    assert figures["tvd_2gram"] <= 0.15
+    assert figures["tvd_length"] <= 0.20
+    assert figures["suppressed_entries"] == 0
+
+
+def test_suppression_and_support_fall_with_epsilon_and_cover_rises() -> None:
+    connection = transfers(1_000)
+    found = []
+    for epsilon in (0.05, 0.35, 0.65):
+        section = kind_t(privacy={"method": "ratio", "epsilon": epsilon}, generate={"seed": 1}, clusters={"hashes": 20})
+        found.append(release(connection, section, options=sqldeid.Options(replace=True)).evaluation)
+    for name in ("suppressed_entries", "suppressed_records", "mean_support", "tvd_2gram"):
+        assert found[0][name] > found[1][name] > found[2][name], name
+    assert found[0]["cover"] < found[1]["cover"] < found[2]["cover"]
+
+
+def test_what_a_release_says_of_itself() -> None:
+    connection = transfers(150)
+    section = kind_t(privacy={"method": "ratio", "epsilon": 0.65}, attacks=True, gap_hours="auto")
+    found = release(connection, section)
+    assert not found.guarantee.differentially_private and "not differential privacy" in found.guarantee.text
+    assert found.ledger == () and found.kind == "events" and found.written == ("release.x",)
+    assert {"membership", "canary"} == set(found.attacks)
+    assert 0 <= found.attacks["membership"]["auc"] <= 1 and found.attacks["membership"]["ceiling"] > 0.6
+    assert "no evidence of privacy" in found.attacks["membership"]["reading"]
+    assert set(found.to_public()) == {"kind", "guarantee", "ledger"}
+    assert any("differential privacy" in w for w in found.warnings)
+    assert all(isinstance(line, tuple) and len(line) == 2 for line in found.facts())
+    assert found.gaps["threshold_hours"] > 0 and found.gaps["histogram"]
+    rows = connection.execute("SELECT * FROM release.x").fetchall()
+    assert len(rows) == found.events
+    assert [c[0] for c in connection.description] == ["subject_id", "intime", "curr_wardid", "eventtype"]
+    assert verify(connection, section).events == found.events
+
+
+TAMPERED = {
+    "a state that is not there": "UPDATE release.x SET eventtype = 'nowhere' WHERE subject_id = 1",
+    "another numbering": "UPDATE release.x SET subject_id = subject_id + 1",
+    "a missing time": "UPDATE release.x SET intime = NULL WHERE subject_id = 2",
+    "one time for all": "UPDATE release.x SET intime = TIMESTAMP '2101-01-01' WHERE subject_id < 9",
+    "one column more": "ALTER TABLE release.x ADD COLUMN hadm_id INTEGER",
+    "a pair that nobody has": "UPDATE release.x SET eventtype = 'discharge', curr_wardid = NULL",
+}
+
+
+@pytest.mark.parametrize("change", TAMPERED.values(), ids=TAMPERED)
+def test_a_changed_release_is_refused(change: str) -> None:
+    connection, section = transfers(40), kind_t(privacy={"method": "ratio", "epsilon": 2.0}, clusters={"hashes": 10})
+    release(connection, section)
+    verify(connection, section)
+    connection.execute(change)
+    with pytest.raises(VerificationError):
+        verify(connection, section)
+
+
+def test_a_release_of_another_promise_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "wards.txt").write_text("\n".join(WARD_STATES), encoding="utf-8")
+    connection, section = transfers(120), kind_t(privacy=laplace(tmp_path / "wards.txt"))
+    del section["gap_hours"]
+    release(connection, section)
+    found = verify(connection, section)
+    assert found.states > 10 and found.pairs == 0
+    other = {**section, "privacy": laplace(tmp_path / "wards.txt", 0.5)}
+    with pytest.raises(VerificationError, match="epsilon"):
+        verify(connection, other)
+    with pytest.raises(VerificationError, match="method"):
+        verify(connection, kind_t(privacy={"method": "ratio", "epsilon": 1.0}))
+    connection.execute("UPDATE release.x SET intime = TIMESTAMP '2090-01-01' WHERE subject_id = 1")
+    with pytest.raises(VerificationError, match="range"):
+        verify(connection, section)
+    shorter = tmp_path / "fewer.txt"
+    shorter.write_text("\n".join(WARD_STATES[:4]), encoding="utf-8")
+    release(connection, section, options=sqldeid.Options(replace=True))
+    with pytest.raises(VerificationError, match="states"):
+        verify(connection, {**section, "privacy": laplace(shorter)})
+
+
+@pytest.mark.parametrize("kind", ["view", "parquet", "file"])
+def test_every_place(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "source.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.register("rows", procedure_rows(80, 1))
+        connection.execute("CREATE TABLE e AS SELECT * FROM rows")
+    where = {"view": {"as": "view"}, "parquet": {"as": "parquet", "into": str(tmp_path / "out")}}
+    job = {"release": where.get(kind, {"into": str(tmp_path / "out.duckdb")}), "events": {"x": kind_c(attacks=False)}}
+    found = sqldeid.anonymize(Job.parse(job), path).releases["x"]
+    assert found.events > 0
+    assert sqldeid.verify(Job.parse(job), path)["x"].events == found.events
+
+
+def events(*rows: tuple[object, object, object]) -> duckdb.DuckDBPyConnection:
+    """(object, hour, state)"""
+    who, hours, states = zip(*rows, strict=True)
+    moments = [None if h is None else 4_102_444_800 * 10**6 + int(h) * 3_600_000_000 for h in hours]  # type: ignore[call-overload]
+    return database(
+        pa.table(
+            {
+                "who": pa.array(who),
+                "at": pa.array(moments, pa.int64()).cast(pa.timestamp("us")),
+                "what": pa.array(states, pa.string()),
+            }
+        )
+    )
+
+
+SMALL: dict[str, Any] = {"source": "e", "object": "who", "time": "at", "state": "what", "privacy": {"method": "none"}}
+HOSTILE = "'; DROP TABLE e; --"
+ODD = {
+    "one event": [(1, 0, "a")],
+    "one state": [(o, h, "a") for o in range(5) for h in range(4)],
+    "one object with half of all events": [(0, h, "ab"[h % 2]) for h in range(60)]
+    + [(o, 1, "a") for o in range(1, 61)],
+    "NULL states and times": [(1, 0, "a"), (1, 1, None), (1, None, "b"), (None, 2, "b"), (2, 3, "b")],
+    "equal timestamps": [(o, 0, s) for o in range(6) for s in "abcab"],
+    "states that look like SQL": [(o, h, s) for o in range(6) for h, s in enumerate([HOSTILE, '"x', "NULL", ""])],
+    "more clusters than parts": [(1, 0, "a"), (2, 0, "b")],
+}
+
+
+@pytest.mark.parametrize("method", ["none", "ratio", "laplace"])
+@pytest.mark.parametrize("rows", ODD.values(), ids=ODD)
+def test_odd_sources_are_released(rows: list[tuple[object, object, object]], method: str, tmp_path: Path) -> None:
+    connection = events(*rows)
+    before = connection.execute("SELECT COUNT(*) FROM e").fetchall()
+    (tmp_path / "states.txt").write_text("\n".join(["a", "b", "c", HOSTILE, '"x']), encoding="utf-8")
+    privacy = {
+        "none": {"method": "none"},
+        "ratio": {"method": "ratio", "epsilon": 0.65},
+        "laplace": laplace(tmp_path / "states.txt"),
+    }[method]
+    section = SMALL | {"privacy": privacy, "attacks": method == "ratio"}
+    if method != "laplace":
+        section |= {"clusters": {"share": 1.0, "hashes": 10}, "factors": ["weekday", "length(what) > 0"]}
+    found = release(connection, section)
+    assert found.objects >= 0 and found.source["events"] <= len(rows)
+    assert verify(connection, section).events == found.events
+    assert connection.execute("SELECT COUNT(*) FROM e").fetchall() == before
+    states = {s for _, _, s in rows if s is not None} | {"OTHER", "a", "b", "c", HOSTILE, '"x'}
+    assert {r[0] for r in connection.execute("SELECT DISTINCT what FROM release.x").fetchall()} <= states
+
+
+REFUSED = [
+    ({"privacy": {"method": "ratio", "epsilon": 0}}, "privacy.epsilon"),
+    ({"privacy": {"method": "ratio", "epsilon": -1.0}}, "privacy.epsilon"),
+    ({"privacy": {"method": "ratio"}}, "privacy.epsilon: missing"),
+    ({"privacy": {"method": "none", "epsilon": 1.0}}, "privacy.epsilon"),
+    ({"privacy": {"method": "laplace", "epsilon": 1.0}}, "privacy.states: missing"),
+    ({"privacy": {"method": "ratio", "epsilon": 1.0, "events_max": 8}}, "events_max"),
+    ({"privacy": {}}, "privacy.method: missing"),
+    ({"time": None, "order": None}, "time: missing"),
+    ({"time": "who"}, "time: who is of type BIGINT"),
+    ({"state": "who", "object": "who"}, "state: names the column of object"),
+    ({"state": ["what", "what"]}, "state: names a column twice"),
+    ({"state": "nowhere"}, 'state: e has no column "nowhere"'),
+    ({"source": "nothing"}, "there is no table or view nothing"),
+    ({"gap_hours": 0}, "gap_hours"),
+    ({"gap_hours": "often"}, 'gap_hours: must be "auto", "none" or a number'),
+    ({"clusters": {"share": 0.0}}, "clusters.share"),
+    ({"clusters": {"hashes": 3}}, "clusters.hashes"),
+    ({"clusters": {"shingle": 4}}, "clusters.shingle"),
+    ({"factors": ["weekday", "weekday"]}, "factors: names a factor twice"),
+    ({"factors": ["SUM(who)"]}, "factors"),
+    ({"factors": ["nowhere > 1"]}, "factors"),
+    ({"where": "who > (SELECT 1 FROM nothing)"}, "where"),
+    ({"generate": {"objects": 0}}, "generate.objects"),
+    ({"end": "never"}, "end"),
+    ({"colour": 1}, "unknown key"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), REFUSED, ids=[m for _, m in REFUSED])
+def test_what_cannot_be_is_refused_in_a_sentence(changes: dict[str, Any], message: str) -> None:
+    connection = events((1, 0, "a"), (2, 0, "b"))
+    section = {k: v for k, v in (SMALL | changes).items() if v is not None}
+    with pytest.raises(JobError) as refused:
+        release(connection, section)
+    assert message in refused.value.message
+    assert not connection.execute("SELECT 1 FROM duckdb_tables() WHERE schema_name = 'release'").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gap_hours": 5}, "gap_hours: does not go with laplace"),
+        ({"factors": ["hour"]}, "factors: does not go with laplace"),
+        ({"privacy": {"time_range": ["2100-01-01", "2000-01-01"]}}, "time_range: must rise"),
+        ({"privacy": {"time_range": ["soon", "later"]}}, "time_range: must be two dates"),
+        ({"privacy": {"gap_bins_hours": [5, 1]}}, "gap_bins_hours: must rise"),
+        ({"privacy": {"gap_bins_hours": [5, 1e12]}}, "gap_bins_hours: must be at most"),
+        ({"privacy": {"states": "nowhere.txt"}}, "cannot be read"),
+        ({"privacy": {"states": "wide.txt"}}, "do not hold 1 columns"),
+        ({"privacy": {"states": "twice.txt"}}, "lists a state twice"),
+        ({"privacy": {"states": "empty.txt"}}, "lists no state"),
+    ],
+)
+def test_public_domains_are_checked(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    for name, text in [("s", "a\nb"), ("wide", "a\tb"), ("twice", "a\na"), ("empty", "\n")]:
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+    privacy = laplace(tmp_path / "s.txt") | changes.pop("privacy", {})
+    if not Path(privacy["states"]).is_absolute():
+        privacy["states"] = str(tmp_path / privacy["states"])
+    with pytest.raises(JobError) as refused:
+        release(events((1, 0, "a")), SMALL | {"privacy": privacy} | changes)
+    assert message in refused.value.message
+
+
+@pytest.mark.parametrize("gap", [1e12, 1e290, 10**400])
+def test_a_gap_beyond_every_time_splits_nothing_or_is_refused(gap: float) -> None:
+    connection = events(*[(o, h, "ab"[h % 2]) for o in range(4) for h in range(5)])
+    if gap > 1e300:
+        with pytest.raises(JobError, match="gap_hours"):
+            release(connection, SMALL | {"gap_hours": gap})
+    else:
+        assert release(connection, SMALL | {"gap_hours": gap}).source["parts"] == 4
+
+
+def test_noise_alone_does_not_decide_how_many_objects_are_made(tmp_path: Path) -> None:
+    """Epsilon 1e-9 would make 10,000,000,000; what is refused depends on the job alone."""
+    (tmp_path / "s.txt").write_text("a\nb", encoding="utf-8")
+    section = SMALL | {"privacy": laplace(tmp_path / "s.txt", 1e-9)}
+    connection = events((1, 0, "a"))
+    with pytest.raises(JobError, match=r"epsilon: so small .* generate\.objects"):
+        release(connection, section)
+    assert release(connection, section | {"generate": {"objects": 5}}).objects <= 5
+
+
+def test_nothing_to_release_is_said() -> None:
+    with pytest.raises(SqldeidError, match="nothing to release"):
+        release(events((1, None, "a")), SMALL)
+
+
+@pytest.mark.parametrize("file", ["TRANSFERS", "CPTEVENTS"])
+def test_the_real_data(shared_data: Path, file: str) -> None:
+    connection = duckdb.connect()
+    connection.read_csv(str(shared_data / "mimic3demo" / f"{file}.csv")).create("e")
+    section = kind_t() if file == "TRANSFERS" else kind_c()
+    found = release(connection, section | {"privacy": {"method": "ratio", "epsilon": 2.0}})
+    assert found.source["objects"] == {"TRANSFERS": 100, "CPTEVENTS": 91}[file]
+    assert found.source["events"] == {"TRANSFERS": 524, "CPTEVENTS": 1579}[file]
+    assert found.events > 0
