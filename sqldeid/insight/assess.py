@@ -35,21 +35,23 @@ def assess(relation: exp.Expr, columns: Sequence[str], engine: Engine) -> Risk:
     return risk_of({int(r["size"]): int(r["classes"]) for r in rows})
 
 
-def assess_criteria(risk: Risk, plan: TablePlan, relation: exp.Expr, engine: Engine) -> Risk:
+def assess_criteria(risk: Risk, plan: TablePlan, source: exp.Expr, relation: exp.Expr, engine: Engine) -> Risk:
     """Add what a table achieves by the criteria of a job beyond k: l, t, and 1/m with the worst knowledge state.
 
     Parameters
     ----------
     risk
         From `assess`.
+    source
+        The rows of `plan`, from `sqldeid.tables.shape.keep`; t-closeness is measured against them.
     relation
-        The source of `plan`, or its release; t-closeness is measured against the source.
+        `source` again, or the release.
 
     Cost: two scans of the table per sensitive column. m-concealing walks all of its knowledge states.
     """
     if not plan.beyond_k:
         return risk
-    criteria, hidden = Judgement(plan, engine, plan.source, (), relation).measured()
+    criteria, hidden = Judgement(plan, engine, source, (), relation).measured()
     if hidden is None:
         return replace(risk, criteria=criteria)
     one_over_m = 1 / hidden.greatest if hidden.greatest else None

@@ -1,0 +1,134 @@
+"""How far free text tells people apart, and what it tells about them (Mazzone 2019, §3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from time import monotonic
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError
+from sqldeid.findings import ExploredText, KeywordCount
+from sqldeid.insight.explore_source import Arm, Source, measure, open_table
+from sqldeid.sql import column, identifier, literal, render
+
+FIRST = (10, 20, 40)
+"""Characters from the beginning, where nothing is said."""
+
+KEYWORDS: Mapping[str, tuple[str, ...]] = {
+    "age": ("year old", "year-old", "years old", "years-old", "yo", "y/o", "born in"),
+    "sex": ("she", "he", "her", "his", "male", "female", "man", "woman"),
+    "ethnicity": ("white", "black", "african american", "native american", "asian", "caucasian", "hispanic", "arabic"),
+    "religion": ("religion", "catholic", "protestant", "muslim", "jewish", "buddhist", "hindu", "church", "mosque"),
+    "orientation": ("heterosexual", "homosexual", "bisexual", "gay", "lesbian", "transgender", "cisgender"),
+    "family": ("wife", "husband", "partner", "son", "daughter", "mother", "father", "married", "divorced", "widowed"),
+    "work": ("employed", "works as", "worked as", "retired", "occupation", "veteran", "homeless"),
+    "habits": ("alcohol", "etoh", "smoker", "tobacco", "cocaine", "heroin", "abuse"),
+}
+"""Groups of English words that give a person's attributes away, after table 3.1 of the source."""
+
+_SPECIAL = frozenset(r"\.+*?()|[]{}^$")
+
+
+@dataclass(frozen=True, slots=True)
+class TextQuestion:
+    """What is asked about a column of free text.
+
+    Parameters
+    ----------
+    first
+        Numbers of characters from the beginning, each at least 1.
+    keywords
+        Group → words or phrases; a text belongs to a group if one of them stands in it as a word, whatever its case.
+    person
+        Column whose distinct values are persons; classes then count persons.
+    """
+
+    table: str
+    column: str
+    first: tuple[int, ...] = FIRST
+    keywords: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: KEYWORDS)
+    person: str | None = None
+
+
+def explore_text(asked: TextQuestion, engine: Engine) -> ExploredText:
+    """Count texts whose beginning is nobody else's, and texts with a keyword. Rows without a text are left out.
+
+    Cost: three scans of the column.
+
+    Raises
+    ------
+    JobError
+        If a table or column is not there, the column holds no text, or a keyword is empty.
+    """
+    started = monotonic()
+    source = open_table(asked.table, asked.person, engine)
+    found = source.find(asked.column, "--text")
+    if found.kind != "text":
+        raise JobError(f"--text: {found.name} is of type {found.shown_type}; name a column of text", key="--text")
+    text = column(found.name, "s")
+    row = engine.query(
+        render("insight/count_texts", source=source.relation, text=text, person=source.person_column)
+    ).to_pylist()[0]
+    if not row["n"]:
+        raise JobError(f"--text: {found.name} is NULL in every row of {source.label}", key="--text")
+    lengths = sorted(set(asked.first))
+    if lengths and lengths[0] < 1:
+        raise JobError("--first: a number of characters is at least 1", key="--first")
+    prefixes = [{"name": identifier(f"p{i}"), "length": n} for i, n in enumerate(lengths)]
+    arms = []
+    if prefixes:
+        folded = engine.workbench("explore_prefixes")
+        person = source.person_column
+        engine.execute(
+            render(
+                "insight/fold_prefixes",
+                folded=folded,
+                source=source.relation,
+                text=text,
+                person=person,
+                prefixes=prefixes,
+            )
+        )
+        arms = [Arm((f"first {n}",), folded, (column(f"p{i}"),)) for i, n in enumerate(lengths)]
+    return ExploredText(
+        table=asked.table,
+        column=found.name,
+        person=source.person_name,
+        rows=int(row["n"]),
+        persons=int(row["persons"]),
+        prefixes=tuple(measure(arms, engine, shared=source.person is not None)),
+        keywords=_count_keywords(asked, source, engine),
+        seconds=round(monotonic() - started, 3),
+    )
+
+
+def _count_keywords(asked: TextQuestion, source: Source, engine: Engine) -> tuple[KeywordCount, ...]:
+    if not asked.keywords:
+        return ()
+    groups = [
+        {
+            "hit": identifier(f"hit_{i}"),
+            "pattern": literal(_pattern(group, words)),
+            "rows": identifier(f"rows_{i}"),
+            "persons": identifier(f"persons_{i}"),
+        }
+        for i, (group, words) in enumerate(asked.keywords.items())
+    ]
+    text, person = column(source.find(asked.column, "--text").name, "s"), source.person_column
+    row = engine.query(
+        render("insight/count_keywords", source=source.relation, text=text, person=person, groups=groups)
+    ).to_pylist()[0]
+    return tuple(
+        KeywordCount(group, int(row[f"rows_{i}"]), int(row[f"persons_{i}"])) for i, group in enumerate(asked.keywords)
+    )
+
+
+def _pattern(group: str, words: tuple[str, ...]) -> str:
+    """One regular expression for a group; a word's ends are no letters, digits or underscores."""
+    if not words or not all(word.strip() for word in words):
+        raise JobError(
+            f"--keywords: {group} has no word, or an empty one; give at least one character", key="--keywords"
+        )
+    quoted = "|".join("".join(f"\\{c}" if c in _SPECIAL else c for c in word.strip()) for word in words)
+    return rf"(?:^|[^\pL\pN_])(?:{quoted})(?:$|[^\pL\pN_])"

@@ -1,0 +1,134 @@
+"""Which hierarchy fits a column: a shipped one that covers every value, else a rule; no value goes into the job."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.hierarchy import check, open_source, shipped
+from sqldeid.insight.identifiers import named, words_of
+from sqldeid.insight.profile import ColumnFacts
+from sqldeid.sql import column, render
+from sqldeid.tables.plan import released_value, travel_type
+
+FEW_VALUES = 12
+"""Different numbers up to which a number is taken for a code."""
+
+MOST_READ = 500
+"""Different values up to which shipped hierarchies of other names are tried."""
+
+_STEPS = 30
+"""Bands of the finest level, about."""
+
+_MASKED = 4
+_NUMBERS = ("integer", "float", "number")
+_ZIPS = ("zip", "zipcode", "postal", "postcode", "post code", "postal code", "plz")
+
+_SAFE_DATE = (
+    "; Safe Harbor itself leaves the year alone, and none that tells an age over 89: an age in its place, with "
+    "top_code = 90, does that"
+)
+_SAFE_ZIP = "; Safe Harbor itself leaves three digits at most, and those where more than 20,000 people live"
+
+Fit = tuple[object, str, bool]
+"""The hierarchy as a job writes it, why, and whether it is sure to cover every value."""
+
+
+def fit(facts: ColumnFacts, relation: exp.Expr, top: int | None, engine: Engine) -> Fit:
+    """The hierarchy for a quasi-identifying column.
+
+    Parameters
+    ----------
+    top
+        What greater numbers are cut to before.
+
+    Cost: one scan of the column where a shipped hierarchy may fit.
+    """
+    if (name := _shipped(facts, relation, top, engine)) is not None:
+        return name, "shipped, and covers its values", True
+    if facts.kind in ("date", "timestamp"):
+        return {"dates": ["month", "year", "decade"]}, f"months, years, decades{_SAFE_DATE}", False
+    if facts.kind == "text" and facts.looks.get("date", 0.0) == 1 and facts.longest >= len("2000-01-01"):
+        return {"dates": ["month", "year", "decade"]}, f"dates in text: months, years, decades{_SAFE_DATE}", False
+    if top is not None:
+        return "age/5-10-20", "bands of 5, 10 and 20 years", facts.kind != "float"
+    if _zip_like(facts):
+        return {"mask": _masked(facts)}, f"a code: its last characters become *{_SAFE_ZIP}", True
+    if facts.kind in _NUMBERS and facts.different > FEW_VALUES and (widths := bands(facts)):
+        return {"bands": widths}, "numbers in bands", facts.kind != "float"
+    return {"suppress": True}, "its values, or *", True
+
+
+def _zip_like(facts: ColumnFacts) -> bool:
+    if facts.kind not in ("text", "integer"):
+        return False
+    looks = max(facts.looks.get("zip", 0.0), facts.looks.get("postcode", 0.0))
+    return (bool(named(facts.name, _ZIPS)) or (facts.kind == "text" and looks >= 0.6)) and _characters(facts) > 1
+
+
+def _characters(facts: ColumnFacts) -> int:
+    return facts.longest if facts.kind == "text" else len(str(int(facts.high or 0)))
+
+
+def _masked(facts: ColumnFacts) -> list[int]:
+    return list(range(1, max(2, min(_MASKED + 1, _characters(facts)))))
+
+
+def bands(facts: ColumnFacts) -> list[int | float]:
+    """Three widths that double; the first is about a thirtieth of the range, and 1, 2 or 5 times a power of ten.
+
+    So a width tells of the data no more than how large its range is, to a factor of two or so.
+    """
+    if facts.low is None or facts.high is None:
+        return []
+    width = (facts.high - facts.low) / _STEPS
+    if not math.isfinite(width) or width <= 0:
+        return []
+    power = math.floor(math.log10(width))
+    if facts.kind == "integer":
+        power = max(power, 0)
+    if not -6 <= power <= 15:
+        return []
+    step = next((s for s in (1, 2, 5) if s * 10.0**power >= width), 10)
+    if power >= 0:
+        return [step * 10**power * factor for factor in (1, 2, 4)]
+    return [float(f"{step * factor}e{power}") for factor in (1, 2, 4)]
+
+
+def _shipped(facts: ColumnFacts, relation: exp.Expr, top: int | None, engine: Engine) -> str | None:
+    """A shipped hierarchy of the column's name, or for text of any name, that covers every value that is there."""
+    words = set(words_of(facts.name))
+    names = [name for name in shipped() if name.split("/")[0] in ("adult", "mimic3")]
+    alike = [name for name in names if set(words_of(name.split("/")[1])) <= words]
+    if "sex" in words or "gender" in words:
+        alike += [name for name in ("adult/sex", "mimic3/gender") if name not in alike]
+    listed = [name for name in names if not open_source(name, Path()).data_derived]
+    if facts.kind == "text" and 3 <= facts.different <= MOST_READ:
+        alike += [name for name in listed if name not in alike]
+    if not alike:
+        return None
+    values = _values(facts, relation, top, engine)
+    for name in sorted(alike, key=lambda n: n not in listed):
+        if not check(name, Path(), values, numeric=facts.kind == "number").problems:
+            return name
+    return None
+
+
+def _values(facts: ColumnFacts, relation: exp.Expr, top: int | None, engine: Engine) -> pa.Array:
+    """The different values as a run will see them."""
+    statement = render(
+        "insight/list_values",
+        column=released_value(facts.column) if facts.column.is_enum else column(facts.name, "s"),
+        type=travel_type(facts.kind),
+        source=relation,
+    )
+    values = engine.query(statement).column("value").combine_chunks()
+    if top is None or facts.kind == "number":
+        return values
+    cut = pc.min_element_wise(values, pa.scalar(top, values.type), skip_nulls=False)
+    return pc.unique(cut)

@@ -1,0 +1,271 @@
+"""What a job may say of a table: a role and a hierarchy for each column, with the reason; to be read by a person.
+
+Whatever is proposed runs. Where nothing good can be said of a column, it is left out, and so is not released.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError
+from sqldeid.insight.fitting import fit
+from sqldeid.insight.identifiers import Finding, find_column, named, words_of
+from sqldeid.insight.profile import ColumnFacts, TableFacts
+from sqldeid.sql import column, render
+
+MOST_QIS = 9
+"""Quasi-identifying columns proposed at most: with more, little is left to release at any k."""
+
+MOST_VALUES = 50_000
+"""Different values from which a column is not proposed as quasi-identifying."""
+
+FEW_VALUES = 12
+"""Different numbers up to which a number is taken for a code."""
+
+K = 5
+SUPPRESSION_LIMIT = 0.05
+AGE_TOP = 90
+
+_RANKED = (
+    ("zip", "zipcode", "postal", "postcode", "plz"),
+    ("birth", "dob", "born", "birthdate", "birthday", "age", "year", "alter"),
+    ("sex", "gender", "geschlecht"),
+    ("race", "ethnicity", "ethnic", "nationality", "country", "native", "citizenship"),
+    ("marital", "civil", "relationship", "family"),
+    ("language", "religion", "faith"),
+    ("education", "occupation", "profession", "job", "workclass", "employer", "insurance"),
+    ("city", "town", "county", "district", "state", "region"),
+    ("death", "dod", "admission", "discharge"),
+)
+"""What strangers know of people, from the most to the least."""
+
+_BIRTHS = ("birth", "dob", "born", "birthdate", "birthday", "geburtsdatum")
+_PERSONS = ("subject", "patient", "person", "member", "pid", "mrn", "ssn")
+_KEYS = ("id", "key", "number", "no", "nr", "code", "pid", "mrn", "ssn")
+
+_SENSITIVE = (
+    "diagnosis diagnoses disease illness icd drg condition salary income wage hiv drug medication prescription "
+    "procedure outcome expire expired died dead death mortality lab result finding allergy psychiatric addiction crime "
+    "score stage therapy treatment symptom complication"
+).split()
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a job may say of a column.
+
+    Parameters
+    ----------
+    keys
+        As a job writes them: ``{"role": "quasi-identifying", "hierarchy": {"bands": [5, 10]}}``.
+    why
+        The reason, in words; no data value.
+    released
+        False for a line that is only written as a comment: the column is not released.
+    """
+
+    name: str
+    keys: Mapping[str, object]
+    why: str
+    released: bool = True
+    rank: float = math.inf
+
+    @property
+    def role(self) -> str:
+        """The role proposed."""
+        return str(self.keys["role"])
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """A job for one table.
+
+    Parameters
+    ----------
+    person
+        The person key; None where no column is one.
+    person_why
+        Why that is, or what to do about it.
+    """
+
+    facts: TableFacts
+    columns: tuple[Proposal, ...]
+    person: str | None
+    person_why: str
+    k: int
+    l_diversity: tuple[str, int] | None
+
+
+def propose(facts: TableFacts, engine: Engine) -> Proposed:
+    """Propose a job for a table whose facts are known.
+
+    Cost: one scan for each column that may be the person key (four at most), and one for each that may be
+    quasi-identifying and for which shipped hierarchies are tried.
+    """
+    person, why = _person(facts, engine)
+    chosen = _choose([_column(c, person) for c in facts.columns])
+    fitted = [_fitted(p, c, facts, engine) for p, c in zip(chosen, facts.columns, strict=True)]
+    columns = tuple(_spare(fitted, facts))
+    k = max(1, min(K, facts.rows))
+    return Proposed(facts, columns, person, why, k, _diversity(columns, facts))
+
+
+def _person(facts: TableFacts, engine: Engine) -> tuple[str | None, str]:
+    """The column that tells persons apart, and why; none where rows share persons."""
+    keys = [c for c in facts.columns if c.kind in ("integer", "text", "number")]
+    about = [c for c in keys if _names(c, _PERSONS) and (_names(c, _KEYS) or len(words_of(c.name)) == 1)]
+    for c in about[:2]:
+        if _unique(c, facts, engine):
+            return c.name, "every row has its own; it is not released"
+    if about:
+        return None, (
+            "a column seems to name the person, but persons have several rows, or some have none, so rows are "
+            "counted; better release a table with one row per person"
+        )
+    for c in [c for c in keys if _names(c, ("id", "key"))][:2]:
+        if _unique(c, facts, engine):
+            return c.name, "every row has its own, so each row is taken for a person; it is not released"
+    return None, "no column tells persons apart, so rows are counted; name the person key if there is one"
+
+
+def _unique(c: ColumnFacts, facts: TableFacts, engine: Engine) -> bool:
+    """Whether a column is there in each row and nowhere twice, exactly."""
+    if not facts.rows or c.there < facts.rows or c.uniqueness < 0.9:
+        return False
+    statement = render("tables/check_person", source=facts.relation, person=column(c.name, "s"))
+    row = engine.query(statement).to_pylist()[0]
+    return bool(row["persons"] == row["rows"] == row["keyed"])
+
+
+def _column(c: ColumnFacts, person: str | None) -> Proposal:
+    """What to say of one column, were it alone."""
+    if c.name == person:
+        return Proposal(c.name, {"role": "identifying"}, "the person key; pseudonym = true releases a keyed hash of it")
+    if c.there == 0:
+        return _left_out(c, "holds nothing")
+    if c.different <= 1 and c.kind != "other":
+        return _left_out(c, "holds one value only, which is that of everybody")
+    if c.kind == "text" and c.column.type.startswith("TIMESTAMP"):
+        return _left_out(
+            c, f"Safe Harbor (C) a date, of type {c.column.shown_type}; cast it to TIMESTAMP in a source query"
+        )
+    found = find_column(c)
+    if found is not None and found.role != "quasi-identifying":
+        return _hidden(c, found)
+    if c.kind == "other":
+        return _left_out(c, f"cannot be compared ({c.column.shown_type}); cast it in a source query")
+    if _names(c, _SENSITIVE) and not (found and c.kind in ("date", "timestamp")):
+        return _sensitive(c)
+    if c.kind in ("date", "timestamp") and not _names(c, _BIRTHS):
+        return _event(c, person)
+    return _known(c, found)
+
+
+def _hidden(c: ColumnFacts, found: Finding) -> Proposal:
+    title = "" if found.letter == "R" else f" {found.kind}"
+    safe = f"Safe Harbor ({found.letter}){title}" if found.letter else found.kind
+    return Proposal(c.name, {"role": found.role}, f"{safe}: {found.why}; never released")
+
+
+def _left_out(c: ColumnFacts, why: str) -> Proposal:
+    return Proposal(c.name, {"role": "insensitive"}, f"{why}; left out", released=False)
+
+
+def _sensitive(c: ColumnFacts) -> Proposal:
+    if c.uniqueness > 0.5 and c.there >= 20:
+        why = "its name says that it is sensitive, but most rows have a value of their own, which finds the person"
+        return replace(_left_out(c, why), keys={"role": "sensitive"})
+    return Proposal(
+        c.name, {"role": "sensitive"}, "its name says that nobody should learn it of a person; as in the source"
+    )
+
+
+def _event(c: ColumnFacts, person: str | None) -> Proposal:
+    if person is None:
+        return _left_out(c, "Safe Harbor (C) a date, which only a table with a person key can shift")
+    why = "Safe Harbor (C) a date: moved by a secret number of days a person; intervals stay, and are fingerprints"
+    return Proposal(c.name, {"role": "insensitive", "shift": "person"}, why)
+
+
+def _known(c: ColumnFacts, found: Finding | None) -> Proposal:
+    """A column that a stranger may know: quasi-identifying; its hierarchy is sought when it is chosen."""
+    if c.different > MOST_VALUES or (c.kind == "text" and c.uniqueness > 0.7 and c.there >= 20):
+        return _left_out(c, "has too many different values; make it coarser in a source query")
+    keys: dict[str, object] = {"role": "quasi-identifying"}
+    top = _age_top(c)
+    if top is not None:
+        keys["top_code"] = top
+    safe = f"Safe Harbor ({found.letter}) {found.kind}; " if found else ""
+    pooled = "ages over 89 become 90; " if top is not None else ""
+    return Proposal(c.name, keys, f"{safe}{pooled}", rank=_rank(c))
+
+
+def _fitted(proposal: Proposal, c: ColumnFacts, facts: TableFacts, engine: Engine) -> Proposal:
+    """A quasi-identifying column that was chosen, with the hierarchy that fits."""
+    if proposal.role != "quasi-identifying" or not proposal.released:
+        return proposal
+    top = proposal.keys.get("top_code")
+    hierarchy, fits, sure = fit(c, facts.relation, top if isinstance(top, int) else None, engine)
+    keys = {**proposal.keys, "hierarchy": hierarchy, **({} if sure else {"uncovered": "top"})}
+    return replace(proposal, keys=keys, why=f"{proposal.why}{fits}")
+
+
+def _rank(c: ColumnFacts) -> float:
+    """Smaller for what strangers rather know; then for fewer values."""
+    words = words_of(c.name)
+    place = next((i for i, group in enumerate(_RANKED) if any(w in words for w in group)), len(_RANKED))
+    return place + min(c.different, MOST_VALUES) / (MOST_VALUES + 1)
+
+
+def _names(c: ColumnFacts, words: Sequence[str]) -> bool:
+    return any(w in words for w in words_of(c.name))
+
+
+def _age_top(c: ColumnFacts) -> int | None:
+    """Ages over 89 are pooled, whatever the table holds today."""
+    number = c.kind in ("integer", "float", "number")
+    return AGE_TOP if number and named(c.name, ("age", "alter")) and (c.high or 0) <= 400 else None
+
+
+def _choose(drafts: Sequence[Proposal]) -> list[Proposal]:
+    """The columns that strangers rather know stay quasi-identifying; the others are left out."""
+    ranked = sorted((d for d in drafts if d.role == "quasi-identifying"), key=lambda d: d.rank)
+    beyond = {d.name for d in ranked[MOST_QIS:]}
+    why = f"not among the {MOST_QIS} columns that strangers rather know; left out until it is given a role"
+    return [replace(d, why=why, released=False) if d.name in beyond else d for d in drafts]
+
+
+def _spare(chosen: Sequence[Proposal], facts: TableFacts) -> Iterator[Proposal]:
+    """A release needs a quasi-identifying column: where none was found, the one that tells the least is.
+
+    Raises
+    ------
+    JobError
+        If there is no column that could be.
+    """
+    if any(p.role == "quasi-identifying" and p.released for p in chosen):
+        yield from chosen
+        return
+    able = [
+        (p, c)
+        for p, c in zip(chosen, facts.columns, strict=True)
+        if c.kind != "other" and p.role in ("insensitive", "sensitive")
+    ]
+    if not able:
+        raise JobError("TABLE: every column identifies by itself or cannot be compared: there is nothing to generalise")
+    spared = min(able, key=lambda pair: (pair[0].released, pair[1].different))[0].name
+    why = "a release needs a quasi-identifying column; this one tells the least"
+    keys = {"role": "quasi-identifying", "hierarchy": {"suppress": True}}
+    for p in chosen:
+        yield Proposal(p.name, keys, why) if p.name == spared else p
+
+
+def _diversity(columns: Sequence[Proposal], facts: TableFacts) -> tuple[str, int] | None:
+    """The least l, 2, for the first sensitive column that has values enough."""
+    for p, c in zip(columns, facts.columns, strict=True):
+        if p.released and p.role == "sensitive" and c.different >= 3 and "shift" not in p.keys:
+            return p.name, 2
+    return None

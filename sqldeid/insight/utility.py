@@ -1,0 +1,283 @@
+"""What anonymising costs a classifier: trained on the release, tested on held-out rows (Mazzone 2019, §5.3 and §6.1.2).
+
+Nothing of the test part decides how the training part is generalised, and none of it is suppressed: its rows are
+generalised by the released node, and that is all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Protocol
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Column, Engine
+from sqldeid.errors import JobError
+from sqldeid.findings import Classification, Scores
+from sqldeid.insight.utility_model import MOST_CLASSES, Model, fit_and_score, most_frequent
+from sqldeid.insight.utility_rows import as_they_were, features, generalised, read_originals, read_released
+from sqldeid.publish import Staging
+from sqldeid.sql import identifier, literal, render
+from sqldeid.tables import release as releasing
+from sqldeid.tables.columns import OtherColumn, QuasiIdentifier
+from sqldeid.tables.plan import TablePlan
+from sqldeid.tables.release import Listener
+from sqldeid.tables.shape import count_persons, keep
+
+_PART = "sqldeid part"
+
+
+@dataclass(frozen=True, slots=True)
+class UtilityQuestion:
+    """What is asked about a release.
+
+    Parameters
+    ----------
+    test_share
+        Share of the rows that are held out, about; where no table of them is given. 0 … 1.
+    seed
+        Of the split; the same seed splits the same persons alike, whatever their order.
+    originals
+        Whether a model is trained on the originals, too.
+    """
+
+    label: str
+    model: Model = "logistic"
+    test_share: float = 0.3
+    seed: int = 0
+    originals: bool = True
+
+
+class Aside(Staging, Protocol):
+    """A place where a release is written to be measured, and never published."""
+
+    @property
+    def written(self) -> exp.Expr | None:
+        """What was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The plan of the measured release, whose source is the training part, and the same on the test part."""
+
+    train: TablePlan
+    test: TablePlan
+    label: OtherColumn
+    warnings: tuple[str, ...]
+
+
+def classify(
+    asked: UtilityQuestion,
+    plan: TablePlan,
+    held_out: TablePlan | None,
+    engine: Engine,
+    place: Aside,
+    listener: Listener,
+) -> Classification:
+    """Split, anonymise the training part by the job, fit, and test.
+
+    `held_out` is the same release planned on a table of test rows, or None to split the source; the release of the
+    training part is written in `place`. Cost: that of a release that is not published; both parts are read into Python.
+
+    Raises
+    ------
+    JobError
+        If the label is not there, quasi-identifying, has one class or too many, or a part is empty.
+    """
+    started = monotonic()
+    ready = _prepare(asked, plan, held_out, engine)
+    classes = _count_classes(ready, engine)
+    made = releasing.run(ready.train, engine, place, "", listener)
+    listener.step(plan.name, "training the models")
+    if place.written is None or not made.released:
+        raise JobError(f"{plan.key}: every row of the training part is suppressed; there is nothing to train on")
+    fitted = _fit(asked, ready, made.node, place.written, engine)
+    return Classification(
+        release=plan.name,
+        label=ready.label.name,
+        model=asked.model,
+        originals=fitted.originals,
+        anonymised=fitted.anonymised,
+        baseline=fitted.baseline,
+        train=fitted.train,
+        test=fitted.test,
+        suppressed=made.suppressed,
+        classes=classes,
+        k=made.k,
+        node=dict(made.node),
+        loss=dict(made.loss),
+        features=fitted.features,
+        seed=asked.seed if held_out is None else None,
+        test_share=asked.test_share if held_out is None else None,
+        seconds=round(monotonic() - started, 3),
+        warnings=(*ready.warnings, *fitted.told),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """The scores of the models, the rows and columns that they saw, and what is to be said about them."""
+
+    originals: Scores | None
+    anonymised: Scores
+    baseline: float
+    train: int
+    test: int
+    features: tuple[str, ...]
+    told: tuple[str, ...]
+
+
+def _fit(
+    asked: UtilityQuestion, ready: Prepared, node: Mapping[str, int], written: exp.Expr, engine: Engine
+) -> _Fitted:
+    columns = features(ready.train, ready.label)
+    test = read_originals(ready.test, columns, ready.label, engine)
+    released = read_released(written, columns, ready.label, engine)
+    train = as_they_were(read_originals(ready.train, columns, ready.label, engine), columns)
+    if not released.labels.size:
+        raise JobError(f"--label: no released row has a value of {asked.label}", key="--label")
+    anonymised, told = fit_and_score(asked.model, released, generalised(ready.test, node, test, columns, engine))
+    tested = as_they_were(test, columns)
+    originals, also = fit_and_score(asked.model, train, tested) if asked.originals else (None, ())
+    return _Fitted(
+        originals,
+        anonymised,
+        most_frequent(train.labels, tested.labels),
+        len(train.labels),
+        len(tested.labels),
+        tuple(c.name for c in columns),
+        tuple(dict.fromkeys((*told, *also))),
+    )
+
+
+# ---- the two parts ---------------------------------------------------------------------------------------------------
+
+
+def _prepare(asked: UtilityQuestion, plan: TablePlan, held_out: TablePlan | None, engine: Engine) -> Prepared:
+    if plan.sampled:
+        raise JobError(
+            f"{plan.key}.search.method: a label cannot be beside an epsilon-safe release, all of whose columns are "
+            "quasi-identifying; evaluate another method",
+            key=f"{plan.key}.search.method",
+        )
+    plan, label = _with_label(asked, _settled(plan), engine)
+    left_out = [c for c in plan.columns if isinstance(c, OtherColumn) and c.disguise is not None]
+    warnings = tuple(f"{plan.key}.columns.{c.name}: is not used by the model: {c.shown}" for c in left_out)
+    plan = replace(plan, columns=tuple(c for c in plan.columns if c not in left_out))
+    source = keep(plan, engine)
+    count_persons(plan, engine, source)
+    train: exp.Expr
+    test: exp.Expr
+    if held_out is None:
+        train, test = _split(asked, plan, source, engine)
+    else:
+        other, _ = _with_label(asked, _settled(held_out), engine)
+        other = replace(other, columns=tuple(c for c in other.columns if c.name in {d.name for d in plan.columns}))
+        train, test = source, keep(other, engine)
+    settled = [replace(plan, source=part, joined=False, stacked=None) for part in (train, test)]
+    return Prepared(settled[0], settled[1], label, warnings)
+
+
+def _settled(plan: TablePlan) -> TablePlan:
+    """The plan of a plain table: no view, and no promise about the source's future."""
+    return replace(plan, part=plan.part.model_copy(update={"view": "snapshot", "frozen": False}))
+
+
+def _with_label(asked: UtilityQuestion, plan: TablePlan, engine: Engine) -> tuple[TablePlan, OtherColumn]:
+    """The plan with the label among the columns that are kept as they stand, and the label."""
+    wanted = asked.label.casefold()
+    source, same = _label_source(asked, plan, engine)
+    if source.name == plan.person:
+        raise JobError(f"--label: {source.name} is the person key; it tells no classes apart", key="--label")
+    if source.kind == "other":
+        raise JobError(
+            f"--label: values of type {source.shown_type} are no classes; cast {source.name} in a source query",
+            key="--label",
+        )
+    for c in same:
+        if isinstance(c, QuasiIdentifier):
+            raise JobError(
+                f"--label: {c.name} is quasi-identifying in {plan.key} and would be generalised; name a column that is "
+                "not, or give it another role in a copy of the job",
+                key="--label",
+            )
+    kept = [c for c in same if isinstance(c, OtherColumn) and c.released and c.disguise is None]
+    found = next((c for c in kept if c.name.casefold() == wanted), kept[0] if kept else None)
+    if found is not None:
+        return plan, found
+    label = OtherColumn(same[0].name if same else source.name, source, "insensitive")
+    others = tuple(c for c in plan.columns if c not in same)
+    return replace(plan, columns=(*others, label)), label
+
+
+def _label_source(
+    asked: UtilityQuestion, plan: TablePlan, engine: Engine
+) -> tuple[Column, list[QuasiIdentifier | OtherColumn]]:
+    """The label's column in the source, and what the job says of it."""
+    wanted = asked.label.casefold()
+    named = next((c.source for c in plan.columns if c.name.casefold() == wanted), None)
+    if named is None:
+        there = engine.columns(plan.source, key="--label")
+        named = next((c for c in there if c.name.casefold() == wanted), None)
+        if named is None:
+            shown = ", ".join(c.name for c in there[:12]) + (" …" if len(there) > 12 else "")
+            raise JobError(f'--label: {plan.source_label} has no column "{asked.label}"; it has {shown}', key="--label")
+    return named, [c for c in plan.columns if c.source.name == named.name]
+
+
+def _split(asked: UtilityQuestion, plan: TablePlan, source: exp.Expr, engine: Engine) -> tuple[exp.Table, exp.Table]:
+    """Training and test part, by a hash of the person or of the row."""
+    names = dict.fromkeys([*(c.source.name for c in plan.released), *([plan.person] if plan.person else [])])
+    columns = [{"name": identifier(n)} for n in names]
+    parts = engine.workbench(f"{plan.name}_parts")
+    engine.execute(
+        render(
+            "insight/split_rows",
+            parts=parts,
+            source=source,
+            columns=columns,
+            first=identifier(next(iter(names))),
+            part=identifier(_PART),
+            person=plan.person_column,
+            seed=literal(f"{asked.seed}:"),
+            absent=literal("NULL"),
+            cut=literal(f"{round(asked.test_share * 2**32):08x}"),
+        )
+    )
+    picked = []
+    for number, name in enumerate(("train", "test")):
+        table = engine.workbench(f"{plan.name}_{name}")
+        engine.execute(
+            render(
+                "insight/pick_part", picked=table, parts=parts, columns=columns, part=identifier(_PART), number=number
+            )
+        )
+        picked.append(table)
+    return picked[0], picked[1]
+
+
+def _count_classes(ready: Prepared, engine: Engine) -> int:
+    """Classes in the training part; refused before anything is searched if no model could tell them apart."""
+    label, counted = ready.label, []
+    for plan, part in ((ready.train, "training"), (ready.test, "test")):
+        row = engine.query(render("insight/count_labels", source=plan.source, label=label.column)).to_pylist()[0]
+        if not row["labelled"]:
+            raise JobError(
+                f"--label: {label.name} has no value in the {part} part ({row['n']} rows); hold out another share, or "
+                "name another column",
+                key="--label",
+            )
+        counted.append(int(row["classes"]))
+    if counted[0] < 2:
+        raise JobError(
+            f"--label: {label.name} has one value in the training part; there is nothing to tell apart", key="--label"
+        )
+    if counted[0] > MOST_CLASSES:
+        raise JobError(
+            f"--label: {label.name} has {counted[0]:,} values, more than {MOST_CLASSES} classes; group them in a "
+            "source query",
+            key="--label",
+        )
+    return counted[0]

@@ -1,0 +1,260 @@
+"""`init` proposes jobs that run as they are, on tables of every sort, and never writes a data value into one."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import sqldeid
+from sqldeid import demo
+from sqldeid.engine.base import Column
+from sqldeid.errors import JobError
+from sqldeid.insight.fitting import bands
+from sqldeid.insight.identifiers import KINDS, named, words_of
+from sqldeid.insight.profile import ColumnFacts
+
+WIDE = ", ".join(
+    f"(i * {k} + 7) % {k + 2} AS c{k}" if k % 3 else f"'x' || i * {k} % {k + 3} AS c{k}" for k in range(200)
+)
+RUNNING = {
+    "hostile names": """CREATE TABLE "sel""ect; --" AS SELECT i AS "from", 'v' || i % 3 AS "sel""ect", i % 7 AS "a.b",
+        'it''s' || i % 4 AS "naïve 😀", i % 3 = 0 AS "new\nline", DATE '1950-01-01' + CAST(i % 9 AS INT) AS "dob\t\x7f",
+        i % 5 AS "# comment = 1", 'w' || i % 2 AS "[tables]", i % 4 AS "]\nprivacy.k = 1" FROM RANGE(200) AS r(i)""",
+    "all NULL": "CREATE TABLE t AS SELECT CAST(NULL AS INTEGER) AS a, CAST(NULL AS VARCHAR) AS b FROM RANGE(50)",
+    "one row": "CREATE TABLE t AS SELECT 1 AS id, 'a' AS sex, 33 AS age, DATE '2000-01-01' AS d",
+    "two rows": "CREATE TABLE t AS SELECT i AS id, 'a' || i AS sex, 33 + i AS age FROM RANGE(2) AS r(i)",
+    "200 columns": f"CREATE TABLE t AS SELECT i AS id, {WIDE} FROM RANGE(500) AS r(i)",
+    "one column": "CREATE TABLE t AS SELECT i % 3 AS x FROM RANGE(100) AS r(i)",
+    "only dates": "CREATE TABLE t AS SELECT i AS id, DATE '2020-01-01' + CAST(i AS INT) AS a FROM RANGE(100) AS r(i)",
+    "types": """CREATE TABLE t AS SELECT i AS id, CAST(i % 30 AS DECIMAL(9, 2)) AS dec, i * 1.5e0 AS f, [i] AS li,
+        {'a': i} AS st, CAST('x' AS BLOB) AS b, TIME '10:00' AS tm, CAST(['a', 'b'][1 + i % 2] AS ENUM('a', 'b')) AS en,
+        CAST(i AS HUGEINT) AS h, INTERVAL (i) DAY AS iv, CAST('2020-01-01' AS TIMESTAMP_NS) AS ns, 1e300 * i AS huge,
+        CASE WHEN i = 3 THEN 'nan'::DOUBLE WHEN i = 4 THEN 'inf'::DOUBLE ELSE i % 40 END AS weird, i % 2 = 0 AS flag,
+        CASE WHEN i = 1 THEN DATE 'infinity' ELSE DATE '1960-01-01' + CAST(i AS INT) END AS born, i % 120 AS age,
+        '0' || 1000 + i % 50 AS plz, 10001 + i % 77 AS zip, i % 100 / 7e0 AS los, 'diag' || i % 4 AS diagnosis,
+        CAST(TIMESTAMP '2020-01-01' + TO_HOURS(CAST(i AS INT)) AS TIMESTAMPTZ) AS tz FROM RANGE(400) AS r(i)""",
+}
+
+
+def database(path: Path, sql: str) -> Path:
+    with duckdb.connect(str(path)) as c:
+        c.execute(sql)
+    return path
+
+
+def run(text: str, source: Path) -> sqldeid.TableRelease:
+    """Write the job as it is, run it, check it; the release."""
+    file = source.with_suffix(".job.toml")
+    file.write_text(text, encoding="utf-8")
+    job = sqldeid.Job.load(file)
+    [found] = sqldeid.anonymize(job, source).releases.values()
+    sqldeid.verify(job, source)
+    return found
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_the_printed_job_runs(tmp_path: Path, name: str) -> None:
+    source = database(tmp_path / "d.duckdb", RUNNING[name])
+    text = sqldeid.init(source)
+    assert text == sqldeid.init(source), "the same each time"
+    found = run(text, source)
+    assert found.released > 0.9 * found.rows and found.k >= min(5, found.rows)
+
+
+def test_an_empty_table_says_so(tmp_path: Path) -> None:
+    source = database(
+        tmp_path / "d.duckdb", "CREATE TABLE t (id INTEGER, sex VARCHAR, age INTEGER, d DATE, l INTEGER[])"
+    )
+    text = sqldeid.init(source)
+    assert "no rows now" in text
+    with pytest.raises(JobError, match="has no rows"):
+        run(text, source)
+
+
+@pytest.mark.parametrize("columns", ["i AS id", "[i] AS x", "i AS id, 'n' || i AS name, '030 123-' || 1000 + i AS x"])
+def test_what_cannot_be_generalised_is_refused(tmp_path: Path, columns: str) -> None:
+    source = database(tmp_path / "d.duckdb", f"CREATE TABLE t AS SELECT {columns} FROM RANGE(100) AS r(i)")
+    with pytest.raises(JobError, match="every column identifies by itself"):
+        sqldeid.init(source)
+
+
+def test_which_table(tmp_path: Path) -> None:
+    source = database(tmp_path / "d.duckdb", "CREATE TABLE a AS SELECT 1 AS x; CREATE TABLE b AS SELECT 1 AS x")
+    with pytest.raises(JobError, match=r"name the table.*main\.a, main\.b"):
+        sqldeid.init(source)
+    with pytest.raises(JobError, match="no table or view c"):
+        sqldeid.init(source, "c")
+    assert 'source = "main.b"' in sqldeid.init(source, "B")
+
+
+def test_no_data_value_is_in_the_job(tmp_path: Path) -> None:
+    """Every value is distinctive, also those at the ends of ranges."""
+    sql = """CREATE TABLE t AS SELECT 770000 + i AS patient_id, 'ZEBRA' || i % 9 AS sex, 66600 + i % 333 AS score_x,
+        'QUAGGA' || i % 5 AS diagnosis, DATE '1777-07-07' + CAST(i AS INT) AS dob, 77.25 + i % 70 AS weight,
+        7000 + i % 88 AS year, TIMESTAMP '2077-07-07 07:17:27' + TO_HOURS(CAST(i AS INT)) AS seen,
+        LPAD(CAST(54321 + i % 40 AS VARCHAR), 5, '0') AS zip FROM RANGE(700) AS r(i)"""
+    source = database(tmp_path / "d.duckdb", sql)
+    text = sqldeid.init(source)
+    with duckdb.connect(str(source)) as c:
+        table = c.execute("SELECT * FROM t").fetchall()
+    numbers = set(re.findall(r"[0-9][0-9.]*", text))
+    values = {str(value) for row in table for value in row}
+    assert not numbers & values
+    assert not [word for word in ("ZEBRA", "QUAGGA", "1777", "2077", "5432", "666", "7700") if word in text]
+    run(text, source)
+
+
+def test_roles_and_reasons(tmp_path: Path) -> None:
+    sql = """CREATE TABLE people AS SELECT i AS patient_id, 'N' || i AS last_name, 20 + i % 90 AS age,
+        ['Male', 'Female'][1 + i % 2] AS sex, 10000 + i % 60 AS zip, DATE '1990-01-01' + CAST(i AS INT) AS admitted,
+        'D' || i % 6 AS diagnosis, 'seen at the ward, ' || REPEAT('slept well ', 9) || i AS remarks, i % 4 AS ward,
+        'm' || i || '@example.org' AS contact FROM RANGE(400) AS r(i)"""
+    source = database(tmp_path / "d.duckdb", sql)
+    text = sqldeid.init(source)
+    table = tomllib.loads(text)["tables"]["people"]
+    assert table["person"] == "patient_id" and table["privacy"]["k"] == 5
+    assert table["privacy"]["l_diversity"] == {"column": "diagnosis", "l": 2}
+    columns = table["columns"]
+    assert {name: c["role"] for name, c in columns.items()} == {
+        **dict.fromkeys(["patient_id", "last_name", "contact"], "identifying"),
+        **dict.fromkeys(["age", "sex", "zip", "ward"], "quasi-identifying"),
+        "admitted": "insensitive",
+        "diagnosis": "sensitive",
+        "remarks": "free-text",
+    }
+    assert columns["age"]["top_code"] == 90 and columns["admitted"]["shift"] == "person"
+    assert columns["sex"]["hierarchy"] == "adult/sex" and columns["zip"]["hierarchy"] == {"mask": [1, 2, 3, 4]}
+    assert "Safe Harbor itself leaves three digits at most" in " ".join(text.replace("\n#", "").split())
+    assert "Safe Harbor (F) electronic mail addresses: all of its values look like it" in text
+    found = run(text, source)
+    assert found.columns["admitted"].shown == "shifted by person"
+    harbor = {f.column: (f.letter, f.role) for f in sqldeid.safe_harbor(source, "people")}
+    assert harbor == {
+        "patient_id": ("R", "identifying"),
+        "last_name": ("A", "identifying"),
+        "age": ("C", "quasi-identifying"),
+        "zip": ("B", "quasi-identifying"),
+        "admitted": ("C", "quasi-identifying"),
+        "remarks": ("", "free-text"),
+        "contact": ("F", "identifying"),
+    }
+
+
+LOOKS = {
+    "B": ["10115", "SW1A 1AA", "02139-1234"],
+    "C": ["1970-02-03", "3.2.1970", "02/03/70"],
+    "D": ["(617) 555-0123", "+49 30 1234567", "030/1234567", "617-555-0123"],
+    "F": ["a.b+c@example.org"],
+    "G": ["078-05-1120"],
+    "J": ["DE89370400440532013000"],
+    "M": ["00:1B:44:11:3A:B7"],
+    "N": ["https://example.org/x?y=1", "www.example.org"],
+    "O": ["192.168.1.1", "2001:db8::8a2e:370:7334"],
+    "R": ["123e4567-e89b-12d3-a456-426614174000"],
+}
+NAMES = {
+    "A": ["name", "LastName", "FIRST_NAME", "patient name", "Nachname"],
+    "B": ["zip", "postal-code", "home_city", "latitude", "street"],
+    "D": ["phone", "mobile_phone", "TELEFON"],
+    "E": ["fax"],
+    "F": ["email", "e-mail", "homeEMail"],
+    "G": ["ssn", "social_security_no"],
+    "H": ["mrn", "medical_record_number"],
+    "I": ["member_id", "policy number"],
+    "J": ["account", "credit_card"],
+    "K": ["license_no", "passport"],
+    "L": ["vin", "number_plate"],
+    "M": ["device_id", "serial"],
+    "N": ["homepage", "url"],
+    "O": ["ip", "ip_address"],
+    "P": ["fingerprint"],
+    "Q": ["photo"],
+    "R": ["subject_id", "uuid", "StayId"],
+}
+
+
+@pytest.mark.parametrize("type_", ["TIMESTAMPTZ", "TIMESTAMP_NS", "TIMESTAMP_S", "TIMESTAMP_MS"])
+@pytest.mark.parametrize("every", [1, 40])
+def test_moments_of_every_type_are_dates(tmp_path: Path, type_: str, every: int) -> None:
+    sql = f"""CREATE TABLE people AS SELECT i AS patient_id, ['f', 'm'][1 + i % 2] AS sex,
+        CAST(TIMESTAMP '2020-01-01 10:00:00' + TO_HOURS(CAST(i // {every} AS INT)) AS {type_}) AS came,
+        DATE '1990-01-01' + CAST(i AS INT) AS went FROM RANGE(120) AS r(i)"""
+    source = database(tmp_path / "d.duckdb", sql)
+    assert {f.column: f.letter for f in sqldeid.safe_harbor(source)}["came"] == "C"
+    run(sqldeid.init(source), source)
+
+
+def test_there_are_eighteen_kinds() -> None:
+    assert "".join(kind.letter for kind in KINDS) == "ABCDEFGHIJKLMNOPQR"
+
+
+def test_the_finder_knows_each_look_and_each_name(tmp_path: Path) -> None:
+    asked = [(letter, value) for letter, values in LOOKS.items() for value in values]
+    looks = ", ".join(f"'{value}' AS x{i}" for i, (_, value) in enumerate(asked))
+    source = database(tmp_path / "d.duckdb", f"CREATE TABLE t AS SELECT {looks}")
+    found = {f.column: f.letter for f in sqldeid.safe_harbor(source)}
+    assert found == {f"x{i}": letter for i, (letter, _) in enumerate(asked)}
+    for letter, names in NAMES.items():
+        table = ", ".join(f"'a' || i % 3 AS \"{name}\"" for name in names)
+        with duckdb.connect() as c:
+            c.execute(f"CREATE TABLE t AS SELECT {table} FROM RANGE(50) AS r(i)")
+            found = {f.column: f.letter for f in sqldeid.safe_harbor(c)}
+        assert found == dict.fromkeys(names, letter)
+
+
+@pytest.mark.parametrize(
+    "name", ["drug_name", "hospitalName", "username_count_flag", "shipping", "colour", "message", "stage"]
+)
+def test_what_only_sounds_like_one_is_none(name: str) -> None:
+    with duckdb.connect() as c:
+        c.execute(f"CREATE TABLE t AS SELECT i % 2 = 0 AS \"{name}\", 'a' || i % 3 AS drug_name FROM RANGE(50) AS r(i)")
+        assert sqldeid.safe_harbor(c) == ()
+
+
+def test_words_of_names() -> None:
+    assert (
+        words_of("dateOfBirth") == words_of("DATE_OF_BIRTH") == words_of("date of-birth 2") == ("date", "of", "birth")
+    )
+    assert named("License-Plate2", ("plate", "license plate")) == "license plate"
+
+
+@pytest.mark.parametrize("kind", ["integer", "float"])
+def test_bands_are_round_and_few(kind: str) -> None:
+    for low, high in [(0, 100), (-5, 1e6), (37, 41), (0.001, 0.002), (0, 1e14), (5, 5), (0, float("1e-30"))]:
+        found = bands(ColumnFacts(Column("x", "", kind), 9, 9, 9, float(low), float(high)))
+        if found:
+            assert re.fullmatch(r"[125]0*", f"{found[0] * 10**9:.0f}")
+            assert [w / found[0] for w in found] == pytest.approx([1, 2, 4])
+            assert (high - low) / found[0] <= 30.001
+    assert bands(ColumnFacts(Column("x", "", kind), 9, 9, 9, None, None)) == []
+
+
+def test_real_tables(shared_data: Path, tmp_path: Path) -> None:
+    """Adult finds its shipped hierarchies; the tables of MIMIC-III run."""
+    text = sqldeid.init(shared_data / "adult" / "adult.csv")
+    shipped = {name: c.get("hierarchy") for name, c in tomllib.loads(text)["tables"]["adult"]["columns"].items()}
+    assert shipped == {name: f"adult/{name}" for name in shipped if name != "salary-class"} | {"salary-class": None}
+    uci = tmp_path / "uci.csv"
+    names = (
+        "age,workclass,fnlwgt,education,education-num,marital-status,occupation,relationship,race,sex,gain,loss,hours,"
+    )
+    rows = "\n".join((shared_data / "adult_uci" / "adult.data").read_text().replace(", ", ",").split("\n")[:6000])
+    uci.write_text(f"{names}native-country,income\n{rows}\n")
+    found = run(sqldeid.init(uci), uci)
+    assert found.search.optimal and found.search.lattice_size == 10_368
+    for name in ("ADMISSIONS",):
+        copy = tmp_path / f"{name}.csv"
+        copy.write_bytes((shared_data / "mimic3demo" / f"{name}.csv").read_bytes())
+        assert run(sqldeid.init(copy), copy).k >= 5
+
+
+def test_demo_databases(tmp_path: Path) -> None:
+    demo.adult(tmp_path / "adult.duckdb", rows=500)
+    demo.mimic(tmp_path / "mimic.duckdb", patients=20)
+    assert run(sqldeid.init(tmp_path / "adult.duckdb"), tmp_path / "adult.duckdb").k >= 5
+    for name in ("mimiciii.patients", "mimiciii.procedures_icd"):
+        assert run(sqldeid.init(tmp_path / "mimic.duckdb", name), tmp_path / "mimic.duckdb").k >= 5
