@@ -55,8 +55,12 @@ class Checker:
             done += self._batch(nodes[start : start + NODES_PER_STATEMENT], histogram)
         return done
 
-    def _batch(self, nodes: Sequence[Node], histogram: bool) -> list[Evaluation]:
+    def prepare(self, nodes: Sequence[Node]) -> None:
+        """Have smaller tables ready for a batch, where that pays."""
         self._rollups.prepare(nodes)
+
+    def _batch(self, nodes: Sequence[Node], histogram: bool) -> list[Evaluation]:
+        self.prepare(nodes)
         arms = [self.arm(i, node) for i, node in enumerate(nodes)]
         rows = self.engine.query(render("tables/check_nodes", nodes=arms, k=self.k)).to_pylist()
         sizes = self._histograms(arms) if histogram else {}
@@ -88,10 +92,13 @@ class Checker:
     def _judge_some(self, judged: list[Evaluation], ask: Sequence[int], nodes: Sequence[Node], judge: Judge) -> None:
         """Replace the evaluations of some nodes by those under all criteria."""
         verdicts = judge.verdicts([self.arm(i, nodes[i]) for i in ask])
-        for i, (failing, forced) in judge.sums(verdicts).items():
-            judged[i] = replace(judged[i], failing=failing, core_failing=forced)
+        sums = judge.sums(verdicts)
+        loose = [i for i, (failing, forced) in sums.items() if forced < failing and forced <= self.allowed]
+        more = judge.tightened(verdicts, [self.arm(i, nodes[i]) for i in loose])
+        for i, (failing, forced) in sums.items():
+            judged[i] = replace(judged[i], failing=failing, core_failing=forced + more.get(i, 0))
         passing = [i for i in ask if admissible(judged[i], self.allowed)]
-        weighed = self._weigh_classes(passing, nodes, *judge.failing(verdicts, passing)) if passing else {}
+        weighed = self.weigh_classes(passing, nodes, *judge.failing(verdicts, passing)) if passing else {}
         judge.drop(verdicts)
         for i, leaves in weighed.items():
             judged[i] = replace(judged[i], suppressed_leaves=leaves)
@@ -138,9 +145,9 @@ class Checker:
         owner, size = read.column("node").to_numpy(), read.column("size").to_numpy()
         words = [read.column(w.name).to_numpy() for w in self.folded.words]
         numbers = [int(str(arm["id"])) for arm in arms]
-        return self._weigh_classes(numbers, dict(zip(numbers, nodes, strict=True)), owner, size, words)
+        return self.weigh_classes(numbers, dict(zip(numbers, nodes, strict=True)), owner, size, words)
 
-    def _weigh_classes(
+    def weigh_classes(
         self,
         numbers: Sequence[int],
         nodes: Sequence[Node] | Mapping[int, Node],
@@ -148,6 +155,15 @@ class Checker:
         size: Counts,
         words: Sequence[Counts],
     ) -> dict[int, tuple[int, ...]]:
+        """Suppressed leaves by node number and column.
+
+        Parameters
+        ----------
+        numbers, nodes
+            The nodes asked for, and each by its number.
+        owner, size, words
+            One entry per suppressed class: its node's number, its rows, its coded values (masked).
+        """
         found = {}
         for number in numbers:
             mine = np.flatnonzero(owner == number)
@@ -157,6 +173,11 @@ class Checker:
             )
             found[number] = tuple(sums)
         return found
+
+    def leaves(self, node: Node, words: Sequence[Counts]) -> Counts:
+        """(classes, columns): leaves, less one, of each class's values; `words` are its coded values (masked)."""
+        columns = enumerate(zip(self.folded.columns, node, strict=True))
+        return np.stack([self._leaves_of(j, level, words[c.field.word]) for j, (c, level) in columns], axis=1)
 
     def _leaves_of(self, column: int, level: int, words: Counts) -> Counts:
         """Leaves, less one, of the generalised values of one column; shape as `words`."""

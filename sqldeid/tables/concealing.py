@@ -151,3 +151,69 @@ def _split(groups: Whole, values: Whole, rows: Whole) -> tuple[Whole, Whole]:
     """Groups split by a column's values, numbered anew, and the rows of each cell's new group."""
     _, numbers = np.unique(groups * (values.max(initial=0) + 1) + values, return_inverse=True)
     return numbers, np.bincount(numbers, weights=rows).astype(np.int64)[numbers]
+
+
+@dataclass(frozen=True, slots=True)
+class Spectrum:
+    """Rows by risk.
+
+    Parameters
+    ----------
+    risk
+        Distinct risks, falling, to thirteen digits; infinite for rows that fail k anyway. Shape (risks,).
+    rows
+        Rows with at least that risk; shape (risks,).
+    """
+
+    risk: Floats
+    rows: Whole
+
+    @classmethod
+    def of(cls, risk: Floats, rows: Whole) -> Spectrum:
+        """Sum rows by risk."""
+        distinct, owner = np.unique(_rounded(risk), return_inverse=True)
+        counted = np.bincount(owner.reshape(-1), weights=rows, minlength=len(distinct)).astype(np.int64)
+        return cls(distinct[::-1], np.cumsum(counted[::-1]))
+
+    def least(self, allowed: int) -> float:
+        """The least m such that at most `allowed` rows have a greater risk."""
+        beyond = np.flatnonzero(self.rows > allowed)
+        return float(self.risk[beyond[0]]) if len(beyond) else 0.0
+
+    def above(self, m: float) -> int:
+        """Rows with a risk above `m`."""
+        greater = int(np.count_nonzero(self.risk > m * (1 + TOLERANCE)))
+        return int(self.rows[greater - 1]) if greater else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What any m would suppress at one node.
+
+    Parameters
+    ----------
+    classes
+        Rows by the greatest risk of their class: who exceeds m takes the class with it.
+    cells
+        Rows by their own risk: those above m are suppressed at every specialisation, too.
+    """
+
+    classes: Spectrum
+    cells: Spectrum
+
+
+def profile(cells: Cells, known: Sequence[float], inclusion: float, least: int) -> Profile:
+    """The risks of some classes, of which those of fewer than `least` rows fail whatever m is."""
+    size = np.bincount(cells.owner, weights=cells.rows)[cells.owner]
+    risk = np.where(size < least, np.inf, risks(cells, known) * inclusion)
+    greatest = np.zeros(int(cells.owner.max(initial=-1)) + 1)
+    np.maximum.at(greatest, cells.owner, risk)
+    return Profile(Spectrum.of(greatest[cells.owner], cells.rows), Spectrum.of(risk, cells.rows))
+
+
+def _rounded(risk: Floats) -> Floats:
+    """To thirteen digits: equal risks, summed in another order, stay equal."""
+    finite = np.isfinite(risk) & (risk > 0)
+    scale = 10.0 ** (12 - np.floor(np.log10(np.where(finite, risk, 1.0))))
+    rounded: Floats = np.where(finite, np.round(np.where(finite, risk, 1.0) * scale) / scale, risk)
+    return rounded

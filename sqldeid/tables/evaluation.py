@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from sqldeid.tables.concealing import Profile
 from sqldeid.tables.lattice import Node
 
 Counts = npt.NDArray[np.int64]
@@ -69,6 +70,9 @@ class Evaluation:
         None where the node is not admissible (it is not asked for there).
     histogram
         Class size -> number of classes, before suppression; None unless asked for.
+    profile
+        Risks under m-concealing, where its least m is sought (`inverse-ola`); None elsewhere, and where the classes
+        below k are too many.
     """
 
     node: Node
@@ -78,6 +82,7 @@ class Evaluation:
     squares: int
     suppressed_leaves: tuple[int, ...] | None = None
     histogram: Mapping[int, int] | None = None
+    profile: Profile | None = None
 
 
 class Evaluate(Protocol):

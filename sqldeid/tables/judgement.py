@@ -14,10 +14,24 @@ from sqldeid.errors import VerificationError
 from sqldeid.result import Criterion, Measured
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.concealment import Concealment, measure, pick
-from sqldeid.tables.plan import OtherColumn, TablePlan
-from sqldeid.tables.privacy import ClassCriterion, MConcealing
+from sqldeid.tables.plan import OtherColumn, QuasiIdentifier, TablePlan
+from sqldeid.tables.privacy import ClassCriterion, MConcealing, others_of
 from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
 from sqldeid.tables.privacy.t_closeness import TCloseness
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A sensitive column that is judged, and the other ones that classes are split by for it (joint criteria)."""
+
+    column: OtherColumn
+    others: tuple[OtherColumn, ...]
+    criteria: tuple[ClassCriterion, ...]
+
+    @property
+    def names(self) -> list[exp.Identifier]:
+        """Names of the others in tables of cells."""
+        return [identifier(f"o{i}") for i in range(len(self.others))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +42,8 @@ class Judgement:
     ----------
     labelled
         The quasi-identifying columns at their released level, as parameters of the templates.
+    whole
+        The table that t is measured against, where `source` is only a part of it.
     """
 
     plan: TablePlan
@@ -35,22 +51,30 @@ class Judgement:
     source: exp.Expr
     labelled: Sequence[Mapping[str, object]]
     written: exp.Expr
+    whole: exp.Expr | None = None
 
     @property
     def _names(self) -> list[exp.Identifier]:
         return [identifier(f"q{i}") for i in range(len(self.plan.qis))]
 
     @property
-    def _columns(self) -> list[OtherColumn]:
-        """The sensitive columns that are judged by class."""
-        return [c for c in self.plan.judged if self._of(c)]
+    def _splits(self) -> list[Split]:
+        """What is judged by class."""
+        by_name = {c.name: c for c in self.plan.judged}
+        asked: dict[tuple[str, tuple[str, ...]], list[ClassCriterion]] = {}
+        for c in self.plan.criteria:
+            asked.setdefault((c.column, others_of(c)), []).append(c)
+        return [
+            Split(by_name[name], tuple(by_name[o] for o in others), tuple(criteria))
+            for (name, others), criteria in asked.items()
+        ]
 
     def flag(self, grouped: exp.Table, k: int) -> exp.Table:
         """The source's classes with whether they must be suppressed."""
         failing = []
-        for judged in self._columns:
-            cells, ranked = self._split_source(judged), self._ranked(judged)
-            failing += [self._failing(c, cells, ranked) for c in self._of(judged)]
+        for split in self._splits:
+            cells, ranked = self._split_source(split), self._ranked(split.column)
+            failing += [self._failing(c, split, cells, ranked) for c in split.criteria]
         criterion = self.plan.concealing
         if criterion is not None:
             found = self._conceal_source(criterion)
@@ -77,14 +101,21 @@ class Judgement:
         """
         if self.plan.concealing is not None:
             return False  # dropped in any case, as the search does
-        for judged in self._columns:
-            cells = self._split_source(judged)
+        for split in self._splits:
+            cells = self._split_source(split)
             merged = self.engine.workbench(f"{self.plan.name}_verify_blanked")
             self.engine.execute(
-                render("tables/split_blanked", merged=merged, cells=cells, flagged=flagged, columns=list(tops))
+                render(
+                    "tables/split_blanked",
+                    merged=merged,
+                    cells=cells,
+                    flagged=flagged,
+                    columns=list(tops),
+                    others=split.names,
+                )
             )
-            ranked = self._ranked(judged)
-            if any(self._count(self._failing(c, merged, ranked)) for c in self._of(judged)):
+            ranked = self._ranked(split.column)
+            if any(self._count(self._failing(c, split, merged, ranked)) for c in split.criteria):
                 return False
         return True
 
@@ -97,29 +128,30 @@ class Judgement:
             If a released class fails one.
         """
         found = []
-        for judged in self._columns:
-            cells = self._split_release(judged)
-            ranked = self._ranked(judged)
-            for criterion in self._of(judged):
-                failing = self._failing(criterion, cells, ranked)
+        for split in self._splits:
+            cells = self._split_release(split)
+            ranked = self._ranked(split.column)
+            for criterion in split.criteria:
+                failing = self._failing(criterion, split, cells, ranked)
                 if count := self._count(failing):
                     raise VerificationError(
-                        f"{self.plan.key}: the release failed its re-check: {count} classes fail {criterion.name} of "
+                        f"{self.plan.key}: the release failed its re-check: {_failing(count)} {criterion.name} of "
                         f"{criterion.column}",
                         key=self.plan.key,
                     )
-                found.append(self._result(criterion, cells, ranked))
+                found.append(self._result(criterion, split, cells, ranked))
         return (*found, *self._concealed())
 
     def measured(self) -> tuple[tuple[Measured, ...], Concealment | None]:
         """What a table with the release's columns achieves by each criterion, met or not; and m-concealing's risks."""
         found = []
-        for judged in self._columns:
-            cells, ranked = self._split_release(judged), self._ranked(judged)
-            for criterion in self._of(judged):
-                met = not self._count(self._failing(criterion, cells, ranked))
-                achieved = self._achieved(criterion, cells, ranked)
-                found.append(Measured(criterion.name, criterion.column, criterion.asked, achieved, met))
+        for split in self._splits:
+            cells, ranked = self._split_release(split), self._ranked(split.column)
+            for criterion in split.criteria:
+                met = not self._count(self._failing(criterion, split, cells, ranked))
+                achieved = self._achieved(criterion, split, cells, ranked)
+                against = None if self.written == self.source else self._against_written(criterion, split, cells)
+                found.append(Measured(criterion.name, criterion.column, criterion.asked, achieved, met, against))
         hidden = self.plan.concealing
         if hidden is None:
             return tuple(found), None
@@ -135,7 +167,7 @@ class Judgement:
         found = self._conceal_written(criterion)
         if len(found.failing(criterion)):
             raise VerificationError(
-                f"{self.plan.key}: the release failed its re-check: {len(found.failing(criterion))} classes fail "
+                f"{self.plan.key}: the release failed its re-check: {_failing(len(found.failing(criterion)))} "
                 f"{criterion.name}",
                 key=self.plan.key,
             )
@@ -167,58 +199,74 @@ class Judgement:
     def _count(self, table: exp.Table) -> int:
         return int(self.engine.query(render("tables/count_rows", table=table)).column("rows")[0].as_py())
 
-    def _of(self, judged: OtherColumn) -> list[ClassCriterion]:
-        return [c for c in self.plan.criteria if c.column == judged.name]
+    def _result(self, criterion: ClassCriterion, split: Split, cells: exp.Table, ranked: exp.Table) -> Criterion:
+        achieved = self._achieved(criterion, split, cells, ranked) or 0.0
+        against = self._against_written(criterion, split, cells)
+        return Criterion(criterion.name, criterion.column, criterion.asked, achieved, criterion.promise, against)
 
-    def _result(self, criterion: ClassCriterion, cells: exp.Table, ranked: exp.Table) -> Criterion:
-        achieved = self._achieved(criterion, cells, ranked)
-        return Criterion(criterion.name, criterion.column, criterion.asked, achieved or 0.0, criterion.promise)
+    def _against_written(self, criterion: ClassCriterion, split: Split, cells: exp.Table) -> float | None:
+        """t-closeness against the released rows, all that a reader can check; None for other criteria, or no rows.
 
-    def _achieved(self, criterion: ClassCriterion, cells: exp.Table, ranked: exp.Table) -> float | None:
-        """What the worst class achieves; None where there is no class, or no finite ratio."""
+        Values are ranked as the release shows them: one that no released row holds has no place of its own, but for
+        those of a stated order.
+        """
+        if not isinstance(criterion, TCloseness):
+            return None
+        shown = column(split.column.name, "s")
+        ranked = rank_values(self.plan, split.column, self.engine, self.written, shown)
+        return self._achieved(criterion, split, cells, ranked)
+
+    def _achieved(self, criterion: ClassCriterion, split: Split, cells: exp.Table, ranked: exp.Table) -> float | None:
+        """What the worst class (for joint criteria, group) achieves; None where there is none, or no finite ratio."""
         row = self.engine.query(
             render(
                 "tables/measure_classes",
                 cells=cells,
                 ranked=ranked,
-                columns=self._names,
+                columns=[*self._names, *split.names],
                 kind=kind_of(criterion),
                 l=getattr(criterion, "l", 1),
             )
         ).to_pylist()[0]
         return None if row["achieved"] is None else float(row["achieved"])
 
-    def _split_source(self, judged: OtherColumn) -> exp.Table:
+    def _split_source(self, split: Split) -> exp.Table:
+        others = [
+            {"name": n, "column": o.column, "labels": None, "text": False}
+            for n, o in zip(split.names, split.others, strict=True)
+        ]
         cells = self.engine.workbench(f"{self.plan.name}_verify_cells")
         self.engine.execute(
             render(
                 "tables/split_source",
                 cells=cells,
                 source=self.source,
-                sensitive=judged.column,
-                columns=list(self.labelled),
+                sensitive=split.column.column,
+                columns=[*self.labelled, *others],
             )
         )
         return cells
 
-    def _split_release(self, judged: OtherColumn) -> exp.Table:
+    def _split_release(self, split: Split) -> exp.Table:
         cells = self.engine.workbench(f"{self.plan.name}_verify_released_cells")
-        columns = [{"name": n, "column": column(q.name, "r")} for n, q in zip(self._names, self.plan.qis, strict=True)]
+        names = [*self._names, *split.names]
+        shown: list[QuasiIdentifier | OtherColumn] = [*self.plan.qis, *split.others]
+        columns = [{"name": n, "column": column(c.name, "r")} for n, c in zip(names, shown, strict=True)]
         self.engine.execute(
             render(
                 "tables/split_release",
                 cells=cells,
                 release=self.written,
-                sensitive=column(judged.name, "r"),
+                sensitive=column(split.column.name, "r"),
                 columns=columns,
             )
         )
         return cells
 
     def _ranked(self, judged: OtherColumn) -> exp.Table:
-        return rank_values(self.plan, judged, self.engine, self.source)
+        return rank_values(self.plan, judged, self.engine, self.whole or self.source, judged.column)
 
-    def _failing(self, criterion: ClassCriterion, cells: exp.Table, ranked: exp.Table) -> exp.Table:
+    def _failing(self, criterion: ClassCriterion, split: Split, cells: exp.Table, ranked: exp.Table) -> exp.Table:
         failing = self.engine.workbench(f"{self.plan.name}_verify_failing")
         number = criterion.t if isinstance(criterion, TCloseness) else Fraction(0)
         number = criterion.c if isinstance(criterion, RecursiveLDiversity) else number
@@ -227,7 +275,7 @@ class Judgement:
                 "tables/fail_classes",
                 failing=failing,
                 cells=cells,
-                columns=self._names,
+                columns=[*self._names, *split.names],
                 kind=kind_of(criterion),
                 l=getattr(criterion, "l", 1),
                 num=number.numerator,
@@ -238,25 +286,36 @@ class Judgement:
         return failing
 
 
+def _failing(classes: int) -> str:
+    """A count of classes as the subject of a sentence."""
+    return "1 class fails" if classes == 1 else f"{classes:,} classes fail"
+
+
 def kind_of(criterion: ClassCriterion) -> str:
     """The template's word for a criterion."""
     return criterion.distance if isinstance(criterion, TCloseness) else criterion.kind
 
 
-def rank_values(plan: TablePlan, judged: OtherColumn, engine: Engine, source: exp.Expr) -> exp.Table:
-    """The values of a sensitive column with their rows and places: in their own order, or in the one that is stated."""
+def rank_values(plan: TablePlan, judged: OtherColumn, engine: Engine, rows: exp.Expr, value: exp.Expr) -> exp.Table:
+    """The values of a sensitive column with their rows and places: in their own order, or in the one that is stated.
+
+    Parameters
+    ----------
+    rows, value
+        The table or subquery, called `s`, and the column in it.
+    """
     order = plan.order_of(judged.name)
     stated = None
     if order:
-        rows = pa.table({"text": list(order), "place": pa.array(range(len(order)), pa.int64())})
-        stated = engine.put(f"{plan.name}_verify_order", rows)
+        places = pa.table({"text": list(order), "place": pa.array(range(len(order)), pa.int64())})
+        stated = engine.put(f"{plan.name}_verify_order", places)
     ranked = engine.workbench(f"{plan.name}_verify_ranked")
     engine.execute(
         render(
             "tables/rank_values",
             ranked=ranked,
-            source=source,
-            sensitive=judged.column,
+            source=rows,
+            sensitive=value,
             stated=stated,
             places=len(order),
         )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal
 
 from sqlglot import exp
 
@@ -14,99 +13,15 @@ from sqldeid import job as jobfile
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.hierarchy import HierarchySource, open_source
-from sqldeid.sql import column, literal, parse_table
+from sqldeid.sql import column, parse_table
 from sqldeid.sql.guard import bind, outward, parse_expression, parse_query
 from sqldeid.sql.names import refuse_same_names
+from sqldeid.tables.columns import Disguise, OtherColumn, QuasiIdentifier, released_value, spelling, travel_type
 from sqldeid.tables.lattice import Lattice
-from sqldeid.tables.privacy import ClassCriterion, MConcealing, class_criteria, concealing
+from sqldeid.tables.privacy import ClassCriterion, MConcealing, class_criteria, concealing, others_of
+from sqldeid.tables.stack import Stacked, finder, outward_stacks, plan_stacks, stacked_keys
 
-Uncovered = Literal["refuse", "prefix", "top"]
-
-
-@dataclass(frozen=True, slots=True)
-class QuasiIdentifier:
-    """A quasi-identifying column of a release.
-
-    Parameters
-    ----------
-    name
-        Its name in the job and in the release.
-    source
-        The column of the source, its type and how its values travel.
-    hierarchy
-        Known by its levels; its leaves are bound to the data when the run starts.
-    """
-
-    name: str
-    source: Column
-    hierarchy: HierarchySource
-    uncovered: Uncovered
-    weight: Fraction
-
-    @property
-    def column(self) -> exp.Expr:
-        """The column of the source, which every template calls `s`; both zeros of a float are one value."""
-        if self.source.kind == "float":
-            zero = exp.cast(literal(0), exp.DataType.build(self.source.type, dialect="duckdb"))
-            return exp.Paren(this=exp.Add(this=column(self.source.name, "s"), expression=zero))
-        return released_value(self.source)
-
-    @property
-    def hierarchy_name(self) -> str:
-        """The hierarchy's name as it may be published: a file's own name, without its folders."""
-        name = self.hierarchy.name
-        return Path(name).name if Path(name).suffix.lower() in (".csv", ".tsv", ".txt") else name
-
-    @property
-    def travel_type(self) -> exp.DataType:
-        """The type in which values reach Python."""
-        return travel_type(self.source.kind)
-
-
-_TRAVEL = {
-    "integer": "BIGINT",
-    "float": "DOUBLE",
-    "number": "VARCHAR",
-    "boolean": "BOOLEAN",
-    "date": "DATE",
-    "timestamp": "TIMESTAMP",
-    "text": "VARCHAR",
-}
-
-
-def travel_type(kind: str) -> exp.DataType:
-    """The type in which values of a column of this kind reach Python."""
-    return exp.DataType.build(_TRAVEL[kind])
-
-
-def released_value(source: Column) -> exp.Expr:
-    """A column of `s` as it may leave: an ENUM as text, for its type lists every value, released or not."""
-    value = column(source.name, "s")
-    return exp.cast(value, exp.DataType.build("varchar", dialect="duckdb")) if source.is_enum else value
-
-
-@dataclass(frozen=True, slots=True)
-class OtherColumn:
-    """A column that is released as it stands (sensitive, insensitive) or never (identifying, free-text)."""
-
-    name: str
-    source: Column
-    role: str
-
-    @property
-    def released(self) -> bool:
-        """Whether it leaves."""
-        return self.role in ("sensitive", "insensitive")
-
-    @property
-    def column(self) -> exp.Expr:
-        """The column of the source, which every template calls `s`."""
-        return released_value(self.source)
-
-    @property
-    def travel_type(self) -> exp.DataType:
-        """The type in which values reach Python."""
-        return travel_type(self.source.kind)
+__all__ = ["OtherColumn", "QuasiIdentifier", "TablePlan", "plan", "released_value", "travel_type"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +40,11 @@ class TablePlan:
     outward
         What of the job's SQL looks across rows (joins, windows, aggregates); guarantees per person rest on its looking
         at one person's rows only.
+    stacked
+        What child tables add (`shape.keep` puts it together): then `source` is the job's source before its filter and
+        without those columns, and only what `keep` returns is the input.
+    person_type
+        How the person key's values are spelt (`columns.spelling`).
     """
 
     name: str
@@ -136,6 +56,8 @@ class TablePlan:
     columns: tuple[QuasiIdentifier | OtherColumn, ...]
     part: jobfile.Table
     outward: tuple[str, ...] = ()
+    stacked: Stacked | None = None
+    person_type: str = ""
 
     @property
     def qis(self) -> tuple[QuasiIdentifier, ...]:
@@ -155,7 +77,7 @@ class TablePlan:
     @property
     def criteria(self) -> tuple[ClassCriterion, ...]:
         """The criteria beyond k-anonymity, in the order of the job."""
-        return class_criteria(self.part.privacy)
+        return class_criteria(self.part.privacy, sensitive_of(self.part))
 
     @property
     def sampled(self) -> bool:
@@ -180,9 +102,7 @@ class TablePlan:
     @property
     def judged(self) -> tuple[OtherColumn, ...]:
         """The sensitive columns that criteria speak of."""
-        named = {c.column for c in self.criteria} | {
-            name for name, _ in (self.concealing.known if self.concealing else ())
-        }
+        named = named_by_criteria(self.part)
         return tuple(c for c in self.others if c.name in named)
 
     @property
@@ -201,6 +121,20 @@ class TablePlan:
         return column(self.person, "s") if self.person else None
 
 
+def sensitive_of(part: jobfile.Table) -> tuple[str, ...]:
+    """The sensitive columns of a release, in the order of the job."""
+    return tuple(name for name, c in part.every_column.items() if c.role == "sensitive")
+
+
+def named_by_criteria(part: jobfile.Table) -> set[str]:
+    """The sensitive columns that criteria beyond k look at: their own, the other ones of joint criteria, known ones."""
+    hidden = concealing(part.privacy)
+    named = {name for name, _ in (hidden.known if hidden else ())}
+    for c in class_criteria(part.privacy, sensitive_of(part)):
+        named |= {c.column, *others_of(c)}
+    return named
+
+
 def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TablePlan:
     """Resolve one table release against the catalogue; no data is read.
 
@@ -213,15 +147,27 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
     relation, label = _source(part, engine, key)
     there = engine.columns(relation, key=f"{key}.source")
     refuse_same_names((c.name for c in there), what=f"{key}.source", key=f"{key}.source")
-    find = _finder(there, label)
-    if part.where is not None:
+    stacked = plan_stacks(part, relation, there, label, engine, key)
+    find = finder((*there, *(stacked.columns if stacked else ())), label)
+    if part.where is not None and stacked is None:
         relation = _filtered(relation, part.where, engine, key)
         engine.columns(relation, key=f"{key}.where")
-    columns = tuple(_column(n, c, find, part, key, folder) for n, c in part.columns.items())
-    person = find(part.person, f"{key}.person").name if part.person is not None else None
-    _refuse_released_person(person, columns, key)
+    columns = tuple(_column(n, c, find, part, key, folder) for n, c in part.every_column.items())
+    person = finder(there, label)(part.person, f"{key}.person") if part.person is not None else None
+    if person is not None:
+        _refuse_released_person({person.name, *stacked_keys(stacked, person.name)}, columns, key)
     return TablePlan(
-        name, key, relation, label, isinstance(part.source, jobfile.Query), person, columns, part, _outward(part)
+        name,
+        key,
+        relation,
+        label,
+        isinstance(part.source, jobfile.Query),
+        person.name if person else None,
+        columns,
+        part,
+        _outward(part),
+        stacked=stacked,
+        person_type=spelling(person) if person else "",
     )
 
 
@@ -249,20 +195,8 @@ def _outward(part: jobfile.Table) -> tuple[str, ...]:
     found = outward(parse_query(part.source.query, key="query")) if isinstance(part.source, jobfile.Query) else []
     if part.where is not None:
         found += outward(parse_expression(part.where, key="where"))
+    found += outward_stacks(part)
     return tuple(dict.fromkeys(found))
-
-
-def _finder(there: tuple[Column, ...], label: str) -> Callable[[str, str], Column]:
-    by_name = {c.name.casefold(): c for c in there}
-
-    def find(name: str, key: str) -> Column:
-        found = by_name.get(name.casefold())
-        if found is None:
-            shown = ", ".join(c.name for c in there[:12]) + (" …" if len(there) > 12 else "")
-            raise JobError(f'{key}: {label} has no column "{name}"; it has {shown}', key=key)
-        return found
-
-    return find
 
 
 def _column(
@@ -270,16 +204,15 @@ def _column(
 ) -> QuasiIdentifier | OtherColumn:
     key = f"{key}.columns.{name}"
     source = find(name, key)
-    hidden = concealing(table.privacy)
-    criteria = {c.column for c in class_criteria(table.privacy)} | {n for n, _ in (hidden.known if hidden else ())}
-    if name in criteria and source.kind == "other":
+    if source.kind == "other" and name in named_by_criteria(table):
         raise JobError(
             f"{key}: no criterion compares values of type {source.shown_type}; cast it to text in a source query",
             key=key,
         )
     _refuse_unordered(name, source, table.privacy, key.removesuffix(f".columns.{name}"))
+    _refuse_unfit(source, part, key)
     if part.role != "quasi-identifying":
-        other = OtherColumn(name, source, part.role)
+        other = OtherColumn(name, source, part.role, _disguise(part), part.top_code)
         if other.released and source.holds_enum:
             raise JobError(
                 f"{key}: its type {source.shown_type} lists values that no row may hold; "
@@ -301,7 +234,32 @@ def _column(
         _hierarchy(part, key, folder),
         "top" if table.search.method == "epsilon-safe" else part.uncovered,  # no refusal may depend on the rows
         Fraction(repr(float(weights.get(name, 1.0)))),
+        part.top_code,
     )
+
+
+def _disguise(part: jobfile.Column) -> Disguise | None:
+    if part.pseudonym:
+        return "pseudonym"
+    return None if part.shift is None else "shift" if part.shift == "person" else "birth"
+
+
+_FITTING = {
+    "pseudonym": ("integer", "number", "text"),
+    "shift": ("date", "timestamp"),
+    "top_code": ("integer", "number", "float"),
+}
+
+
+def _refuse_unfit(source: Column, part: jobfile.Column, key: str) -> None:
+    """A pseudonym is of a whole number, exact number or text; a shift of dates; a top code of numbers."""
+    for name, kinds in _FITTING.items():
+        if getattr(part, name) is not None and source.kind not in kinds:
+            raise JobError(
+                f"{key}.{name}: is for columns of {', '.join(kinds[:-1])} or {kinds[-1]}, not of type "
+                f"{source.shown_type}; cast it in a source query",
+                key=f"{key}.{name}",
+            )
 
 
 def _refuse_zoned(source: Column, part: jobfile.Column, key: str) -> None:
@@ -330,16 +288,20 @@ def _hierarchy(part: jobfile.Column, key: str, folder: Path) -> HierarchySource:
     spec = part.hierarchy
     if spec is None:
         raise JobError(f"{key}: a quasi-identifying column needs a hierarchy", key=key)
+    if isinstance(spec, jobfile.HierarchyRule) and spec.median is not None:
+        raise JobError(f'{key}: search.method = "mondrian" has no lattice; only anonymize and verify take it', key=key)
     try:
         return open_source(spec if isinstance(spec, str) else spec.to_mapping(), folder)
     except JobError as error:
         raise type(error)(f"{key}: {error.message}", key=key) from None
 
 
-def _refuse_released_person(person: str | None, columns: tuple[QuasiIdentifier | OtherColumn, ...], key: str) -> None:
+def _refuse_released_person(
+    keys: Collection[str], columns: tuple[QuasiIdentifier | OtherColumn, ...], key: str
+) -> None:
     for c in columns:
-        leaves = isinstance(c, QuasiIdentifier) or c.released
-        if person is not None and leaves and c.source.name == person:
+        leaves = isinstance(c, QuasiIdentifier) or (c.released and c.disguise != "pseudonym")
+        if leaves and c.source.name in keys:
             raise JobError(
                 f'{key}.columns.{c.name}: the person key is never released; give it the role "identifying"',
                 key=f"{key}.columns.{c.name}",

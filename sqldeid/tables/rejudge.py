@@ -1,7 +1,8 @@
 """The criteria beyond k, judged anew for a certificate: on the proof's own groups, with other formulas than the search.
 
 For every class that fails, the rows that fail at every specialisation, too (soundness.md 9): all where the class fails
-k or has too few values; ⌈n·(distance − t)⌉ for t-closeness; the rows above m for m-concealing; one row otherwise.
+k or has too few values; all but the largest part that could pass for the other kinds of l-diversity, group by group
+for joint ones, and for t-closeness; the rows above m for m-concealing.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from sqldeid.sql import identifier, render
 from sqldeid.tables.concealment import above
 from sqldeid.tables.evaluation import Counts
 from sqldeid.tables.judgement import kind_of, rank_values
+from sqldeid.tables.outlasting import outlasting
 from sqldeid.tables.plan import TablePlan
-from sqldeid.tables.privacy import ClassCriterion, MConcealing
+from sqldeid.tables.privacy import ClassCriterion, MConcealing, others_of
 from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
 from sqldeid.tables.privacy.t_closeness import TCloseness
 
@@ -70,7 +72,7 @@ class Rejudge:
     @classmethod
     def of(cls, plan: TablePlan, engine: Engine, source: exp.Expr, folded: exp.Table) -> Rejudge:
         """Add to a fold with the sensitive columns v0, v1 … the places of their values."""
-        ranked = {c.name: rank_values(plan, c, engine, source) for c in plan.judged}
+        ranked = {c.name: rank_values(plan, c, engine, source, c.column) for c in plan.judged}
         places = {c.name: identifier(f"p{i}") for i, c in enumerate(plan.judged)}
         placed = engine.workbench(f"{plan.name}_proof_placed")
         sensitive = [
@@ -82,13 +84,14 @@ class Rejudge:
 
     def failing(self, arms: Arms) -> Failing:
         """Every failing class of the nodes that the arms describe, with the most that any criterion forces out."""
-        found = []
+        found, lost = [], []
         for start in range(0, len(arms), _NODES_PER_STATEMENT):
             some = arms[start : start + _NODES_PER_STATEMENT]
             found += [self._too_small(some), *(self._criterion(c, some) for c in self.plan.criteria)]
             if self.plan.concealing is not None:
                 found += [self._concealed(self.plan.concealing, arm) for arm in some]
-        return self._merged(found)
+            lost += [self._lost(c, some) for c in self.plan.criteria]
+        return self._merged(found, lost)
 
     @property
     def _names(self) -> list[str]:
@@ -100,24 +103,59 @@ class Rejudge:
         return _stacked(read, ["node", *self._names, "size", "size"])
 
     def _criterion(self, criterion: ClassCriterion, arms: Arms) -> Whole:
+        """The failing classes of at least k rows, by one criterion."""
         number = criterion.t if isinstance(criterion, TCloseness) else Fraction(0)
         number = criterion.c if isinstance(criterion, RecursiveLDiversity) else number
+        others = [self.places[name] for name in others_of(criterion)]
+        asked = {
+            "folded": self.folded,
+            "place": self.places[criterion.column],
+            "nodes": list(arms),
+            "names": [identifier(n) for n in self._names],
+            "k": self.plan.part.privacy.k,
+            "l": 1 if isinstance(criterion, TCloseness) else criterion.l,
+            "num": number.numerator,
+            "den": number.denominator,
+            "kind": kind_of(criterion),
+        }
+        if others:
+            read = self.engine.query(render("tables/prove_joint", others=others, **asked))
+        else:
+            ranked = self.ranked[criterion.column]
+            read = self.engine.query(render("tables/prove_criterion", ranked=ranked, **asked))
+        rows = _stacked(read, ["node", *self._names, "size", "forced"])
+        return rows[rows[:, -1] > 0]
+
+    def _lost(self, criterion: ClassCriterion, arms: Arms) -> Whole:
+        """Node, groups, size and rows that cannot be released below, of every class of at least k rows."""
+        k, others = self.plan.part.privacy.k, [self.places[name] for name in others_of(criterion)]
         read = self.engine.query(
             render(
-                "tables/prove_criterion",
+                "tables/prove_spread",
                 folded=self.folded,
                 place=self.places[criterion.column],
-                ranked=self.ranked[criterion.column],
+                others=others,
                 nodes=list(arms),
                 names=[identifier(n) for n in self._names],
-                k=self.plan.part.privacy.k,
-                l=1 if isinstance(criterion, TCloseness) else criterion.l,
-                num=number.numerator,
-                den=number.denominator,
-                kind=kind_of(criterion),
+                k=k,
             )
         )
-        return _stacked(read, ["node", *self._names, "size", "forced"])
+        classes = _stacked(read, ["node", *self._names, "size"])
+        groups = _stacked(read, ["node", *self._names, *(o.name for o in others)])
+        first, alike = _changes(classes), _changes(groups)
+        place, rows = (read.column(c).to_numpy().astype(np.int64) for c in ("place", "c"))
+        if not len(first):
+            return np.column_stack([classes, rows])
+        whole = self._whole(criterion.column)
+        gone = np.add.reduceat(rows, alike) - outlasting(criterion, alike, place, rows, whole)
+        gone = np.add.reduceat(gone, np.searchsorted(alike, first))
+        return np.column_stack([classes[first], gone])
+
+    def _whole(self, name: str) -> Whole:
+        """Rows of the whole table by place; a place that is only stated has none."""
+        read = self.engine.query(render("tables/read_ranked", ranked=self.ranked[name]))
+        place, n = (read.column(c).to_numpy().astype(np.int64) for c in ("place", "n"))
+        return np.bincount(place, weights=n).astype(np.int64)
 
     def _concealed(self, criterion: MConcealing, arm: Mapping[str, object]) -> Whole:
         """The classes of one node with a row above m."""
@@ -142,13 +180,19 @@ class Rejudge:
         node = np.full(len(classes), int(str(arm["id"])), dtype=np.int64)
         return np.column_stack([node, classes, size, forced])[forced > 0]
 
-    def _merged(self, found: Sequence[Whole]) -> Failing:
-        """One entry per class: what the criterion that forces most says."""
-        rows = np.concatenate(found)
+    def _merged(self, found: Sequence[Whole], lost: Sequence[Whole]) -> Failing:
+        """One entry per failing class: what the criterion that forces most says; all where fewer than k stay."""
+        failing = np.concatenate(found)
+        rows = np.concatenate([failing, *lost])
         keys, owner = np.unique(rows[:, :-1], axis=0, return_inverse=True)
-        forced = np.zeros(len(keys), dtype=np.int64)
-        np.maximum.at(forced, owner.reshape(-1), rows[:, -1])
-        return Failing(keys[:, 0], keys[:, 1:-1], keys[:, -1], forced)
+        owner = owner.reshape(-1)
+        forced, fails = np.zeros(len(keys), dtype=np.int64), np.zeros(len(keys), dtype=np.bool_)
+        np.maximum.at(forced, owner, rows[:, -1])
+        fails[owner[: len(failing)]] = True
+        size = keys[:, -1]
+        if self.plan.criteria:
+            forced = np.where(size - forced < self.plan.part.privacy.k, size, forced)
+        return Failing(keys[fails, 0], keys[fails, 1:-1], size[fails], forced[fails])
 
 
 def sensitive_of(plan: TablePlan) -> list[dict[str, object]]:
@@ -158,3 +202,10 @@ def sensitive_of(plan: TablePlan) -> list[dict[str, object]]:
 
 def _stacked(read: pa.Table, names: Sequence[str]) -> Whole:
     return np.stack([read.column(n).to_numpy().astype(np.int64) for n in names], axis=1)
+
+
+def _changes(keys: Whole) -> Whole:
+    """Where a new key begins."""
+    new = np.ones(len(keys), dtype=np.bool_)
+    new[1:] = (keys[1:] != keys[:-1]).any(axis=1)
+    return np.flatnonzero(new)

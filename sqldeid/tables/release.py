@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-
-from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import Interrupted, NoSolutionError
+from sqldeid.keys import Key
 from sqldeid.publish import Note, Staging
-from sqldeid.result import ColumnResult, Criterion, SearchResult, TableRelease, risk_of
-from sqldeid.sql import column, identifier, render
+from sqldeid.result import TableRelease
 from sqldeid.tables.certificate import NotProvenError
 from sqldeid.tables.check import Checker
 from sqldeid.tables.computed import fingerprint, stage_computed
-from sqldeid.tables.evaluation import Marginal, allowed_rows
+from sqldeid.tables.disguise import RUN_NOTE, Secrets, disguise, fresh_secrets, pseudonyms
+from sqldeid.tables.evaluation import Evaluate, allowed_rows
+from sqldeid.tables.explain import explained
 from sqldeid.tables.fold import Folded, fold
+from sqldeid.tables.found import with_m
 from sqldeid.tables.judge import Judge
 from sqldeid.tables.lattice import Node
-from sqldeid.tables.loss import LossReport, all_losses, make_loss
+from sqldeid.tables.ledger import Ledger, held_by, noted, with_ledger
+from sqldeid.tables.ledger_budget import spend
+from sqldeid.tables.loss import make_loss
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
-from sqldeid.tables.privacy.k_anonymity import KAnonymity
+from sqldeid.tables.policy import Policy, fold_again, retell, reuse, with_policy
+from sqldeid.tables.profiling import Profiler
 from sqldeid.tables.proof import certify
 from sqldeid.tables.safe_release import run_safe
 from sqldeid.tables.search import Outcome, Problem, Progress, search
 from sqldeid.tables.search.base import no_solution
-from sqldeid.tables.stage import Chosen, stage, suppression_by
-from sqldeid.tables.verify import Verified, noted_criteria, verify
-
-NEAR_KEY = 0.7
-"""Share of distinct values among released rows from which a column is called nearly unique."""
-
-NEAR_KEY_ROWS = 20
-"""Rows from which that is asked."""
+from sqldeid.tables.stage import Chosen, stage
+from sqldeid.tables.summary import near_keys, summarise
+from sqldeid.tables.verify import noted_criteria, verify
 
 PROVING = ("frontier", "best-first", "ola")
 """Methods whose checks cover the lattice."""
@@ -63,6 +62,9 @@ def run(
     listener: Listener,
     *,
     certificate: bool = False,
+    key: Key | None = None,
+    policy: Policy | None = None,
+    ledger: Ledger | None = None,
 ) -> TableRelease:
     """Produce one release up to, not including, its publication.
 
@@ -70,6 +72,12 @@ def run(
     ----------
     certificate
         Whether the search's proof is wanted with the result.
+    key
+        Of the pseudonyms, where the job has any.
+    policy
+        An earlier release's, to which `apply_policy` fitted the plan; nothing is searched then.
+    ledger
+        Of the releases before; it holds back rows and takes the release down.
 
     Raises
     ------
@@ -81,24 +89,62 @@ def run(
         If what was written fails its re-check.
     """
     if plan.sampled:
-        return run_safe(plan, engine, staging, lambda p, node, k: note_of(p, node, k, job_sha256, None), listener.step)
+        safe = run_safe(plan, engine, staging, lambda p, node, k: note_of(p, node, k, job_sha256, None), listener.step)
+        return safe if ledger is None else spend(ledger.book, plan, engine, safe, job_sha256)
+    return _search_and_stage(plan, engine, staging, job_sha256, listener, certificate, key, policy, ledger)
+
+
+def _search_and_stage(
+    plan: TablePlan,
+    engine: Engine,
+    staging: Staging,
+    job_sha256: str,
+    listener: Listener,
+    certificate: bool,
+    key: Key | None,
+    policy: Policy | None,
+    ledger: Ledger | None,
+) -> TableRelease:
+    secrets = fresh_secrets(plan, key, repeated=ledger is not None)
     moved = engine.moved
     listener.step(plan.name, "folding the source")
-    folded = fold(plan, engine)
-    listener.step(plan.name, "searching the lattice")
-    outcome, checker = find_node(plan, folded, checker_of(plan, folded, engine), listener)
+    folded = fold(plan, engine) if policy is None else fold_again(plan, engine)
+    outcome, checker = _node_of(plan, folded, engine, listener, policy)
+    asked, plan = plan, with_m(plan, outcome.m)
     listener.step(plan.name, "writing the release")
+    if secrets is not None:
+        folded = replace(folded, source=disguise(plan, engine, folded.source, secrets))
     chosen = choose(plan, folded, outcome, checker)
-    note = note_of(plan, outcome.node, chosen.k, job_sha256, fingerprint(plan, engine) if plan.part.frozen else None)
+    frozen = fingerprint(plan, engine) if plan.part.frozen else None
+    note = note_of(plan, outcome.node, chosen.k, job_sha256, frozen, secrets)
     write = stage_computed if plan.part.view == "computed" else stage
-    written = write(chosen, engine, staging, note)
+    let_out = None if ledger is None else ledger.admit(chosen, engine, job_sha256)
+    written = write(chosen if let_out is None else let_out.chosen, engine, staging, noted(note, let_out))
     listener.step(plan.name, "verifying what was written")
     hierarchies = [c.hierarchy for c in folded.columns]
-    verified = verify(plan, outcome.node, chosen.k, hierarchies, folded.source, written, engine)
-    result = _result(chosen, outcome, verified, checker, engine, moved)
-    if verified.released:
-        result = replace(result, warnings=(*result.warnings, *_near_keys(plan, written, verified.released, engine)))
+    source, held = folded.source, held_by(let_out)
+    verified = verify(plan, outcome.node, chosen.k, hierarchies, source, written, engine, secrets, held)
+    verified = replace(verified, rows=folded.rows)
+    result = summarise(chosen, outcome, verified, checker, engine, moved)
+    near = near_keys(plan, written, verified.released, engine) if verified.released else ()
+    result = with_ledger(replace(result, warnings=(*result.warnings, *near)), let_out)
+    result = with_policy(result, asked, chosen.k, job_sha256, folded)
+    if policy is not None:
+        return retell(result, plan)
+    result = explained(result, chosen, outcome, checker)
     return _certified(result, chosen, outcome) if certificate else result
+
+
+def _node_of(
+    plan: TablePlan, folded: Folded, engine: Engine, listener: Listener, policy: Policy | None
+) -> tuple[Outcome, Checker]:
+    """The node to release: found, or the policy's."""
+    checker = checker_of(plan, folded, engine)
+    if policy is not None:
+        listener.step(plan.name, "checking the policy's node")
+        return reuse(plan, folded, checker, policy)
+    listener.step(plan.name, "searching the lattice")
+    return find_node(plan, folded, checker, listener)
 
 
 def checker_of(plan: TablePlan, folded: Folded, engine: Engine) -> Checker:
@@ -143,17 +189,21 @@ def choose(plan: TablePlan, folded: Folded, outcome: Outcome, checker: Checker) 
 def find_node(plan: TablePlan, folded: Folded, checker: Checker, listener: Listener) -> tuple[Outcome, Checker]:
     """Search the lattice by the job's method; the outcome, and the checker by whose k it is released.
 
-    `inverse-ola` reads class sizes alone: what the k that it found suppresses is asked at the end.
+    `inverse-ola` reads class sizes, or risks, alone: what the k or m that it found suppresses is asked at the end.
     """
     outcome = _search_lattice(plan, folded, checker, listener)
-    if outcome.k is None:
+    if outcome.m is not None:
+        checker = checker_of(with_m(plan, outcome.m), folded, checker.engine)
+    elif outcome.k is None:
         return outcome, checker
-    checker = replace(checker, k=outcome.k)
+    else:
+        checker = replace(checker, k=outcome.k)
     return replace(outcome, evaluation=checker([outcome.node])[0]), checker
 
 
 def _search_lattice(plan: TablePlan, folded: Folded, checker: Checker, listener: Listener) -> Outcome:
-    asked = plan.part.search
+    asked, hidden = plan.part.search, plan.part.privacy.m_concealing
+    most_m = hidden.m if hidden is not None and asked.method == "inverse-ola" else None
     marginals = [c.marginal for c in folded.columns]
     problem = Problem(
         lattice=plan.lattice,
@@ -161,11 +211,12 @@ def _search_lattice(plan: TablePlan, folded: Folded, checker: Checker, listener:
         rows=folded.rows,
         allowed=checker.allowed,
         loss=make_loss(asked.loss, marginals, folded.rows),
-        evaluate=checker,
+        evaluate=_evaluate(checker, profiled=most_m is not None),
         time_limit=asked.time_limit,
         checks_limit=asked.checks_limit,
         max_loss=asked.max_loss,
         least_k=plan.part.privacy.k,
+        most_m=most_m,
         progress=listener.search,
     )
     try:
@@ -173,8 +224,17 @@ def _search_lattice(plan: TablePlan, folded: Folded, checker: Checker, listener:
     except Interrupted as stopped:
         raise _with_standing(problem, stopped) from None
     except NoSolutionError:
+        if asked.max_loss is not None:
+            raise
         problem.state.nearest = checker.nearest(problem.state.checked.values())
         raise no_solution(problem, exhausted=not problem.spent()) from None
+
+
+def _evaluate(checker: Checker, *, profiled: bool) -> Evaluate:
+    """What the search asks: failing rows by all criteria; or, where m is sought, by k alone, and every risk."""
+    if not profiled or checker.judge is None:
+        return checker
+    return Profiler(replace(checker, judge=None), checker.judge)
 
 
 def _with_standing(problem: Problem, stopped: Interrupted) -> Interrupted:
@@ -188,8 +248,12 @@ def _with_standing(problem: Problem, stopped: Interrupted) -> Interrupted:
     return Interrupted(message, best={"node": levels, "loss": standing.best}, gap=gap)
 
 
-def note_of(plan: TablePlan, node: Node, k: int, job_sha256: str, frozen: str | None) -> Note:
+def note_of(
+    plan: TablePlan, node: Node, k: int, job_sha256: str, frozen: str | None, secrets: Secrets | None = None
+) -> Note:
     """What is kept on the release: node, hierarchies' names, criteria, job hash, a frozen source's fingerprint.
+
+    With pseudonyms also the publication's public number, by which who has the key can compute them again.
 
     Never a count of the source.
     """
@@ -203,6 +267,8 @@ def note_of(plan: TablePlan, node: Node, k: int, job_sha256: str, frozen: str | 
     }
     if frozen is not None:
         content["source_fingerprint"] = frozen
+    if secrets is not None and pseudonyms(plan):
+        content[RUN_NOTE] = secrets.run
     return Note(plan.name, content, {c.name: _comment(c, levels.get(c.name)) for c in plan.released})
 
 
@@ -210,111 +276,4 @@ def _comment(column: object, level: int | None) -> str:
     if isinstance(column, QuasiIdentifier) and level is not None:
         h, name = column.hierarchy, column.hierarchy_name
         return f"quasi-identifying, level {level} of {h.height - 1} ({h.level_names[level]}), hierarchy {name}"
-    return f"{getattr(column, 'role', '')}, as in the source"
-
-
-def _result(
-    chosen: Chosen,
-    outcome: Outcome,
-    verified: Verified,
-    checker: Checker,
-    engine: Engine,
-    moved_before: tuple[int, int],
-) -> TableRelease:
-    plan = chosen.plan
-    bottom = checker([plan.lattice.bottom], histogram=True)[0]
-    marginals = [c.marginal for c in chosen.folded.columns]
-    losses = all_losses(outcome.evaluation, marginals, verified.rows, bottom.squares)
-    moved = tuple(after - before for after, before in zip(engine.moved, moved_before, strict=True))
-    return TableRelease(
-        name=plan.name,
-        rows=verified.rows,
-        released=verified.released,
-        suppressed=verified.suppressed,
-        node=dict(zip((q.name for q in plan.qis), outcome.node, strict=True)),
-        k=verified.k,
-        classes=verified.classes,
-        criteria=(_k_anonymity(chosen.k, verified.k), *verified.criteria),
-        one_over_m=_one_over_m(plan, verified),
-        loss={
-            "loss": losses.loss,
-            "prec": losses.prec,
-            "dm_star": losses.dm_star,
-            "dm_star_original": losses.dm_star_original,
-            "entropy": losses.entropy,
-        },
-        columns=_columns(plan, outcome.node, losses),
-        risk={"source": risk_of(dict(bottom.histogram or {})), "release": risk_of(verified.sizes)},
-        suppression_by=suppression_by(chosen, engine) if verified.suppressed else {},
-        search=_search(plan, outcome),
-        written=(),
-        moved={"rows": moved[0], "bytes": moved[1]},
-        warnings=tuple(_warnings(plan, outcome, verified, marginals)),
-    )
-
-
-def _near_keys(plan: TablePlan, written: exp.Expr, rows: int, engine: Engine) -> Iterator[str]:
-    """Columns that are released as they stand and nearly unique."""
-    if not plan.others or rows < NEAR_KEY_ROWS:
-        return
-    columns = [{"column": column(c.name, "r"), "name": identifier(f"d{i}")} for i, c in enumerate(plan.others)]
-    row = engine.query(render("tables/count_distinct", release=written, columns=columns)).to_pylist()[0]
-    for c, distinct in zip(plan.others, row.values(), strict=True):
-        if distinct > NEAR_KEY * rows:
-            yield (
-                f"{plan.key}.columns.{c.name}: is {c.role} and released as it is, but nearly every row has a value of "
-                "its own: whoever knows that value finds the person, whatever k is"
-            )
-
-
-def _one_over_m(plan: TablePlan, verified: Verified) -> float:
-    """Of the release: by m-concealing where it is asked for, else its smallest class; 0 for an empty release."""
-    if plan.concealing is None:
-        return float(verified.k)
-    greatest = next(c.achieved for c in verified.criteria if c.name == plan.concealing.name)
-    return 1 / greatest if greatest else 0.0
-
-
-def _k_anonymity(asked: int, achieved: int) -> Criterion:
-    return Criterion("k-anonymity", None, asked, achieved, KAnonymity(asked).promise)
-
-
-def _search(plan: TablePlan, outcome: Outcome) -> SearchResult:
-    return SearchResult(
-        method=plan.part.search.method,
-        loss=plan.part.search.loss,
-        optimal=outcome.optimal,
-        gap=outcome.gap,
-        lattice_size=plan.lattice.size,
-        checks=outcome.checks,
-        statements=outcome.statements,
-        seconds=round(outcome.seconds, 4),
-    )
-
-
-def _columns(plan: TablePlan, node: Node, losses: LossReport) -> dict[str, ColumnResult]:
-    levels = dict(zip((q.name for q in plan.qis), node, strict=True))
-    found = {}
-    for c in plan.columns:
-        if isinstance(c, QuasiIdentifier):
-            level, h = levels[c.name], c.hierarchy
-            found[c.name] = ColumnResult(
-                "quasi-identifying", level, h.level_names[level], h.height, c.hierarchy_name, losses.columns[c.name]
-            )
-        else:
-            found[c.name] = ColumnResult(c.role)
-    return found
-
-
-def _warnings(plan: TablePlan, outcome: Outcome, verified: Verified, marginals: list[Marginal]) -> list[str]:
-    found = []
-    if not outcome.optimal:
-        found.append(f"{plan.key}: the node is the best one found, not proven best; gap {outcome.gap:.6g}")
-    if not verified.released:
-        found.append(f"{plan.key}: the release is empty: every row is suppressed")
-    if plan.part.privacy.suppression == "blank" and verified.released < verified.rows:
-        found.append(f"{plan.key}: the blanked rows together do not meet the criteria, so they were dropped")
-    for m in marginals:
-        if len(m.rows[0]) == 1:
-            found.append(f"{plan.key}.columns.{m.name}: has one value only; it tells nothing and costs nothing")
-    return found
+    return f"{getattr(column, 'role', '')}, {getattr(column, 'shown', None) or 'as in the source'}"

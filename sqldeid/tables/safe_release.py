@@ -280,12 +280,12 @@ def _result(plan: TablePlan, safe: Safe, verified: Verified, moved: tuple[int, .
         search=safe.search,
         written=(),
         moved={"rows": moved[0], "bytes": moved[1]},
-        warnings=tuple(_warnings(plan, safe)),
+        warnings=tuple(_warnings(plan, safe, verified.released)),
         guarantee=safe.guarantee.to_dict() | {"proven": safe.proven},
     )
 
 
-def _warnings(plan: TablePlan, safe: Safe) -> Iterator[str]:
+def _warnings(plan: TablePlan, safe: Safe, released: int) -> Iterator[str]:
     key = f"{plan.key}.search.epsilon_safe"
     asked = settings_of(plan)
     if plan.outward:
@@ -294,6 +294,11 @@ def _warnings(plan: TablePlan, safe: Safe) -> Iterator[str]:
             "of the result depends on one person alone, which is the custodian's assertion"
         )
     yield f"{key}: rows, losses, checks and suppressed counts here are of the secret sample; publish none of them"
+    if not released:
+        yield (
+            f"{key}: nothing is released: at the drawn node no class has {plan.part.privacy.k} sampled rows. Drawing "
+            "again spends epsilon and delta again; a smaller k, a greater beta or penalty_factor help"
+        )
     if asked.seed is not None:
         yield f"{key}.seed: the draw can be repeated by whoever knows the seed; nothing is proven private"
     if asked.utility == "reciprocal":

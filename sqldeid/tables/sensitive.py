@@ -14,6 +14,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.sql import identifier, render
 from sqldeid.tables.plan import OtherColumn, TablePlan
+from sqldeid.tables.privacy import others_of
 from sqldeid.tables.privacy.t_closeness import TCloseness
 
 Whole = npt.NDArray[np.int64]
@@ -33,6 +34,8 @@ class Sensitive:
         Code of NULL where the column has NULLs.
     spread_table
         Words, s, n: the classes of the source split by this column; set by `spread`.
+    joint_table
+        Words, the other sensitive columns' codes (`others`), s, n: for joint criteria, else None; set by `spread`.
     reference
         s, n, q, pq: the whole table's distribution, cumulated; from s = -1.
     """
@@ -43,6 +46,8 @@ class Sensitive:
     null_code: int | None
     reference: exp.Table
     spread_table: exp.Table | None = None
+    joint_table: exp.Table | None = None
+    others: tuple[exp.Identifier, ...] = ()
 
     @property
     def values(self) -> int:
@@ -52,7 +57,7 @@ class Sensitive:
     def in_fold(self, number: int) -> dict[str, object]:
         """Parameters of the fold's template."""
         return {
-            "name": identifier(f"s{number}"),
+            "name": code_name(number),
             "alias": identifier(f"t{number}"),
             "column": self.column.column,
             "coded": self.table,
@@ -62,18 +67,31 @@ class Sensitive:
     def spread(
         self, plan: TablePlan, number: int, engine: Engine, folded: exp.Table, words: Sequence[exp.Identifier]
     ) -> Sensitive:
-        """Split the folded classes by the column; the column with that table."""
-        spread = engine.workbench(f"{plan.name}_spread_{number}")
-        engine.execute(
-            render(
-                "tables/spread_classes",
-                spread=spread,
-                folded=folded,
-                words=list(words),
-                sensitive=identifier(f"s{number}"),
-            )
+        """Split the folded classes by the column, and by the others where a criterion is joint; with those tables."""
+        mine = [c for c in plan.criteria if c.column == self.column.name]
+        others = tuple(code_name(i) for i in range(len(plan.judged)) if i != number)
+        joint = any(others_of(c) for c in mine)
+        return replace(
+            self,
+            spread_table=_spread(plan, number, engine, folded, words),
+            joint_table=_spread(plan, number, engine, folded, [*words, *others]) if joint else None,
+            others=others,
         )
-        return replace(self, spread_table=spread)
+
+
+def code_name(number: int) -> exp.Identifier:
+    """A sensitive column's codes in the fold: s0, s1 and so on."""
+    return identifier(f"s{number}")
+
+
+def _spread(
+    plan: TablePlan, number: int, engine: Engine, folded: exp.Table, groups: Sequence[exp.Identifier]
+) -> exp.Table:
+    spread = engine.workbench(f"{plan.name}_spread_{number}")
+    engine.execute(
+        render("tables/spread_classes", spread=spread, folded=folded, words=list(groups), sensitive=code_name(number))
+    )
+    return spread
 
 
 def code_sensitive(plan: TablePlan, column: OtherColumn, engine: Engine, source: exp.Expr) -> Sensitive:

@@ -8,22 +8,67 @@ from contextlib import contextmanager
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.errors import JobError
+from sqldeid.errors import JobError, VerificationError
 from sqldeid.sql import identifier, render
+from sqldeid.tables import stacking
 from sqldeid.tables.plan import TablePlan
 
 
 def keep(plan: TablePlan, engine: Engine) -> exp.Expr:
-    """The relation that statements read; a query's rows are kept first, so that its joins run once."""
+    """The relation that statements read; a query's rows, and stacks, are kept first, so that joins run once."""
+    if plan.stacked is not None:
+        return _stack(plan, engine, stacking.MAIN)
     if not plan.joined:
         return plan.source
     kept = engine.workbench(f"{plan.name}_source")
+    with _naming(plan):
+        engine.execute(render("tables/keep_source", kept=kept, columns=kept_columns(plan), source=plan.source))
+    return kept
+
+
+def keep_again(plan: TablePlan, engine: Engine) -> exp.Expr:
+    """What `keep` gives, by other SQL: stacks are made once more by that of verification."""
+    return keep(plan, engine) if plan.stacked is None else _stack(plan, engine, stacking.AGAIN)
+
+
+def check_stacks(plan: TablePlan, engine: Engine, source: exp.Expr) -> None:
+    """Stack once more, by SQL that shares nothing with the run's, and compare with what was kept, row by row.
+
+    Raises
+    ------
+    VerificationError
+        If a row differs.
+    """
+    if plan.stacked is None:
+        return
+    again = keep_again(plan, engine)
+    row = engine.query(
+        render("tables/compare_stacks", kept=source, again=again, columns=kept_columns(plan))
+    ).to_pylist()[0]
+    engine.execute(render("engine/drop_table", table=again))
+    if row["different"]:
+        raise VerificationError(
+            f"{plan.key}.stack: the release failed its re-check: {row['different']} rows differ where stacks are made "
+            "once more",
+            key=f"{plan.key}.stack",
+        )
+
+
+def kept_columns(plan: TablePlan) -> list[exp.Identifier]:
+    """The columns of the source that a run needs."""
     names = dict.fromkeys(c.source.name for c in plan.released)
     if plan.person is not None:
         names.setdefault(plan.person)
-    columns = [identifier(n) for n in names]
+    return [identifier(n) for n in names]
+
+
+def _stack(plan: TablePlan, engine: Engine, recipe: stacking.Recipe) -> exp.Expr:
+    if plan.stacked is None:
+        raise ValueError("there is nothing to stack")
+    kept = engine.workbench(f"{plan.name}_source")
+    columns, doubt = kept_columns(plan), not plan.sampled
     with _naming(plan):
-        engine.execute(render("tables/keep_source", kept=kept, columns=columns, source=plan.source))
+        stacking.stack(plan.stacked, plan.source, columns, kept, engine, refuse_doubt=doubt, recipe=recipe)
     return kept
 
 

@@ -62,14 +62,14 @@ def stage(chosen: Chosen, engine: Engine, staging: Staging, note: Note) -> exp.E
     plan = chosen.plan
     place = {q.name: column(kept_name(i), "e") for i, q in enumerate(plan.qis)}
     columns = [
-        {"name": identifier(c.name), "value": place[c.name] if isinstance(c, QuasiIdentifier) else c.column}
+        {"name": identifier(c.name), "value": place[c.name] if isinstance(c, QuasiIdentifier) else c.leaving}
         for c in plan.released
     ]
     if not plan.others:
         return staging.write(
             lambda target: render("tables/stage_classes", target=target, kept=kept, columns=columns), note
         )
-    order = [c.column for c in plan.others]
+    order = [c.leaving for c in plan.others]
     return staging.write(
         lambda target: render(
             "tables/stage_rows",
@@ -141,7 +141,10 @@ def labels(chosen: Chosen, engine: Engine, index: int, level: int) -> exp.Table:
 
 
 def suppression_by(chosen: Chosen, engine: Engine, groups_at_most: int = 1000) -> dict[str, dict[str, float]]:
-    """Share of rows suppressed by released value, per column; columns with more groups than that are left out."""
+    """Share of rows suppressed by released value, per column; columns with more groups than that are left out.
+
+    Values of fewer than k rows are told together: alone they would be classes smaller than k.
+    """
     small = [
         (i, c, level)
         for i, (c, level) in enumerate(zip(chosen.folded.columns, chosen.node, strict=True))
@@ -163,9 +166,12 @@ def suppression_by(chosen: Chosen, engine: Engine, groups_at_most: int = 1000) -
         )
     ).to_pylist()
     names = {i: dict(zip(c.prefixes(level).tolist(), c.hierarchy.labels[level], strict=True)) for i, c, level in small}
-    found: dict[str, dict[str, float]] = {c.qi.name: {} for _, c, _ in small}
+    counted: dict[str, dict[str, tuple[int, int]]] = {c.qi.name: {} for _, c, _ in small}
     for row in sorted(read, key=lambda r: (r["number"], r["prefix"])):
         label = names[row["number"]][row["prefix"]]
         shown = "NULL" if label is None else str(label)
-        found[chosen.folded.columns[row["number"]].qi.name][shown] = row["suppressed"] / row["rows"]
-    return found
+        shown = f"(values of fewer than {chosen.k} rows)" if row["rows"] < chosen.k else shown
+        by_value = counted[chosen.folded.columns[row["number"]].qi.name]
+        suppressed, rows = by_value.get(shown, (0, 0))
+        by_value[shown] = (suppressed + row["suppressed"], rows + row["rows"])
+    return {c: {value: s / n for value, (s, n) in by_value.items()} for c, by_value in counted.items()}

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqldeid.sql import identifier, render, table_name
+from sqldeid.sql import render, table_name
 from sqldeid.sql.templates import SUFFIX, folder
+from sqldeid.tables import stacking
+from sqldeid.tables.disguise import disguised, pseudonyms, shifted
 from sqldeid.tables.plan import OtherColumn, QuasiIdentifier, TablePlan
+from sqldeid.tables.privacy import TCloseness, others_of
+from sqldeid.tables.shape import kept_columns
 
 DIALECT = "duckdb"
 
@@ -68,7 +72,7 @@ def certificate_steps(plan: TablePlan) -> tuple[Step, ...]:
 
     Cost: no statement is run.
     """
-    first = [s for s in _fold(plan) if s.template in ("tables/keep_source", "tables/check_person")]
+    first = [s for s in _fold(plan) if s.template in _SHAPING]
     n = len(plan.qis)
     return (
         *first,
@@ -79,8 +83,10 @@ def certificate_steps(plan: TablePlan) -> tuple[Step, ...]:
         _step("tables/prove_marginals", n),
         _step("tables/prove_nodes", None),
         _step("tables/prove_failing", None),
-        *([_step("tables/prove_criterion", None)] if plan.criteria else []),
+        *([_step("tables/prove_criterion", None)] if not all(map(others_of, plan.criteria)) else []),
+        *([_step("tables/prove_joint", None)] if any(map(others_of, plan.criteria)) else []),
         *([_step("tables/prove_known", None)] if plan.concealing is not None else []),
+        *([_step("tables/prove_spread", None), _step("tables/read_ranked", None)] if plan.criteria else []),
     )
 
 
@@ -92,8 +98,24 @@ def _proof_places(plan: TablePlan) -> Iterator[Step]:
     yield _step("tables/prove_places")
 
 
+_SHAPING = (
+    *("tables/pick_rows", "tables/count_doubtful", "tables/stack_rows", "tables/summarise_rows", "tables/join_stacks"),
+    *("tables/keep_source", "tables/check_person"),
+)
+
+
+def _stack(plan: TablePlan) -> Iterator[Step]:
+    """The statements of stacks; under `epsilon-safe` nobody asks whether an order is total."""
+    if plan.stacked is None:
+        return
+    for made in stacking.statements(plan.stacked, plan.source, kept_columns(plan), plan.name):
+        if made.template != "tables/count_doubtful" or not plan.sampled:
+            yield _step(made.template, 1, made.sql)
+
+
 def _fold(plan: TablePlan) -> Iterator[Step]:
-    if plan.joined:
+    yield from _stack(plan)
+    if plan.joined and plan.stacked is None:
         yield _step("tables/keep_source", 1, _keep_source(plan))
     person = render("tables/check_person", source=_source(plan), person=plan.person_column)
     yield _step("tables/check_person", 1, person)
@@ -103,13 +125,14 @@ def _fold(plan: TablePlan) -> Iterator[Step]:
     yield _step("tables/code_values", len(coded))
     yield _step("tables/fold_classes")
     if plan.judged:
-        yield _step("tables/spread_classes", len(plan.judged))
+        joint = {c.column for c in plan.criteria if others_of(c)}
+        yield _step("tables/spread_classes", len(plan.judged) + len(joint))
         yield _step("tables/merge_classes")
     yield _step("tables/total_classes")
 
 
 def _source(plan: TablePlan) -> exp.Expr:
-    return table_name(f"{plan.name}_source") if plan.joined else plan.source
+    return table_name(f"{plan.name}_source") if plan.joined or plan.stacked is not None else plan.source
 
 
 def _count_values(plan: TablePlan, column: QuasiIdentifier | OtherColumn, number: int) -> str:
@@ -123,9 +146,8 @@ def _count_values(plan: TablePlan, column: QuasiIdentifier | OtherColumn, number
 
 
 def _keep_source(plan: TablePlan) -> str:
-    names = dict.fromkeys([c.source.name for c in plan.released] + ([plan.person] if plan.person else []))
     kept = table_name(f"{plan.name}_source")
-    return render("tables/keep_source", kept=kept, columns=[identifier(n) for n in names], source=plan.source)
+    return render("tables/keep_source", kept=kept, columns=kept_columns(plan), source=plan.source)
 
 
 def _search(plan: TablePlan) -> Iterator[Step]:
@@ -134,16 +156,31 @@ def _search(plan: TablePlan) -> Iterator[Step]:
     if not plan.beyond_k:
         yield _step("tables/list_failing", None)
         return
+    if plan.part.search.method == "inverse-ola":
+        yield _step("tables/list_failing", None)
     if plan.criteria:
+        yield _step("tables/count_rows", None)
         yield _step("tables/count_spread", None)
     if plan.concealing is not None:
         yield _step("tables/list_cells", None)
-    for name in ("judge_classes", "sum_verdicts", "list_verdicts"):
+    for name in ("judge_classes", "sum_verdicts", *(["list_spread"] if plan.criteria else []), "list_verdicts"):
         yield _step(f"tables/{name}", None)
     yield _step("tables/keep_failing")
 
 
+def _disguise(plan: TablePlan) -> Iterator[Step]:
+    """What replaces keys and dates; the parts are of two hundred thousand values each."""
+    if not disguised(plan):
+        return
+    keys = len({c.source.name for c in pseudonyms(plan)} | ({plan.person} if shifted(plan) else set()))
+    yield _step("tables/number_values", keys)
+    for name in ("read_numbered", "create_secrets", "append_secrets"):
+        yield _step(f"tables/{name}", keys if name == "create_secrets" else None)
+    yield _step("tables/disguise_source")
+
+
 def _stage(plan: TablePlan, kind: str) -> Iterator[Step]:
+    yield from _disguise(plan)
     if plan.part.frozen:
         yield _step("tables/fingerprint_source")
     yield _step("tables/label_values", None)
@@ -182,12 +219,14 @@ def _notes(template: str, plan: TablePlan) -> Iterator[Step]:
 
 
 def _verify(plan: TablePlan) -> Iterator[Step]:
-    columns, criteria = len({c.column for c in plan.criteria}), len(plan.criteria)
+    columns, criteria = len({(c.column, others_of(c)) for c in plan.criteria}), len(plan.criteria)
+    close = sum(isinstance(c, TCloseness) for c in plan.criteria)  # measured against the released rows, too
     blank = plan.part.privacy.suppression == "blank"
+    yield from _restack(plan)
     yield _step("tables/group_source")
     if criteria:
         yield _step("tables/split_source", None if blank else columns)
-        yield _step("tables/rank_values", None if blank else 2 * columns)
+        yield _step("tables/rank_values", None if blank else 2 * columns + close)
         yield _step("tables/fail_classes", None if blank else 2 * criteria)
     if plan.concealing is not None:
         yield _step("tables/label_rows")
@@ -205,10 +244,22 @@ def _verify(plan: TablePlan) -> Iterator[Step]:
         return
     for name in ("expect_release", "compare_release", "count_sizes"):
         yield _step(f"tables/{name}")
+    if pseudonyms(plan):
+        yield _step("tables/check_pseudonyms", 2)
     if criteria:
         yield _step("tables/split_release", columns)
         yield _step("tables/count_rows", None if blank else criteria)
-        yield _step("tables/measure_classes", criteria)
+        yield _step("tables/measure_classes", criteria + close)
+
+
+def _restack(plan: TablePlan) -> Iterator[Step]:
+    for one in plan.stacked.stacks if plan.stacked is not None else ():
+        if one.through is not None:
+            yield _step("tables/repick_rows")
+        yield _step("tables/restack_rows" if one.ordered else "tables/resummarise_rows")
+    if plan.stacked is not None:
+        yield _step("tables/join_stacks")
+        yield _step("tables/compare_stacks")
 
 
 def _report(plan: TablePlan) -> Iterator[Step]:

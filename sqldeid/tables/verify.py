@@ -16,13 +16,17 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.hierarchy import Hierarchy
+from sqldeid.keys import Key
 from sqldeid.result import Criterion
 from sqldeid.sql import column, identifier, literal, render
+from sqldeid.tables.admitted import admitted
 from sqldeid.tables.bind import bind
+from sqldeid.tables.disguise import Secrets, check_pseudonyms, disguise, exact_of, kept_of, noted_secrets
+from sqldeid.tables.found import with_m
 from sqldeid.tables.judgement import Judgement
 from sqldeid.tables.lattice import Node
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
-from sqldeid.tables.shape import count_persons, keep
+from sqldeid.tables.shape import check_stacks, count_persons, keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class Verified:
         The criteria beyond k, with what the release achieves.
     node
         The released level of each quasi-identifying column.
+    sampled
+        Whether a secret sample was released (`epsilon-safe`): its suppressed rows are unknown, and not counted.
     """
 
     rows: int
@@ -51,6 +57,7 @@ class Verified:
     sizes: dict[int, int]
     criteria: tuple[Criterion, ...] = ()
     node: dict[str, int] = field(default_factory=dict)
+    sampled: bool = False
 
 
 def verify(
@@ -61,6 +68,8 @@ def verify(
     source: exp.Expr,
     written: exp.Expr,
     engine: Engine,
+    secrets: Secrets | None = None,
+    held: exp.Table | None = None,
 ) -> Verified:
     """Compare what was written with the source at `node`.
 
@@ -70,6 +79,8 @@ def verify(
         Bound to the source's values, one per quasi-identifier.
     source, written
         What to read: the source as the plan filters it, and the staged or published release.
+    secrets, held
+        With which `source` was disguised; the persons whose rows the ledger holds back, who count for t alone.
 
     Raises
     ------
@@ -79,28 +90,42 @@ def verify(
     Cost: one scan of the source and one of the release.
     """
     _same_columns(plan, written, engine)
+    check_stacks(plan, engine, source)
+    whole, source = source, admitted(plan, engine, source, held)
     labelled = [
         _labelled(plan, i, q, h, level, engine)
         for i, (q, h, level) in enumerate(zip(plan.qis, hierarchies, node, strict=True))
     ]
-    judgement = Judgement(plan, engine, source, labelled, written)
-    counted_source = judgement.flag(_group_source(plan, labelled, source, engine), k)
-    counted_release = _group_release(plan, written, engine)
+    judgement = Judgement(plan, engine, source, labelled, written, whole)
+    counted_source = judgement.flag(_group_source(plan, labelled, source, engine, secrets), k)
+    counted_release = _group_release(plan, written, engine, secrets)
     if plan.sampled:
         return _verify_sample(plan, node, k, counted_source, counted_release, engine)
     tops = [{"name": identifier(f"q{i}"), "top": literal(str(h.labels[-1][0]))} for i, h in enumerate(hierarchies)]
     blank = plan.part.privacy.suppression == "blank" and judgement.blanked_pass(counted_source, tops)
+    expected = _expect(plan, counted_source, k, tops, engine, blank=blank)
+    statement = render("tables/compare_release", expected=expected, written=counted_release, source=counted_source)
+    row = engine.query(statement).to_pylist()[0]
+    verified = _verified(plan, node, row, _sizes(counted_release, engine), int(row["failing"]), judgement.achieved())
+    _refuse_differences(plan, int(row["missing"]), int(row["unexpected"]), verified, k)
+    check_pseudonyms(plan, source, written, engine)
+    return verified
+
+
+def _sizes(grouped: exp.Table, engine: Engine) -> list[dict[str, int]]:
+    found: list[dict[str, int]] = engine.query(render("tables/count_sizes", grouped=grouped)).to_pylist()
+    return found
+
+
+def _expect(
+    plan: TablePlan, grouped: exp.Table, k: int, tops: Sequence[Mapping[str, object]], engine: Engine, *, blank: bool
+) -> exp.Table:
+    """The classes that must be in the release, from the source's own counts."""
     expected = engine.workbench(f"{plan.name}_verify_expected")
     engine.execute(
-        render("tables/expect_release", expected=expected, grouped=counted_source, k=k, blank=blank, columns=tops)
+        render("tables/expect_release", expected=expected, grouped=grouped, k=k, blank=blank, columns=list(tops))
     )
-    row = engine.query(
-        render("tables/compare_release", expected=expected, written=counted_release, source=counted_source)
-    ).to_pylist()[0]
-    sizes = engine.query(render("tables/count_sizes", grouped=counted_release)).to_pylist()
-    verified = _verified(plan, node, row, sizes, int(row["failing"]), judgement.achieved())
-    _refuse_differences(plan, int(row["missing"]), int(row["unexpected"]), verified, k)
-    return verified
+    return expected
 
 
 def _verified(
@@ -120,6 +145,7 @@ def _verified(
         sizes={int(r["size"]): int(r["classes"]) for r in sizes},
         criteria=criteria,
         node=dict(zip((q.name for q in plan.qis), node, strict=True)),
+        sampled=plan.sampled,
     )
 
 
@@ -133,8 +159,7 @@ def _verify_sample(
         raise VerificationError(
             f"{plan.key}: the release failed its re-check: its classes are not those of a sample", key=plan.key
         )
-    sizes = engine.query(render("tables/count_sizes", grouped=release)).to_pylist()
-    return _verified(plan, node, row, sizes, 0, ())
+    return _verified(plan, node, row, _sizes(release, engine), 0, ())
 
 
 def _refuse_differences(plan: TablePlan, missing: int, unexpected: int, found: Verified, k: int) -> None:
@@ -162,7 +187,7 @@ def _same_columns(plan: TablePlan, written: exp.Expr, engine: Engine) -> None:
         )
 
 
-def _group_release(plan: TablePlan, written: exp.Expr, engine: Engine) -> exp.Table:
+def _group_release(plan: TablePlan, written: exp.Expr, engine: Engine, secrets: Secrets | None) -> exp.Table:
     grouped = engine.workbench(f"{plan.name}_verify_release")
     engine.execute(
         render(
@@ -170,13 +195,19 @@ def _group_release(plan: TablePlan, written: exp.Expr, engine: Engine) -> exp.Ta
             grouped=grouped,
             release=written,
             columns=[{"name": identifier(f"q{i}"), "column": column(q.name, "r")} for i, q in enumerate(plan.qis)],
-            others=[column(c.name, "r") for c in plan.others],
+            others=[*kept_of(plan, released=True), *exact_of(plan, secrets, released=True)],
         )
     )
     return grouped
 
 
-def _group_source(plan: TablePlan, columns: Sequence[dict[str, object]], source: exp.Expr, engine: Engine) -> exp.Table:
+def _group_source(
+    plan: TablePlan,
+    columns: Sequence[dict[str, object]],
+    source: exp.Expr,
+    engine: Engine,
+    secrets: Secrets | None,
+) -> exp.Table:
     grouped = engine.workbench(f"{plan.name}_verify_source")
     engine.execute(
         render(
@@ -184,7 +215,7 @@ def _group_source(plan: TablePlan, columns: Sequence[dict[str, object]], source:
             grouped=grouped,
             source=source,
             columns=list(columns),
-            others=[c.column for c in plan.others],
+            others=[*kept_of(plan, released=False), *exact_of(plan, secrets, released=False)],
         )
     )
     return grouped
@@ -213,13 +244,25 @@ def _labelled(
     }
 
 
-def recheck(plan: TablePlan, note: dict[str, object], written: exp.Expr, engine: Engine) -> Verified:
+def recheck(
+    plan: TablePlan,
+    note: dict[str, object],
+    written: exp.Expr,
+    engine: Engine,
+    key: Key | None = None,
+    held: exp.Table | None = None,
+) -> Verified:
     """Verify a published release against the source as it is now.
 
     Parameters
     ----------
     note
         What is kept on the release: its node, hierarchies and criteria.
+    key
+        Of its pseudonyms, which are then computed again. Without it their shape and number are checked; of shifted
+        dates, whose shifts nobody keeps, the intervals are.
+    held
+        The persons whom the ledger does not know as released.
 
     Raises
     ------
@@ -227,11 +270,19 @@ def recheck(plan: TablePlan, note: dict[str, object], written: exp.Expr, engine:
         If the release is not what job, note and source say.
     """
     node = _noted_node(plan, note)
+    plan = _with_noted_m(plan, note)
     k = _noted_k(plan, note)
     source = keep(plan, engine)
     count_persons(plan, engine, source)
     hierarchies = [bind(plan, i, engine, source).hierarchy for i in range(len(plan.qis))]
-    return verify(plan, node, k, hierarchies, source, written, engine)
+    secrets = noted_secrets(plan, note, key)
+    if secrets is not None:
+        source = disguise(plan, engine, source, secrets)
+    try:
+        return verify(plan, node, k, hierarchies, source, written, engine, secrets, held)
+    except VerificationError as error:
+        other = "" if secrets is None else "; or the key is another than the one it was made with"
+        raise VerificationError(f"{error.message}{other}", key=error.key) from None
 
 
 def _noted_node(plan: TablePlan, note: dict[str, object]) -> Node:
@@ -254,6 +305,16 @@ def noted_criteria(plan: TablePlan, k: int) -> dict[str, object]:
         exclude={"k": True, "suppression_limit": True, "t_closeness": {"__all__": {"order"}}}, exclude_none=True
     )
     return {"k": k, **{name: value for name, value in asked.items() if value}}
+
+
+def _with_noted_m(plan: TablePlan, note: dict[str, object]) -> TablePlan:
+    """The plan with the m that `inverse-ola` found: at most the job's."""
+    asked, criteria = plan.part.privacy.m_concealing, note.get("criteria")
+    if asked is None or plan.part.search.method != "inverse-ola" or not isinstance(criteria, dict):
+        return plan
+    noted = criteria.get("m_concealing")
+    m = noted.get("m") if isinstance(noted, dict) else None
+    return with_m(plan, m) if isinstance(m, float) and 0 < m <= asked.m else plan
 
 
 def _noted_k(plan: TablePlan, note: dict[str, object]) -> int:

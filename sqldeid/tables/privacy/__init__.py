@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from sqldeid.job import Privacy
@@ -14,19 +15,32 @@ ClassCriterion = DistinctLDiversity | EntropyLDiversity | RecursiveLDiversity | 
 """What is judged per equivalence class, beyond its size."""
 
 
-def class_criteria(asked: Privacy) -> tuple[ClassCriterion, ...]:
-    """The criteria of a job beyond k-anonymity, in its order."""
+def class_criteria(asked: Privacy, sensitive: Sequence[str]) -> tuple[ClassCriterion, ...]:
+    """The criteria of a job beyond k-anonymity, in its order.
+
+    Parameters
+    ----------
+    sensitive
+        Every sensitive column of the release: joint criteria look at each beside the others.
+    """
     found: list[ClassCriterion] = []
     for entry in asked.l_diversity:
+        joint = entry.scope == "joint"
+        others = tuple(name for name in sensitive if joint and name != entry.column)
         if entry.kind == "distinct":
-            found.append(DistinctLDiversity(entry.column, entry.l))
+            found.append(DistinctLDiversity(entry.column, entry.l, others))
         elif entry.kind == "entropy":
-            found.append(EntropyLDiversity(entry.column, entry.l))
+            found.append(EntropyLDiversity(entry.column, entry.l, others))
         else:
-            found.append(RecursiveLDiversity(entry.column, entry.l, Fraction(repr(float(entry.c or 0)))))
+            found.append(RecursiveLDiversity(entry.column, entry.l, Fraction(repr(float(entry.c or 0))), others))
     for close in asked.t_closeness:
         found.append(TCloseness(close.column, Fraction(repr(float(close.t))), close.distance))
     return tuple(found)
+
+
+def others_of(criterion: ClassCriterion) -> tuple[str, ...]:
+    """The other sensitive columns by whose values a criterion splits the classes; empty for classes as they are."""
+    return () if isinstance(criterion, TCloseness) else criterion.others
 
 
 def concealing(asked: Privacy) -> MConcealing | None:
@@ -48,4 +62,5 @@ __all__ = [
     "TCloseness",
     "class_criteria",
     "concealing",
+    "others_of",
 ]

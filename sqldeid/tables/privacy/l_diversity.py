@@ -1,12 +1,19 @@
-"""l-diversity (Machanavajjhala et al. 2007): distinct, entropy, and recursive (c,l)."""
+"""l-diversity (Machanavajjhala et al. 2007): distinct, entropy, recursive (c,l); of a column, or of several jointly.
+
+`others` makes a criterion joint (ibid., §4.3): it must hold in every *group* of a class, the rows that agree on all of
+these other sensitive columns, so it still holds for who knows their values. A class with one failing group is
+suppressed as a whole. Each kind is closed under union, so what is met in every group is met in the class, too.
+
+Monotonicity of joint criteria: without suppression inherited by generalisations; with a limit not even distinct
+l-diversity is, for a class that passes merged with a failing group of other values fails. Core: every row of a group
+with too few values is suppressed at every specialisation; of another one all but the largest part that passes.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal
-
-Scope = Literal["independent", "joint"]
+from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +35,13 @@ class DistinctLDiversity:
 
     column: str
     l: int
+    others: tuple[str, ...] = ()
     kind: ClassVar[str] = "distinct"
 
     @property
     def name(self) -> str:
         """As results call it."""
-        return "distinct l-diversity"
+        return _named("distinct l-diversity", self.others)
 
     @property
     def asked(self) -> float:
@@ -43,7 +51,8 @@ class DistinctLDiversity:
     @property
     def promise(self) -> str:
         """The guarantee in one sentence."""
-        return f"Who is known to be in a class has one of at least {self.l} values of {self.column}."
+        known = f", also to who knows the person's {_listed(self.others)}" if self.others else ""
+        return f"Who is known to be in a class has one of at least {self.l} values of {self.column}{known}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +68,19 @@ class EntropyLDiversity:
     Source
         Machanavajjhala et al. 2007, §4.1: n·ln n − Σ c·ln c ≥ n·ln l, with a tolerance of 1e-9·n for rounding.
         Without suppression inherited by generalisations (entropy is concave); with a limit it is not: a passing class
-        merged with a failing one may fail. Core: distinct l-diversity, which it implies; a class that fails forces at
-        least one suppressed row below it, for if all its parts passed, it would pass.
+        merged with a failing one may fail. Core: distinct l-diversity, which it implies; and of a class that fails all
+        rows but those of the largest part that would pass (`surviving`): what is released below it passes as a whole.
     """
 
     column: str
     l: int
+    others: tuple[str, ...] = ()
     kind: ClassVar[str] = "entropy"
 
     @property
     def name(self) -> str:
         """As results call it."""
-        return "entropy l-diversity"
+        return _named("entropy l-diversity", self.others)
 
     @property
     def asked(self) -> float:
@@ -81,7 +91,8 @@ class EntropyLDiversity:
     def promise(self) -> str:
         """The guarantee in one sentence."""
         return (
-            f"Within a class, the values of {self.column} are as uncertain as {self.l} equally likely values or more."
+            f"{_within(self.others)}, the values of {self.column} are as uncertain as {self.l} equally likely values "
+            "or more."
         )
 
 
@@ -103,22 +114,36 @@ class RecursiveLDiversity:
     column: str
     l: int
     c: Fraction
+    others: tuple[str, ...] = ()
     kind: ClassVar[str] = "recursive"
 
     @property
     def name(self) -> str:
         """As results call it."""
-        return "recursive (c,l)-diversity"
+        return _named("recursive (c,l)-diversity", self.others)
 
     @property
     def asked(self) -> float:
-        """The number asked for."""
-        return self.l
+        """The number asked for: `c`, which r₁ over what is left stays below."""
+        return float(self.c)
 
     @property
     def promise(self) -> str:
         """The guarantee in one sentence."""
         return (
-            f"In a class, the most frequent value of {self.column} has fewer rows than {float(self.c):g} times those "
-            f"left without the {self.l - 1} most frequent values."
+            f"{_within(self.others)}, the most frequent value of {self.column} has fewer rows than {float(self.c):g} "
+            f"times those left without the {self.l - 1} most frequent values."
         )
+
+
+def _named(name: str, others: tuple[str, ...]) -> str:
+    return f"joint {name}" if others else name
+
+
+def _within(others: tuple[str, ...]) -> str:
+    """Where a criterion holds, at the start of a sentence."""
+    return f"Among the rows of a class with the same {_listed(others)}" if others else "Within a class"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -7,6 +7,9 @@ from fractions import Fraction
 from math import ceil, prod
 from typing import ClassVar
 
+TOLERANCE = Fraction(1, 10**12)
+"""A risk above m by less than this share of m is rounding."""
+
 MOST_COLUMNS = 12
 """Known columns; 4,096 knowledge states."""
 
@@ -62,8 +65,8 @@ class MConcealing:
 
     @property
     def least_rows(self) -> int:
-        """Rows below which a class fails whatever is in it."""
-        return ceil(self.inclusion / self.m)
+        """Rows below which a class fails whatever is in it; what exceeds m by rounding alone does not."""
+        return ceil(self.inclusion / (self.m * (1 + TOLERANCE)))
 
     @property
     def promise(self) -> str:

@@ -27,8 +27,8 @@ class TCloseness:
         The distance is against all input rows, not against the released ones; results give both.
     Source
         Li, Li and Venkatasubramanian 2007, §4. Compared in integers. Without suppression inherited by generalisations
-        (the distance is convex); with a limit it is not. Core: k-anonymity alone; a failing class of n rows forces at
-        least ⌈n·(EMD − t)⌉ suppressed rows below it (soundness.md 9).
+        (the distance is convex); with a limit it is not. Core: k-anonymity; of a failing class also all rows but
+        the largest part that could be near enough (`surviving`), more than the ⌈n·(EMD − t)⌉ of soundness.md 9.
     """
 
     column: str

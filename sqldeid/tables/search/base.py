@@ -88,10 +88,15 @@ class Problem:
         Greatest loss accepted, in the published scale (`inverse-ola`).
     least_k
         Least k accepted (`inverse-ola`).
+    most_m
+        Greatest m accepted, where the least m of m-concealing is sought instead (`inverse-ola`).
     progress
         Called after every statement.
     stop
         Asked before every statement; true ends the search with `Interrupted`.
+    prior
+        Checks under the same criteria that are only to be learnt from. Those of admissible nodes may lack their
+        suppressed leaves where the node cannot win: its loss without suppression is worse than the best in `state`.
     """
 
     lattice: Lattice
@@ -104,8 +109,10 @@ class Problem:
     checks_limit: int | None = None
     max_loss: float | None = None
     least_k: int = 1
+    most_m: float | None = None
     progress: Callable[[Progress], None] | None = None
     stop: Callable[[], bool] | None = None
+    prior: Sequence[Evaluation] = ()
     state: State = field(default_factory=State)
 
     def ask(self, nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]:
@@ -199,6 +206,8 @@ class Outcome:
         Every check made, by node.
     k
         `inverse-ola`: the greatest k reached; else None.
+    m
+        `inverse-ola` with m-concealing: the least m reached; else None.
     """
 
     node: Node
@@ -213,6 +222,7 @@ class Outcome:
     seconds: float
     checked: dict[Node, Evaluation]
     k: int | None = None
+    m: float | None = None
 
 
 Strategy = Callable[[Problem], Outcome]

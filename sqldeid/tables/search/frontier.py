@@ -6,6 +6,7 @@ Exact for every loss and for every criterion with a declared monotone core. See 
 
 from __future__ import annotations
 
+from sqldeid.tables.evaluation import Evaluation
 from sqldeid.tables.search.base import Outcome, Problem, finish
 from sqldeid.tables.search.boxes import Boxes
 from sqldeid.tables.search.descent import descend
@@ -31,12 +32,16 @@ _AT_ONCE = 200_000
 def frontier(problem: Problem) -> Outcome:
     """Find the optimum and prove it, or, within a limit, the best node so far and the proven gap.
 
+    What the problem's state and its prior hold already is learnt from first.
+
     Raises
     ------
     NoSolutionError
         When no node is admissible, or none was found within the limits.
     """
     prediction = Prediction(problem.marginals, problem.rows, problem.allowed)
+    if known := _known(problem):
+        prediction.learn(known)
     top = problem.ask([problem.lattice.top])
     prediction.learn(top)
     if top[0].core_failing > problem.allowed:
@@ -48,12 +53,17 @@ def frontier(problem: Problem) -> Outcome:
     return finish(problem, optimal=_prove(problem, prediction))
 
 
+def _known(problem: Problem) -> list[Evaluation]:
+    """What was checked before; of two checks of a node the one in this search's state."""
+    return list({e.node: e for e in (*problem.prior, *problem.state.checked.values())}.values())
+
+
 def _prove(problem: Problem, prediction: Prediction) -> bool:
     """Check what closes most until nothing is open, or a limit is reached."""
     region = Region(problem)
     guide = Guide(region, prediction)
     most = min(_MOST[1], max(_MOST[0], problem.lattice.size // 4000))
-    found = list(problem.state.checked.values())
+    found = _known(problem)
     while True:
         for evaluation in found:
             region.learn(evaluation)

@@ -7,18 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
-from time import monotonic
-
-import numpy as np
 
 from sqldeid.errors import JobError, NoSolutionError
 from sqldeid.tables.evaluation import Evaluation
 from sqldeid.tables.lattice import Node
 from sqldeid.tables.search.base import Outcome, Problem, State
 from sqldeid.tables.search.frontier import frontier
-from sqldeid.tables.search.ola import Tags
-from sqldeid.tables.search.region import outer_sum
+from sqldeid.tables.search.inverse_concealing import inverse_concealing
+from sqldeid.tables.search.within import best_of, maximal, most_units, nodes_within
 
 _STATEMENT = 40
 """Nodes in a statement."""
@@ -32,10 +28,12 @@ def inverse_ola(problem: Problem) -> Outcome:
     fewer rows in classes below k, then the lexicographically smallest node. k never falls upwards, so the greatest k is
     on the maximal nodes within `max_loss`; the least loss for it is then an ordinary search.
 
+    With `most_m` the least m of m-concealing is sought instead (`inverse_concealing`).
+
     Returns
     -------
     Outcome
-        With `k`; the evaluation's failing rows are those in classes smaller than that k.
+        With `k` (or `m`); the evaluation's failing rows are those in classes smaller than that k.
 
     Raises
     ------
@@ -47,8 +45,10 @@ def inverse_ola(problem: Problem) -> Outcome:
     if problem.max_loss is None:
         raise JobError("inverse-ola needs max_loss, the greatest loss accepted", key="search.max_loss")
     problem = replace(problem, loss=replace(problem.loss, suppressed_row=0))
-    complete = _check_by_paths(problem) if problem.loss.parts is None else _check_maximal(problem)
-    checked = [e for e in problem.state.checked.values() if problem.loss.of(e) <= _most(problem)]
+    if problem.most_m is not None:
+        return inverse_concealing(problem, problem.most_m)
+    complete = _check_maximal(problem)
+    checked = [e for e in problem.state.checked.values() if problem.loss.of(e) <= most_units(problem)]
     k = max((_k_of(problem, e) for e in checked), default=0)
     if k < problem.least_k:
         raise NoSolutionError(
@@ -65,48 +65,16 @@ def inverse_ola(problem: Problem) -> Outcome:
 
 def _check_maximal(problem: Problem) -> bool:
     """Check the nodes within `max_loss` all of whose generalisations lose more; whether the limits allowed all."""
-    Tags(problem.lattice)
-    loss, most = problem.loss, _most(problem)
-    units = outer_sum([np.array([float(p / 2**loss.guard) for p in part]) for part in loss.parts or ()])
-    margin = max(1.0, float(units.max()) * 2.0**-44)
-    within = units <= most + margin
-    for node in np.argwhere(within & (units >= most - margin)):
-        within[tuple(node)] = loss.bound(tuple(int(x) for x in node)) <= most
-    maximal = within.copy()
-    for axis in range(within.ndim):
-        below = tuple(slice(0, -1) if a == axis else slice(None) for a in range(within.ndim))
-        above = tuple(slice(1, None) if a == axis else slice(None) for a in range(within.ndim))
-        maximal[below] &= ~within[above]
-    nodes = [tuple(int(x) for x in node) for node in np.argwhere(maximal)]
+    within, complete = nodes_within(problem)
+    nodes = maximal(within)
     for start in range(0, len(nodes), _STATEMENT):
-        batch = nodes[start : start + problem.room(_STATEMENT)]
-        if not batch or problem.spent():
+        fresh = [n for n in nodes[start : start + _STATEMENT] if n not in problem.state.checked]
+        batch = fresh[: problem.room(_STATEMENT)]
+        if (fresh and not batch) or problem.spent():
             return False
-        problem.ask(batch, histogram=True)
-    return True
-
-
-def _check_by_paths(problem: Problem) -> bool:
-    """The same where the loss is known from checks only: bisect paths for their highest node within `max_loss`."""
-    tags, most = Tags(problem.lattice), _most(problem)
-    while path := tags.path():
-        low, high = -1, len(path)
-        while high - low > 1:
-            if problem.spent():
-                return False
-            middle = (low + high) // 2
-            if problem.ask([path[middle]], histogram=True)[0].squares <= most:
-                tags.close_below(path[middle])
-                low = middle
-            else:
-                tags.close_above(path[middle])
-                high = middle
-    return True
-
-
-def _most(problem: Problem) -> int:
-    """Units of loss at `max_loss`, taken as the decimal number it was written as."""
-    return int(Fraction(repr(problem.max_loss)) / problem.loss.unit)
+        if batch:
+            problem.ask(batch, histogram=True)
+    return complete
 
 
 def _k_of(problem: Problem, evaluation: Evaluation) -> int:
@@ -146,12 +114,5 @@ def _least_loss(problem: Problem, k: int) -> Outcome:
 
 def _best_checked(problem: Problem, k: int) -> Outcome:
     """The best checked node with this k, where a limit ended the search."""
-    state = problem.state
-    fits = [_at(e, k) for e in state.checked.values() if problem.loss.of(e) <= _most(problem)]
-    best = min((e for e in fits if e.failing <= problem.allowed), key=problem.key)
-    exact = problem.loss.of(best)
-    value = problem.loss.value(exact)
-    seconds = monotonic() - state.started
-    return Outcome(
-        best.node, best, exact, value, False, 0, value, state.checks, state.statements, seconds, state.checked, k
-    )
+    fits = [_at(e, k) for e in problem.state.checked.values() if problem.loss.of(e) <= most_units(problem)]
+    return replace(best_of(problem, fits), k=k)

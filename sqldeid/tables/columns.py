@@ -1,0 +1,162 @@
+"""The columns of a table release: what each is, how its values travel, and what leaves in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Column
+from sqldeid.hierarchy import HierarchySource
+from sqldeid.sql import column, literal
+
+Uncovered = Literal["refuse", "prefix", "top"]
+Disguise = Literal["pseudonym", "shift", "birth"]
+
+DISGUISES: Mapping[Disguise, str] = {
+    "pseudonym": "pseudonym",
+    "shift": "shifted by person",
+    "birth": "shifted by person, none over 89",
+}
+"""What each disguise is called where columns are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuasiIdentifier:
+    """A quasi-identifying column of a release.
+
+    Parameters
+    ----------
+    name
+        Its name in the job and in the release.
+    source
+        The column of the source, its type and how its values travel.
+    hierarchy
+        Known by its levels; its leaves are bound to the data when the run starts.
+    """
+
+    name: str
+    source: Column
+    hierarchy: HierarchySource
+    uncovered: Uncovered
+    weight: Fraction
+    top_code: int | float | None = None
+
+    @property
+    def column(self) -> exp.Expr:
+        """The column of the source, which every template calls `s`; both zeros of a float are one value."""
+        if self.top_code is not None:
+            return top_coded(self.source, self.top_code)
+        if self.source.kind == "float":
+            zero = exp.cast(literal(0), exp.DataType.build(self.source.type, dialect="duckdb"))
+            return exp.Paren(this=exp.Add(this=column(self.source.name, "s"), expression=zero))
+        return released_value(self.source)
+
+    @property
+    def shown(self) -> str | None:
+        """What became of its values before they are generalised."""
+        return None if self.top_code is None else f"at most {self.top_code}"
+
+    @property
+    def hierarchy_name(self) -> str:
+        """The hierarchy's name as it may be published: a file's own name, without its folders."""
+        name = self.hierarchy.name
+        return Path(name).name if Path(name).suffix.lower() in (".csv", ".tsv", ".txt") else name
+
+    @property
+    def travel_type(self) -> exp.DataType:
+        """The type in which values reach Python."""
+        return travel_type(self.source.kind)
+
+
+_TRAVEL = {
+    "integer": "BIGINT",
+    "float": "DOUBLE",
+    "number": "VARCHAR",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "text": "VARCHAR",
+}
+
+
+def travel_type(kind: str) -> exp.DataType:
+    """The type in which values of a column of this kind reach Python."""
+    return exp.DataType.build(_TRAVEL[kind])
+
+
+def spelling(source: Column) -> str:
+    """What makes equal values of two loads the same text: integers of any width do, and texts of any kind."""
+    if source.kind == "integer" or source.type in ("HUGEINT", "UHUGEINT"):
+        return "integer"
+    return "text" if source.kind == "text" else source.shown_type
+
+
+def released_value(source: Column) -> exp.Expr:
+    """A column of `s` as it may leave: an ENUM as text, for its type lists every value, released or not."""
+    value = column(source.name, "s")
+    return exp.cast(value, exp.DataType.build("varchar", dialect="duckdb")) if source.is_enum else value
+
+
+def top_coded(source: Column, most: int | float) -> exp.Expr:
+    """A number column of `s` with its greater values cut (LEAST would turn NULL into the number)."""
+    value = column(source.name, "s")
+    cut = exp.cast(literal(most), exp.DataType.build(source.type, dialect="duckdb"))
+    return exp.Paren(
+        this=exp.Case(ifs=[exp.If(this=exp.GT(this=value, expression=literal(most)), true=cut)], default=value)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OtherColumn:
+    """A column that is released as it stands (sensitive, insensitive), disguised, or never (identifying, free-text).
+
+    Parameters
+    ----------
+    disguise
+        What is released in its place: a pseudonym, a date shifted by the person's days, a shifted date of birth.
+    top_code
+        What greater numbers become.
+    """
+
+    name: str
+    source: Column
+    role: str
+    disguise: Disguise | None = None
+    top_code: int | float | None = None
+
+    @property
+    def released(self) -> bool:
+        """Whether it leaves."""
+        return self.role in ("sensitive", "insensitive") or self.disguise is not None
+
+    @property
+    def column(self) -> exp.Expr:
+        """The column of the source, which every template calls `s`."""
+        return released_value(self.source) if self.top_code is None else top_coded(self.source, self.top_code)
+
+    @property
+    def leaving(self) -> exp.Expr:
+        """What is released of `s`: the column, or what stands beside it in the disguised source."""
+        return self.column if self.disguise is None else column(self.disguised_name, "s")
+
+    @property
+    def disguised_name(self) -> str:
+        """What the released values are called in the disguised source."""
+        return f"sqldeid disguise of {self.name}"
+
+    @property
+    def shown(self) -> str | None:
+        """What became of its values, where they are not those of the source."""
+        if self.top_code is not None:
+            return f"at most {self.top_code}"
+        return None if self.disguise is None else DISGUISES[self.disguise]
+
+    @property
+    def travel_type(self) -> exp.DataType:
+        """The type in which values reach Python."""
+        return travel_type(self.source.kind)

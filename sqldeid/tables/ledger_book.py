@@ -1,0 +1,137 @@
+"""The book that a ledger's file holds: opened, read, and written to; what is entered is decided elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError
+from sqldeid.keys import Key
+from sqldeid.sql import render
+from sqldeid.tables.columns import spelling
+from sqldeid.tables.ledger_file import LedgerFile
+from sqldeid.tables.ledger_hash import key_check, label_of
+from sqldeid.tables.ledger_tables import TABLES, read_facts, table_of
+from sqldeid.tables.plan import TablePlan
+
+OPTION = "--ledger"
+_VERSION = "2"
+
+
+class Book:
+    """A ledger's tables in one run.
+
+    Raises
+    ------
+    JobError
+        If the file is no ledger, or was made with another key.
+    """
+
+    def __init__(self, file: LedgerFile, key: Key) -> None:
+        self.file = file
+        self.engine: Engine = file.engine
+        self.key = key
+        if file.fresh:
+            for name, columns in TABLES.items():
+                self.engine.execute(render("tables/create_ledger", table=table_of(name), columns=columns))
+            self.append("facts", {"name": ["version", "key"], "value": [_VERSION, key_check(key)]})
+        facts = read_facts(self.engine)
+        if facts.get("version") != _VERSION:
+            raise JobError(f"{OPTION}: {file.path} is not a ledger of this version of sqldeid", key=OPTION)
+        if facts.get("key") != key_check(key):
+            raise JobError(f"{OPTION}: {file.path} was made with another key; give that one", key="--key-file")
+        self._facts = facts
+
+    def releases(self) -> list[dict[str, Any]]:
+        """The releases so far."""
+        found: list[dict[str, Any]] = self.engine.query(
+            render("tables/read_ledger", table=table_of("releases"))
+        ).to_pylist()
+        return found
+
+    def next_release(self) -> int:
+        """Number of the release that is made, from 1."""
+        return int(self.count(render("tables/count_cells", cells=table_of("releases")))) + 1
+
+    def enter_release(
+        self,
+        release: int,
+        name: str,
+        kind: str,
+        job_sha256: str,
+        k: int | None,
+        criteria: str,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mark: str | None = None,
+    ) -> None:
+        """Take a release down."""
+        self.append(
+            "releases",
+            {
+                "release": [release],
+                "name": [name],
+                "kind": [kind],
+                "job_sha256": [job_sha256],
+                "k": [k],
+                "criteria": [criteria],
+                "epsilon": [epsilon],
+                "delta": [delta],
+                "mark": [mark],
+            },
+        )
+
+    def append(self, name: str, rows: Mapping[str, object]) -> None:
+        """Add a few rows, by column, to a table."""
+        self.append_table(name, pa.table(dict(rows)))
+
+    def append_table(self, name: str, rows: pa.Table) -> None:
+        """Add rows to a table."""
+        put = self.engine.put(name, rows)
+        self.engine.execute(render("tables/append_ledger", table=table_of(name), rows=put))
+
+    def count(self, sql: str) -> int:
+        """The one number that a statement gives."""
+        return int(self.engine.query(sql).column(0)[0].as_py())
+
+    def refuse_person(self, plan: TablePlan) -> None:
+        """A release without persons, or with other ones."""
+        key = f"{plan.key}.person"
+        if plan.person is None:
+            raise JobError(f"{key}: missing; the ledger follows persons from release to release", key=key)
+        then = self._facts.get("person")
+        if then is not None and then != plan.person.casefold():
+            raise JobError(
+                f"{key}: the ledger follows persons by {then}, not by {plan.person}; give each kind of person "
+                "a ledger of its own, or name the column alike in a source query",
+                key=key,
+            )
+        self._refuse_type("person", plan.person_type, key)
+
+    def refuse_types(self, plan: TablePlan) -> None:
+        """Columns whose values would be spelt otherwise than in earlier releases, so that no two could be compared."""
+        for column in plan.others:
+            self._refuse_type(
+                f"column {label_of(column.name)}", spelling(column.source), f"{plan.key}.columns.{column.name}"
+            )
+
+    def _refuse_type(self, fact: str, now: str, key: str) -> None:
+        then = self._facts.get(f"type of {fact}", now)
+        if then != now:
+            raise JobError(
+                f"{key}: is of type {now}, and was of type {then} in earlier releases of the ledger, which would "
+                "take its values for others; cast it to that in a source query, or give another column another name",
+                key=key,
+            )
+
+    def enter_types(self, plan: TablePlan) -> None:
+        """Take down what names persons, and the types that have not been released before."""
+        found = {"person": str(plan.person).casefold(), "type of person": plan.person_type}
+        found |= {f"type of column {label_of(c.name)}": spelling(c.source) for c in plan.others}
+        new = {name: value for name, value in found.items() if name not in self._facts}
+        if new:
+            self.append("facts", {"name": [*new], "value": [*new.values()]})
+        self._facts |= new

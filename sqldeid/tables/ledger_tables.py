@@ -1,0 +1,53 @@
+"""The tables of a ledger file."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.engine.private import CATALOG
+from sqldeid.sql import identifier, render, table_name
+
+
+def _columns(**types: str) -> list[dict[str, object]]:
+    return [{"name": identifier(n), "type": exp.DataType.build(t, dialect="duckdb")} for n, t in types.items()]
+
+
+TABLES = {
+    "facts": _columns(name="VARCHAR", value="VARCHAR"),
+    "releases": _columns(
+        release="INTEGER",
+        name="VARCHAR",
+        kind="VARCHAR",
+        job_sha256="VARCHAR",
+        k="BIGINT",
+        criteria="VARCHAR",
+        epsilon="DOUBLE",
+        delta="DOUBLE",
+        mark="VARCHAR",
+    ),
+    "people": _columns(number="BIGINT", person="VARCHAR", cell="BIGINT"),
+    "cells": _columns(cell="BIGINT", parent="BIGINT", born="INTEGER", k="BIGINT"),
+    "stays": _columns(release="INTEGER", cell="BIGINT", **{"class": "BIGINT"}),
+    "contents": _columns(number="BIGINT", field="VARCHAR", value="BIGINT", since="INTEGER"),
+    "marginals": _columns(release="INTEGER", field="VARCHAR", value="BIGINT", n="BIGINT", place="BIGINT"),
+    "budgets": _columns(person="VARCHAR", epsilon="DOUBLE", delta="DOUBLE"),
+}
+"""facts: version, key check, name of the person key, types of it and of columns · people: keyed hash of each person
+ever released, and the cell · cells: the cell that each was torn from, and when · stays: the class (its number in the
+release) in which a cell was released; no row where it was not · contents: keyed hash of each value released beside the
+class, and the release that told it first · releases: mark is what the note on a release bears, too."""
+
+
+def table_of(name: str) -> exp.Table:
+    """A table of the ledger."""
+    return table_name(CATALOG, "main", name)
+
+
+def read_facts(engine: Engine) -> dict[str, str]:
+    """What the ledger says of itself; empty where it is none."""
+    there = {r.parts[-1] for r in engine.relations()}
+    if not set(TABLES) <= there:
+        return {}
+    rows = engine.query(render("tables/read_ledger", table=table_of("facts"))).to_pylist()
+    return {row["name"]: row["value"] for row in rows}

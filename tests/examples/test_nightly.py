@@ -1,0 +1,154 @@
+"""The nightly examples: cron script, function, Dagster asset and dbt model run for three nights."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+
+import duckdb
+import pytest
+
+from sqldeid.errors import VerificationError
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "nightly"
+KEY = "".join(f"{i:02x}" for i in range(7, 39))
+VISITS = """
+    INSERT INTO visits
+    SELECT i, CAST(18 + (i * 7919) % 70 AS INTEGER), CAST(10000 + (i * 104729) % 40 AS VARCHAR),
+           DATE '2024-01-01' + CAST((i * 31) % 366 AS INTEGER), ['flu', 'gout', 'mumps'][1 + (i // 7) % 3]
+    FROM RANGE(?, ?) AS r(i)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "release"
+    place.mkdir()
+    shutil.copy(EXAMPLE / "job.toml", place)
+    (place / "key").write_text(KEY)
+    with duckdb.connect(tmp_path / "hospital.duckdb") as connection:
+        connection.execute(
+            "CREATE TABLE visits (patient BIGINT, age INTEGER, zip VARCHAR, admitted DATE, diagnosis VARCHAR)"
+        )
+        connection.execute(VISITS, [0, 1500])
+    return tmp_path
+
+
+def change(folder: Path, statement: str, *values: int) -> None:
+    with duckdb.connect(folder / "hospital.duckdb") as connection:
+        connection.execute(statement, list(values))
+
+
+def module(name: str, file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def test_the_cron_script(folder: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+    def night() -> subprocess.CompletedProcess[str]:
+        command = ["sh", EXAMPLE / "nightly.sh", folder / "hospital.duckdb", folder / "release"]
+        return subprocess.run(command, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False)
+
+    assert night().returncode == 0
+    change(folder, VISITS, 1500, 1503)
+    second = night()
+    assert (second.returncode, second.stderr) == (0, "")
+    result = json.loads((folder / "release" / "tonight.json").read_text())["releases"]["visits"]
+    assert result["search"]["method"] == "policy"
+    assert result["ledger"]["release"] == 2
+    assert 0 < result["ledger"]["held_back"] <= 3
+    change(folder, "UPDATE visits SET zip = CAST(patient AS VARCHAR), age = patient % 90")
+    before = (folder / "release" / "release.duckdb").read_bytes()
+    third = night()
+    assert third.returncode == 4
+    assert "the last release stays" in third.stderr
+    assert (folder / "release" / "release.duckdb").read_bytes() == before
+
+
+def test_the_function(folder: Path) -> None:
+    release: Callable[..., dict[str, int]] = module("release", EXAMPLE / "release.py").release
+    first = release(folder / "hospital.duckdb", folder / "release")
+    assert first["rows"] == 1500
+    assert (folder / "release" / "policy.json").stat().st_mode & 0o777 == 0o600
+    change(folder, "DELETE FROM visits WHERE patient = 3")
+    second = release(folder / "hospital.duckdb", folder / "release")
+    assert second["rows"] == 1499
+    assert second["k"] >= 5
+    assert second["held_back"] > 0
+    change(folder, "DELETE FROM visits WHERE patient > 3")
+    with pytest.raises(VerificationError, match="cannot be applied"):
+        release(folder / "hospital.duckdb", folder / "release")
+
+
+def test_the_dagster_asset(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if find_spec("dagster") is None:
+        pytest.skip("not applicable: Dagster is not installed; its function is tested above")
+    monkeypatch.setenv("DATABASE", str(folder / "hospital.duckdb"))
+    monkeypatch.setenv("FOLDER", str(folder / "release"))
+    monkeypatch.syspath_prepend(EXAMPLE)
+    found = module("dagster_assets", EXAMPLE / "dagster_assets.py")
+    assert found.dg.materialize([found.visits_release]).success
+
+
+class Config:
+    """What a model sees of dbt's settings."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, **_: object) -> None:
+        return None
+
+    def get(self, name: str) -> str:
+        assert name == "release_folder"
+        return str(self.folder)
+
+
+class Dbt:
+    """What a model sees of dbt, on a connection that is within a transaction as dbt's is."""
+
+    def __init__(self, folder: Path, connection: duckdb.DuckDBPyConnection) -> None:
+        self.config, self.connection = Config(folder), connection
+
+    def ref(self, name: str) -> duckdb.DuckDBPyRelation:
+        assert name == "tonight"
+        return self.connection.table("visits")
+
+
+def test_the_function_of_the_dbt_model(folder: Path) -> None:
+    model = module("visits_release", EXAMPLE / "dbt" / "models" / "visits_release.py").model
+    for night in range(2):
+        with duckdb.connect(folder / "hospital.duckdb") as connection:
+            connection.execute("BEGIN")
+            released = model(Dbt(folder / "release", connection), connection)
+            connection.execute("COMMIT")
+        assert released.column_names == ["age", "zip", "admitted", "diagnosis"]
+        assert {str(t) for t in released.schema.types} == {"string"}
+        assert released.num_rows > 1400 - 10 * night
+        change(folder, "DELETE FROM visits WHERE patient = 3")
+
+
+def test_the_dbt_project(folder: Path) -> None:
+    if find_spec("dbt") is None:
+        pytest.skip("not applicable: dbt-duckdb is not installed; its model is tested above")
+    project = shutil.copytree(EXAMPLE / "dbt", folder / "dbt")
+    command = [Path(sys.executable).with_name("dbt"), "run", "--project-dir", project, "--profiles-dir", project]
+    known = os.environ | {"DATABASE": str(folder / "hospital.duckdb"), "RELEASE_FOLDER": str(folder / "release")}
+    done = subprocess.run(command, cwd=folder, env=known, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    with duckdb.connect(folder / "hospital.duckdb", read_only=True) as connection:
+        assert connection.execute("SELECT COUNT(*) > 1000 FROM visits_release").fetchone() == (True,)
