@@ -11,9 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from sqldeid.report.text import cell, count, facts, number, plain, print_table, put, share, table
-from sqldeid.result import ColumnResult, Criterion, Result, Risk, TableRelease
+from sqldeid.report.words import binned
+from sqldeid.result import ColumnResult, Criterion, Measured, Result, Risk, TableRelease, Told
 
 RELEASED = ("sensitive", "insensitive")
+LONGEST_BAR = 30
 HEAD = "For the data holder only: these counts are statistics about people."
 
 
@@ -29,7 +31,11 @@ def print_result(result: Result, to: Console, *, database: str, job: str, verbos
     """
     put(to, HEAD, style="dim")
     for release in result.releases.values():
-        _print_release(release, to, verbose)
+        _print_head(release.name, release.written, to)
+        if isinstance(release, TableRelease):
+            _print_release(release, to, verbose)
+        else:
+            print_table(facts(release.facts()), to)
     print_warnings((*(w for r in result.releases.values() for w in r.warnings), *result.warnings), to)
     to.print()
     to.print(f"Done in {result.seconds:.1f} s. Next:")
@@ -37,17 +43,22 @@ def print_result(result: Result, to: Console, *, database: str, job: str, verbos
     print_commands(
         [
             (f"sqldeid verify {given}", "check the release again, independently"),
-            (f"sqldeid assess {given} --release", "the risk that is left"),
+            *([(f"sqldeid assess {given} --release", "the risk that is left")] if result.tables else []),
         ],
         to,
     )
 
 
-def _print_release(release: TableRelease, to: Console, verbose: bool) -> None:
+def _print_head(name: str, written: Iterable[str], to: Console) -> None:
     to.print()
-    put(to, Text(plain(release.name), style="bold"), " → ", plain(", ".join(release.written)))
+    put(to, Text(plain(name), style="bold"), " → ", plain(", ".join(written)))
+
+
+def _print_release(release: TableRelease, to: Console, verbose: bool) -> None:
     print_table(_columns(release.columns), to)
     print_table(facts(list(_facts(release))), to)
+    if release.released:
+        print_table(_sizes(release.risk["release"], to), to)
     if verbose:
         to.print()
         for criterion in release.criteria:
@@ -61,8 +72,22 @@ def _columns(columns: Mapping[str, ColumnResult]) -> Table:
             loss = "" if c.loss is None else f"{c.loss:.3f}"
             made.add_row(cell(name), cell(f"{c.level} of {c.height - 1}"), cell(_level(c)), cell(loss))
         else:
-            shown = "as in the source" if c.role in RELEASED else "not released"
+            shown = c.shown or ("as in the source" if c.role in RELEASED else "not released")
             made.add_row(cell(name), cell("-", "dim"), cell(f"{shown} ({c.role})", "dim"), "")
+    return made
+
+
+def _sizes(risk: Risk, to: Console) -> Table:
+    """Rows of the release by the size of their class, as bars; signs of plain text where they go to no terminal."""
+    rows = [(label, n) for label, n in binned(risk.class_sizes) if n]
+    total, most = sum(n for _, n in rows), max((n for _, n in rows), default=1)
+    sign = "█" if to.is_terminal and to.encoding.startswith("utf") else "#"
+    longest = max(4, min(LONGEST_BAR, to.width - 36))
+    made = table("Rows in a class", "of all rows", "", right=(1,))
+    for label, n in rows:
+        made.add_row(
+            cell(label), cell(f"{100 * n / total:.1f} %"), cell(sign * max(1, round(longest * n / most)), "cyan")
+        )
     return made
 
 
@@ -71,7 +96,8 @@ def _level(c: ColumnResult) -> str:
     if c.height is not None and c.level == c.height - 1:
         return "one value (top)"
     named = not str(c.level_name).startswith("level ")
-    return str(c.level_name) if named else f"by {c.hierarchy}"
+    level = str(c.level_name) if named else f"by {c.hierarchy}"
+    return f"{level}, {c.shown}" if c.shown else level
 
 
 def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
@@ -80,6 +106,8 @@ def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
     classes = count(release.classes, "class", "classes")
     yield "Released", f"{release.released:,} of {count(release.rows, 'row')}, in {classes}"
     yield "Suppressed", f"{count(release.suppressed, 'row')} ({share(release.suppressed, release.rows)})"
+    if release.ledger is not None and "held_back" in release.ledger:
+        yield "Held back", f"{count(int(str(release.ledger['held_back'])), 'row')} for a later load, by the ledger"
     name = "Loss" if search.loss == "loss" else f"Loss ({search.loss})"
     yield name, f"{number(release.loss[search.loss])}, {_proof(release)}"
     yield "Search", f"{search.checks:,} of {count(search.lattice_size, 'node')} checked ({search.method})"
@@ -89,8 +117,22 @@ def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
 
 def _criteria(criteria: Iterable[Criterion]) -> Iterable[tuple[str, object]]:
     for criterion in criteria:
+        if criterion.name == "epsilon-safe":
+            yield criterion.name.capitalize(), f"epsilon {criterion.asked:,g}, delta {criterion.achieved:.3g}"
+            continue
         column = f" of {plain(criterion.column)}" if criterion.column else ""
-        yield criterion.name.capitalize(), f"{criterion.achieved:,g}{column} (asked: {criterion.asked:,g})"
+        against = _against(criterion.against_released)
+        yield criterion.name.capitalize(), f"{criterion.achieved:,g}{column} (asked: {_asked(criterion)}){against}"
+
+
+def _asked(criterion: Criterion | Measured) -> str:
+    """The number asked for; of recursive l-diversity that is c, which the most frequent value stays below."""
+    return f"{'below ' if 'recursive' in criterion.name else ''}{criterion.asked:,g}"
+
+
+def _against(released: float | None) -> str:
+    """t-closeness as a reader of the release sees it."""
+    return "" if released is None else f"; {released:.4g} against the released rows"
 
 
 def _odds(risk: float) -> str:
@@ -101,6 +143,8 @@ def _odds(risk: float) -> str:
 def _proof(release: TableRelease) -> str:
     if release.search.optimal:
         return "the least possible (proven)"
+    if release.search.method == "epsilon-safe":
+        return "of a node that was drawn"
     return f"not proven least: at most {number(release.search.gap)} too high"
 
 
@@ -150,7 +194,8 @@ def _criteria_facts(risk: Risk) -> Iterable[tuple[str, object]]:
     for c in risk.criteria:
         of = f" of {plain(c.column)}" if c.column else ""
         achieved = "no figure" if c.achieved is None else f"{c.achieved:.4g}"
-        yield c.name, f"{achieved}{of} (asked: {c.asked:g}; {'met' if c.met else 'not met'})"
+        met = "met" if c.met else "not met"
+        yield c.name, f"{achieved}{of} (asked: {_asked(c)}; {met}){_against(c.against_released)}"
     if risk.one_over_m is not None:
         known = ", ".join(plain(name) for name in risk.worst_state)
         worst = f"who knows {known}, too, adds most" if known else "who knows no more columns adds most"
@@ -171,6 +216,10 @@ class Recheck(Protocol):
     @property
     def suppressed(self) -> int:
         """Rows of classes that fail."""
+
+    @property
+    def sampled(self) -> bool:
+        """Whether a secret sample was released, so that nobody can say which rows it suppressed."""
 
     @property
     def k(self) -> int:
@@ -209,14 +258,19 @@ class Proof(Protocol):
         """Boxes that cover the lattice."""
 
 
-def print_verified(found: Mapping[str, Recheck], to: Console, proven: Mapping[str, Proof] | None = None) -> None:
+def print_verified(found: Mapping[str, Recheck | Told], to: Console, proven: Mapping[str, Proof] | None = None) -> None:
     """Print what an independent re-check of releases counted, and what their certificates prove."""
     put(to, HEAD, style="dim")
     for name, verified in found.items():
         to.print()
         put(to, Text(plain(name), style="bold"), " is what job and source say")
+        if isinstance(verified, Told):
+            print_table(facts(verified.facts()), to)
+            continue
         released = f"{verified.released:,} of {count(verified.rows, 'row')}"
         suppressed = f"{count(verified.suppressed, 'row')} ({share(verified.suppressed, verified.rows)})"
+        if verified.sampled:
+            suppressed = "not told: what was released is a secret sample"
         rows: list[tuple[str, object]] = [("K-anonymity", f"{verified.k:,}"), *_criteria(verified.criteria)]
         rows += [("Classes", f"{verified.classes:,}"), ("Released", released), ("Suppressed", suppressed)]
         proof = (proven or {}).get(name)

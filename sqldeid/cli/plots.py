@@ -1,0 +1,50 @@
+"""Charts as files: the name is checked before anything is computed, the file written whole."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqldeid.cli.targets import check_output, is_stdout
+from sqldeid.errors import EngineError, JobError
+from sqldeid.report.charts import format_of, render, require
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def check_plot(option: str, target: str | None) -> None:
+    """Refuse what cannot be drawn or written.
+
+    Raises
+    ------
+    JobError
+        If the name ends in no known format, the folder is missing or protected, or Matplotlib is not installed.
+    """
+    if target is None:
+        return
+    if is_stdout(target):
+        raise JobError(f"{option}: name a file; standard output is for text", key=option)
+    format_of(target, option)
+    check_output(option, target)
+    require(option)
+
+
+def write_plot(option: str, target: str, figure: Figure) -> None:
+    """Write a chart aside, and put it in its place.
+
+    Raises
+    ------
+    EngineError
+        If it cannot be written.
+    """
+    path = Path(os.path.realpath(target))
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        aside.write_bytes(render(figure, format_of(target, option)))
+        os.replace(aside, path)
+    except OSError as error:
+        raise EngineError(f"{target}: cannot be written ({error.strerror})") from None
+    finally:
+        aside.unlink(missing_ok=True)

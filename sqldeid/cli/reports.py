@@ -1,0 +1,86 @@
+"""`sqldeid report`, and the pages that `anonymize` writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from sqldeid.cli.files import write_json
+from sqldeid.cli.options import Common, common, examples
+from sqldeid.cli.targets import check_output, is_stdout, write_text
+from sqldeid.errors import JobError
+
+
+@click.command(
+    epilog=examples(
+        "sqldeid anonymize hospital.duckdb --job job.toml --report report.html --json result.json",
+        "sqldeid report result.json -o report.html",
+        "sqldeid report result.json --public -o about.html",
+    )
+)
+@click.argument("result_file", metavar="RESULT.json")
+@click.option("-o", "--output", required=True, metavar="FILE.html", help="The page to write; - is standard output.")
+@click.option("--public", is_flag=True, help="The page that may accompany the release, without a count of people.")
+@common
+def report(common: Common, result_file: str, output: str, public: bool) -> None:
+    """Write the report of a run again, from its result; no database is opened.
+
+    The report is for the data holder. A result of `anonymize --report` also tells what other k and limits would cost.
+    """
+    if not is_stdout(output):
+        check_output("-o", output)
+    write_page(output, read_result(Path(result_file)), public=public)
+    if not common.quiet:
+        audience = "may accompany the release" if public else "is for the data holder"
+        common.screen(output).print(f"{output} {audience}.", soft_wrap=True)
+
+
+def read_result(path: Path) -> Mapping[str, object]:
+    """What `--json` wrote.
+
+    Raises
+    ------
+    JobError
+        If there is no such file, or it is something else.
+    """
+    try:
+        found = json.loads(path.read_bytes())
+    except OSError as error:
+        raise JobError(f"{path}: cannot be read ({error.strerror})", key="result") from None
+    except (ValueError, RecursionError):
+        raise JobError(f"{path}: is not JSON; `sqldeid anonymize --json FILE` writes a result", key="result") from None
+    if not isinstance(found, dict) or not isinstance(found.get("releases"), dict):
+        raise JobError(f"{path}: is not a result; `sqldeid anonymize --json FILE` writes one", key="result")
+    return found
+
+
+def refuse_without_charts(report_file: str | None) -> None:
+    """Refuse a report before the run, not after it, where its library is missing."""
+    if report_file is not None:
+        from sqldeid.report.interactive import require
+
+        require()
+
+
+def write_page(target: str, result: Mapping[str, object], *, public: bool = False) -> None:
+    """Write the report of a result, or the page that may accompany its releases.
+
+    Raises
+    ------
+    JobError
+        If the result is none, or not complete.
+    """
+    from sqldeid.report.page import public_page, report_page
+
+    write_text(target, public_page(result) if public else report_page(result))
+
+
+def write_public(target: str, public: Mapping[str, object]) -> None:
+    """What may go with the releases: a page where the file's name says so, else JSON."""
+    if target.lower().endswith((".html", ".htm")):
+        write_page(target, public, public=True)
+    else:
+        write_json(target, public)

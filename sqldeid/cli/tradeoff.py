@@ -1,0 +1,75 @@
+"""`sqldeid tradeoff`: what k and the suppression limit cost, before one is chosen."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+
+import click
+
+import sqldeid
+from sqldeid.cli.files import check_outputs, write_json
+from sqldeid.cli.options import Common, common, examples, numbers
+from sqldeid.cli.targets import write_text
+from sqldeid.report.progress import Progress
+from sqldeid.report.text import console
+from sqldeid.report.tradeoff import print_tradeoff, tradeoff_page
+from sqldeid.result import HOLDER
+
+
+@click.command(
+    epilog=examples(
+        "sqldeid tradeoff hospital.duckdb --job job.toml --k 2,5,10,25 --limit 0,0.01,0.05",
+        "sqldeid tradeoff hospital.duckdb --job job.toml --max-loss 0.2,0.5 --json tradeoff.json",
+        "sqldeid tradeoff hospital.duckdb --job job.toml --html tradeoff.html",
+    )
+)
+@click.argument("database", metavar="DB")
+@click.option("--job", "job_file", required=True, metavar="FILE", help="The job file (TOML).")
+@click.option("--only", multiple=True, metavar="NAME", help="Only this release; may be given more than once.")
+@click.option("--k", "ks", default="2,3,5,10,25,100", show_default=True, metavar="K,…", help="Least class sizes.")
+@click.option(
+    "--limit",
+    "limits",
+    default="0,0.01,0.05,0.1",
+    show_default=True,
+    metavar="S,…",
+    help="Shares of rows that may be suppressed.",
+)
+@click.option("--max-loss", "max_losses", metavar="L,…", help="Also the greatest k within each of these losses.")
+@click.option("--json", "json_file", metavar="FILE", help="Write the table as JSON; - is standard output.")
+@click.option("--html", "html_file", metavar="FILE", help="Write an interactive chart (needs sqldeid[report]).")
+@common
+def tradeoff(
+    common: Common,
+    database: str,
+    job_file: str,
+    only: tuple[str, ...],
+    ks: str,
+    limits: str,
+    max_losses: str | None,
+    json_file: str | None,
+    html_file: str | None,
+) -> None:
+    """Find the least loss for every pair of k and suppression limit, from one reading of the source.
+
+    Nothing is released. The job's criteria beyond k hold for every pair; its method does not matter: every answer is
+    the optimum, proven, unless the job's time_limit says otherwise. The figures are for the data holder.
+    """
+    job = sqldeid.Job.load(job_file)
+    check_outputs({"--json": json_file, "--html": html_file}, job, database)
+    asked = sqldeid.Asked(
+        tuple(numbers("--k", ks, int)),
+        tuple(numbers("--limit", limits, float)),
+        tuple(numbers("--max-loss", max_losses, float)) if max_losses is not None else (),
+    )
+    options = sqldeid.Options(only=only, settings=common.settings)
+    with Progress(console(sys.stderr), live=not common.quiet, steps=common.verbose) as progress:
+        listener = sqldeid.Listener(progress.step, progress.search)
+        found = sqldeid.tradeoff(job, database, asked, options=options, listener=listener)
+    if json_file is not None:
+        write_json(json_file, {"audience": HOLDER, "tradeoff": {name: asdict(t) for name, t in found.items()}})
+    if html_file is not None:
+        write_text(html_file, tradeoff_page(found))
+    if not common.quiet:
+        print_tradeoff(found, common.screen(json_file, html_file), verbose=common.verbose)

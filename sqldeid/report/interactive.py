@@ -1,0 +1,175 @@
+"""Interactive charts by plotly, inlined: colour-blind safe, readable in light and dark, axes with units.
+
+Names reach a chart as text: plotly reads a little HTML in labels, so they are escaped here, the one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from sqldeid.errors import JobError
+from sqldeid.report.text import plain
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#777777")
+"""Okabe and Ito 2008, without yellow and black, which vanish on one ground or the other."""
+
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
+"""A line is told by more than its colour."""
+
+
+PAPER_PX = 640
+"""Width of a chart on paper: DIN A4 less its margins."""
+
+_FIT_PAPER = f"""
+const fit = (width) => document.querySelectorAll('.js-plotly-plot').forEach((chart) => Plotly.relayout(chart, width));
+addEventListener('beforeprint', () => fit({{width: {PAPER_PX}, autosize: false}}));
+addEventListener('afterprint', () => fit({{width: null, autosize: true}}));
+"""
+"""Charts are drawn for the window; paper is narrower."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a chart; `hover` has the lines of text that each point shows."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float | None]
+    hover: Sequence[Sequence[str]]
+
+
+def line(name: str, x: Sequence[float], y: Sequence[float | None], hover: Sequence[Sequence[str]]) -> Line:
+    """One line of a chart."""
+    return Line(name, x, y, hover)
+
+
+def text(words: object) -> str:
+    """A name or number as a chart may hold it."""
+    return escape(plain(words))
+
+
+def lines(series: Sequence[Line], *, across: str, up: str, legend: str = "", log_x: bool = False) -> go.Figure:
+    """Lines with markers over one pair of axes.
+
+    Parameters
+    ----------
+    across, up
+        Titles of the axes, with their units.
+    legend
+        What the lines' names say.
+    log_x
+        Whether the axis across is logarithmic.
+    """
+    figure = _figure(across, up, legend)
+    if log_x:
+        figure.update_xaxes(type="log")
+    for i, one in enumerate(series):
+        figure.add_scatter(
+            x=list(one.x),
+            y=list(one.y),
+            name=text(one.name),
+            mode="lines+markers",
+            line={"color": COLOURS[i % len(COLOURS)], "dash": DASHES[i % len(DASHES)], "width": 2},
+            marker={"symbol": SYMBOLS[i % len(SYMBOLS)], "size": 9},
+            hovertext=["<br>".join(text(part) for part in parts) for parts in one.hover],
+            hoverinfo="text",
+        )
+    return figure
+
+
+def bars(
+    names: Sequence[str], groups: Sequence[tuple[str, Sequence[float]]], *, across: str, up: str, lying: bool = False
+) -> go.Figure:
+    """Bars side by side: one group of names, one colour for each series.
+
+    Parameters
+    ----------
+    lying
+        Whether bars lie, names at the left: for many or long names.
+    """
+    figure = _figure(up if lying else across, across if lying else up, "")
+    labels = [text(n) for n in names]
+    for i, (name, values) in enumerate(groups):
+        numbers = list(values)
+        figure.add_bar(
+            x=numbers if lying else labels,
+            y=labels if lying else numbers,
+            orientation="h" if lying else "v",
+            name=text(name),
+            marker={"color": COLOURS[i % len(COLOURS)]},
+        )
+    figure.update_layout(barmode="group", showlegend=len(groups) > 1)
+    if lying:
+        figure.update_xaxes(rangemode="tozero")
+        figure.update_yaxes(type="category", autorange="reversed", title=None, tickfont={"size": 12})
+        figure.update_layout(height=160 + 16 * len(labels) * (1 + len(groups)))
+    else:
+        figure.update_xaxes(type="category")
+    return figure
+
+
+def _figure(across: str, up: str, legend: str) -> go.Figure:
+    require()
+    import plotly.graph_objects as go
+
+    grid = {"gridcolor": "rgba(128,128,128,0.25)", "zerolinecolor": "rgba(128,128,128,0.5)", "automargin": True}
+    return go.Figure(
+        layout={
+            "xaxis": {"title": {"text": text(across)}, **grid},
+            "yaxis": {"title": {"text": text(up)}, "rangemode": "tozero", **grid},
+            "legend": {"title": {"text": text(legend)}, "orientation": "h", "yanchor": "bottom", "y": 1.02},
+            "font": {"family": "system-ui, sans-serif", "size": 14, "color": "#888888"},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "margin": {"l": 10, "r": 10, "t": 40, "b": 10},
+            "hoverlabel": {"align": "left", "bgcolor": "#ffffff", "font": {"color": "#111111"}},
+            "height": 420,
+        }
+    )
+
+
+def embed(figure: go.Figure, name: str) -> Markup:
+    """The chart as a part of a page; the library itself is embedded once by `library`.
+
+    Parameters
+    ----------
+    name
+        Its id in the page: letters, digits and hyphens, no two alike.
+    """
+    html = figure.to_html(
+        full_html=False,
+        include_plotlyjs=False,
+        div_id=name,
+        config={"displaylogo": False, "responsive": True, "displayModeBar": False},
+    )
+    return Markup(html)  # noqa: S704  # plotly's own output; what we gave it was escaped
+
+
+def library() -> Markup:
+    """The charts' script, to stand in the page before the first chart."""
+    require()
+    from plotly.offline import get_plotlyjs
+
+    return Markup(f"<script>{get_plotlyjs()}</script><script>{_FIT_PAPER}</script>")  # noqa: S704  # library, ours
+
+
+def require() -> None:
+    """Refuse where the charts' library is not installed.
+
+    Raises
+    ------
+    JobError
+        With the way to install it.
+    """
+    if find_spec("plotly") is None:
+        raise JobError("charts need the extra `report`: pip install 'sqldeid[report]'", key="report")

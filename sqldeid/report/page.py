@@ -1,0 +1,233 @@
+"""A run's report as one HTML file, made from its result alone: what a committee asks, in its order.
+
+The input is the result as `--json` writes it, so that a report can be made again later. Nothing of the source is read.
+What is shown of the source is binned or pooled: no class smaller than k, no suppressed combination, no person key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from markupsafe import Markup
+
+from sqldeid.errors import JobError
+from sqldeid.report.events import events_sections, public_events
+from sqldeid.report.html import render
+from sqldeid.report.series import public_series, series_sections
+from sqldeid.report.words import AXES, LOSSES, binned, few, lost, not_protected, odds
+
+Tree = Mapping[str, Any]
+"""JSON as it was read."""
+
+HEAD = "For the data holder only. Counts of suppressed people and of the source are statistics about people."
+AS_THEY_ARE = ("sensitive", "insensitive")
+"""Roles of columns that are released as they stand."""
+
+PUBLIC = "This page may accompany the release. It holds no count of people and nothing about those who were left out."
+
+
+def report_page(result: Tree) -> str:
+    """The report of a run, for the data holder.
+
+    Parameters
+    ----------
+    result
+        `Result.to_dict()`, or what `--json` wrote.
+
+    Raises
+    ------
+    JobError
+        If this is no result, or the extra `report` is not installed.
+    """
+    from sqldeid.report.interactive import library
+
+    releases = [_view(name, release, i) for i, (name, release) in enumerate(_releases(result).items())]
+    return render("report.html.jinja", result=result, head=HEAD, releases=releases, library=library())
+
+
+def public_page(result: Tree) -> str:
+    """The page that may go with the releases; columns, levels and promises alone.
+
+    Parameters
+    ----------
+    result
+        As for `report_page`, or `Result.to_public()`.
+    """
+    releases = {name: _public(release) for name, release in _releases(result).items()}
+    return render("public.html.jinja", result=result, head=PUBLIC, releases=releases)
+
+
+def _releases(result: Tree) -> Mapping[str, Tree]:
+    found = result.get("releases")
+    if not isinstance(found, Mapping) or not all(isinstance(r, Mapping) and "kind" in r for r in found.values()):
+        raise JobError("this is not a result; `sqldeid anonymize --json FILE` writes one", key="result")
+    return found
+
+
+def _public(release: Tree) -> dict[str, Any]:
+    """What may be told of a release, whatever else is there."""
+    sections = {"series": public_series, "events": public_events}.get(release["kind"])
+    if sections is not None:
+        return {"kind": release["kind"], "sections": sections(release)}
+    kept = {"kind", "node", "pseudonymised"}
+    found = {name: value for name, value in release.items() if name in kept}
+    found["columns"] = {
+        name: {k: v for k, v in column.items() if k not in ("loss", "example")}
+        for name, column in release.get("columns", {}).items()
+    }
+    found["criteria"] = [
+        {"name": c["name"], "column": c.get("column"), "asked": c["asked"], "guarantee": c["guarantee"]}
+        | {"not_protected": not_protected(c["name"])}
+        for c in release.get("criteria", ())
+    ]
+    found["guarantee"] = {"text": text} if (text := _words(release.get("guarantee"))) else None
+    return found
+
+
+def _words(guarantee: object) -> str:
+    """A guarantee's sentence, where it has one."""
+    return str(guarantee.get("text", "")) if isinstance(guarantee, Mapping) else ""
+
+
+def _view(name: str, release: Tree, number: int) -> dict[str, Any]:
+    """What the templates show of one release."""
+    if release["kind"] == "table":
+        return {"name": name, "kind": "table", "release": release, **_table(release, f"r{number}")}
+    told = {"series": series_sections, "events": events_sections}.get(release["kind"])
+    sections = told(release, f"r{number}") if told else []
+    return {"name": name, "kind": release["kind"], "release": release, "sections": sections}
+
+
+def _table(release: Tree, prefix: str) -> dict[str, Any]:
+    source, left = release["risk"]["source"], release["risk"]["release"]
+    gone, coarse = lost(release["columns"])
+    hit = _hit(release)
+    hardest = _hardest(hit)
+    return {
+        "criteria": [{**c, "not_protected": not_protected(c["name"])} for c in release["criteria"]],
+        "k": next((int(c["asked"]) for c in release["criteria"] if c["name"] == "k-anonymity"), None),
+        "worst": odds(left["prosecutor"]),
+        "worst_source": odds(source["prosecutor"]),
+        "open": [n for n, c in release["columns"].items() if c["role"] in AS_THEY_ARE and not c.get("shown")],
+        "unguarded": _unguarded(release),
+        "risks": _risks(source, left),
+        "bins": _bins(source, left),
+        "gone": gone,
+        "coarse": coarse,
+        "hit": hit,
+        "worst_hit": hardest[:3],
+        "more_hit": len(hardest) - 3,
+        "losses": [(LOSSES[n], value) for n, value in release["loss"].items() if n in LOSSES],
+        "axis": AXES.get(release["search"]["loss"], ""),
+        "neighbours": release.get("neighbours", ()),
+        "sets": [{**s, "alone": few(s["alone"]), "below_k": few(s["below_k"])} for s in release.get("uniqueness", ())],
+        "charts": _charts(release, prefix),
+        "traded": _traded(release),
+    }
+
+
+def _risks(source: Tree, left: Tree) -> list[tuple[str, str, str, str]]:
+    journalist = (
+        "does not know whether the person is in it; taken as the prosecutor's, for no population was given"
+        if left["journalist_is_prosecutor"]
+        else "does not know whether the person is in it"
+    )
+    return [
+        (
+            "Prosecutor",
+            "knows that the person is in it, and seeks the person's row (worst class)",
+            odds(source["prosecutor"]),
+            odds(left["prosecutor"]),
+        ),
+        (
+            "Journalist",
+            journalist or "does not know whether the person is in it",
+            odds(source["journalist"]),
+            odds(left["journalist"]),
+        ),
+        (
+            "Marketer",
+            "tries to match everybody: share of all that would be right",
+            f"{100 * source['marketer']:.3g} %",
+            f"{100 * left['marketer']:.3g} %",
+        ),
+    ]
+
+
+def _bins(source: Tree, left: Tree) -> list[tuple[str, str, str]]:
+    """Share of rows by class size, in source and release; both with the bins of the source."""
+    rows = [dict(binned(risk["class_sizes"])) for risk in (source, left)]
+    totals = [max(sum(r.values()), 1) for r in rows]
+    labels = dict.fromkeys([*rows[0], *rows[1]])
+    ordered = sorted(labels, key=lambda label: int(label.split()[0]))
+    return [
+        (label, *(_percent(r.get(label, 0), total) for r, total in zip(rows, totals, strict=True)))  # type: ignore[misc]
+        for label in ordered
+    ]
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %"
+
+
+def _hit(release: Tree) -> list[dict[str, Any]]:
+    """Suppression by shown value, for columns in which it differs: the hardest hit first."""
+    overall = release["suppressed"] / release["rows"] if release["rows"] else 0.0
+    found = []
+    for column, by_value in release["suppression_by"].items():
+        ordered = sorted(by_value.items(), key=lambda item: -item[1])
+        if len(ordered) > 1 and overall:
+            hardest = [(value, share) for value, share in ordered if share > 2 * overall]
+            found.append({"column": column, "values": ordered[:12], "more": len(ordered) - 12, "hardest": hardest})
+    return sorted(found, key=lambda f: -f["values"][0][1])
+
+
+def _hardest(hit: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The values that suppression hits more than twice as hard as all, worst first."""
+    hardest = [{"column": h["column"], "value": v, "part": part} for h in hit for v, part in h["hardest"]]
+    return sorted(hardest, key=lambda h: -h["part"])
+
+
+def _unguarded(release: Tree) -> list[str]:
+    """Sensitive columns against whose disclosure no criterion was asked for."""
+    guarded = {c.get("column") for c in release["criteria"]}
+    return [n for n, c in release["columns"].items() if c["role"] == "sensitive" and n not in guarded]
+
+
+def _charts(release: Tree, prefix: str) -> dict[str, Markup]:
+    from sqldeid.report.interactive import bars, embed
+
+    source, left = (dict(binned(release["risk"][of]["class_sizes"])) for of in ("source", "release"))
+    labels = sorted(dict.fromkeys([*source, *left]), key=lambda label: int(label.split()[0]))
+    shares = [
+        (title, [100 * rows.get(label, 0) / max(sum(rows.values()), 1) for label in labels])
+        for title, rows in (("source", source), ("release", left))
+    ]
+    columns = {n: c["loss"] for n, c in release["columns"].items() if c.get("loss") is not None}
+    return {
+        "sizes": embed(
+            bars(labels, shares, across="rows in the group", up="share of rows (%)"),
+            f"{prefix}-sizes",
+        ),
+        "columns": embed(
+            bars(
+                list(columns),
+                [("lost", [100 * loss for loss in columns.values()])],
+                across="column",
+                up="information lost (%)",
+                lying=True,
+            ),
+            f"{prefix}-columns",
+        ),
+    }
+
+
+def _traded(release: Tree) -> dict[str, Any] | None:
+    from sqldeid.report.interactive import embed
+    from sqldeid.report.tradeoff import tradeoff_figure, tradeoff_of
+
+    if not release.get("tradeoff"):
+        return None
+    traded = tradeoff_of(release["tradeoff"])
+    return {"traded": traded, "chart": embed(tradeoff_figure(traded), f"tradeoff-{traded.name.encode().hex()}")}

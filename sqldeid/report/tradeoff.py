@@ -1,0 +1,141 @@
+"""What k and the suppression limit cost, as tables on the terminal and as an interactive page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sqldeid.report.text import cell, count, number, plain, print_table, put, share, table
+from sqldeid.result import GreatestK, Tradeoff, TradePoint
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+HEAD = "For the data holder only: these figures are statistics about people."
+LOSSES = {
+    "loss": "loss of information (0 to 1)",
+    "prec": "mean generalisation height (0 to 1)",
+    "dm_star": "sum of squared class sizes (rows²)",
+    "entropy": "entropy lost (bits)",
+}
+"""Axis titles."""
+
+
+def print_tradeoff(found: Mapping[str, Tradeoff], to: Console, *, verbose: bool = False) -> None:
+    """Print for each release the least loss by k (down) and suppression limit (across), and what it suppresses.
+
+    Parameters
+    ----------
+    verbose
+        Whether each pair's node is printed.
+    """
+    put(to, HEAD, style="dim")
+    for traded in found.values():
+        to.print()
+        put(to, Text(plain(traded.name), style="bold"), f": {traded.loss} (share of rows suppressed)")
+        print_table(_losses(traded), to)
+        if verbose:
+            print_table(_nodes(traded.points), to)
+        if traded.inverse:
+            to.print()
+            put(to, f"Greatest k by greatest {traded.loss} accepted (before suppression)")
+            print_table(_greatest(traded), to)
+        to.print()
+        checked = f"{traded.checks:,} of {count(traded.lattice_size, 'node')} counted"
+        more = "" if verbose else " -v prints the levels of each."
+        put(to, f"{checked} for {count(len(traded.points), 'pair')}, {traded.seconds:.1f} s.{more}")
+        for warning in traded.warnings:
+            put(to, Text("Warning: ", style="yellow"), plain(warning))
+
+
+def _limits(points: Iterable[TradePoint]) -> list[float]:
+    return sorted({p.suppression_limit for p in points})
+
+
+def _losses(traded: Tradeoff) -> Table:
+    limits = _limits(traded.points)
+    made = table("k", *(f"limit {limit:g}" for limit in limits), right=tuple(range(len(limits) + 1)))
+    for k in sorted({p.k for p in traded.points}):
+        row = [p for p in traded.points if p.k == k]
+        made.add_row(cell(k), *(cell(_cost(p, traded.rows)) for p in row))
+    return made
+
+
+def _cost(point: TradePoint, rows: int) -> str:
+    if point.loss is None:
+        return "none"
+    proven = "" if point.optimal else "≤ "
+    return f"{proven}{point.loss:.4g} ({100 * (point.suppressed or 0) / rows:.1f} %)"
+
+
+def _nodes(points: Iterable[TradePoint]) -> Table:
+    made = table("k", "limit", "node", right=(0, 1))
+    for p in points:
+        levels = "no node is admissible" if p.node is None else ", ".join(f"{c} {x}" for c, x in p.node.items())
+        made.add_row(cell(p.k), cell(f"{p.suppression_limit:g}"), cell(levels))
+    return made
+
+
+def _greatest(traded: Tradeoff) -> Table:
+    limits = sorted({g.suppression_limit for g in traded.inverse})
+    made = table("max_loss", *(f"limit {limit:g}" for limit in limits), right=tuple(range(len(limits) + 1)))
+    for most in sorted({g.max_loss for g in traded.inverse}):
+        ks = [g.k for g in traded.inverse if g.max_loss == most]
+        made.add_row(cell(f"{most:g}"), *(cell("none" if k is None else f"{k:,}") for k in ks))
+    return made
+
+
+def tradeoff_page(found: Mapping[str, Tradeoff]) -> str:
+    """One self-contained HTML page: a chart and a table for each release.
+
+    Raises
+    ------
+    JobError
+        If the extra `report` is not installed.
+    """
+    from sqldeid.report.html import render
+    from sqldeid.report.interactive import embed, library
+
+    releases = [
+        {"traded": t, "chart": embed(tradeoff_figure(t), f"tradeoff-{i}")} for i, t in enumerate(found.values())
+    ]
+    title = "k and suppression: what they cost"
+    return render("tradeoff.html.jinja", title=title, head=HEAD, releases=releases, library=library())
+
+
+def tradeoff_of(tree: Mapping[str, Any]) -> Tradeoff:
+    """The trade-off as JSON holds it, read back; what a later version added is left out."""
+    known = {f.name for f in fields(Tradeoff)}
+    found = {name: value for name, value in tree.items() if name in known}
+    found["points"] = tuple(TradePoint(**p) for p in tree["points"])
+    found["inverse"] = tuple(GreatestK(**g) for g in tree["inverse"])
+    return Tradeoff(**found)
+
+
+def tradeoff_figure(traded: Tradeoff) -> go.Figure:
+    """Loss against the suppression limit, a line for each k; hovering tells node and suppressed rows."""
+    from sqldeid.report.interactive import line, lines
+
+    series = []
+    for k in sorted({p.k for p in traded.points}):
+        row = [p for p in traded.points if p.k == k and p.loss is not None]
+        texts = [_hover(p, traded.rows) for p in row]
+        series.append(line(f"k = {k}", [100 * p.suppression_limit for p in row], [p.loss for p in row], texts))
+    axis = LOSSES.get(traded.loss, traded.loss)
+    return lines(series, across="rows that may be suppressed (%)", up=axis, legend="least class size")
+
+
+def _hover(point: TradePoint, rows: int) -> list[str]:
+    levels = ", ".join(f"{column} {level}" for column, level in (point.node or {}).items())
+    proof = "" if point.optimal else f"; not proven, bound {number(point.bound or 0.0)}"
+    return [
+        f"k = {point.k}, limit {100 * point.suppression_limit:g} %",
+        f"loss {number(point.loss or 0.0)}{proof}",
+        f"suppressed {point.suppressed:,} of {rows:,} ({share(point.suppressed or 0, rows)})",
+        f"levels: {levels}",
+    ]

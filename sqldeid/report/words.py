@@ -1,0 +1,103 @@
+"""What the report says in words: what each criterion does not protect, and what a number means for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+NOT_PROTECTED = {
+    "k-anonymity": "A sensitive value that a whole class shares; what suppression itself tells (a missing class "
+    "had too few people); columns called insensitive that identify people all the same; the comparison with other "
+    "releases of the same people.",
+    "l-diversity": "Values that mean much the same; an attacker who can rule values out; what suppression tells.",
+    "t-closeness": "What the whole table tells about everybody.",
+    "m-concealing": "Learning a sensitive value; somebody who knows more than was stated.",
+    "epsilon-safe": "What is true of people whether or not they are in the table; somebody whose row several releases "
+    "use; counts and losses in this report, which are not part of the release.",
+}
+"""By the first word or two of a criterion's name (README, *What is promised*)."""
+
+AXES = {
+    "loss": "share of information lost",
+    "prec": "share of the hierarchy's height",
+    "dm_star": "squared rows",
+    "entropy": "bits",
+}
+LOSS_NAMES = {"prec": "precision loss", "dm_star": "discernibility", "entropy": "entropy"}
+LOSSES = {
+    "loss": "Loss: share of information lost, by how many original values each shown value could be (0 none, 1 all)",
+    "prec": "Precision loss: how far up the hierarchies values stand, on average (0 none, 1 all)",
+    "dm_star": "Discernibility (for specialists): sum of squared class sizes, in squared rows",
+    "dm_star_original": "Discernibility of the source, for comparison (for specialists)",
+    "entropy": "Non-uniform entropy (for specialists): uncertainty about the original values, in bits over all rows",
+}
+
+BINS = ((1, 1), (2, 4), (5, 10), (11, 24), (25, 99), (100, None))
+"""Class sizes that are told together, in rows."""
+
+COARSE = 0.25
+"""Share of information from whose loss a column is called rough."""
+
+FEW = 11
+"""Rows below which a bin is told together with the next: who is alone in it should not stand out."""
+
+
+def not_protected(name: str) -> str:
+    """What a criterion does not protect; empty for one that is not known here."""
+    return next((text for known, text in NOT_PROTECTED.items() if known in name), "")
+
+
+def odds(risk: float) -> str:
+    """A risk as people say it."""
+    if risk <= 0:
+        return "none"
+    return "certain" if risk >= 1 else f"1 in {round(1 / risk):,} ({100 * risk:.2g} %)"
+
+
+def binned(sizes: Sequence[Sequence[int]]) -> list[tuple[str, int]]:
+    """Rows by size of their class.
+
+    Parameters
+    ----------
+    sizes
+        Pairs of class size and number of classes.
+
+    Returns
+    -------
+    list
+        Label and rows, from small classes to large; a bin of fewer than `FEW` rows is told with the next one.
+    """
+    found: list[tuple[int, int | None, int]] = []
+    for low, high in BINS:
+        rows = sum(size * classes for size, classes in sizes if low <= size and (high is None or size <= high))
+        if found and 0 < found[-1][2] < FEW:
+            before = found.pop()
+            low, rows = before[0], rows + before[2]
+        found.append((low, high, rows))
+    if len(found) > 1 and 0 < found[-1][2] < FEW:
+        last = found.pop()
+        before = found.pop()
+        found.append((before[0], None, before[2] + last[2]))
+    return [(_bin(low, high), rows) for low, high, rows in found]
+
+
+def _bin(low: int, high: int | None) -> str:
+    return f"{low} or more" if high is None else str(low) if low == high else f"{low} to {high}"
+
+
+def few(rows: int) -> str:
+    """A number of rows of the source; small ones are not told exactly."""
+    return f"{rows:,}" if rows == 0 or rows >= FEW else f"fewer than {FEW}"
+
+
+def lost(columns: Mapping[str, Mapping[str, object]]) -> tuple[list[str], list[str]]:
+    """Columns of which nothing is left, and those that are rough by now (more than a quarter is lost)."""
+    gone, coarse = [], []
+    for name, column in columns.items():
+        level, height, loss = column.get("level"), column.get("height"), column.get("loss")
+        if not isinstance(level, int) or not isinstance(height, int):
+            continue
+        if level == height - 1 and height > 1:
+            gone.append(name)
+        elif isinstance(loss, float) and loss > COARSE:
+            coarse.append(name)
+    return gone, coarse

@@ -1,0 +1,175 @@
+"""The trade-off's answers are those of a search for each pair alone, and its histograms those of pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+import sqldeid
+from sqldeid.engine.base import Engine
+from sqldeid.engine.opening import Settings
+from sqldeid.errors import JobError, NoSolutionError
+from sqldeid.job import Job
+from sqldeid.run import reading
+from sqldeid.tables import plan as planning
+from sqldeid.tables.evaluation import allowed_rows
+from sqldeid.tables.fold import fold
+from sqldeid.tables.lattice import Node
+from sqldeid.tables.loss import make_loss
+from sqldeid.tables.plan import TablePlan
+from sqldeid.tables.release import Listener, checker_of
+from sqldeid.tables.search import Problem, search
+from sqldeid.tables.thresholds import Thresholds
+from sqldeid.tables.tradeoff import Asked, trade, with_privacy
+
+KS, LIMITS = (1, 2, 4, 9), (0.0, 0.03, 0.2)
+
+
+def made(folder: Path, seed: int, rows: int = 240) -> Path:
+    random = np.random.default_rng(seed)
+    people = pd.DataFrame(
+        {
+            "id": range(rows),
+            "age": random.integers(18, 70, rows),
+            "select": random.choice(["a1", "a2", "b1", "b2", None], rows, p=[0.4, 0.3, 0.15, 0.1, 0.05]),
+            "sex": random.choice(["f", "m"], rows),
+            "ill": random.choice(["x", "y", "z", None], rows, p=[0.5, 0.3, 0.15, 0.05]),
+        }
+    )
+    path = folder / f"people{seed}.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.register("given", people)
+        connection.execute("CREATE TABLE people AS SELECT * FROM given")
+    return path
+
+
+def job(loss: str = "loss", **privacy: Any) -> Job:
+    quasi = "quasi-identifying"
+    return Job.parse(
+        {
+            "release": {"into": "out.duckdb"},
+            "tables": {
+                "people": {
+                    "source": "people",
+                    "person": "id",
+                    "columns": {
+                        "age": {"role": quasi, "hierarchy": {"bands": [5, 10, 40]}},
+                        "select": {"role": quasi, "hierarchy": {"keep_first": [1]}},
+                        "sex": {"role": quasi, "hierarchy": {"suppress": True}},
+                        "ill": {"role": "sensitive"},
+                    },
+                    "privacy": {"k": 3, **privacy},
+                    "search": {"loss": loss},
+                }
+            },
+        }
+    )
+
+
+@contextmanager
+def planned(path: Path, asked: Job) -> Iterator[tuple[TablePlan, Engine]]:
+    with reading(path, path, Settings()) as engine:
+        yield planning.plan("people", asked.tables["people"], engine, Path()), engine
+
+
+def alone(plan: TablePlan, engine: Engine, k: int, limit: float) -> tuple[Node, float, int] | None:
+    """One search for one pair, with nothing learnt before."""
+    own = with_privacy(plan, k)
+    folded = fold(own, engine)
+    allowed = allowed_rows(limit, folded.rows)
+    checker = checker_of(own, folded, engine)
+    checker.allowed = allowed
+    marginals = [c.marginal for c in folded.columns]
+    loss = make_loss(plan.part.search.loss, marginals, folded.rows)
+    try:
+        outcome = search("frontier", Problem(plan.lattice, marginals, folded.rows, allowed, loss, checker))
+    except NoSolutionError:
+        return None
+    return outcome.node, outcome.loss, outcome.evaluation.failing
+
+
+@pytest.mark.parametrize(
+    ("seed", "loss", "privacy"),
+    [
+        (1, "loss", {}),
+        (2, "prec", {}),
+        (3, "dm_star", {}),
+        (4, "entropy", {}),
+        (5, "loss", {"l_diversity": {"column": "ill", "l": 2, "kind": "entropy"}}),
+        (6, "loss", {"l_diversity": {"column": "ill", "l": 2}, "t_closeness": {"column": "ill", "t": 0.3}}),
+    ],
+)
+def test_every_pair_is_what_a_search_alone_finds(tmp_path: Path, seed: int, loss: str, privacy: dict[str, Any]) -> None:
+    with planned(made(tmp_path, seed), job(loss, **privacy)) as (plan, engine):
+        traded = trade(plan, engine, Asked(KS, LIMITS), Listener())
+        assert [(p.k, p.suppression_limit) for p in traded.points] == [(k, x) for k in KS for x in LIMITS]
+        for point in traded.points:
+            expected = alone(plan, engine, point.k, point.suppression_limit)
+            found = point.node and (tuple(point.node.values()), point.loss, point.suppressed)
+            assert found == expected and point.optimal
+        assert traded.checks <= (1 if not privacy else len(KS)) * traded.lattice_size
+
+
+def test_a_weaker_pair_never_loses_more_where_time_is_short(tmp_path: Path) -> None:
+    with planned(made(tmp_path, 9, rows=2000), job()) as (plan, engine):
+        points = trade(plan, engine, Asked(KS, LIMITS), Listener(), seconds=1e-9).points
+    assert not all(p.optimal for p in points)
+    for p in points:
+        stricter = [q.loss for q in points if q.k >= p.k and q.suppression_limit <= p.suppression_limit and q.loss]
+        assert p.loss is not None and all(p.loss <= loss + 1e-12 for loss in stricter)
+        assert p.bound is not None and p.bound <= p.loss
+
+
+def test_the_greatest_k_is_what_inverse_ola_finds(tmp_path: Path) -> None:
+    path = made(tmp_path, 7)
+    with planned(path, job()) as (plan, engine):
+        traded = trade(plan, engine, Asked((2,), LIMITS, (0.1, 0.4, 1.0)), Listener())
+    for found in traded.inverse:
+        alone_ = job(suppression_limit=found.suppression_limit).model_dump(by_alias=True, exclude_unset=True)
+        alone_["tables"]["people"]["privacy"]["k"] = 1
+        alone_["tables"]["people"]["search"] = {"method": "inverse-ola", "max_loss": found.max_loss}
+        result = sqldeid.anonymize(Job.parse(alone_, folder=tmp_path), path, options=sqldeid.Options(replace=True))
+        assert result.releases["people"].criteria[0].asked == found.k
+        assert result.releases["people"].node == found.node
+
+
+def test_one_histogram_answers_for_every_k(tmp_path: Path) -> None:
+    path = made(tmp_path, 8)
+    with duckdb.connect(str(path), read_only=True) as connection:
+        people = connection.sql("SELECT * FROM people").df()
+    with planned(path, job()) as (plan, engine):
+        checker = replace(checker_of(plan, fold(plan, engine), engine), allowed=len(people))
+        answers = Thresholds(checker, (2, 3, 50), len(people))
+        node = (1, 0, 1)
+        sizes = people.assign(band=people.age // 5).groupby(["band", "select"], dropna=False).size()
+        for k in (2, 3, 50):
+            found = answers.at(k, [node, plan.lattice.top, node])
+            assert found[0] == found[2]
+            assert (found[0].failing, found[0].classes) == (sizes[sizes < k].sum(), len(sizes))
+            assert found[0].squares == (sizes**2).sum()
+            assert found[:2] == replace(checker, k=k)([node, plan.lattice.top])
+        assert answers.checks == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "key"),
+    [
+        (lambda: Asked((), (0.0,)), "--k"),
+        (lambda: Asked((0,), (0.0,)), "--k"),
+        (lambda: Asked((2,), (1.0,)), "--limit"),
+        (lambda: Asked((2,), (float("nan"),)), "--limit"),
+        (lambda: Asked((2,), (0.0,), (-1.0,)), "--max-loss"),
+    ],
+)
+def test_pairs_that_cannot_be_are_refused(asked: Any, key: str) -> None:
+    with pytest.raises(JobError) as refused:
+        asked()
+    assert refused.value.key == key
