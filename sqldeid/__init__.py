@@ -22,14 +22,23 @@ from sqldeid.errors import (
 
 if TYPE_CHECKING:
     from sqldeid.engine.opening import Settings
+    from sqldeid.findings import Classification, Explored, ExploredSequences, ExploredText
     from sqldeid.job import Job
     from sqldeid.result import Result, Risk, TableRelease
-    from sqldeid.run import Listener, Options, anonymize, assess, plan, verify, verify_certificates
+    from sqldeid.run import Asked, Listener, Options, anonymize, assess, plan, tradeoff, verify, verify_certificates
+    from sqldeid.run import evaluate as evaluate
+    from sqldeid.run.exploring import explore, explore_job, explore_sequences, explore_text
+    from sqldeid.run.profiles import init, safe_harbor
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Asked",
+    "Classification",
     "EngineError",
+    "Explored",
+    "ExploredSequences",
+    "ExploredText",
     "HierarchyError",
     "Interrupted",
     "Job",
@@ -45,7 +54,15 @@ __all__ = [
     "VerificationError",
     "anonymize",
     "assess",
+    "evaluate",
+    "explore",
+    "explore_job",
+    "explore_sequences",
+    "explore_text",
+    "init",
     "plan",
+    "safe_harbor",
+    "tradeoff",
     "verify",
     "verify_certificates",
 ]
@@ -54,9 +71,14 @@ __all__ = [
 _HOMES = {
     "Job": "sqldeid.job",
     "Settings": "sqldeid.engine.opening",
+    "evaluate": "sqldeid.run",
+    **dict.fromkeys(["Classification", "Explored", "ExploredSequences", "ExploredText"], "sqldeid.findings"),
     **dict.fromkeys(["Result", "Risk", "TableRelease"], "sqldeid.result"),
+    **dict.fromkeys(["explore", "explore_job", "explore_sequences", "explore_text"], "sqldeid.run.exploring"),
+    **dict.fromkeys(["init", "safe_harbor"], "sqldeid.run.profiles"),
     **dict.fromkeys(
-        ["Listener", "Options", "anonymize", "assess", "plan", "verify", "verify_certificates"], "sqldeid.run"
+        ["Asked", "Listener", "Options", "anonymize", "assess", "plan", "tradeoff", "verify", "verify_certificates"],
+        "sqldeid.run",
     ),
 }
 

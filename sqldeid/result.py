@@ -6,26 +6,40 @@ people.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
+from typing import Any, Protocol, runtime_checkable
 
 HOLDER = "for the data holder only: counts of suppressed rows and of the source are statistics about people"
+
+HOLDERS_ONLY = ("loss", "example")
+"""What of a column does not go with the release."""
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A privacy criterion: what was asked, what the release achieves, and the promise in words."""
+    """A privacy criterion: what was asked, what the release achieves, and the promise in words.
+
+    `against_released` is t-closeness against the released rows, which a reader can check; what is asked for and
+    achieved is against all input rows. None for other criteria.
+    """
 
     name: str
     column: str | None
     asked: float
     achieved: float
     guarantee: str
+    against_released: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnResult:
-    """A released column: its level of `height` levels (0 = original), and its own part of the loss (0 … 1)."""
+    """A released column: its level of `height` levels (0 = original), and its own part of the loss (0 … 1).
+
+    `shown` says what became of its values beside that: a pseudonym, a shifted date, a number cut at the top.
+    `example` is a frequent value's label at every level; for the data holder.
+    """
 
     role: str
     level: int | None = None
@@ -33,6 +47,8 @@ class ColumnResult:
     height: int | None = None
     hierarchy: str | None = None
     loss: float | None = None
+    shown: str | None = None
+    example: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +56,7 @@ class Measured:
     """A criterion of a job, measured on any table: what is asked, what its worst class achieves, whether all meet it.
 
     `achieved` is None for a table without rows, and where a class has fewer than l values for recursive l-diversity.
+    `against_released`: t-closeness of a release against its own rows, not those of the source; else None.
     """
 
     name: str
@@ -47,6 +64,7 @@ class Measured:
     asked: float
     achieved: float | None
     met: bool
+    against_released: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +133,42 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Neighbour:
+    """The node that is one level finer in one column, and why it was not chosen.
+
+    `suppressed` are the rows that fail there by k alone, where that is more than is `allowed`; else by every criterion.
+    `loss` is None where too many fail; else the node is admissible, and loses at least as much.
+    """
+
+    column: str
+    level: int
+    suppressed: int
+    allowed: int
+    loss: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetRisk:
+    """What a set of quasi-identifying columns tells apart in the source.
+
+    `alone` are rows in a class of their own, `below_k` rows in classes smaller than k.
+    """
+
+    columns: tuple[str, ...]
+    alone: int
+    below_k: int
+
+
+@dataclass(frozen=True, slots=True)
 class TableRelease:
     """One table release (interface.md, *Result*).
 
     `certificate` is the search's proof where it was asked for; `search.certificate` is the file it was written to.
+    `ledger` says how many rows the release ledger holds back for a later load; they count in `rows` only.
+    `policy` packs what `--policy` uses again: node, criteria, hierarchies with their leaves (data values).
+    `neighbours` are the nodes just below the released one; `tradeoff` what other k and limits cost and
+    `uniqueness` what sets of columns tell apart in the source, where a report was asked for.
+    `pseudonymised` names the columns that hold pseudonyms; a release that has any is pseudonymised, not anonymous.
     """
 
     name: str
@@ -141,37 +191,165 @@ class TableRelease:
     kind: str = "table"
     certificate: Mapping[str, object] | None = None
     guarantee: Mapping[str, object] | None = None
+    pseudonymised: tuple[str, ...] = ()
+    policy: Callable[[], Mapping[str, object]] | None = field(default=None, repr=False, compare=False)
+    ledger: Mapping[str, object] | None = None
+    neighbours: tuple[Neighbour, ...] = ()
+    tradeoff: Tradeoff | None = None
+    uniqueness: tuple[SetRisk, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
-        found = asdict(replace(self, certificate=None))
-        del found["name"], found["certificate"]
-        if found["guarantee"] is None:
-            del found["guarantee"]
+        found = asdict(replace(self, certificate=None, policy=None))
+        del found["name"], found["certificate"], found["policy"]
+        if self.policy is not None:
+            found["policy"] = dict(self.policy())
+        for name in ("guarantee", "pseudonymised", "ledger", "tradeoff", "uniqueness"):
+            if not found[name]:
+                del found[name]
         found["columns"] = {n: {k: v for k, v in c.items() if v is not None} for n, c in found["columns"].items()}
         return {"kind": found.pop("kind"), **found}
 
     def to_public(self) -> dict[str, object]:
         """What may go with the release: columns, levels and promises; no count, no loss."""
         columns = {
-            n: {k: v for k, v in asdict(c).items() if v is not None and k != "loss"} for n, c in self.columns.items()
+            n: {k: v for k, v in asdict(c).items() if v is not None and k not in HOLDERS_ONLY}
+            for n, c in self.columns.items()
         }
         criteria = [
             {"name": c.name, "column": c.column, "asked": c.asked, "guarantee": c.guarantee} for c in self.criteria
         ]
-        return {"kind": self.kind, "node": dict(self.node), "columns": columns, "criteria": criteria}
+        found: dict[str, object] = {
+            "kind": self.kind,
+            "node": dict(self.node),
+            "columns": columns,
+            "criteria": criteria,
+        }
+        if self.pseudonymised:
+            found |= {"pseudonymised": list(self.pseudonymised), "status": "pseudonymised, not anonymous"}
+        return found
+
+
+def _known(column: ColumnResult) -> dict[str, object]:
+    """What may be published of a column."""
+    return {name: value for name, value in asdict(column).items() if value is not None and name not in HOLDERS_ONLY}
+
+
+@runtime_checkable
+class Told(Protocol):
+    """What tells of itself on a terminal: releases and re-checks of series and events."""
+
+    def facts(self) -> list[tuple[str, object]]:
+        """Line by line: what it is, and what is said of it; no data value."""
+
+
+@dataclass(frozen=True, slots=True)
+class TradePoint:
+    """The best node for one k and one suppression limit; `node` is None where no node is admissible.
+
+    `loss` is in the job's loss; `bound` no node is below: they are equal where `optimal`. `checks` counts the nodes
+    that this pair was the first to need.
+    """
+
+    k: int
+    suppression_limit: float
+    node: Mapping[str, int] | None
+    loss: float | None
+    bound: float | None
+    optimal: bool
+    suppressed: int | None
+    classes: int | None
+    checks: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class GreatestK:
+    """The greatest k for one `max_loss` and one suppression limit (`inverse-ola`); None where even k = 1 loses more."""
+
+    max_loss: float
+    suppression_limit: float
+    k: int | None
+    node: Mapping[str, int] | None
+    loss: float | None
+    optimal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tradeoff:
+    """What k and the suppression limit cost on one source (`sqldeid tradeoff`).
+
+    Parameters
+    ----------
+    heights
+        Levels of each quasi-identifying column.
+    points
+        One per pair, by k, then by limit.
+    inverse
+        One per `max_loss` and limit, where asked for.
+    checks
+        Nodes counted in all.
+    """
+
+    name: str
+    rows: int
+    loss: str
+    heights: Mapping[str, int]
+    points: tuple[TradePoint, ...]
+    inverse: tuple[GreatestK, ...]
+    lattice_size: int
+    checks: int
+    seconds: float
+    warnings: tuple[str, ...] = ()
+
+
+class Release(Protocol):
+    """What every kind of release tells of itself; each is a frozen dataclass with these fields and more."""
+
+    @property
+    def name(self) -> str:
+        """The release's name in the job."""
+
+    @property
+    def kind(self) -> str:
+        """``table``, ``series`` or ``events``."""
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Where it was written."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What deserves a second look, one sentence each."""
+
+    def to_dict(self) -> dict[str, object]:
+        """As `--json` writes it."""
+
+    def to_public(self) -> dict[str, object]:
+        """What may go with the release."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A run: its releases by name."""
+    """A run: its releases by name (`TableRelease`, `SeriesRelease`, `EventsRelease`).
 
-    releases: Mapping[str, TableRelease]
+    `job` is the job file's name, `finished` the time in UTC (ISO 8601), `versions` those of what computed it.
+    """
+
+    releases: Mapping[str, Any]
     sqldeid: str
     job_sha256: str
     source: Mapping[str, object]
     seconds: float
     warnings: tuple[str, ...] = ()
+    job: str = ""
+    finished: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> dict[str, TableRelease]:
+        """The table releases among them."""
+        return {name: r for name, r in self.releases.items() if isinstance(r, TableRelease)}
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
@@ -183,7 +361,15 @@ class Result:
             "source": dict(self.source),
             "seconds": self.seconds,
             "warnings": list(self.warnings),
+            "job": self.job,
+            "finished": self.finished,
+            "versions": dict(self.versions),
         }
+
+    def to_html(self) -> str:
+        """The report for the data holder (`--report`); needs the extra `report`."""
+        page = import_module("sqldeid.report.page")  # a wing above this floor, only where a page is asked for
+        return str(page.report_page(self.to_dict()))
 
     def to_public(self) -> dict[str, object]:
         """What may be published with the releases (`--public`)."""

@@ -11,6 +11,8 @@ from typing import NoReturn
 import click
 
 from sqldeid.cli.demo import demo
+from sqldeid.cli.evaluate import evaluate
+from sqldeid.cli.explore import explore
 from sqldeid.cli.failures import (
     BROKEN_PIPE,
     json_target,
@@ -19,11 +21,14 @@ from sqldeid.cli.failures import (
     report_usage,
 )
 from sqldeid.cli.hierarchy import hierarchy
+from sqldeid.cli.init import init
 from sqldeid.cli.options import VERSION, examples
 from sqldeid.cli.privacy import privacy
 from sqldeid.cli.releases import anonymize, assess, verify
+from sqldeid.cli.reports import report as report_command
 from sqldeid.cli.schema import schema
 from sqldeid.cli.streams import close_streams, guarded
+from sqldeid.cli.tradeoff import tradeoff
 from sqldeid.errors import Interrupted, SqldeidError
 
 
@@ -45,7 +50,20 @@ def cli() -> None:
     """
 
 
-for command in (demo, anonymize, assess, verify, hierarchy, privacy, schema):
+for command in (
+    demo,
+    init,
+    explore,
+    anonymize,
+    assess,
+    verify,
+    evaluate,
+    tradeoff,
+    report_command,
+    hierarchy,
+    privacy,
+    schema,
+):
     cli.add_command(command)
 
 

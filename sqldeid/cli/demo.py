@@ -48,6 +48,18 @@ def mimic(common: Common, path: Path, patients: int, seed: int) -> None:
     _print(make(path, patients, seed), common)
 
 
+@demo.command(epilog=examples("sqldeid demo events events.duckdb"))
+@_PATH
+@click.option("--patients", type=int, default=4_370, show_default=True, help="Patients, up to 500,000.")
+@_SEED
+@common
+def events(common: Common, path: Path, patients: int, seed: int) -> None:
+    """Sequences of transfers and billed procedures, in the shape of MIMIC-III, written to PATH."""
+    from sqldeid.demo import events as make
+
+    _print(make(path, patients, seed), common)
+
+
 def _print(made: Demo, common: Common) -> None:
     if common.quiet:
         return

@@ -7,18 +7,22 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 import sqldeid
 from sqldeid.cli.targets import is_stdout
+from sqldeid.errors import JobError
 from sqldeid.report.text import console
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from sqldeid.engine.opening import Settings
+
+
+Value = TypeVar("Value", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +82,12 @@ def common(run: Callable[..., None]) -> Callable[..., None]:
 def examples(*lines: str) -> str:
     """The end of a command's help."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def numbers(option: str, text: str, kind: Callable[[str], Value]) -> list[Value]:
+    """The numbers of a list with commas."""
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        wanted = "whole numbers" if kind is int else "numbers"
+        raise JobError(f"{option}: give {wanted} with commas between, like {option} 5,20", key=option) from None

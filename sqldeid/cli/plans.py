@@ -13,6 +13,7 @@ from sqldeid.job import Job
 from sqldeid.report.terminal import print_commands, print_warnings
 from sqldeid.report.text import cell, count, facts, plain, print_table, put, table
 from sqldeid.run import Options, destination
+from sqldeid.run.wings import Plan
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
 from sqldeid.tables.privacy.t_closeness import TCloseness
@@ -21,11 +22,14 @@ from sqldeid.tables.steps import Step, certificate_steps, steps
 
 
 def print_plans(
-    plans: Sequence[TablePlan], job: Job, database: str, to: Console, *, verbose: bool, certificate: bool = False
+    plans: Sequence[TablePlan | Plan], job: Job, database: str, to: Console, *, verbose: bool, certificate: bool = False
 ) -> None:
     """Print columns, hierarchies, lattice, criteria, destination and statements of each release."""
     put(to, "The plan, from the job and the catalogue. No row was read, nothing was written.", style="dim")
     for plan in plans:
+        if not isinstance(plan, TablePlan):
+            _print_facts(plan, job, to)
+            continue
         _print_plan(plan, job, to, verbose)
         if certificate:
             _print_certificate(plan, to)
@@ -34,6 +38,14 @@ def print_plans(
     to.print("Next:")
     given = f"sqldeid anonymize {quote(plain(database))} --job {quote(plain(job.path or job.name))}"
     print_commands([(given, "does it"), (f"{given} --plan -v", "prints the SQL that is known before the run")], to)
+
+
+def _print_facts(plan: Plan, job: Job, to: Console) -> None:
+    """A plan of another wing, which tells of itself."""
+    to.print()
+    put(to, Text(plain(plan.name), style="bold"), f" ({plan.key.partition('.')[0]})")
+    target = destination(job)
+    print_table(facts([*plan.facts(), ("Written as", f"{target.kind} {target.shown(plan.name)}")]), to)
 
 
 def _print_plan(plan: TablePlan, job: Job, to: Console, verbose: bool) -> None:
@@ -62,7 +74,8 @@ def _print_certificate(plan: TablePlan, to: Console) -> None:
 def _columns(plan: TablePlan) -> Table:
     made = table("Column", "Hierarchy", "Levels")
     for q in plan.qis:
-        made.add_row(cell(q.name), cell(q.hierarchy_name), _levels(q.hierarchy.level_names))
+        name = f"{q.hierarchy_name}, {q.shown}" if q.shown else q.hierarchy_name
+        made.add_row(cell(q.name), cell(name), _levels(q.hierarchy.level_names))
     return made
 
 
@@ -75,16 +88,13 @@ def _levels(names: Sequence[str]) -> Text:
 
 
 def _others(plan: TablePlan) -> list[tuple[str, object]]:
-    """The other columns, by role."""
-    roles: dict[str, list[str]] = {}
+    """The other columns, by role and by what becomes of them."""
+    found: dict[tuple[str, str], list[str]] = {}
     for c in plan.columns:
         if not isinstance(c, QuasiIdentifier):
-            roles.setdefault(c.role.capitalize(), []).append(c.name)
-    released = {c.role.capitalize() for c in plan.others}
-    return [
-        (role, f"{', '.join(names)} ({'as in the source' if role in released else 'not released'})")
-        for role, names in roles.items()
-    ]
+            shown = c.shown or ("as in the source" if c.released else "not released")
+            found.setdefault((c.role.capitalize(), shown), []).append(c.name)
+    return [(role, f"{', '.join(names)} ({shown})") for (role, shown), names in found.items()]
 
 
 def _facts(plan: TablePlan, job: Job) -> list[tuple[str, object]]:
@@ -101,6 +111,7 @@ def _facts(plan: TablePlan, job: Job) -> list[tuple[str, object]]:
     return [
         *_others(plan),
         ("Person", plan.person or "not named: rows are counted"),
+        *[(f"Stack {s.name}", s.text) for s in (plan.stacked.stacks if plan.stacked else ())],
         ("Lattice", count(plan.lattice.size, "node")),
         ("K-anonymity", f"k = {privacy.k}"),
         *_criteria(plan),
@@ -140,12 +151,15 @@ def _print_sql(step: Step, to: Console) -> None:
         to.print(Text(plain(statement, lines=True)), soft_wrap=True)
 
 
-def plan_dict(plan: TablePlan, job: Job, options: Options) -> dict[str, object]:
+def plan_dict(plan: TablePlan | Plan, job: Job, options: Options) -> dict[str, object]:
     """A plan for JSON."""
+    if not isinstance(plan, TablePlan):
+        return {**plan.to_dict(), "written": destination(job).shown(plan.name), "kind": job.release.kind}
     proof = [step.to_dict() for step in certificate_steps(plan)] if not no_certificate(plan) else None
     return {
         "source": plan.source_label,
         "person": plan.person,
+        "stacks": {s.name: s.text for s in (plan.stacked.stacks if plan.stacked else ())},
         "columns": {
             c.name: _column_dict(c.role) if not isinstance(c, QuasiIdentifier) else _qi_dict(c) for c in plan.columns
         },

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from sqldeid.cli.files import write_json
-from sqldeid.cli.options import Common, common, examples
+from sqldeid.cli.options import Common, common, examples, numbers
 from sqldeid.cli.targets import check_output, is_stdout
-from sqldeid.errors import JobError
 from sqldeid.report.text import cell, number, print_table, put, table
 
 if TYPE_CHECKING:
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sqldeid.tables.privacy.epsilon_safe import PlanRow
-
-Value = TypeVar("Value", int, float)
 
 
 @click.group()
@@ -73,9 +69,9 @@ def plan(
     if json_file is not None and not is_stdout(json_file):
         check_output("--json", json_file)
     rows = plan_table(
-        _numbers("--k", ks, int),
-        _numbers("--beta", betas, float),
-        _numbers("--epsilon", epsilons, float),
+        numbers("--k", ks, int),
+        numbers("--beta", betas, float),
+        numbers("--epsilon", epsilons, float),
         delta=delta,
         penalty=next(p for p in PENALTIES if p == penalty),
         lattice_size=nodes,
@@ -85,15 +81,6 @@ def plan(
         _print(rows, delta, common.screen(json_file))
     if json_file is not None:
         write_json(json_file, {"plan": [asdict(row) for row in rows], "delta": delta, "penalty": penalty})
-
-
-def _numbers(option: str, text: str, kind: Callable[[str], Value]) -> list[Value]:
-    """The numbers of a list with commas."""
-    try:
-        return [kind(part) for part in text.split(",")]
-    except ValueError:
-        wanted = "whole numbers" if kind is int else "numbers"
-        raise JobError(f"{option}: give {wanted} with commas between, like {option} 5,20", key=option) from None
 
 
 def _print(rows: Sequence[PlanRow], delta: float | None, to: Console) -> None:

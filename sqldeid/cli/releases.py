@@ -5,19 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 import sqldeid
 from sqldeid.cli.files import check_outputs, read_certificates, write_json
 from sqldeid.cli.options import Common, common, examples
+from sqldeid.cli.policies import earlier
+from sqldeid.cli.policies import ledger as ledger_option
+from sqldeid.cli.reports import refuse_without_charts, write_page, write_public
 from sqldeid.report.progress import Progress
 from sqldeid.report.terminal import print_result, print_risk, print_verified
 from sqldeid.report.text import console
-from sqldeid.result import HOLDER
+from sqldeid.result import HOLDER, Told
 
 if TYPE_CHECKING:
     from sqldeid.tables.proof import Proven
@@ -26,7 +29,28 @@ if TYPE_CHECKING:
 _DATABASE = click.argument("database", metavar="DB")
 _JOB = click.option("--job", "job_file", required=True, metavar="FILE", help="The job file (TOML).")
 _ONLY = click.option("--only", multiple=True, metavar="NAME", help="Only this release; may be given more than once.")
+_KEY = click.option(
+    "--key-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Secret key of pseudonyms, in hexadecimal digits; absent: the environment variable SQLDEID_KEY.",
+)
 _JSON = click.option("--json", "json_file", metavar="FILE", help="Write the result as JSON; - is standard output.")
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The files that `anonymize` writes beside the releases."""
+
+    json: str | None
+    public: str | None
+    certificate: str | None
+    report: str | None
+
+    @property
+    def by_option(self) -> dict[str, str | None]:
+        """Option → file."""
+        return {f"--{name}": file for name, file in asdict(self).items()}
 
 
 def _given(run: Callable[..., None]) -> Callable[..., None]:
@@ -43,13 +67,24 @@ def _given(run: Callable[..., None]) -> Callable[..., None]:
         "sqldeid anonymize hospital.duckdb --job job.toml --only patients --replace",
         "sqldeid anonymize people.csv --job job.toml --json result.json --public public.json",
         "sqldeid anonymize people.csv --job job.toml --certificate proof.json",
+        "sqldeid anonymize hospital.duckdb --job job.toml --report report.html",
+        "sqldeid anonymize hospital.duckdb --job job.toml --policy result.json --replace",
+        "sqldeid anonymize hospital.duckdb --job job.toml --policy result.json --ledger ledger.duckdb --replace",
     )
 )
 @_given
 @click.option("--plan", is_flag=True, help="Print what would be done; nothing is read or written.")
 @click.option("--replace", is_flag=True, help="Allow releases that sqldeid made before to be replaced.")
-@click.option("--public", "public_file", metavar="FILE", help="Write what may be published with the release, as JSON.")
+@click.option(
+    "--public",
+    "public_file",
+    metavar="FILE",
+    help="Write what may be published with the release: a page if FILE ends in .html, else JSON.",
+)
 @click.option("--certificate", "certificate_file", metavar="FILE", help="Write the proof that no node loses less.")
+@click.option("--report", "report_file", metavar="FILE.html", help="Write a report for the data holder's board.")
+@_KEY
+@earlier
 @common
 def anonymize(
     common: Common,
@@ -61,35 +96,61 @@ def anonymize(
     replace: bool,
     public_file: str | None,
     certificate_file: str | None,
+    report_file: str | None,
+    key_file: Path | None,
+    policy: Path | None,
+    ledger: Path | None,
 ) -> None:
     """Make the releases of a job: all of them, verified, or none.
 
-    DB is a DuckDB file, or a CSV or Parquet file. The summary, --json and --certificate are for the data holder: they
-    count suppressed people. What may go with the release is written by --public.
+    DB is a DuckDB file, or a CSV or Parquet file. The summary, --json, --report and --certificate are for the data
+    holder: they count suppressed people. What may go with the release is written by --public, as a page if the file's
+    name ends in .html.
     """
     with _unpublished():
         job = sqldeid.Job.load(job_file)
-        outputs = {"--json": json_file, "--public": public_file, "--certificate": certificate_file}
-        check_outputs(outputs, job, database)
-    certificate = certificate_file is not None
-    options = sqldeid.Options(only=only, replace=replace, certificate=certificate, settings=common.settings)
+        outputs = Outputs(json_file, public_file, certificate_file, report_file)
+        refuse_without_charts(report_file)
+        reads = [str(file) for file in (policy, ledger) if file is not None]
+        check_outputs(outputs.by_option, job, database, reads)
+    options = sqldeid.Options(
+        only=only,
+        replace=replace,
+        certificate=certificate_file is not None,
+        explain=report_file is not None,
+        settings=common.settings,
+        key_file=key_file,
+        policy=policy,
+        ledger=ledger,
+    )
     if plan:
+        if policy is not None or ledger is not None:
+            raise sqldeid.JobError("--plan shows what a search would do; leave --policy and --ledger out", key="--plan")
         _plan(common, job, database, options, json_file)
         return
     with _progress(common) as progress:
         listener = sqldeid.Listener(progress.step, progress.search)
         result = sqldeid.anonymize(job, database, options=options, listener=listener)
-    with _published():
-        if certificate_file is not None:
-            result = _certified(result, certificate_file)
-        if json_file is not None:
-            write_json(json_file, result.to_dict())
+    result = _write_outputs(result, outputs)
     with _published(key="--json"):
-        if public_file is not None:
-            write_json(public_file, result.to_public())
         if not common.quiet:
-            screen = common.screen(json_file, public_file)
+            screen = common.screen(*outputs.by_option.values())
             print_result(result, screen, database=database, job=job_file, verbose=common.verbose)
+
+
+def _write_outputs(result: sqldeid.Result, to: Outputs) -> sqldeid.Result:
+    """Write what was asked for; the result, which names its certificate."""
+    with _published():
+        if to.certificate is not None:
+            result = _certified(result, to.certificate)
+        if to.json is not None:
+            write_json(to.json, result.to_dict())
+    with _published(key="--json"):
+        if to.public is not None:
+            write_public(to.public, result.to_public())
+        if to.report is not None:
+            write_page(to.report, result.to_dict())
+    return result
 
 
 @contextmanager
@@ -120,7 +181,7 @@ def _published(key: str = "") -> Iterator[None]:
 
 def _certified(result: sqldeid.Result, target: str) -> sqldeid.Result:
     """Write the certificates; the result, which names the file."""
-    proofs = {name: release.certificate for name, release in result.releases.items() if release.certificate}
+    proofs = {name: release.certificate for name, release in result.tables.items() if release.certificate}
     write_json(target, {"audience": HOLDER, "certificates": proofs})
     named = {
         name: replace(release, search=replace(release.search, certificate=target)) if name in proofs else release
@@ -175,6 +236,8 @@ def assess(
 )
 @_given
 @click.option("--certificate", "certificate_file", metavar="FILE", help="Check this proof of the release's node, too.")
+@_KEY
+@ledger_option
 @common
 def verify(
     common: Common,
@@ -183,6 +246,8 @@ def verify(
     only: tuple[str, ...],
     json_file: str | None,
     certificate_file: str | None,
+    key_file: Path | None,
+    ledger: Path | None,
 ) -> None:
     """Check published releases again, against job and source, and with SQL that shares nothing with the search.
 
@@ -194,27 +259,29 @@ def verify(
     certificates = read_certificates(Path(certificate_file)) if certificate_file else None
     proven: dict[str, Proven] = {}
     with _progress(common):
-        found = sqldeid.verify(job, database, options=_options(common, only))
+        found = sqldeid.verify(job, database, options=_options(common, only, key_file, ledger))
         if certificates is not None:
             proven = sqldeid.verify_certificates(job, database, certificates, options=_options(common, only))
     _refuse_other_nodes(found, proven)
     if json_file is not None:
         proofs = {name: {"certificate": asdict(p)} for name, p in proven.items()}
-        _write(json_file, {name: {**asdict(v), **proofs.get(name, {})} for name, v in found.items()})
+        _write(json_file, {name: {**asdict(cast(Any, v)), **proofs.get(name, {})} for name, v in found.items()})
     if not common.quiet:
         print_verified(found, common.screen(json_file), proven)
 
 
-def _refuse_other_nodes(found: Mapping[str, Verified], proven: Mapping[str, Proven]) -> None:
+def _refuse_other_nodes(found: Mapping[str, Verified | Told], proven: Mapping[str, Proven]) -> None:
     """A proof of another node says nothing about the release."""
     for name, proof in proven.items():
-        if proof.node != found[name].node:
+        if proof.node != getattr(found[name], "node", None):
             key = f"tables.{name}"
             raise sqldeid.VerificationError(f"{key}: the certificate is of another node than the release's", key=key)
 
 
-def _options(common: Common, only: tuple[str, ...]) -> sqldeid.Options:
-    return sqldeid.Options(only=only, settings=common.settings)
+def _options(
+    common: Common, only: tuple[str, ...], key_file: Path | None = None, ledger: Path | None = None
+) -> sqldeid.Options:
+    return sqldeid.Options(only=only, settings=common.settings, key_file=key_file, ledger=ledger)
 
 
 def _progress(common: Common) -> Progress:

@@ -96,8 +96,8 @@ class Engine(Protocol):
     def workbench(self, name: str) -> exp.Table:
         """A name for a temporary table of this run; it is dropped when the engine is closed."""
 
-    def put(self, name: str, rows: pa.Table) -> exp.Table:
-        """A temporary table of this run with these rows."""
+    def put(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> exp.Table:
+        """A temporary table of this run with these rows; a reader is read batch by batch, once."""
 
     def execute(self, sql: str) -> None:
         """Run a statement for its effect."""

@@ -250,8 +250,8 @@ class DuckDBEngine:
         self._temporary.append(table)
         return table
 
-    def put(self, name: str, rows: pa.Table) -> exp.Table:
-        """A temporary table of this run with these rows."""
+    def put(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> exp.Table:
+        """A temporary table of this run with these rows; a reader is read batch by batch, once."""
         table = self.workbench(name)
         view = f"sqldeid_{self._run_id}_arrow"
         self._run(lambda: self.connection.register(view, rows))

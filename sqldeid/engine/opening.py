@@ -122,7 +122,7 @@ def open_path(path: Path, *, writable: bool, spill: Path | None, settings: Setti
     spill
         Private folder for spill files; None where nothing will be computed.
     """
-    connection = _connect(spill, settings)
+    connection = own_instance(spill, settings)
     try:
         if _is_parquet(path) or path.suffix.lower() in (".csv", ".tsv", ".txt", ".gz"):
             return _open_file(connection, path)
@@ -147,7 +147,8 @@ def close_access(engine: DuckDBEngine, folder: Path | None) -> None:
     engine.execute(render("engine/close_access"))
 
 
-def _connect(spill: Path | None, settings: Settings) -> duckdb.DuckDBPyConnection:
+def own_instance(spill: Path | None, settings: Settings) -> duckdb.DuckDBPyConnection:
+    """An in-memory instance of ours; its settings are those under which our statements mean what they say."""
     config: dict[str, str | bool | int | float | list[str]] = {
         "python_enable_replacements": False,
         "autoinstall_known_extensions": False,

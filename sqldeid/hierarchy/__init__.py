@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqldeid.hierarchy.inspection import HierarchyReport, check, paths, write_csv
 from sqldeid.hierarchy.model import Hierarchy, UncoveredValues
-from sqldeid.hierarchy.sources import HierarchySource, open_source, shipped
+from sqldeid.hierarchy.sources import HierarchySource, open_source, shipped, shipped_items
 
 __all__ = [
     "Hierarchy",
@@ -20,5 +20,6 @@ __all__ = [
     "open_source",
     "paths",
     "shipped",
+    "shipped_items",
     "write_csv",
 ]

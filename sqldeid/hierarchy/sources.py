@@ -26,6 +26,9 @@ from sqldeid.hierarchy.model import Hierarchy, label_array
 from sqldeid.hierarchy.numbers import Bands, Edges
 from sqldeid.hierarchy.tree import Tree, Uncovered, assemble
 
+ITEMS = ".items.csv"
+"""Ending of the maps of items to variables that series read; they are no hierarchies."""
+
 
 class HierarchySource(Protocol):
     """A hierarchy before it meets the data.
@@ -159,8 +162,15 @@ def open_source(spec: str | Mapping[str, object], folder: Path) -> HierarchySour
 def shipped() -> tuple[str, ...]:
     """Names of the hierarchies that come with the package."""
     root = _root()
-    listed = (p for p in root.glob("*/*") if p.suffix in (".csv", ".toml") and not p.name.endswith(".ranges.csv"))
+    beside = (".ranges.csv", ITEMS)
+    listed = (p for p in root.glob("*/*") if p.suffix in (".csv", ".toml") and not p.name.endswith(beside))
     return tuple(sorted(p.relative_to(root).with_suffix("").as_posix() for p in listed))
+
+
+def shipped_items(name: str) -> Path | None:
+    """The file of a shipped map of items to variables (`mimic3/vitals`); None where there is none of that name."""
+    names = {p.relative_to(_root()).as_posix().removesuffix(ITEMS): p for p in _root().glob(f"*/*{ITEMS}")}
+    return names.get(name)
 
 
 def _root() -> Path:

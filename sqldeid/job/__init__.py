@@ -19,6 +19,7 @@ from sqldeid.job.parts import (
     Table,
     TCloseness,
 )
+from sqldeid.job.stack import Stack
 
 __all__ = [
     "Column",
@@ -30,6 +31,7 @@ __all__ = [
     "Query",
     "Release",
     "Search",
+    "Stack",
     "TCloseness",
     "Table",
     "schema",

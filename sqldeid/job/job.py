@@ -15,9 +15,11 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from sqldeid.job import rules
+from sqldeid.job.events import Events, problems_of_events
 from sqldeid.job.parts import CLOSED, Query, Release, Table, hold
 from sqldeid.job.problems import dotted, refusal, translate
 from sqldeid.job.reading import canonical, plain, read_bytes, read_toml
+from sqldeid.job.series import Series, problems_of_series
 
 _NAME_PATTERN = r"^[^\u0000/\\.][^\u0000/\\]*$"
 
@@ -44,6 +46,18 @@ class Job(BaseModel):
         default_factory=dict,
         description="Table releases by name.",
         json_schema_extra={"minProperties": 1, "propertyNames": {"pattern": _NAME_PATTERN}},
+    )
+
+    series: dict[str, Series] = Field(
+        default_factory=dict,
+        description="Releases of time series by name.",
+        json_schema_extra={"propertyNames": {"pattern": _NAME_PATTERN}},
+    )
+
+    events: dict[str, Events] = Field(
+        default_factory=dict,
+        description="Releases of event sequences by name.",
+        json_schema_extra={"propertyNames": {"pattern": _NAME_PATTERN}},
     )
 
     _path: Path | None = PrivateAttr(default=None)
@@ -100,7 +114,8 @@ class Job(BaseModel):
         try:
             job = cls.model_validate(own)
         except ValidationError as error:
-            problems = [*translate(error, _schema()), *rules.all_problems(own)]
+            broken = (*rules.all_problems(own), *problems_of_series(own), *problems_of_events(own))
+            problems = [*translate(error, _schema()), *broken]
             raise refusal(name, problems) from None
         job._folder = Path(folder)
         job._name = name
@@ -147,19 +162,22 @@ class Job(BaseModel):
 
     def _shared_persons(self) -> Iterator[str]:
         """Releases with one person key or one source: likely the same people, and comparable."""
-        marks = {name: tuple(_marks(table)) for name, table in self.tables.items()}
+        marks = {("tables", name): tuple(_marks(table)) for name, table in self.tables.items()}
+        marks |= {("series", name): tuple(_marks(series)) for name, series in self.series.items()}
+        marks |= {("events", name): tuple(_marks(events)) for name, events in self.events.items()}
         count = Counter(mark for found in marks.values() for mark in found)
         shared = [name for name, found in marks.items() if any(count[mark] > 1 for mark in found)]
         if shared:
-            keys = ", ".join(dotted(("tables", name)) for name in shared)
+            keys = ", ".join(dotted(name) for name in shared)
             yield f"{keys}: seem to hold the same persons; who compares these releases may learn more than from each"
 
 
-def _marks(table: Table) -> Iterator[tuple[str, str]]:
+def _marks(table: Table | Series | Events) -> Iterator[tuple[str, str]]:
     source = table.source.query if isinstance(table.source, Query) else table.source
     yield "source", source.casefold()
-    if table.person is not None:
-        yield "person", table.person.casefold()
+    person = table.object if isinstance(table, Events) else table.person
+    if person is not None:
+        yield "person", person.casefold()
 
 
 class _JobSchema(GenerateJsonSchema):

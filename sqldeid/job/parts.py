@@ -2,118 +2,29 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    PlainValidator,
-    StringConstraints,
-    Tag,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from sqldeid.job import rules
-from sqldeid.job.rules import BrokenRules, Problem, Role
+from sqldeid.job.fields import (
+    CLOSED,
+    MAX_WHOLE,
+    Hierarchy,
+    HierarchyRule,
+    Number,
+    Positive,
+    Query,
+    Source,
+    Text,
+    Whole,
+    hold,
+)
+from sqldeid.job.rules import Role
+from sqldeid.job.stack import Stack
 
-MAX_WHOLE = 2**63 - 1
-"""The greatest whole number that every engine's BIGINT holds."""
-
-CLOSED = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-def hold(model: BaseModel, check: Callable[[Mapping[str, object]], Iterable[Problem]]) -> None:
-    """Raise what `check` finds in `model` as it would be written."""
-    if problems := tuple(check(model.model_dump(by_alias=True, exclude_unset=True))):
-        raise BrokenRules(problems)
-
-
-def _number(value: object) -> int | float:
-    """A whole number stays whole (bands are labelled with it); true and false are no numbers."""
-    whole = type(value) is int and abs(value) <= MAX_WHOLE
-    if not whole and not (type(value) is float and math.isfinite(value)):
-        raise ValueError("not a finite number")
-    return value  # type: ignore[return-value]  # narrowed by `type(...) is`, which keeps out booleans
-
-
-def _positive(value: object) -> int | float:
-    number = _number(value)
-    if number <= 0:
-        raise ValueError("not positive")
-    return number
-
-
-def _shape(value: object) -> str | None:
-    """Which branch of "text or section" a value takes."""
-    return "text" if isinstance(value, str) else "section" if isinstance(value, (Mapping, BaseModel)) else None
-
-
-Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]+$")]
-Whole = Annotated[int, Field(ge=1, le=MAX_WHOLE)]
-Number = Annotated[int | float, PlainValidator(_number), WithJsonSchema({"type": "number"})]
-Positive = Annotated[int | float, PlainValidator(_positive), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})]
-Unit = Literal["day", "month", "quarter", "year", "decade"]
-
-
-class HierarchyRule(BaseModel):
-    """A hierarchy that is built from the column's own values: exactly one rule."""
-
-    model_config = CLOSED | ConfigDict(json_schema_extra={"oneOf": [{"required": [r]} for r in rules.HIERARCHY_RULES]})
-
-    bands: list[Positive] | None = Field(
-        default=None,
-        min_length=1,
-        description="Widths of numeric bands, one a level, in the column's unit; anchored at 0; each a multiple of "
-        "the one before.",
-    )
-    edges: list[Annotated[list[Number], Field(min_length=1)]] | None = Field(
-        default=None,
-        min_length=1,
-        description="Edges of numeric bands, one list a level, in the column's unit; a level's edges are among those "
-        "of the level before.",
-    )
-    tails: bool | None = Field(
-        default=None, description="With edges: true adds open bands below the first and above the last edge."
-    )
-    mask: list[Whole] | None = Field(
-        default=None, min_length=1, description="Number of last characters that become *, one a level, rising."
-    )
-    keep_first: list[Whole] | None = Field(
-        default=None, min_length=1, description="Number of first characters that stay, one a level, falling."
-    )
-    dates: list[Unit] | None = Field(
-        default=None, min_length=1, description="Units that dates and timestamps are cut to, one a level, rising."
-    )
-    suppress: Literal[True] | None = Field(
-        default=None, description="Two levels alone: the value, and * for every value."
-    )
-
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, rules.hierarchy_problems)
-        return self
-
-    def to_mapping(self) -> dict[str, object]:
-        """The rule as written: ``{"bands": [5, 10]}``, ``{"edges": [[50, 60], [60]], "tails": True}``."""
-        return self.model_dump(exclude_none=True)
-
-
-class Query(BaseModel):
-    """A source that is not a table as it stands."""
-
-    model_config = CLOSED
-
-    query: Text = Field(description="One SELECT over tables of the database; it may not read files.")
-
-
-Hierarchy = Annotated[Annotated[Text, Tag("text")] | Annotated[HierarchyRule, Tag("section")], Discriminator(_shape)]
-Source = Annotated[Annotated[Text, Tag("text")] | Annotated[Query, Tag("section")], Discriminator(_shape)]
+__all__ = ["CLOSED", "MAX_WHOLE", "HierarchyRule", "Number", "Positive", "Query", "Source", "Text", "Whole", "hold"]
 
 
 class Column(BaseModel):
@@ -140,6 +51,20 @@ class Column(BaseModel):
         default="refuse",
         description="A value that the hierarchy does not cover: refuse the run, use the longest prefix that is "
         "covered, or go straight to the top.",
+    )
+    pseudonym: Literal[True] | None = Field(
+        default=None,
+        description="Of an identifying column: released as a keyed hash, fresh in every release; the key comes from "
+        "--key-file or the environment variable SQLDEID_KEY. Such a release is pseudonymised, not anonymous.",
+    )
+    shift: Literal["person", "birth"] | None = Field(
+        default=None,
+        description="Of a sensitive or insensitive date or timestamp: moved by a secret number of days, the same for "
+        "all of a person's shifted columns. birth: likewise, and NULL where the others tell of an age over 89.",
+    )
+    top_code: Number | None = Field(
+        default=None,
+        description="Of a released number: greater values become this one, before anything else (ages over 89: 90).",
     )
 
     @model_validator(mode="after")
@@ -172,6 +97,11 @@ class LDiversity(BaseModel):
         "the most frequent value has fewer rows than c times those without the l - 1 most frequent.",
     )
     c: Positive | None = Field(default=None, description="With recursive, and always there: greater than 0.")
+    scope: Literal["independent", "joint"] = Field(
+        default="independent",
+        description="independent: in every class. joint: also among the rows of a class that agree on every other "
+        "sensitive column of the release, for who knows those values.",
+    )
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -208,7 +138,12 @@ class MConcealing(BaseModel):
 
     model_config = CLOSED
 
-    m: float = Field(gt=0, le=1, description="Greatest probability of picking a person's row, above 0 to 1.")
+    m: float = Field(
+        gt=0,
+        le=1,
+        description="Greatest probability of picking a person's row, above 0 to 1; with inverse-ola the greatest "
+        "accepted, and the least is sought.",
+    )
     known: dict[Text, Probability] = Field(
         default_factory=dict,
         max_length=12,
@@ -283,10 +218,13 @@ class Search(BaseModel):
 
     model_config = CLOSED
 
-    method: Literal["frontier", "best-first", "ola", "inverse-ola", "datafly", "igreedy", "epsilon-safe"] = Field(
+    method: Literal[
+        "frontier", "best-first", "ola", "inverse-ola", "datafly", "igreedy", "epsilon-safe", "mondrian"
+    ] = Field(
         default="frontier",
         description="frontier, best-first: exact. ola: exact for prec, dm_star and entropy. inverse-ola: greatest k "
-        "within max_loss. datafly, igreedy: baselines for comparison. epsilon-safe: a drawn node on a sample.",
+        "(with m_concealing: least m) within max_loss. datafly, igreedy: baselines for comparison. epsilon-safe: a "
+        "drawn node on a sample.",
     )
     loss: Literal["loss", "prec", "dm_star", "entropy"] = Field(
         default="loss", description="What is made least; loss and prec lie between 0 and 1."
@@ -345,6 +283,9 @@ class Table(BaseModel):
     columns: dict[str, Column] = Field(
         description="Column name to role and hierarchy; at least one is quasi-identifying. Others are not released."
     )
+    stack: dict[str, Stack] = Field(
+        default_factory=dict, description="Columns made of the rows that a person has in other tables, by name."
+    )
     privacy: Privacy = Field(description="The criteria; k is mandatory.")
     search: Search = Field(default_factory=Search, description="Method, loss and limits of the search.")
 
@@ -352,6 +293,14 @@ class Table(BaseModel):
     def _rules(self) -> Self:
         hold(self, rules.table_problems)
         return self
+
+    @property
+    def every_column(self) -> dict[str, Column]:
+        """Column name to role and hierarchy: those of `columns`, then those that stacks make and it does not name."""
+        made = {
+            name: Column.model_validate(stack.settings()) for y, stack in self.stack.items() for name in stack.names(y)
+        }
+        return self.columns | {name: column for name, column in made.items() if name not in self.columns}
 
 
 class Release(BaseModel):

@@ -14,9 +14,16 @@ from math import isfinite
 from pathlib import PurePath
 from typing import Literal, TypeGuard, get_args
 
+from sqldeid.job import stack_rules
+from sqldeid.job.disguises import column_disguises, table_disguises
+from sqldeid.job.medians import median_problems
+
 Role = Literal["quasi-identifying", "identifying", "sensitive", "insensitive", "free-text"]
 
-HIERARCHY_RULES = ("bands", "edges", "mask", "keep_first", "dates", "suppress")
+SECTIONS = ("tables", "series", "events")
+"""Sections of a job that hold releases, in the order in which they are made."""
+
+HIERARCHY_RULES = ("bands", "edges", "mask", "keep_first", "dates", "suppress", "median")
 DATE_UNITS = ("day", "month", "quarter", "year", "decade")
 FILE_ENDINGS = frozenset({".duckdb", ".ddb", ".db", ".parquet", ".csv"})
 MAX_DECIMALS, MAX_FACTOR = 9, 10**9
@@ -74,6 +81,9 @@ def _parts_of_table(table: Mapping[str, object]) -> Iterator[Problem]:
         rule = column.get("hierarchy")
         if isinstance(rule, Mapping):
             yield from (p.inside("columns", name, "hierarchy") for p in hierarchy_problems(rule))
+    stacks = _section(table, "stack")
+    for name in stacks:
+        yield from (p.inside("stack", name) for p in stack_problems(_section(stacks, name)))
     yield from (p.inside("search") for p in search_problems(_section(table, "search")))
 
 
@@ -105,6 +115,7 @@ def column_problems(column: Mapping[str, object]) -> Iterator[Problem]:
     role = column.get("role")
     if role not in get_args(Role):
         return
+    yield from (Problem(*found) for found in column_disguises(column))
     if role == "quasi-identifying":
         if column.get("hierarchy") is None:
             yield Problem(
@@ -116,6 +127,15 @@ def column_problems(column: Mapping[str, object]) -> Iterator[Problem]:
     for name in ("hierarchy", "uncovered"):
         if column.get(name) is not None:
             yield Problem((name,), f'is for quasi-identifying columns; this one is "{role}": remove it')
+
+
+def stack_problems(stack: Mapping[str, object]) -> Iterator[Problem]:
+    """What a stack takes goes together, and its columns are said what columns are."""
+    yield from (Problem(*found) for found in stack_rules.stack_problems(stack))
+    yield from column_problems({key: stack[key] for key in ("role", "hierarchy", "uncovered") if key in stack})
+    rule = stack.get("hierarchy")
+    if isinstance(rule, Mapping):
+        yield from (p.inside("hierarchy") for p in hierarchy_problems(rule))
 
 
 def diversity_problems(entry: Mapping[str, object]) -> Iterator[Problem]:
@@ -170,7 +190,8 @@ def search_problems(search: Mapping[str, object]) -> Iterator[Problem]:
 
 def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
     """Rules between the keys of one table release."""
-    columns = _section(table, "columns")
+    columns = stack_rules.with_stacked(table)
+    yield from (Problem(*found) for found in stack_rules.stacks_problems(table))
     yield from (p.inside("columns") for p in _column_names(columns))
     roles = {name: _section(columns, name).get("role") for name in columns}
     known = all(isinstance(role, str) and role in get_args(Role) for role in roles.values())
@@ -179,17 +200,21 @@ def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
     yield from _person(table.get("person"), roles)
     yield from _weights(_section(_section(table, "search"), "weights"), roles)
     yield from _criteria(table, roles)
+    yield from _joint(table, roles)
     yield from _computed(table, roles)
+    yield from (Problem(*found) for found in table_disguises(table))
+    yield from (Problem(*found) for found in median_problems(table))
 
 
 def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Iterator[Problem]:
     """Criteria speak of sensitive columns; of each, at most one t-closeness."""
     privacy = _section(table, "privacy")
     method = _section(table, "search").get("method")
-    if any(privacy.get(c) for c in ("l_diversity", "t_closeness", "m_concealing")) and method == "inverse-ola":
+    if any(privacy.get(c) for c in ("l_diversity", "t_closeness")) and method == "inverse-ola":
         yield Problem(
             ("search", "method"),
-            "inverse-ola seeks the greatest k and knows k-anonymity alone; use frontier, best-first or ola",
+            "inverse-ola seeks the greatest k, or the least m of m_concealing, and knows no other criterion; use "
+            "frontier, best-first or ola",
         )
     if any(privacy.get(c) for c in ("l_diversity", "t_closeness", "m_concealing")) and table.get("view") == "computed":
         yield Problem(("view",), "a computed view knows k-anonymity alone; use a snapshot")
@@ -212,6 +237,19 @@ def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Itera
                 )
         if criterion == "t_closeness" and len(set(map(str, columns))) < len(columns):
             yield Problem(("privacy", criterion), "names a column twice; give each its strictest t")
+
+
+def _joint(table: Mapping[str, object], roles: Mapping[str, object]) -> Iterator[Problem]:
+    """Joint l-diversity looks at each column beside the other sensitive ones."""
+    asked = _section(table, "privacy").get("l_diversity")
+    joint = any(
+        isinstance(e, Mapping) and e.get("scope") == "joint" for e in (asked if isinstance(asked, list) else [asked])
+    )
+    if joint and sum(role == "sensitive" for role in roles.values()) < 2:
+        yield Problem(
+            ("privacy", "l_diversity", "scope"),
+            'joint is for two columns or more with role = "sensitive"; with one, leave scope out',
+        )
 
 
 def _drawn(table: Mapping[str, object], privacy: Mapping[str, object]) -> Iterator[Problem]:
@@ -281,16 +319,25 @@ def release_problems(release: Mapping[str, object]) -> Iterator[Problem]:
 def job_problems(job: Mapping[str, object]) -> Iterator[Problem]:
     """Rules between releases: names, and what the kind of release allows."""
     tables = _section(job, "tables")
-    if not tables and job.keys() <= {"release", "tables"}:
+    named = [(section, name) for section in SECTIONS for name in _section(job, section)]
+    if not named and job.keys() <= {"release", *SECTIONS}:
         yield Problem(("tables",), "there is no release; add a section [tables.NAME]")
-    for name in tables:
+    for section, name in named:
         if flaw := name_flaw(name):
-            yield Problem(("tables", name), f"a release is named like a table and a file, so its name {flaw}")
-    yield from (p.inside("tables") for p in _same_names(tables, "release"))
+            yield Problem((section, name), f"a release is named like a table and a file, so its name {flaw}")
+    yield from _same_releases(named)
     kind = _section(job, "release").get("as", "table")
     for name in tables:
         if _section(tables, name).get("view") == "computed" and kind in ("table", "parquet"):
             yield Problem(("tables", name, "view"), 'view = "computed" needs release.as = "view"')
+
+
+def _same_releases(named: list[tuple[str, str]]) -> Iterator[Problem]:
+    seen: dict[str, tuple[str, str]] = {}
+    for section, name in named:
+        if (first := seen.setdefault(name.casefold(), (section, name))) != (section, name):
+            twice = "" if first[1] == name else " but for upper and lower case"
+            yield Problem((section, name), f"another release has this name{twice}; rename one of them")
 
 
 def name_flaw(name: str) -> str:

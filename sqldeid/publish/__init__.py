@@ -1,7 +1,15 @@
 """Staging and publishing of releases: everything appears together, verified, or nothing does."""
 
-from sqldeid.publish.existing import open_target, others_in_file, others_in_folder, published, refuse_existing
-from sqldeid.publish.notes import Note, ours, read_note
+from sqldeid.publish.existing import (
+    held_notes,
+    open_target,
+    others_in_file,
+    others_in_folder,
+    published,
+    refuse_existing,
+    refuse_forgotten,
+)
+from sqldeid.publish.notes import LEDGER_MARK, LEDGER_NOTE, Note, ours, read_note
 from sqldeid.publish.places import (
     OLD,
     TARGET,
@@ -14,6 +22,8 @@ from sqldeid.publish.places import (
 )
 
 __all__ = [
+    "LEDGER_MARK",
+    "LEDGER_NOTE",
     "OLD",
     "TARGET",
     "Destination",
@@ -22,6 +32,7 @@ __all__ = [
     "Note",
     "ParquetFolder",
     "Staging",
+    "held_notes",
     "open_target",
     "others_in_file",
     "others_in_folder",
@@ -30,4 +41,5 @@ __all__ = [
     "published",
     "read_note",
     "refuse_existing",
+    "refuse_forgotten",
 ]

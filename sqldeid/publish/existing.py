@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sqlglot import exp
@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.errors import JobError, VerificationError
-from sqldeid.publish.notes import ours, read_note
+from sqldeid.publish.notes import LEDGER_NOTE, ours, read_note
 from sqldeid.publish.places import OLD, SNAPSHOT, TARGET, Destination, parquet_relation
 from sqldeid.sql import literal, render, table_name
 
@@ -72,6 +72,33 @@ def others_in_folder(engine: DuckDBEngine, target: Destination, names: set[str] 
     return tuple(
         f for f, note in notes.items() if names is not None and note is not None and note["release"] not in names
     )
+
+
+def held_notes(engine: DuckDBEngine, target: Destination, names: Sequence[str]) -> list[dict[str, object]]:
+    """The notes of what is replaced and was held to a ledger; it is in the source database, or attached as `OLD`."""
+    if target.kind == "parquet":
+        files = sorted(target.into.iterdir()) if target.into is not None and target.into.exists() else []
+        notes = [_note_in(engine, file) for file in files]
+    else:
+        there = engine.relations() if target.into is None else engine.relations_in(OLD)
+        notes = [read_note(r.comment) for r in there]
+    return [note for note in notes if note is not None and note["release"] in names and LEDGER_NOTE in note]
+
+
+def refuse_forgotten(notes: Sequence[Mapping[str, object]]) -> None:
+    """Refuse to replace, without its ledger, a release that was held to one: the two could be compared.
+
+    Raises
+    ------
+    JobError
+        If there is any.
+    """
+    for note in notes:
+        raise JobError(
+            f"tables.{note['release']}: the release that is there was held to a ledger; name it with --ledger, or "
+            "whoever compares the two may single people out",
+            key="--ledger",
+        )
 
 
 def _note_in(engine: DuckDBEngine, file: Path) -> dict[str, object] | None:

@@ -8,6 +8,12 @@ from dataclasses import dataclass
 
 from sqldeid.engine.base import Relation
 
+LEDGER_NOTE = "ledger_release"
+"""Key of a release's number in the ledger that it was held to."""
+
+LEDGER_MARK = "ledger_mark"
+"""Key of what was drawn for the release when the ledger took it down; it says nothing of anybody."""
+
 
 @dataclass(frozen=True, slots=True)
 class Note:

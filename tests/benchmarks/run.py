@@ -28,7 +28,7 @@ import duckdb
 from rich.console import Console
 
 import sqldeid
-from tests.benchmarks import must, prune, strategies
+from tests.benchmarks import events, must, prune, series, stacks, strategies, tradeoffs
 from tests.benchmarks.show import console, markdown, show
 from tests.benchmarks.sources import Bench, data_folder
 
@@ -43,6 +43,14 @@ CASES: dict[str, Callable[[Bench], dict[str, list[dict[str, Any]]]]] = {
     "wide-16": must.wide_16,
     "grid": must.grid,
     **{name.replace(" ", "-"): partial(must.criterion, name=name) for name in must.CRITERIA},
+    "tradeoff": tradeoffs.tradeoff,
+    "stacks": stacks.stacks,
+    "series": series.whole_run,
+    "series-100m": series.prepare_large,
+    "events-1m": events.model_and_make,
+    "events-10m": events.make_many,
+    "events-parts": events.cluster_many,
+    "events-laplace": events.laplace_large,
     "methods": strategies.methods,
     "losses": strategies.losses,
     "sizes": strategies.sizes,

@@ -96,7 +96,7 @@ def test_l_and_t_of_a_source_that_meets_neither(database: Path) -> None:
     shown = StringIO()
     print_risk({"people": found}, Console(file=shown, width=200), released=False)
     assert "0.2 of wealth (asked: 0.1; not met)" in shown.getvalue()
-    assert "no figure of wealth (asked: 2; not met)" in shown.getvalue()
+    assert "no figure of wealth (asked: below 2; not met)" in shown.getvalue()
 
 
 def test_a_release_tells_the_same_1_over_m_as_its_assessment(database: Path) -> None:

@@ -7,7 +7,7 @@ import json
 from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import product
-from math import ceil, log, prod
+from math import log, prod
 from pathlib import Path
 
 import duckdb
@@ -159,41 +159,57 @@ def rank(values: list[object], order: list[str] | None) -> tuple[dict[object, in
     return places, len(places)
 
 
-def distance(own: list[object], every: list[object], entry: dict[str, object]) -> Fraction:
-    """Earth mover's distance by its definition."""
-    places, n = rank(every, entry.get("order"))  # type: ignore[arg-type]
-    gaps = [Fraction(0)] * n
-    for values, sign in ((own, 1), (every, -1)):
-        for v, c in Counter(values).items():
-            gaps[places[v]] += sign * Fraction(c, len(values))
-    if entry.get("distance") != "ordered":
-        return sum((abs(g) for g in gaps), Fraction(0)) / 2
-    return sum((abs(sum(gaps[: i + 1], Fraction(0))) for i in range(n)), Fraction(0)) / max(n - 1, 1)
-
-
 def forced(rows: list[Row], every: list[Row], criteria: dict[str, object]) -> int:
-    """Rows of a class that fail at every specialisation; 0 where it passes (soundness.md 9)."""
+    """Rows of a class that fail at every specialisation; 0 where it passes (soundness.md 9): all that cannot stay."""
     at, n = {"illness": 2, "income": 3}, len(rows)
     if n < 4:
         return n
-    most = [0]
+    stay = [n]
     if (entry := criteria.get("l_diversity")) is not None:
-        counts = sorted(Counter(r[at[entry["column"]]] for r in rows).values(), reverse=True)  # type: ignore[index]
-        l, kind = entry["l"], entry.get("kind", "distinct")  # type: ignore[index,attr-defined]
-        entropy = -sum(c / n * log(c / n) for c in counts)
-        fails = {
-            "distinct": False,
-            "entropy": entropy < log(l) - 1e-9,
-            "recursive": counts[0] >= Fraction(3, 2) * sum(counts[l - 1 :]),
-        }
-        most.append(n if len(counts) < l else int(fails[kind]))
+        stay.append(diverse_part(Counter(r[at[entry["column"]]] for r in rows), entry))  # type: ignore[index,arg-type]
     if (entry := criteria.get("t_closeness")) is not None:
         j = at[entry["column"]]  # type: ignore[index]
-        far = distance([r[j] for r in rows], [r[j] for r in every], entry)  # type: ignore[arg-type]
-        most.append(max(0, ceil(n * (far - Fraction(str(entry["t"]))))))  # type: ignore[index]
+        stay.append(close_part([r[j] for r in rows], [r[j] for r in every], entry))  # type: ignore[arg-type]
+    most = n - min(stay)
     if (entry := criteria.get("m_concealing")) is not None:
-        most.append(risky(rows, entry, at))  # type: ignore[arg-type]
-    return max(most)
+        most = max(most, risky(rows, entry, at))  # type: ignore[arg-type]
+    judged = criteria.keys() & {"l_diversity", "t_closeness"}
+    return n if judged and most and n - most < 4 else most
+
+
+def diverse_part(values: Counter[object], entry: dict[str, object]) -> int:
+    """Take a row of the most frequent value away until the rest is diverse."""
+    counts, l = sorted(values.values(), reverse=True), int(str(entry["l"]))
+    kind = entry.get("kind", "distinct")
+    if kind == "distinct":
+        return sum(counts) if len(counts) >= l else 0
+    while counts:
+        n = sum(counts)
+        entropy = -sum(c / n * log(c / n) for c in counts)
+        if entropy >= log(l) - 1e-9 if kind == "entropy" else counts[0] < Fraction(3, 2) * sum(counts[l - 1 :]):
+            return n
+        counts = sorted([c for c in [counts[0] - 1, *counts[1:]] if c], reverse=True)
+    return 0
+
+
+def close_part(own: list[object], every: list[object], entry: dict[str, object]) -> int:
+    """The most rows that can be near enough, whichever go: each takes one from a surplus, or moves each cut by one."""
+    places, m = rank(every, entry.get("order"))  # type: ignore[arg-type]
+    n, t = len(own), Fraction(str(entry["t"]))
+    share, count = [Fraction(0)] * m, [0] * m
+    for v, c in Counter(every).items():
+        share[places[v]] = Fraction(c, len(every))
+    for v, c in Counter(own).items():
+        count[places[v]] = c
+    for x in range(n, 0, -1):
+        if entry.get("distance") != "ordered":
+            far = sum((max(c - x * q, Fraction(0)) for c, q in zip(count, share, strict=True)), Fraction(0)) - (n - x)
+        else:
+            cuts = [(sum(count[: i + 1]), x * sum(share[: i + 1], Fraction(0))) for i in range(m)]
+            far = sum((max(a - n + x - b, b - a, Fraction(0)) for a, b in cuts), Fraction(0)) / max(m - 1, 1)
+        if far <= t * x:
+            return x
+    return 0
 
 
 def risky(rows: list[Row], entry: dict[str, object], at: dict[str, int]) -> int:
@@ -269,6 +285,7 @@ def test_ola_certifies_too(database: Path) -> None:
     assert check(job, database, certificate(job, database)).optimal  # type: ignore[attr-defined]
 
 
-def test_inverse_ola_says_that_it_knows_k_alone(tmp_path: Path) -> None:
-    with pytest.raises(sqldeid.JobError, match="knows k-anonymity alone"):
-        job_of(tmp_path, HIDDEN, method="inverse-ola", max_loss=0.5)
+@pytest.mark.parametrize("criteria", [DIVERSE, CLOSE], ids=["l", "t"])
+def test_inverse_ola_says_what_it_does_not_know(tmp_path: Path, criteria: dict[str, object]) -> None:
+    with pytest.raises(sqldeid.JobError, match="greatest k, or the least m of m_concealing, and knows no other"):
+        job_of(tmp_path, criteria, method="inverse-ola", max_loss=0.5)

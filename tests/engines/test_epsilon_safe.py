@@ -126,6 +126,7 @@ def test_an_empty_release_and_unknown_values_are_outcomes(database: Path) -> Non
     release = sqldeid.anonymize(job_of(database.parent, k=2000), database).releases["people"]
     assert release.released == 0
     assert release.k == 0
+    assert any("nothing is released" in w and "spends epsilon and delta again" in w for w in release.warnings)
 
 
 def test_queries_across_rows_are_the_custodians_assertion(database: Path) -> None:

@@ -26,6 +26,7 @@ KINDS = {
     "criteria": "",
     "criteria, blanked": "",
     "m-concealing": "",
+    "stacks": "",
 }
 CRITERIA = """
 l_diversity = [{ column = "illness", l = 2 }, { column = "illness", l = 2, kind = "entropy" }]
@@ -47,6 +48,8 @@ def job_for(kind: str) -> sqldeid.Job:
         text = text.replace("k = 3\n", 'k = 3\nsuppression = "blank"\n')
     if kind == "m-concealing":
         text = text.replace("k = 3\n", "k = 3\nm_concealing = { m = 0.5, known = { illness = 0.1 } }\n")
+    if kind == "stacks":
+        text += STACKS
     if "computed" in kind:
         text = text.replace('illness = { role = "sensitive" }\n', "").replace('into = "out.compu"\n', "")
         frozen = "frozen = true\n" if "frozen" in kind else ""
@@ -55,6 +58,23 @@ def job_for(kind: str) -> sqldeid.Job:
     return sqldeid.Job.load("job.toml")
 
 
+STACKS = """
+[tables.people.stack.first]
+from = "main.people"
+on = "id"
+through = "main.people"
+through_on = "id"
+value = "sex"
+order = "id"
+first = 2
+role = "insensitive"
+
+[tables.people.stack.rows]
+from = "main.people"
+on = "id"
+aggregate = "count"
+role = "insensitive"
+"""
 INCOME = """income = { role = "sensitive" }
 
 [tables.people.privacy]"""

@@ -218,7 +218,7 @@ def test_nohup_keeps_its_promise(folder):
     ("broken", "said", "published"),
     [
         ("sqldeid.Job.load", "Interrupted; nothing was published", False),
-        ("sqldeid.run._open", "Interrupted; nothing was published", False),
+        ("sqldeid.run.orchestrator.open_run", "Interrupted; nothing was published", False),
         ("sqldeid.cli.releases.print_result", "Interrupted; the releases were published", True),
     ],
 )

@@ -66,7 +66,7 @@ def test_commands_and_python_run_in_the_order_of_the_page(tmp_path):
 def test_the_job_is_valid_and_its_hierarchies_open():
     (text,) = (text for kind, text in BLOCKS if kind == "toml")
     job = sqldeid.Job.parse(tomllib.loads(text))
-    for column in job.tables["people"].columns.values():
+    for column in job.tables["people"].every_column.values():
         if column.hierarchy is not None:
             spec = column.hierarchy if isinstance(column.hierarchy, str) else column.hierarchy.to_mapping()
             assert open_source(spec, ROOT).height >= 2

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -123,6 +124,12 @@ def close(t: float, *, ordered: bool) -> Judged:
 
 
 def released(adult: Adult, asked: dict[str, object], method: str, folder: Path) -> sqldeid.TableRelease:
+    options = sqldeid.Options(replace=True)
+    job = job_of(adult, asked, method, folder)
+    return sqldeid.anonymize(job, adult.path / "adult.csv", options=options).releases["adult"]
+
+
+def job_of(adult: Adult, asked: dict[str, object], method: str, folder: Path) -> sqldeid.Job:
     columns = {
         name: {"role": "quasi-identifying", "hierarchy": str(adult.path / f"adult_hierarchy_{name}.csv")}
         for name in QIS
@@ -138,8 +145,7 @@ def released(adult: Adult, asked: dict[str, object], method: str, folder: Path) 
             }
         },
     }
-    options = sqldeid.Options(replace=True)
-    return sqldeid.anonymize(sqldeid.Job.parse(job), adult.path / "adult.csv", options=options).releases["adult"]
+    return sqldeid.Job.parse(job)
 
 
 ORDER = (
@@ -172,6 +178,30 @@ def test_the_node_is_that_of_exhaustive_search(adult: Adult, kind: str, method: 
     assert found.loss["loss"] == pytest.approx(loss, abs=1e-11)
     assert found.search.optimal
     assert found.search.checks < (200 if method == "frontier" else 700)
+
+
+@pytest.mark.parametrize("kind", ["equal", "ordered"])
+def test_t_is_reported_against_the_input_and_against_the_released_rows(adult: Adult, kind: str, tmp_path: Path) -> None:
+    asked, _ = ASKED[kind]
+    found = released(adult, asked, "frontier", tmp_path).criteria[1]
+    with duckdb.connect(str(tmp_path / "out.duckdb")) as connection:
+        left = connection.execute("SELECT * FROM release.adult").df()
+    place = {v: i for i, v in enumerate(ORDER)}
+    own = left["occupation"].map(place).to_numpy()
+    owner = left.groupby(QIS).ngroup().to_numpy()
+    counts = np.bincount(owner * len(ORDER) + own, minlength=(owner.max() + 1) * len(ORDER)).reshape(-1, len(ORDER))
+    whole = np.bincount(pd.read_csv(adult.path / "adult.csv", sep=";")["occupation"].map(place), minlength=len(ORDER))
+    for rows, reported in ((whole, found.achieved), (counts.sum(axis=0), found.against_released)):
+        gap = counts / counts.sum(axis=1, keepdims=True) - rows / rows.sum()
+        moved = np.abs(np.cumsum(gap, axis=1)) / (len(ORDER) - 1) if kind == "ordered" else np.abs(gap) / 2
+        assert reported == pytest.approx(moved.sum(axis=1).max(), abs=1e-12)
+    assert found.achieved != found.against_released
+    assert found.achieved <= found.asked
+    job = job_of(adult, asked, "frontier", tmp_path)
+    measured = sqldeid.assess(job, adult.path / "adult.csv", release=True)["adult"].criteria[0]
+    assert (measured.achieved, measured.against_released) == (found.achieved, found.against_released)
+    assert sqldeid.verify(job, adult.path / "adult.csv")["adult"].criteria[0] == found
+    assert sqldeid.assess(job, adult.path / "adult.csv")["adult"].criteria[0].against_released is None
 
 
 def test_the_known_optimum_of_distinct_l_diversity(adult: Adult, tmp_path: Path) -> None:

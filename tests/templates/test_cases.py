@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
 
 from sqldeid.sql import render, template_names
-from tests.templates.cases import CASES, Case, Rows
+from tests.templates.cases import CASES as FIRST
+from tests.templates.cases import Case, Rows
 
 if TYPE_CHECKING:
     import psycopg
 
+FURTHER = sorted(path.stem for path in Path(__file__).parent.glob("cases_*.py"))
+CASES: list[Case] = [*FIRST, *(case for name in FURTHER for case in import_module(f"tests.templates.{name}").CASES)]
 PORTABLE = [name for name in template_names() if "." not in name]
 
 
 @pytest.mark.parametrize("name", PORTABLE)
 def test_every_portable_template_has_a_case(name: str) -> None:
-    assert name in {case.template for case in CASES}, "give it one in tests/templates/cases.py"
+    assert name in {case.template for case in CASES}, (
+        "give it one in tests/templates/cases.py or a file cases_….py beside it"
+    )
 
 
 def test_every_case_has_a_template() -> None:

@@ -1,0 +1,49 @@
+"""`sqldeid init`: a first look at a table, and a job that runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from shlex import quote
+
+import click
+
+import sqldeid
+from sqldeid.cli.options import Common, common, examples
+from sqldeid.cli.targets import check_output, is_stdout, is_stream, write_text
+from sqldeid.errors import JobError
+from sqldeid.report.terminal import print_commands
+from sqldeid.report.text import console, plain, put
+
+
+@click.command(
+    epilog=examples(
+        "sqldeid init hospital.duckdb main.patients -o job.toml",
+        "sqldeid init people.csv > job.toml",
+        "sqldeid anonymize hospital.duckdb --job job.toml --plan",
+    )
+)
+@click.argument("database", metavar="DB")
+@click.argument("table", metavar="TABLE", required=False)
+@click.option("-o", "--output", default="-", metavar="FILE", help="The job file to write; - (the default) prints it.")
+@common
+def init(common: Common, database: str, table: str | None, output: str) -> None:
+    """Profile a table and print a commented job that runs as it is.
+
+    Each column gets a role, a hierarchy and the reason, guessed from its name, type, look and number of different
+    values; columns that HIPAA's Safe Harbor names are marked. No data value is printed. Read it before you release
+    anything: a role is a judgement about what strangers know.
+    """
+    if not is_stdout(output):
+        check_output("-o", output)
+        if os.path.lexists(output) and not is_stream(output):
+            raise JobError(f"-o: {output} exists already; remove it, or name another file", key="output")
+    text = sqldeid.init(database, table, settings=common.settings)
+    if is_stdout(output):
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # a job file is UTF-8 wherever it is printed
+    write_text(output, text)
+    if not common.quiet and not is_stdout(output):
+        to = console(sys.stderr) if is_stream(output) else common.screen()
+        put(to, f"{plain(output)}: a proposed job. Read it, change what is wrong, then:")
+        given = f"sqldeid anonymize {quote(plain(database))} --job {quote(plain(output))}"
+        print_commands([(f"{given} --plan", "shows what would be done"), (given, "does it")], to)

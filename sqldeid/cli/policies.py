@@ -1,0 +1,38 @@
+"""The options of `sqldeid anonymize` that tie a run to earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_OPTIONS = (
+    click.option(
+        "--policy",
+        type=_FILE,
+        metavar="RESULT.json",
+        help="Apply the nodes and hierarchies of this earlier result; nothing is searched.",
+    ),
+    click.option(
+        "--ledger",
+        type=_FILE,
+        metavar="FILE",
+        help="Hold rows back that would single somebody out beside the earlier releases in this private file.",
+    ),
+)
+
+
+def ledger(run: Callable[..., None]) -> Callable[..., None]:
+    """Add the option --ledger alone: to check a release again by what it says."""
+    return click.option(
+        "--ledger", type=_FILE, metavar="FILE", help="The ledger that held rows back from the release; it is only read."
+    )(run)
+
+
+def earlier(run: Callable[..., None]) -> Callable[..., None]:
+    """Add the options --policy and --ledger."""
+    for option in reversed(_OPTIONS):
+        run = option(run)
+    return run

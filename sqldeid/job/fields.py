@@ -1,0 +1,121 @@
+"""What parts of a job are made of: texts, numbers, hierarchies, sources; how a model holds itself to its rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    StringConstraints,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
+
+from sqldeid.job import rules
+from sqldeid.job.rules import BrokenRules, Problem
+
+MAX_WHOLE = 2**63 - 1
+"""The greatest whole number that every engine's BIGINT holds."""
+
+CLOSED = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+def hold(model: BaseModel, check: Callable[[Mapping[str, object]], Iterable[Problem]]) -> None:
+    """Raise what `check` finds in `model` as it would be written."""
+    if problems := tuple(check(model.model_dump(by_alias=True, exclude_unset=True))):
+        raise BrokenRules(problems)
+
+
+def _number(value: object) -> int | float:
+    """A whole number stays whole (bands are labelled with it); true and false are no numbers."""
+    whole = type(value) is int and abs(value) <= MAX_WHOLE
+    if not whole and not (type(value) is float and math.isfinite(value)):
+        raise ValueError("not a finite number")
+    return value  # type: ignore[return-value]  # narrowed by `type(...) is`, which keeps out booleans
+
+
+def _positive(value: object) -> int | float:
+    number = _number(value)
+    if number <= 0:
+        raise ValueError("not positive")
+    return number
+
+
+def _shape(value: object) -> str | None:
+    """Which branch of "text or section" a value takes."""
+    return "text" if isinstance(value, str) else "section" if isinstance(value, (Mapping, BaseModel)) else None
+
+
+Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]+$")]
+Whole = Annotated[int, Field(ge=1, le=MAX_WHOLE)]
+Number = Annotated[int | float, PlainValidator(_number), WithJsonSchema({"type": "number"})]
+Positive = Annotated[int | float, PlainValidator(_positive), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})]
+Unit = Literal["day", "month", "quarter", "year", "decade"]
+
+
+class HierarchyRule(BaseModel):
+    """A hierarchy that is built from the column's own values: exactly one rule."""
+
+    model_config = CLOSED | ConfigDict(json_schema_extra={"oneOf": [{"required": [r]} for r in rules.HIERARCHY_RULES]})
+
+    bands: list[Positive] | None = Field(
+        default=None,
+        min_length=1,
+        description="Widths of numeric bands, one a level, in the column's unit; anchored at 0; each a multiple of "
+        "the one before.",
+    )
+    edges: list[Annotated[list[Number], Field(min_length=1)]] | None = Field(
+        default=None,
+        min_length=1,
+        description="Edges of numeric bands, one list a level, in the column's unit; a level's edges are among those "
+        "of the level before.",
+    )
+    tails: bool | None = Field(
+        default=None, description="With edges: true adds open bands below the first and above the last edge."
+    )
+    mask: list[Whole] | None = Field(
+        default=None, min_length=1, description="Number of last characters that become *, one a level, rising."
+    )
+    keep_first: list[Whole] | None = Field(
+        default=None, min_length=1, description="Number of first characters that stay, one a level, falling."
+    )
+    dates: list[Unit] | None = Field(
+        default=None, min_length=1, description="Units that dates and timestamps are cut to, one a level, rising."
+    )
+    suppress: Literal[True] | None = Field(
+        default=None, description="Two levels alone: the value, and * for every value."
+    )
+
+    median: Literal["range", "mean"] | None = Field(
+        default=None,
+        description='With search.method = "mondrian" alone: cut at medians; released as the range between cuts, or as '
+        "the mean of the class.",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        hold(self, rules.hierarchy_problems)
+        return self
+
+    def to_mapping(self) -> dict[str, object]:
+        """The rule as written: ``{"bands": [5, 10]}``, ``{"edges": [[50, 60], [60]], "tails": True}``."""
+        return self.model_dump(exclude_none=True)
+
+
+class Query(BaseModel):
+    """A source that is not a table as it stands."""
+
+    model_config = CLOSED
+
+    query: Text = Field(description="One SELECT over tables of the database; it may not read files.")
+
+
+Hierarchy = Annotated[Annotated[Text, Tag("text")] | Annotated[HierarchyRule, Tag("section")], Discriminator(_shape)]
+Source = Annotated[Annotated[Text, Tag("text")] | Annotated[Query, Tag("section")], Discriminator(_shape)]

@@ -1,0 +1,48 @@
+"""Rules of `search.method = "mondrian"`: which columns it takes, and what does not go with it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+Found = tuple[tuple[str, ...], str]
+
+
+def median_problems(table: Mapping[str, object]) -> Iterator[Found]:
+    """Every quasi-identifying column is cut at medians, or none is."""
+    asked = _section(table, "search").get("method") == "mondrian"
+    for name in _section(table, "columns"):
+        yield from _column(name, _section(_section(table, "columns"), name), asked)
+    if asked:
+        yield from _refused(table, _section(table, "privacy"))
+
+
+def _column(name: str, column: Mapping[str, object], asked: bool) -> Iterator[Found]:
+    cut = _section(column, "hierarchy").get("median") is not None
+    if cut and not asked:
+        yield ("columns", name, "hierarchy", "median"), 'goes with search.method = "mondrian" alone'
+    if asked and not cut and column.get("role") == "quasi-identifying":
+        yield (
+            ("columns", name, "hierarchy"),
+            'search.method = "mondrian" cuts at medians: write { median = "range" } or { median = "mean" }',
+        )
+    for disguise in ("pseudonym", "shift", "top_code"):
+        if asked and column.get(disguise) is not None:
+            yield ("columns", name, disguise), 'does not go with search.method = "mondrian"'
+
+
+def _refused(table: Mapping[str, object], privacy: Mapping[str, object]) -> Iterator[Found]:
+    for criterion in ("l_diversity", "t_closeness", "m_concealing"):
+        if privacy.get(criterion):
+            yield ("privacy", criterion), 'search.method = "mondrian" knows k-anonymity alone; use frontier'
+    if privacy.get("suppression") == "blank" or privacy.get("suppression_limit"):
+        yield ("privacy",), 'search.method = "mondrian" suppresses nothing; remove suppression and suppression_limit'
+    for key in ("stack", "text"):
+        if table.get(key):
+            yield (key,), 'does not go with search.method = "mondrian"; use a source query'
+    if table.get("view") == "computed":
+        yield ("view",), 'does not go with search.method = "mondrian"; use a snapshot'
+
+
+def _section(mapping: Mapping[str, object], key: str) -> Mapping[str, object]:
+    found = mapping.get(key)
+    return found if isinstance(found, Mapping) else {}

@@ -1,0 +1,145 @@
+"""What a run takes over from earlier ones: the policy that it applies again, and the ledger of what was released."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlglot import exp
+
+from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.errors import JobError, SqldeidError, VerificationError
+from sqldeid.keys import VARIABLE, read_key
+from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Staging
+from sqldeid.run.places import Options
+from sqldeid.run.wings import Plan
+from sqldeid.tables.ledger import Ledger
+from sqldeid.tables.ledger_audit import unreleased
+from sqldeid.tables.ledger_book import Book
+from sqldeid.tables.ledger_file import LedgerFile
+from sqldeid.tables.plan import TablePlan
+from sqldeid.tables.policy import Policy, apply_policy, read_policies
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What earlier runs left.
+
+    Parameters
+    ----------
+    policies
+        By release; None where nodes are searched anew.
+    ledger
+        What was released of whom; None where releases are not held to earlier ones.
+    """
+
+    policies: Mapping[str, Policy] | None
+    ledger: Ledger | None
+
+    def fit(self, plan: TablePlan, job_sha256: str) -> tuple[TablePlan, Policy | None]:
+        """The plan with the hierarchies of its policy, and the policy, where there is one."""
+        return (plan, None) if self.policies is None else apply_policy(plan, self.policies, job_sha256)
+
+    def publish(self, staging: Staging) -> tuple[str, ...]:
+        """Write the releases down in the ledger, publish them; where that fails, the ledger is as it was before."""
+        if self.ledger is None:
+            return staging.publish()
+        file = self.ledger.book.file
+        file.record()
+        try:
+            written = staging.publish()
+        except SqldeidError:
+            file.restore()
+            raise
+        file.confirm()
+        return written
+
+
+def open_earlier(
+    options: Options,
+    plans: Sequence[TablePlan | Plan],
+    stack: ExitStack,
+    held: Sequence[Mapping[str, object]],
+    into: Path | None,
+) -> Earlier:
+    """Read what the options name; the ledger is locked until the stack is closed.
+
+    Parameters
+    ----------
+    held
+        Notes of the releases that are replaced and were held to a ledger.
+    into
+        Where releases go, if not to the source database.
+
+    Raises
+    ------
+    JobError
+        If it cannot be read, or does not fit the plans or the other options.
+    EngineError
+        If another run uses the ledger.
+    """
+    if options.policy is not None:
+        if options.certificate:
+            raise JobError("--certificate: a policy's node is not searched, and has no proof; leave one of them out")
+        _refuse_others("--policy", plans)
+    policies = None if options.policy is None else read_policies(options.policy)
+    if options.ledger is None:
+        return Earlier(policies, None)
+    if into is not None and os.path.realpath(into) == os.path.realpath(options.ledger):
+        raise JobError("--ledger: is where releases go (release.into); name another file", key="--ledger")
+    ledger = _open_ledger(options, plans, stack)
+    _refuse_another(ledger, held)
+    return Earlier(policies, ledger)
+
+
+def _refuse_another(ledger: Ledger, held: Sequence[Mapping[str, object]]) -> None:
+    """A ledger that did not take down what is replaced: another one, or a copy from before."""
+    known = {row["mark"] for row in ledger.book.releases()} - {None}
+    for note in held:
+        if note.get(LEDGER_MARK) not in known:
+            raise JobError(
+                f"tables.{note['release']}: {ledger.book.file.path} does not know the release that is there; it is "
+                "another ledger, or an old copy, and whoever compares releases may single people out",
+                key="--ledger",
+            )
+
+
+def _open_ledger(options: Options, plans: Sequence[TablePlan | Plan], stack: ExitStack) -> Ledger:
+    _refuse_others("--ledger", plans)
+    key = read_key(options.key_file)
+    if key is None:
+        raise JobError(
+            f"--ledger: it keeps persons by a keyed hash; name the key with --key-file, or set {VARIABLE}",
+            key="--key-file",
+        )
+    return Ledger(Book(stack.enter_context(LedgerFile(Path(options.ledger or ""), options.settings)), key))
+
+
+def held_back(plan: TablePlan, note: Mapping[str, object], engine: DuckDBEngine, options: Options) -> exp.Table | None:
+    """Whom a published release leaves out for the ledger's sake; None where it was made without one.
+
+    Raises
+    ------
+    VerificationError
+        If the ledger is not given, or is another.
+    """
+    release = note.get(LEDGER_NOTE)
+    if not isinstance(release, int):
+        return None
+    if options.ledger is None:
+        raise VerificationError(
+            f"{plan.key}: a ledger held rows back from this release; name it with --ledger, and its key", key=plan.key
+        )
+    if not Path(options.ledger).exists():
+        raise JobError(f"--ledger: {options.ledger} does not exist", key="--ledger")
+    with ExitStack() as stack:
+        return unreleased(_open_ledger(options, [plan], stack).book, plan, engine, release, note.get(LEDGER_MARK))
+
+
+def _refuse_others(option: str, plans: Sequence[TablePlan | Plan]) -> None:
+    for planned in plans:
+        if not isinstance(planned, TablePlan):
+            raise JobError(f"{planned.key}: {option} is for table releases; choose them with --only", key=planned.key)

@@ -1,0 +1,120 @@
+"""What a release is still good for, against the originals: `sqldeid.evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.opening import Database, is_connection, path_of
+from sqldeid.errors import EngineError, JobError
+from sqldeid.findings import Classification
+from sqldeid.insight.utility import UtilityQuestion, classify
+from sqldeid.insight.utility_model import Model, require
+from sqldeid.job import Job
+from sqldeid.publish import TARGET, Note
+from sqldeid.publish.places import TableStatement, ViewStatement
+from sqldeid.run.orchestrator import selected
+from sqldeid.run.places import Options, naming_job, reading
+from sqldeid.sql import identifier, literal, render, table_name
+from sqldeid.tables import plan as planning
+from sqldeid.tables.release import Listener
+
+
+def classification(
+    job: Job,
+    database: Database,
+    label: str,
+    *,
+    test: str | None = None,
+    test_share: float = 0.3,
+    seed: int = 0,
+    model: Model = "logistic",
+    originals: bool = True,
+    options: Options | None = None,
+    listener: Listener | None = None,
+) -> Classification:
+    """Train a classifier on the release of a training part, test it on held-out rows, beside one trained on originals.
+
+    The test part is generalised by the same node, and none of it suppressed (Mazzone 2019, §5.3). Numbers are
+    standardised, missing values the most frequent, categories and released quasi-identifiers one-hot.
+
+    Parameters
+    ----------
+    label
+        A column of the source that the job does not make quasi-identifying. Rows where it is NULL train no model.
+    test
+        A table of held-out rows with the same columns; then the whole source is the training part.
+    test_share
+        Else the share of the rows that are held out, about. Above 0, below 1.
+    seed
+        Of the split, by the hash of the person, or of the row where the job names none.
+    model, originals
+        ``logistic``: logistic regression; whether one is trained on the originals, too.
+    options
+        `only` names the release where the job has several tables.
+
+    Raises
+    ------
+    JobError
+        If the label is not there, quasi-identifying, or of one class or over a hundred; if a part is empty.
+    """
+    options = options or Options()
+    require()
+    _check_numbers(test_share, seed)
+    name, asked = _one_table(job, options), UtilityQuestion(label, model, test_share, seed, originals)
+    beside = None if is_connection(database) else path_of(database)
+    with reading(database, beside, options.settings) as engine, naming_job(job):
+        plans = [
+            planning.plan(name, job.tables[name].model_copy(update=source), engine, job.folder)
+            for source in ({}, *([] if test is None else [{"source": test}]))
+        ]
+        held_out = plans[1] if test is not None else None
+        return classify(asked, plans[0], held_out, engine, Aside(engine), listener or Listener())
+
+
+@dataclass(slots=True)
+class Aside:
+    """A database in memory, of this transaction: what is written there to be measured is gone with it."""
+
+    engine: DuckDBEngine
+    written: exp.Table | None = None
+
+    def write(self, statement: TableStatement, note: Note) -> exp.Expr:
+        """Create the release as a table, without its note."""
+        if not self.engine.can_attach:
+            raise EngineError("the connection is open for reading only; give the database's path instead")
+        self.engine.execute(render("engine/create_database", path=literal(":memory:"), catalog=identifier(TARGET)))
+        self.written = table_name(TARGET, "main", note.release)
+        self.engine.execute(statement(self.written))
+        return self.written
+
+    def write_computed(self, statement: ViewStatement, note: Note, tables: Mapping[str, TableStatement]) -> exp.Expr:
+        """Never: a release is measured as a table."""
+        raise NotImplementedError
+
+    def publish(self) -> tuple[str, ...]:
+        """Never: a measured release is not published."""
+        raise NotImplementedError
+
+
+def _one_table(job: Job, options: Options) -> str:
+    names = [name for name in selected(job, options.only) if name in job.tables]
+    if len(names) != 1:
+        known = ", ".join(names or job.tables) or "none"
+        raise JobError(
+            f"{job.name}: one table release is evaluated at a time, by --only; the job has {known}", key="--only"
+        )
+    return names[0]
+
+
+def _check_numbers(test_share: float, seed: int) -> None:
+    if not 0 < test_share < 1:
+        raise JobError("--test-share: a share is above 0 and below 1", key="--test-share")
+    if seed < 0:
+        raise JobError("--seed: it must be 0 or more", key="--seed")
+
+
+__all__ = ["Classification", "classification"]

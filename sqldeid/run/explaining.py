@@ -1,0 +1,35 @@
+"""What a report tells beyond the releases: other k and limits, and what sets of columns tell apart in the source."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqldeid.engine.base import Engine
+from sqldeid.result import Release, TableRelease
+from sqldeid.run.wings import Plan
+from sqldeid.tables.explain import unique_sets
+from sqldeid.tables.fold import fold
+from sqldeid.tables.plan import TablePlan
+from sqldeid.tables.release import Listener, checker_of
+from sqldeid.tables.tradeoff import Asked, trade
+
+KS, LIMITS = (2, 3, 5, 10, 25, 100), (0.0, 0.01, 0.05, 0.1)
+"""Beside the job's own k and limit."""
+
+LEAST_SECONDS = 5.0
+"""That all pairs together may take, however quick the search was."""
+
+
+def explain(planned: TablePlan | Plan, release: Release, engine: Engine, listener: Listener) -> Release:
+    """The release with what a report tells of it; a drawn node has no neighbours that it could be compared with."""
+    if not isinstance(planned, TablePlan) or not isinstance(release, TableRelease) or planned.sampled:
+        return release
+    privacy = planned.part.privacy
+    listener.step(planned.name, "comparing other k and limits")
+    folded = fold(planned, engine)
+    ks = tuple(k for k in {*KS, privacy.k} if k <= folded.rows)
+    asked = Asked(ks, tuple({*LIMITS, privacy.suppression_limit}))
+    seconds = max(LEAST_SECONDS, 3 * release.search.seconds)
+    traded = trade(planned, engine, asked, listener, folded=folded, seconds=seconds)
+    sets = unique_sets(planned, checker_of(planned, folded, engine), privacy.k)
+    return replace(release, tradeoff=traded, uniqueness=sets)

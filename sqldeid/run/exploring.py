@@ -1,0 +1,200 @@
+"""Look before you leap: what a table's columns, sequences and texts tell apart before anything is released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from sqldeid.engine.opening import Database, Settings, is_connection, path_of
+from sqldeid.errors import JobError
+from sqldeid.findings import Explored, ExploredSequences, ExploredText
+from sqldeid.insight import explore as columns_
+from sqldeid.insight import explore_sequences as sequences_
+from sqldeid.insight import explore_text as text_
+from sqldeid.insight.explore_source import Source, open_table
+from sqldeid.job import Job
+from sqldeid.run.orchestrator import selected
+from sqldeid.run.places import Options, naming_job, reading
+from sqldeid.tables import plan as planning
+from sqldeid.tables.shape import count_persons, keep
+
+
+def explore(
+    database: Database,
+    table: str,
+    *,
+    columns: Sequence[str | Sequence[str]] = (),
+    max_size: int | None = None,
+    borders: bool = False,
+    enough: float = 0.5,
+    person: str | None = None,
+    settings: Settings | None = None,
+) -> Explored:
+    """Measure how many persons sets of columns single out (Mazzone 2019, §3.1).
+
+    Parameters
+    ----------
+    database
+        Path of a DuckDB, CSV or Parquet file, or an open DuckDB connection. Nothing is written.
+    table
+        ``table`` or ``schema.table``.
+    columns
+        One set of names, or several; exactly these are measured, or, with `max_size` or `borders`, sets of the columns
+        in them. Absent: all columns.
+    max_size
+        Most columns in a set; 3 where neither this, nor `columns`, nor `borders` is given. Supersets of a set that
+        singles out `enough` are not tried: they single out no fewer.
+    borders
+        Seek only the smallest sets that single out `enough`, and the largest that do not, with as few sets tried as
+        decide it.
+    enough
+        Share of the persons. Above 0, at most 1.
+    person
+        Column whose distinct values are persons, where rows share one; classes then count persons (not rows).
+
+    Raises
+    ------
+    JobError
+        If a table or column is not there or empty, or there are too many sets.
+    """
+    asked = columns_.Question(_sets(columns), max_size, borders, enough)
+    with reading(database, _beside(database), settings or Settings()) as engine:
+        return columns_.explore(asked, open_table(table, person, engine), engine)
+
+
+def explore_job(
+    job: Job,
+    database: Database,
+    *,
+    columns: Sequence[str | Sequence[str]] = (),
+    max_size: int | None = None,
+    borders: bool = False,
+    enough: float = 0.5,
+    options: Options | None = None,
+) -> Explored:
+    """Measure how many persons columns of a job's table single out: its rows after `where`, stacks beside them.
+
+    Parameters
+    ----------
+    columns
+        As `explore` takes them, of the columns that the job releases. Absent: the quasi-identifying ones, in
+        sets of up to three.
+    max_size, borders, enough
+        As `explore` takes them.
+    options
+        `only` names the release where the job has several tables.
+
+    Raises
+    ------
+    JobError
+        If the job names several tables and no one is chosen, a person has several rows, or as `explore` raises it.
+    """
+    options = options or Options()
+    name = _one_table(job, options)
+    with reading(database, _beside(database), options.settings) as engine:
+        with naming_job(job):
+            part = planning.plan(name, job.tables[name], engine, job.folder)
+            kept = keep(part, engine)
+            rows = count_persons(part, engine, kept)
+        released = tuple(dict.fromkeys(c.source for c in part.released))
+        source = Source(kept, f"{job.name}: {part.key}", released, None, rows, rows)
+        qis = tuple(dict.fromkeys(q.source.name for q in part.qis))
+        asked = columns_.Question(_sets(columns), max_size, borders, enough)
+        if not columns:
+            asked = replace(
+                asked, sets=(qis,) if qis else (), max_size=max_size if borders else max_size or columns_.MAX_SIZE
+            )
+        return columns_.explore(asked, source, engine)
+
+
+def explore_sequences(
+    database: Database,
+    table: str,
+    *,
+    per: Sequence[str],
+    value: str,
+    order: Sequence[str],
+    places: Sequence[Sequence[int]] = (),
+    unordered: Sequence[Sequence[int]] = (),
+    person: str | None = None,
+    settings: Settings | None = None,
+) -> ExploredSequences:
+    """Measure how many owners of a child table's rows are singled out by a few of their items (Mazzone 2019, §3.2).
+
+    Parameters
+    ----------
+    per
+        Columns that say whose item a row is, such as an admission's key.
+    value, order
+        The item, and the columns that order an owner's items.
+    places, unordered
+        Places of the items that are known, from 1, with their order and without. Neither: those that the source took.
+
+    Raises
+    ------
+    JobError
+        If a table or column is not there, or places are not ascending.
+    """
+    given = [sequences_.Pattern(tuple(p)) for p in places]
+    given += [sequences_.Pattern(tuple(p), ordered=False) for p in unordered]
+    asked = sequences_.SequenceQuestion(
+        table, tuple(per), value, tuple(order), person, tuple(given) or sequences_.PATTERNS
+    )
+    with reading(database, _beside(database), settings or Settings()) as engine:
+        return sequences_.explore_sequences(asked, engine)
+
+
+def explore_text(
+    database: Database,
+    table: str,
+    column: str,
+    *,
+    first: Sequence[int] = text_.FIRST,
+    keywords: Mapping[str, Sequence[str]] | None = None,
+    person: str | None = None,
+    settings: Settings | None = None,
+) -> ExploredText:
+    """Count texts whose first characters are nobody else's, and texts with a keyword of a group (Mazzone 2019, §3.3).
+
+    Parameters
+    ----------
+    first
+        Numbers of characters.
+    keywords
+        Group → words or phrases. Absent: English ones for age, sex, ethnicity, religion and others.
+
+    Raises
+    ------
+    JobError
+        If a table or column is not there, or the column holds no text.
+    """
+    groups = text_.KEYWORDS if keywords is None else {group: tuple(words) for group, words in keywords.items()}
+    asked = text_.TextQuestion(table, column, tuple(first), groups, person)
+    with reading(database, _beside(database), settings or Settings()) as engine:
+        return text_.explore_text(asked, engine)
+
+
+def _sets(columns: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """One set of names, or several."""
+    names = [c for c in columns if isinstance(c, str)]
+    if names and len(names) == len(columns):
+        return (tuple(names),)
+    return tuple((c,) if isinstance(c, str) else tuple(c) for c in columns)
+
+
+def _one_table(job: Job, options: Options) -> str:
+    names = [name for name in selected(job, options.only) if name in job.tables]
+    if len(names) != 1:
+        known = ", ".join(names or job.tables) or "none"
+        raise JobError(
+            f"{job.name}: the columns of one table are explored at a time, by --only; the job has {known}", key="--only"
+        )
+    return names[0]
+
+
+def _beside(database: Database) -> Path | None:
+    return None if is_connection(database) else path_of(database)
+
+
+__all__ = ["explore", "explore_job", "explore_sequences", "explore_text"]

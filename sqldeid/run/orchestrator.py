@@ -1,0 +1,249 @@
+"""Plan the releases of a job, hand each to its wing, publish all or none; check and assess what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from platform import python_version
+from time import monotonic
+from typing import Any
+
+from sqlglot import exp
+
+import sqldeid
+from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.opening import Database, is_connection, path_of
+from sqldeid.errors import Interrupted, JobError, VerificationError
+from sqldeid.insight import assess as assessing
+from sqldeid.job import Job
+from sqldeid.keys import Key, key_warnings, read_key
+from sqldeid.publish import Staging, published
+from sqldeid.result import Release, Result, Risk, Told
+from sqldeid.run.earlier import Earlier, held_back, open_earlier
+from sqldeid.run.explaining import explain
+from sqldeid.run.places import Options, destination, naming_job, open_run, reading
+from sqldeid.run.wings import Plan, face, names_of, part_of
+from sqldeid.tables import plan as planning
+from sqldeid.tables import release as releasing
+from sqldeid.tables.computed import fingerprint
+from sqldeid.tables.disguise import pseudonyms
+from sqldeid.tables.plan import TablePlan
+from sqldeid.tables.proof import Proven, check_certificate
+from sqldeid.tables.release import Listener
+from sqldeid.tables.safe_release import check_plan
+from sqldeid.tables.shape import keep
+from sqldeid.tables.verify import Verified, recheck
+
+
+def anonymize(
+    job: Job, database: Database, *, options: Options | None = None, listener: Listener | None = None
+) -> Result:
+    """Make the releases of a job, verify them and publish them together.
+
+    Parameters
+    ----------
+    job
+        From `Job.load` or `Job.parse`.
+    database
+        Path of a DuckDB, CSV or Parquet file, or an open DuckDB connection (left as it was found, but for the
+        releases where `release.into` is absent).
+
+    Raises
+    ------
+    SqldeidError
+        One of its kinds; nothing was published then.
+    """
+    options, listener = options or Options(), listener or Listener()
+    started = monotonic()
+    names = selected(job, options.only)
+    releases: list[Release] = []
+    written: dict[str, str] = {}
+    try:
+        with ExitStack() as stack:
+            engine, staging, held = open_run(job, database, names, options, stack)
+            with naming_job(job):
+                plans = [_plan(job, name, engine) for name in names]
+                earlier = open_earlier(options, plans, stack, held, destination(job).into)
+                releases = [_make(p, engine, staging, job.sha256, listener, options, earlier) for p in plans]
+                if options.explain:
+                    releases = [explain(p, r, engine, listener) for p, r in zip(plans, releases, strict=True)]
+            for name in names:
+                listener.step(name, "publishing")
+            written = dict(zip(names, earlier.publish(staging), strict=True))
+    except KeyboardInterrupt:
+        if not written:  # between two statements; within one the engine says so
+            raise Interrupted("interrupted; nothing was published") from None
+    return Result(
+        releases={r.name: _published(r, written[r.name]) for r in releases},
+        sqldeid=sqldeid.__version__,
+        job_sha256=job.sha256,
+        source={"database": "connection" if is_connection(database) else str(database), "engine": "duckdb"},
+        seconds=round(monotonic() - started, 3),
+        warnings=(*job.warnings(), *key_warnings(options.key_file)),
+        job=job.name,
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions={"sqldeid": sqldeid.__version__, "duckdb": version("duckdb"), "python": python_version()},
+    )
+
+
+def plan(job: Job, database: Database, *, options: Options | None = None) -> list[TablePlan | Plan]:
+    """What `anonymize` would do, from the catalogue alone; nothing is read and nothing is written."""
+    options = options or Options()
+    with reading(database, None, options.settings) as engine, naming_job(job):
+        plans = [_plan(job, name, engine) for name in selected(job, options.only)]
+        for sampled in (p for p in plans if isinstance(p, TablePlan) and p.sampled):
+            check_plan(sampled)
+        return plans
+
+
+def verify(job: Job, database: Database, *, options: Options | None = None) -> dict[str, Verified | Told]:
+    """Check published releases again, against the source as it is now; nothing is written.
+
+    Raises
+    ------
+    VerificationError
+        If a release is not there, or is not what its note, the job and the source say.
+    """
+    options = options or Options()
+    path = None if is_connection(database) else path_of(database)
+    with reading(database, path, options.settings, job) as engine, naming_job(job):
+        found = {}
+        for name in selected(job, options.only):
+            planned = _plan(job, name, engine)
+            written, note = published(engine, destination(job), name)
+            found[name] = _recheck(planned, note, written, engine, options)
+        return found
+
+
+def verify_certificates(
+    job: Job, database: Database, certificates: Mapping[str, object], *, options: Options | None = None
+) -> dict[str, Proven]:
+    """Check certificates, by release, against the source as it is now; nothing is written.
+
+    Raises
+    ------
+    VerificationError
+        If a certificate does not hold, or a selected release has none.
+    """
+    options = options or Options()
+    path = None if is_connection(database) else path_of(database)
+    with reading(database, path, options.settings) as engine, naming_job(job):
+        found = {}
+        for name in selected_tables(job, options.only):
+            certificate = certificates.get(name)
+            if not isinstance(certificate, Mapping):
+                raise VerificationError(f"tables.{name}: the file holds no certificate of it", key=f"tables.{name}")
+            part = planning.plan(name, job.tables[name], engine, job.folder)
+            found[name] = check_certificate(part, certificate, engine)
+        return found
+
+
+def assess(job: Job, database: Database, *, release: bool = False, options: Options | None = None) -> dict[str, Risk]:
+    """Class sizes, criteria achieved and re-identification risk of the sources as they stand, or of what was released.
+
+    Parameters
+    ----------
+    release
+        Whether to look at the published releases instead of their sources.
+    """
+    options = options or Options()
+    path = None if is_connection(database) else path_of(database)
+    with reading(database, path, options.settings, job if release else None) as engine, naming_job(job):
+        found = {}
+        for name in selected_tables(job, options.only):
+            part = planning.plan(name, job.tables[name], engine, job.folder)
+            source = keep(part, engine) if not release or part.beyond_k else part.source
+            if release:
+                relation = published(engine, destination(job), name)[0]
+                columns = [q.name for q in part.qis]
+            else:
+                relation, columns = source, [q.source.name for q in part.qis]
+            risk = assessing.assess(relation, columns, engine)
+            found[name] = assessing.assess_criteria(risk, part, source, relation, engine)
+        return found
+
+
+def selected(job: Job, only: Sequence[str]) -> list[str]:
+    """The releases to make, in the order in which they are made."""
+    for name in only:
+        part_of(job, name)
+    return [name for name in names_of(job) if not only or name in only]
+
+
+def selected_tables(job: Job, only: Sequence[str]) -> list[str]:
+    """The table releases among those selected: only they have classes of rows to assess, and a lattice."""
+    found = [name for name in selected(job, only) if part_of(job, name)[0] == "tables"]
+    if not found:
+        raise JobError(f"{job.name}: tables: this is for table releases, and none is selected", key="tables")
+    return found
+
+
+def _plan(job: Job, name: str, engine: DuckDBEngine) -> TablePlan | Plan:
+    section, part = part_of(job, name)
+    if section == "tables" and part.search.method != "mondrian":
+        return planning.plan(name, part, engine, job.folder)
+    return face(section).plan(name, part, engine, job.folder)
+
+
+def _section(planned: TablePlan | Plan) -> str:
+    return planned.key.partition(".")[0]
+
+
+def _make(
+    planned: TablePlan | Plan,
+    engine: DuckDBEngine,
+    staging: Staging,
+    sha256: str,
+    listener: Listener,
+    options: Options,
+    earlier: Earlier,
+) -> Release:
+    """Have a wing make its release, staged and verified."""
+    if isinstance(planned, TablePlan):
+        fitted, policy = earlier.fit(planned, sha256)
+        return releasing.run(
+            fitted,
+            engine,
+            staging,
+            sha256,
+            listener,
+            certificate=options.certificate,
+            key=_key(planned, options),
+            policy=policy,
+            ledger=earlier.ledger,
+        )
+    return face(_section(planned)).run(planned, engine, staging, sha256, listener)
+
+
+def _key(planned: TablePlan, options: Options) -> Key | None:
+    """The key of pseudonyms, where the release has any; nobody else reads it."""
+    return read_key(options.key_file) if pseudonyms(planned) else None
+
+
+def _recheck(
+    planned: TablePlan | Plan, note: Mapping[str, object], written: exp.Expr, engine: DuckDBEngine, options: Options
+) -> Verified | Told:
+    """Have a wing check what was published."""
+    if isinstance(planned, TablePlan):
+        _refuse_changed(planned, note, engine)
+        held = held_back(planned, note, engine, options)
+        return recheck(planned, dict(note), written, engine, _key(planned, options), held)
+    return face(_section(planned)).recheck(planned, note, written, engine)
+
+
+def _refuse_changed(part: TablePlan, note: Mapping[str, object], engine: DuckDBEngine) -> None:
+    noted = note.get("source_fingerprint")
+    if part.part.frozen and noted != fingerprint(part, engine):
+        raise VerificationError(
+            f"{part.key}.frozen: the source has changed since the release, though the job calls it frozen; whoever "
+            "read the view before and after may tell people apart. Release a snapshot instead",
+            key=f"{part.key}.frozen",
+        )
+
+
+def _published(release: Any, written: str) -> Release:
+    found: Release = replace(release, written=(written,))
+    return found

@@ -1,0 +1,221 @@
+"""Where a run reads and writes: the engine, the target, the private folder; what cannot be written is refused here."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.folder import PrivateFolder
+from sqldeid.engine.opening import (
+    Database,
+    Settings,
+    close_access,
+    is_connection,
+    open_connection,
+    open_path,
+    path_of,
+)
+from sqldeid.errors import EngineError, JobError, SqldeidError
+from sqldeid.job import Job
+from sqldeid.publish import (
+    TARGET,
+    Destination,
+    FreshFile,
+    InPlace,
+    ParquetFolder,
+    held_notes,
+    open_target,
+    others_in_file,
+    others_in_folder,
+    refuse_existing,
+    refuse_forgotten,
+)
+from sqldeid.tables.policy import Given
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a caller may ask beside the job.
+
+    Parameters
+    ----------
+    only
+        Names of the releases to make; all where empty. The others of an existing target stay.
+    replace
+        Whether releases that sqldeid made before may be replaced.
+    certificate
+        Whether each search's proof is wanted with its result.
+    explain
+        Whether what a report tells is wanted, too: what other k and limits would cost, and what sets of columns tell
+        apart in the source. It takes about as long as the searches did, and 5 seconds at least where they need it.
+    key_file
+        Holds the secret key of pseudonyms; without it the environment variable SQLDEID_KEY does.
+    policy
+        An earlier result (the file that `--json` wrote, or `Result.to_dict()`), whose nodes and hierarchies are applied
+        without a search.
+    ledger
+        The release ledger, a private file of the holder's; it is made where there is none. It needs a key.
+    """
+
+    only: tuple[str, ...] = ()
+    replace: bool = False
+    certificate: bool = False
+    explain: bool = False
+    settings: Settings = field(default_factory=Settings)
+    key_file: Path | None = None
+    policy: Given | None = None
+    ledger: str | os.PathLike[str] | None = None
+
+
+def destination(job: Job) -> Destination:
+    """Where the job's releases go."""
+    into = job.locate(job.release.into) if job.release.into is not None else None
+    return Destination(job.release.kind, job.release.schema_name, into)
+
+
+@contextmanager
+def reading(
+    database: Database, beside: Path | None, settings: Settings, job: Job | None = None
+) -> Iterator[DuckDBEngine]:
+    """An engine that only reads.
+
+    Parameters
+    ----------
+    beside
+        Where spill files may lie; None where nothing is computed.
+    job
+        Its releases are opened too, where they lie outside the source database.
+    """
+    with ExitStack() as stack:
+        spill = _spill(beside, None, settings, stack) if beside else None
+        if is_connection(database):
+            engine = stack.enter_context(open_connection(database))  # type: ignore[arg-type]
+            engine.neutralise()
+        else:
+            engine = stack.enter_context(open_path(path_of(database), writable=False, spill=spill, settings=settings))
+        into = None
+        if job is not None:
+            into = open_target(engine, destination(job))
+        if not is_connection(database):
+            close_access(engine, into if into is not None and into.is_dir() else None)
+        engine.begin()
+        yield engine
+
+
+@contextmanager
+def naming_job(job: Job) -> Iterator[None]:
+    """Put the job file's name before messages that name one of its keys."""
+    try:
+        yield
+    except SqldeidError as error:
+        if error.key and not error.message.startswith(f"{job.name}: "):
+            error.message = f"{job.name}: {error.message}"
+            error.args = (error.message,)
+        raise
+
+
+def open_run(
+    job: Job, database: Database, names: Sequence[str], options: Options, stack: ExitStack
+) -> tuple[DuckDBEngine, InPlace | FreshFile | ParquetFolder, list[dict[str, object]]]:
+    """The engine in its transaction, the place where releases are staged, the notes of releases with a ledger there."""
+    target = destination(job)
+    path = None if is_connection(database) else path_of(database)
+    _refuse_target(job, target, path, options)
+    folder = _folder(target.into, stack) if target.into is not None else None
+    spill = _spill(path, folder, options.settings, stack) if path is not None else None
+    if path is None:
+        engine = stack.enter_context(open_connection(database))  # type: ignore[arg-type]
+        engine.neutralise()
+    else:
+        engine = stack.enter_context(
+            open_path(path, writable=target.into is None, spill=spill, settings=options.settings)
+        )
+    _refuse_place(engine, target, job)
+    staging = _staging(engine, target, folder, names, options)
+    held = held_notes(engine, target, names)
+    if options.ledger is None:
+        refuse_forgotten(held)
+    if path is not None:
+        close_access(engine, folder)
+    engine.begin()
+    if isinstance(staging, InPlace):
+        refuse_existing(engine.relations(), target.schema, names, replace=options.replace)
+        staging.drop_old(names)
+    return engine, staging, held
+
+
+def _refuse_target(job: Job, target: Destination, path: Path | None, options: Options) -> None:
+    into = target.into
+    for name, table in job.tables.items():
+        if into is not None and table.view == "computed":
+            key = f"tables.{name}.view"
+            raise JobError(
+                f"{job.name}: {key}: a computed view reads its source and can only stand there; leave release.into out",
+                key=key,
+            )
+        if target.kind == "view" and table.search.method == "epsilon-safe":
+            raise JobError(
+                f"{job.name}: release.as: epsilon-safe releases a sample, and no view; write a table or parquet",
+                key="release.as",
+            )
+    where = f"{job.name}: release.into"
+    if into is None:
+        if target.kind == "parquet":
+            raise JobError(f"{where}: parquet needs a folder; set release.into", key="release.into")
+        return
+    if path is not None and into.exists() and into.samefile(path):
+        raise JobError(f"{where}: names the source database itself; leave it out to write there", key="release.into")
+    if not into.parent.is_dir():
+        raise JobError(f"{where}: there is no folder {into.parent}; make it first", key="release.into")
+    if into.exists() and not options.replace:
+        raise JobError(f"{where}: {into} exists already; allow it to be replaced with --replace", key="release.into")
+    if into.exists() and into.is_dir() != (target.kind == "parquet"):
+        raise JobError(
+            f"{where}: {into} is not a {'folder' if target.kind == 'parquet' else 'file'}", key="release.into"
+        )
+
+
+def _refuse_place(engine: DuckDBEngine, target: Destination, job: Job) -> None:
+    """A release in the source database would be lost with a file that is only read, or cannot be written."""
+    where = f"{job.name}: release.into"
+    if not engine.can_attach:
+        raise EngineError(f"{where}: the connection is open for reading only; give the database's path instead")
+    if target.into is None and engine.own and engine.catalog == "memory":
+        raise JobError(f"{where}: the source is a file, not a database; name where to write", key="release.into")
+    if target.into is None and engine.read_only:
+        raise EngineError(f"{where}: the database is open for reading only; name where to write", key="release.into")
+
+
+def _staging(
+    engine: DuckDBEngine, target: Destination, folder: Path | None, names: Sequence[str], options: Options
+) -> InPlace | FreshFile | ParquetFolder:
+    if target.into is None or folder is None:
+        return InPlace(engine, target, engine.catalog)
+    keep = set(names) if options.only else None
+    if target.kind == "parquet":
+        files = others_in_folder(engine, target, keep)
+        engine.create_database(folder / "scratch.duckdb", TARGET)
+        return ParquetFolder(engine, target, folder / "release", files, options.replace)
+    kept = others_in_file(engine, target, keep)
+    path = folder / "release.duckdb"
+    engine.create_database(path, TARGET)
+    return FreshFile(engine, target, TARGET, path=path, keep=kept, replace=options.replace)
+
+
+def _folder(beside: Path, stack: ExitStack, parent: Path | None = None) -> Path:
+    return stack.enter_context(PrivateFolder(beside, parent)).path
+
+
+def _spill(path: Path, staging: Path | None, settings: Settings, stack: ExitStack) -> Path:
+    """Where spill files go: where the user says, else where the release is staged, else beside the database."""
+    if settings.temp_dir is not None:
+        return _folder(path, stack, settings.temp_dir)
+    if staging is not None:
+        return staging
+    beside = path.absolute().parent
+    return _folder(path, stack, beside if os.access(beside, os.W_OK) else Path(tempfile.gettempdir()))

@@ -1,0 +1,72 @@
+"""A first look at a table: a job proposed for it, and the identifiers that it may hold."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from sqldeid.engine.opening import Database, Settings, is_connection, path_of
+from sqldeid.insight.identifiers import PATTERNS, Finding
+from sqldeid.insight.identifiers import safe_harbor as look
+from sqldeid.insight.jobtext import job_text
+from sqldeid.insight.profile import profile
+from sqldeid.insight.proposals import propose
+from sqldeid.run.places import reading
+
+
+def init(database: Database, table: str | None = None, *, settings: Settings | None = None) -> str:
+    """Profile a table and propose a job for it: commented TOML that runs as it is.
+
+    No data value stands in it: names, rules and reasons alone. What it says of a column is a guess from its name, type,
+    look and number of different values, to be read and changed by somebody who knows the data.
+
+    Parameters
+    ----------
+    database
+        Path of a DuckDB, CSV or Parquet file, or an open DuckDB connection. Nothing is written.
+    table
+        ``table`` or ``schema.table``; may be left out where the database has one table only.
+
+    Returns
+    -------
+    str
+        The job file's text; the release goes to a new file beside the job.
+
+    Raises
+    ------
+    JobError
+        If there is no such table, or nothing in it that could be generalised.
+
+    Cost: three scans of the table, and one for each column that may name persons or be quasi-identifying.
+    """
+    with reading(database, _beside(database), settings or Settings()) as engine:
+        proposed = propose(profile(table, engine, PATTERNS), engine)
+    name = "DB" if is_connection(database) else Path(os.fspath(database)).name  # type: ignore[arg-type]
+    stem = proposed.facts.parts[-1]
+    safe = "".join(c if c.isalnum() or c in "_-" else "_" for c in stem) or "data"
+    return job_text(proposed, name, f"{safe}_release.duckdb")
+
+
+def safe_harbor(
+    database: Database, table: str | None = None, *, settings: Settings | None = None
+) -> tuple[Finding, ...]:
+    """Say which columns of a table may hold one of the 18 kinds of identifiers of HIPAA's Safe Harbor.
+
+    A column that is not found may still identify: the finder goes by names, types, looks and uniqueness.
+
+    Parameters
+    ----------
+    database, table
+        As for `init`.
+
+    Cost: two scans of the table.
+
+    Source
+        45 CFR 164.514(b)(2)(i).
+    """
+    with reading(database, _beside(database), settings or Settings()) as engine:
+        return look(table, engine)
+
+
+def _beside(database: Database) -> Path | None:
+    return None if is_connection(database) else path_of(database)

@@ -1,0 +1,37 @@
+"""`tradeoff`: what k and the suppression limit cost, without releasing anything."""
+
+from __future__ import annotations
+
+from sqldeid.engine.opening import Database, is_connection, path_of
+from sqldeid.job import Job
+from sqldeid.result import Tradeoff
+from sqldeid.run.orchestrator import selected_tables
+from sqldeid.run.places import Options, naming_job, reading
+from sqldeid.tables import plan as planning
+from sqldeid.tables.release import Listener
+from sqldeid.tables.tradeoff import Asked, trade
+
+
+def tradeoff(
+    job: Job, database: Database, asked: Asked, *, options: Options | None = None, listener: Listener | None = None
+) -> dict[str, Tradeoff]:
+    """The least loss for every pair of k and suppression limit, by table release; nothing is written.
+
+    Parameters
+    ----------
+    asked
+        The pairs; the job's own k and limit are not among them unless they are named.
+
+    Raises
+    ------
+    SqldeidError
+        As `anonymize`.
+    """
+    options = options or Options()
+    path = None if is_connection(database) else path_of(database)
+    with reading(database, path, options.settings) as engine, naming_job(job):
+        found = {}
+        for name in selected_tables(job, options.only):
+            plan = planning.plan(name, job.tables[name], engine, job.folder)
+            found[name] = trade(plan, engine, asked, listener or Listener())
+        return found
