@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 from statistics import mean
@@ -24,15 +24,14 @@ import matplotlib
 import numpy as np
 
 from sqldeid.demo.sequences import procedure_rows, transfer_rows
-from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.opening import open_connection
-from sqldeid.events.evaluate import evaluate
+from sqldeid.events.evaluate import Source, evaluate
 from sqldeid.events.fit import Ensemble, noised, prepare
 from sqldeid.events.generate import Made
 from sqldeid.events.plan import plan
 from sqldeid.events.sequences import BIN_WIDTH, Gaps, Sequences, read_placed, sequence
 from sqldeid.events.stage import put_batches
-from sqldeid.job.events import Events
+from sqldeid.job.events import Clusters, Events
 from sqldeid.sql import render
 
 matplotlib.use("Agg")
@@ -126,33 +125,35 @@ def study(
     connection = duckdb.connect()
     data.load(connection)
     runs: list[Run] = []
-    for count, shingle in product(hashes, SHINGLES):
-        section = {**data.section, "clusters": {"hashes": count, "shingle": shingle}, "privacy": {"method": "none"}}
-        with open_connection(connection) as engine:
-            engine.neutralise()
-            engine.begin()
-            planned = plan("study", Events.model_validate(section), engine, Path())
-            placed, _, counts = read_placed(planned, engine)
-            found = sequence(planned, placed, counts, engine)
-            prepared = prepare(planned, found, engine, lambda text: None)
+    with open_connection(connection) as engine:
+        engine.neutralise()
+        engine.begin()
+        section = {**data.section, "privacy": {"method": "none"}}
+        planned = plan("study", Events.model_validate(section), engine, Path())
+        placed, _, counts = read_placed(planned, engine)
+        found = sequence(planned, placed, counts, engine)
+        source = Source("study", found.split, engine)
+        for count, shingle in product(hashes, SHINGLES):
+            chosen = planned.part.model_copy(update={"clusters": Clusters(hashes=count, shingle=shingle)})
+            prepared = prepare(replace(planned, part=chosen), found, engine, lambda text: None)
             for epsilon in epsilons:
                 fitted = prepared.privatise(None if math.isinf(epsilon) else epsilon, found.objects, engine)
                 for repetition in range(repetitions):
-                    figures = one(fitted, found, shingle, planned.timed, repetition, engine)
+                    figures = one(fitted, found, source, shingle, planned.timed, repetition)
                     runs.append(Run(data.name, count, shingle, epsilon, repetition, **figures))
-        click.echo(f"{data.name}: {count} hashes, shingles of {shingle}", err=True)
+            click.echo(f"{data.name}: {count} hashes, shingles of {shingle}", err=True)
     return runs, found.gaps
 
 
 def one(
-    fitted: Ensemble, found: Sequences, shingle: int, timed: bool, repetition: int, engine: DuckDBEngine
+    fitted: Ensemble, found: Sequences, source: Source, shingle: int, timed: bool, repetition: int
 ) -> dict[str, float]:
     """Make one release and compare it."""
-    rng = np.random.default_rng([20_160_831, repetition])
+    engine, rng = source.engine, np.random.default_rng([20_160_831, repetition])
     table = put_batches("study", fitted.generate(noised(found.objects, rng), rng, Made()), engine)
     split = engine.workbench("study_split")
     engine.execute(render("events/split_made", split=split, made=table, objects=2**62, timed=timed, whole=False))
-    figures = asdict(evaluate("study", found.split, split, shingle, engine))
+    figures = asdict(evaluate("study", source, split, engine, shingle))
     for used in (table, split):
         engine.drop(used)
     support = fitted.support

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sqlglot import exp as sql
 
 from sqldeid.engine.base import Engine
-from sqldeid.events.evaluate import nearest, owners_of_sets
+from sqldeid.events.evaluate import Shingled, common_sets, nearest, read_sets
 from sqldeid.events.fit import Fitted
 from sqldeid.events.generate import HOUR_US, Made
 from sqldeid.events.plan import EventsPlan
@@ -126,9 +126,11 @@ def infer_membership(
     split = engine.workbench(f"{plan.name}_made")
     engine.execute(render("events/split_made", split=split, made=made, objects=2**62, timed=plan.timed, whole=True))
     labels = np.isin(people, list(known))
+    everyone = read_sets(plan.name, everybody, 1, engine, owners=True)
+    published = [read_sets(plan.name, table, 1, engine) for table in (split, members)]
     return Membership(
-        auc=area(*_by_label(_scores(plan, everybody, split, engine), labels)),
-        ceiling=area(*_by_label(_scores(plan, everybody, members, engine), labels)),
+        auc=area(*_by_label(_scores(everyone, published[0]), labels)),
+        ceiling=area(*_by_label(_scores(everyone, published[1]), labels)),
         members=int(labels.sum()),
         others=int((~labels).sum()),
     )
@@ -172,11 +174,11 @@ def _objects(split: sql.Table, engine: Engine) -> npt.NDArray[np.int64]:
     return found
 
 
-def _scores(plan: EventsPlan, people: sql.Table, published: sql.Table, engine: Engine) -> Floats:
+def _scores(people: Shingled, published: Shingled) -> Floats:
     """How near each object is to what was published, objects in ascending order; one part each."""
-    left, right, owned = owners_of_sets(plan.name, people, published, engine)
+    left, right = common_sets(people, published)
     best = nearest(left, right) if len(right.parts) else np.zeros(len(left.parts))
-    return best[owned - 1]
+    return best[people.owned - 1]
 
 
 def fly_canary(

@@ -8,7 +8,7 @@ Source: Shaked & Rokach 2016, definition 4, §5; events.md, *Evaluation*.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +62,26 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
+class Shingled:
+    """The different sets of shingles of a data set.
+
+    Parameters
+    ----------
+    number, shingle
+        One entry per set (0, 1, …) and shingle in it.
+    parts
+        Of each set: the number of parts that have it.
+    owned
+        The set of each part, by object; empty where nobody asked.
+    """
+
+    number: npt.NDArray[np.int64]
+    shingle: pa.Array
+    parts: Floats
+    owned: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
 class Sets:
     """Different sets of shingles as rows of a matrix of 0 and 1, with the number of parts that have each."""
 
@@ -71,17 +91,42 @@ class Sets:
     @property
     def sizes(self) -> Floats:
         """Shingles of each set."""
-        found: Floats = np.asarray(self.matrix.sum(axis=1), dtype=np.float64).ravel()
+        found: Floats = np.diff(self.matrix.indptr).astype(np.float64)
         return found
 
 
-def evaluate(name: str, source: exp.Table, made: exp.Table, shingle: int, engine: Engine) -> Evaluation:
-    """Compare two tables of ``split_events`` or ``split_made``; `shingle` is the run's own."""
-    similarity, cover = compare_sets(name, source, made, 1, engine)
-    own = (similarity, cover) if shingle == 1 else compare_sets(name, source, made, shingle, engine)
-    pairs = engine.query(render("events/compare_pairs", left_split=source, right_split=made, top=TOP)).to_pylist()[0]
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is compared with: its sets are read once, however many releases are compared.
+
+    Parameters
+    ----------
+    split
+        Table of ``split_events``.
+    """
+
+    name: str
+    split: exp.Table
+    engine: Engine
+    known: dict[int, Shingled] = field(default_factory=dict)
+
+    def sets(self, shingle: int) -> Shingled:
+        """Its sets of shingles."""
+        if shingle not in self.known:
+            self.known[shingle] = read_sets(self.name, self.split, shingle, self.engine)
+        return self.known[shingle]
+
+
+def evaluate(name: str, source: Source, made: exp.Table, engine: Engine, shingle: int = 1) -> Evaluation:
+    """Compare what was made, a table of ``split_made``, with the source; `shingle` is the run's own."""
+    similarity, cover = compare_sets(source.sets(1), read_sets(name, made, 1, engine))
+    own = (similarity, cover)
+    if shingle != 1:
+        own = compare_sets(source.sets(shingle), read_sets(name, made, shingle, engine))
+    pairs = engine.query(render("events/compare_pairs", left_split=source.split, right_split=made, top=TOP))
+    found = pairs.to_pylist()[0]
     rows = engine.query(
-        render("events/compare_lengths", left_split=source, right_split=made, width=BIN_WIDTH)
+        render("events/compare_lengths", left_split=source.split, right_split=made, width=BIN_WIDTH)
     ).to_pydict()
     what, left, right = (np.array(rows[n], dtype=np.float64) for n in ("what", "left_n", "right_n"))
     return Evaluation(
@@ -89,8 +134,8 @@ def evaluate(name: str, source: exp.Table, made: exp.Table, shingle: int, engine
         cover=cover,
         similarity_own=own[0],
         cover_own=own[1],
-        top20=pairs["shared"] / pairs["least_top"] if pairs["least_top"] else 1.0,
-        tvd_2gram=float(pairs["distance"]),
+        top20=found["shared"] / found["least_top"] if found["least_top"] else 1.0,
+        tvd_2gram=float(found["distance"]),
         tvd_length=variation(left[what == 0], right[what == 0]),
         tvd_gap=variation(left[what == 1], right[what == 1]),
     )
@@ -103,28 +148,16 @@ def variation(left: Floats, right: Floats) -> float:
     return float(np.abs(left / left.sum() - right / right.sum()).sum() / 2)
 
 
-def compare_sets(name: str, source: exp.Table, made: exp.Table, shingle: int, engine: Engine) -> tuple[float, float]:
+def compare_sets(source: Shingled, made: Shingled) -> tuple[float, float]:
     """Similarity of what was made, and cover of the source, by exact Jaccard of sets of shingles."""
     rng = np.random.default_rng(SEED)
-    left, right = read_sets(name, source, made, shingle, engine)
+    left, right = common_sets(source, made)
     return mean_nearest(right, left, rng), mean_nearest(left, right, rng)
 
 
-def read_sets(name: str, left: exp.Table, right: exp.Table, shingle: int, engine: Engine) -> tuple[Sets, Sets]:
-    """The different sets of two tables of events, with common columns."""
-    return _common_sets(name, left, right, shingle, engine)[:2]
+def read_sets(name: str, split: exp.Table, shingle: int, engine: Engine, *, owners: bool = False) -> Shingled:
+    """The different sets of a table of ``split_events`` or ``split_made``; on request with the set of each part."""
 
-
-def owners_of_sets(
-    name: str, left: exp.Table, right: exp.Table, engine: Engine
-) -> tuple[Sets, Sets, npt.NDArray[np.int64]]:
-    """The same for sets of states, and the number (from 1) of the set of each part of `left`, by object."""
-    return _common_sets(name, left, right, 1, engine, owners=True)
-
-
-def _common_sets(
-    name: str, left: exp.Table, right: exp.Table, shingle: int, engine: Engine, *, owners: bool = False
-) -> tuple[Sets, Sets, npt.NDArray[np.int64]]:
     def make(template: str, table: str, **parameters: object) -> exp.Table:
         made = engine.workbench(f"{name}_{table}")
         engine.execute(render(template, **{table: made}, **parameters))
@@ -132,31 +165,34 @@ def _common_sets(
         return made
 
     tables: list[exp.Table] = []
-    later = list(range(1, shingle))
-    shingles = [make("events/make_shingles", "shingles", split=s, later=later) for s in (left, right)]
-    pooled = make("events/pool_shingles", "pooled", left_shingles=shingles[0], right_shingles=shingles[1])
-    coded = make("events/code_shingles", "coded", shingles=pooled)
-    found, owned = [], []
-    for split, s in zip((left, right), shingles, strict=True):
-        keyed = make("events/key_parts", "keyed", shingles=s, coded=coded)
-        ranked = make("events/rank_sets", "ranked", keyed=keyed)
-        members = make("events/list_members", "members", ranked=ranked, shingles=s, coded=coded)
-        found.append(engine.query(render("events/read_sets", members=members, ranked=ranked)))
-        owned.append(render("events/read_owners", split=split, keyed=keyed, ranked=ranked))
-    numbers = engine.query(owned[0]).column("set_number").to_numpy() if owners else np.zeros(0, dtype=np.int64)
-    width = max((int(f.column("code").to_numpy().max(initial=0)) for f in found), default=0) + 1
+    shingles = make("events/make_shingles", "shingles", split=split, later=list(range(1, shingle)))
+    coded = make("events/code_shingles", "coded", shingles=shingles)
+    keyed = make("events/key_parts", "keyed", shingles=shingles, coded=coded)
+    ranked = make("events/rank_sets", "ranked", keyed=keyed)
+    members = make("events/list_members", "members", ranked=ranked, shingles=shingles, coded=coded)
+    rows = engine.query(render("events/read_sets", members=members, ranked=ranked, coded=coded))
+    owned = np.zeros(0, dtype=np.int64)
+    if owners:
+        found = engine.query(render("events/read_owners", split=split, keyed=keyed, ranked=ranked))
+        owned = found.column("set_number").to_numpy()
     for table in tables:
         engine.execute(render("engine/drop_table", table=table))
-    return _sets(found[0], width), _sets(found[1], width), numbers
-
-
-def _sets(rows: pa.Table, width: int) -> Sets:
-    number, code, n = (rows.column(c).to_numpy() for c in ("set_number", "code", "n"))
-    count = int(number.max(initial=0))
-    matrix = sparse.csr_matrix((np.ones(len(number), dtype=np.float32), (number - 1, code)), shape=(count, width))
-    parts = np.zeros(count)
+    number, n = (rows.column(c).to_numpy() for c in ("set_number", "n"))
+    parts = np.zeros(int(number.max(initial=0)))
     parts[number - 1] = n
-    return Sets(matrix, parts)
+    return Shingled(number - 1, rows.column("shingle").combine_chunks(), parts, owned)
+
+
+def common_sets(left: Shingled, right: Shingled) -> tuple[Sets, Sets]:
+    """Two data sets as matrices with common columns."""
+    pooled = pa.concat_arrays([left.shingle, right.shingle]).dictionary_encode()
+    column, width = pooled.indices.to_numpy(), max(len(pooled.dictionary), 1)
+
+    def matrix(sets: Shingled, code: npt.NDArray[np.int32]) -> Sets:
+        ones = np.ones(len(sets.number), dtype=np.float32)
+        return Sets(sparse.csr_matrix((ones, (sets.number, code)), shape=(len(sets.parts), width)), sets.parts)
+
+    return matrix(left, column[: len(left.number)]), matrix(right, column[len(left.number) :])
 
 
 def mean_nearest(queries: Sets, others: Sets, rng: np.random.Generator) -> float:
@@ -171,13 +207,16 @@ def mean_nearest(queries: Sets, others: Sets, rng: np.random.Generator) -> float
 
 
 def nearest(queries: Sets, others: Sets) -> Floats:
-    """Jaccard index of each set with the nearest of the others."""
-    dense = queries.matrix.shape[1] <= 1024
-    right = others.matrix.toarray().T if dense else others.matrix.T.tocsr()
-    sizes, found = others.sizes, []
+    """Jaccard index of each set with the nearest of the others.
+
+    The nearest has the greatest share of common shingles in the sum of both sizes, which needs one division a pair.
+    """
+    right = others.matrix.T.tocsr()
+    sizes, widths, found = queries.sizes, others.sizes.astype(np.float32), []
     for at in range(0, queries.matrix.shape[0], BLOCK):
-        block = queries.matrix[at : at + BLOCK]
-        common = block.toarray() @ right if dense else np.asarray((block @ right).todense())
-        union = queries.sizes[at : at + BLOCK, None] + sizes[None, :] - common
-        found.append((common / union).max(axis=1))
-    return np.concatenate(found).astype(np.float64)
+        block, size = queries.matrix[at : at + BLOCK], sizes[at : at + BLOCK]
+        common = (block @ right).toarray()
+        best = (common / (size.astype(np.float32)[:, None] + widths)).argmax(axis=1)
+        shared = common[np.arange(len(best)), best].astype(np.float64)
+        found.append(shared / (size + others.sizes[best] - shared))
+    return np.concatenate(found)

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.events.attacks import attack
-from sqldeid.events.evaluate import OBJECTS_MOST, evaluate
+from sqldeid.events.evaluate import OBJECTS_MOST, Source, evaluate
 from sqldeid.events.fit import Ensemble, Fitted, Step, fit_ensemble, fit_laplace
 from sqldeid.events.generate import Made
 from sqldeid.events.plan import EventsPlan, plan, timestamp
@@ -223,7 +223,8 @@ def _evaluate(
         render("events/split_made", split=split, made=table, objects=OBJECTS_MOST, timed=plan.timed, whole=False)
     )
     shingle = 1 if plan.domain is not None else plan.part.clusters.shingle
-    return asdict(evaluate(plan.name, source.compared, split, shingle, engine)) | support
+    compared = Source(plan.name, source.compared, engine)
+    return asdict(evaluate(plan.name, compared, split, engine, shingle)) | support
 
 
 def _attack(

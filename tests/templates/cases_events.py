@@ -740,22 +740,13 @@ CASES = [
         read=READ + "object, position",
     ),
     Case(
-        "events/pool_shingles",
-        {"pooled": OUT, "left_shingles": t("shingles"), "right_shingles": t("coded")},
-        [("0",), ("11",), ("3",)],
-        (
-            *SHINGLES,
-            *CODED,
-        ),
-        read=READ + "shingle",
-    ),
-    Case(
         "events/read_sets",
-        {"members": t("members"), "ranked": t("ranked")},
-        [(1, 2, 2), (1, 10, 2), (2, 0, 1)],
+        {"members": t("members"), "ranked": t("ranked"), "coded": t("coded")},
+        [(1, "0", 2), (1, "3", 2), (2, "11", 1)],
         (
             *MEMBERS,
             *RANKED,
+            *CODED,
         ),
     ),
     Case(
