@@ -1,4 +1,45 @@
-"""What every engine can do: a small protocol, and capabilities without optional fields."""
+"""What every engine can do: a small protocol, and capabilities without optional fields.
+
+An engine is the *source engine* of one run: it holds the table, folds it, stages, publishes and is verified. The search
+always runs in DuckDB, on the folded classes: `Engine.bench`. For a DuckDB source that is the engine itself; for another
+one it is an in-memory DuckDB of this run (`sqldeid.engine.remote`), and classes and labels go between the two by
+`to_bench` and `from_bench`. Rows of the source never do.
+
+How an engine gets its own SQL
+    Callers write ``engine.execute(render("area/verb_noun", …))`` without knowing the engine. `render` gives a
+    `sqldeid.sql.Statement`: DuckDB's text, and the template and parameters that it was made from. An engine calls
+    ``statement.written_for(dialect)``: ``verb_noun.<dialect>.sql.jinja`` where there is one, else the portable
+    ``verb_noun.sql.jinja`` through sqlglot and the rewrites of `sqldeid.sql.dialects`. A template that is
+    ``.duckdb`` only is for the bench: give those that reach the source or the release a portable form or a twin.
+
+Which statement runs where
+    ========================================================== =======================================================
+    source engine (`engine`)                                   bench (`engine.bench`)
+    ========================================================== =======================================================
+    keep_source, check_person, count_values, read_values,      everything on `Folded.table`, `.cells`, `.sensitive`:
+    code_values, fold_classes, label_values, keep_classes,     merge_classes, spread_classes, total_classes,
+    stage_*, group_source, group_release, flag_source,         check_nodes, roll_up, list_failing, judge_*, …;
+    expect_release, compare_release, split_source,             fail_classes and measure_classes on cells that
+    split_release, rank_values, label_rows, split_known        verification split in the source engine
+    ========================================================== =======================================================
+    What a temporary table is (`CREATE TEMPORARY TABLE … AS` in templates) is the engine's business: it reads
+    ``statement.template`` and may materialise it as it likes. It must be gone after `close`.
+
+What a further engine adds
+    1. ``engine/<name>.py``: a class derived from `sqldeid.engine.remote.Remote`, and its row in
+       `sqldeid.engine.choosing` (which URL or object is its, how it is shown without credentials); the module has
+       ``open_source(database, bench) -> Remote``.
+    2. ``publish/<name>.py``: its `Staging`, by ``open_staging(engine, destination, names, replace)``, which
+       `sqldeid.run.foreign` calls.
+    3. Its name in the lines of `sqldeid.engine.offers`, the one place that says which parts of a job run where: what is
+       not offered is refused before anything runs.
+    4. A fixture in ``tests/engines/foreign.py``.
+
+Types
+    `Column.type` is spelt as DuckDB spells it (INTEGER, DECIMAL(10,2), ``ENUM()`` for any enumeration, TIMESTAMP WITH
+    TIME ZONE, …), since expressions are written for DuckDB first; what DuckDB does not have keeps its own name and has
+    kind "other". `query` returns BIGINT, DOUBLE, VARCHAR, BOOLEAN, DATE and TIMESTAMP only.
+"""
 
 from __future__ import annotations
 
@@ -74,12 +115,22 @@ class Engine(Protocol):
         """What the engine offers."""
 
     @property
+    def bench(self) -> Engine:
+        """The DuckDB workbench of the run, where classes are searched; a DuckDB engine is its own."""
+
+    @property
     def statements(self) -> int:
         """Statements run so far."""
 
     @property
     def moved(self) -> tuple[int, int]:
-        """Rows and bytes that came out of the engine so far."""
+        """Rows and bytes (as Arrow) that came out of the engine so far; of a remote engine also what was sent to it."""
+
+    def to_bench(self, table: exp.Table) -> exp.Table:
+        """A temporary table of classes of this run, on the bench; the table itself where the engine is the bench."""
+
+    def from_bench(self, table: exp.Table) -> exp.Table:
+        """The way back, for classes and labels that the source engine is to join."""
 
     def relations(self) -> Sequence[Relation]:
         """Tables and views of the source."""

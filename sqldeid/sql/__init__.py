@@ -2,10 +2,11 @@
 
 from sqldeid.sql.guard import bind, outward, parse_expression, parse_query, tables_of
 from sqldeid.sql.names import column, identifier, literal, parse_table, table_name
-from sqldeid.sql.templates import Fixed, fix, load, render, template_names
+from sqldeid.sql.templates import Fixed, Statement, fix, load, render, template_names
 
 __all__ = [
     "Fixed",
+    "Statement",
     "bind",
     "column",
     "fix",

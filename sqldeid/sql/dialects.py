@@ -27,7 +27,19 @@ def transpile(sql: str, dialect: str) -> str:
     """
     if dialect == "duckdb":
         return sql
-    tree = sqlglot.parse_one(sql, read="duckdb")
+    return write(sqlglot.parse_one(sql, read="duckdb"), dialect)
+
+
+def write(tree: exp.Expr, dialect: str) -> str:
+    """The text of an expression of DuckDB's dialect for an engine.
+
+    Raises
+    ------
+    sqlglot.errors.UnsupportedError
+        If sqlglot says that the engine has no such thing.
+    """
+    if dialect == "duckdb":
+        return tree.sql(dialect=dialect)
     for rewrite in _REWRITES[dialect]:
         tree = tree.transform(rewrite)
     return tree.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)

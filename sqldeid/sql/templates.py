@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 import jinja2
 from sqlglot import exp
 
-from sqldeid.sql.dialects import transpile
+from sqldeid.sql.dialects import transpile, write
 
 SUFFIX = ".sql.jinja"
 
@@ -25,6 +25,26 @@ class Fixed:
 
 Part = exp.Expr | Fixed | int | float | bool | None
 """What may stand in a template's output."""
+
+
+class Statement(str):
+    """A rendered statement: its text for DuckDB, and what it was made from, so that another engine writes its own.
+
+    Whoever asks a question renders it once and hands it to an engine, without knowing which one it is.
+    """
+
+    template: str
+    parameters: Mapping[str, object]
+
+    def written_for(self, dialect: str) -> str:
+        """The text for an engine: its own template where there is one, else the portable one, transpiled."""
+        return str(self) if dialect == "duckdb" else render(self.template, dialect, **self.parameters)
+
+
+def _statement(text: str, template: str, parameters: Mapping[str, object]) -> Statement:
+    made = Statement(text)
+    made.template, made.parameters = template, parameters
+    return made
 
 
 def fix(part: exp.Expr) -> Fixed:
@@ -69,6 +89,10 @@ def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:
     parameters
         sqlglot expressions, finite numbers, booleans, and lists or dataclasses of these.
 
+    Returns
+    -------
+    For DuckDB a `Statement`, which other engines can write in their own way; else plain text.
+
     Raises
     ------
     UnsafeSqlError
@@ -77,7 +101,9 @@ def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:
         If the template asks for a parameter that was not given.
     """
     template = load(name, dialect)
-    if dialect == "duckdb" or template.name == f"{name}.{dialect}{SUFFIX}":
+    if dialect == "duckdb":
+        return _statement(template.render(**parameters).strip(), name, parameters)
+    if template.name == f"{name}.{dialect}{SUFFIX}":
         return template.render(**parameters).strip()
     portable = _environment("duckdb").get_template(f"{name}{SUFFIX}")
     return transpile(portable.render(**parameters).strip(), dialect)
@@ -100,7 +126,7 @@ def _finalize(dialect: str) -> Callable[[object], str]:
         if isinstance(part, jinja2.Undefined):
             return str(part)  # raises UndefinedError with the parameter's name
         if isinstance(part, exp.Expr):
-            return part.sql(dialect=dialect)
+            return write(part, dialect)
         if isinstance(part, Fixed) and dialect == "duckdb":
             return part.text
         if isinstance(part, bool):

@@ -1,0 +1,69 @@
+"""Which engine a database is for: told by its URL or the object's class, without importing a driver.
+
+engine      a URL                                   an open connection
+duckdb      a path                                  duckdb.DuckDBPyConnection
+postgres    postgresql:// or postgres://            psycopg.Connection
+spark       sc:// or spark                          pyspark.sql.SparkSession, classic or Connect
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, cast
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.remote import Remote
+from sqldeid.errors import JobError
+
+_SCHEMES = {"postgresql": "postgres", "postgres": "postgres", "sc": "spark"}
+_MODULES = {"duckdb": "duckdb", "_duckdb": "duckdb", "psycopg": "postgres", "pyspark": "spark"}
+
+
+def dialect_of(database: object) -> str:
+    """The engine of what the user names; a path, or anything unknown, is DuckDB's to judge."""
+    if isinstance(database, str):
+        return "spark" if database == "spark" else _SCHEMES.get(database.partition("://")[0].casefold(), "duckdb")
+    for base in type(database).__mro__:
+        if found := _MODULES.get(base.__module__.partition(".")[0]):
+            return found
+    return "duckdb"
+
+
+def is_foreign(database: object) -> bool:
+    """Whether the source is not in DuckDB."""
+    return dialect_of(database) != "duckdb"
+
+
+def shown(database: object) -> str:
+    """What a database is called in results and messages: a URL's host and database, never its credentials."""
+    if not isinstance(database, str) or "://" not in database:
+        return str(database) if isinstance(database, str) else "connection"
+    if not is_foreign(database):
+        return database
+    try:
+        parts = urlsplit(database)
+        hosts = parts.netloc.rpartition("@")[2] or ",".join(parse_qs(parts.query).get("host", []))
+        return f"{parts.scheme}://{hosts}/{unquote(parts.path.lstrip('/').partition(';')[0])}".rstrip("/")
+    except ValueError:
+        return database.partition("://")[0]
+
+
+def open_foreign(database: object, bench: DuckDBEngine) -> Remote:
+    """The engine of a database that is not DuckDB's, with its workbench; it has not begun.
+
+    Raises
+    ------
+    JobError
+        If this version has no such engine.
+    EngineError
+        If its driver is not installed, or the server does not let us in.
+    """
+    dialect = dialect_of(database)
+    try:
+        module = import_module(f"sqldeid.engine.{dialect}")
+    except ModuleNotFoundError as error:
+        if error.name != f"sqldeid.engine.{dialect}":
+            raise
+        raise JobError(f"{dialect} is not available in this version of sqldeid; give a DuckDB file") from None
+    return cast(Remote, cast(Any, module).open_source(database, bench))

@@ -1,0 +1,66 @@
+"""Which parts of a job run on which engine: the one place that says so. What is not offered is refused before it runs.
+
+A cell that is missing is a gap, not a limit: a further engine, or a further template, adds it here when its tests pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqldeid.errors import JobError
+
+NAMES: Mapping[str, str] = {"duckdb": "DuckDB", "postgres": "Postgres", "spark": "Spark"}
+"""What engines are called in messages."""
+
+OFFERS: Mapping[str, frozenset[str]] = {
+    what: frozenset(engines.split())
+    for what, engines in {
+        # sources and releases of tables
+        "tables": "duckdb postgres",
+        "stacks": "duckdb",
+        "links": "duckdb",
+        "pseudonyms": "duckdb",
+        "shifted dates": "duckdb",
+        'search.method = "mondrian"': "duckdb",
+        'search.method = "epsilon-safe"': "duckdb",
+        'view = "computed"': "duckdb",
+        "frozen": "duckdb",
+        'release.as = "table"': "duckdb postgres",
+        'release.as = "view"': "duckdb postgres",
+        'release.as = "parquet"': "duckdb",
+        "release.into": "duckdb",
+        # other kinds of release
+        "series": "duckdb",
+        "events": "duckdb",
+        # what goes with a run
+        "--policy": "duckdb",
+        "--ledger": "duckdb",
+        "--certificate": "duckdb",
+        "--report": "duckdb",
+        # commands
+        "anonymize": "duckdb postgres",
+        "verify": "duckdb postgres",
+        "assess": "duckdb postgres",
+        "explore": "duckdb",
+        "init": "duckdb",
+        "tradeoff": "duckdb",
+        "evaluate": "duckdb",
+    }.items()
+}
+"""Part of a job, option or command → the engines on which it runs."""
+
+
+def refuse_missing(dialect: str, what: str, *, key: str = "") -> None:
+    """Refuse what an engine does not have.
+
+    Raises
+    ------
+    JobError
+        If it is not offered; it names the engines on which it is.
+    """
+    offered = OFFERS[what]
+    if dialect in offered:
+        return
+    others = " and ".join(NAMES[e] for e in NAMES if e in offered)
+    where = f"{key}: " if key and key != what else ""
+    raise JobError(f"{where}not on {NAMES[dialect]}: {what}; {others} can", key=key or what)

@@ -1,0 +1,205 @@
+"""What engines other than DuckDB share: the workbench beside them, and what goes between the two."""
+
+from __future__ import annotations
+
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Capabilities, Column, Relation
+from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.errors import JobError, SqldeidError
+from sqldeid.sql import Statement, identifier, render, table_name
+
+_SHOWN = 8
+"""Tables that a message offers."""
+
+
+class Remote(ABC):
+    """A source engine with its workbench; classes and labels go between them, and are counted.
+
+    Parameters
+    ----------
+    bench
+        An in-memory DuckDB of this run, closed with the engine.
+    label
+        What the database is called in results and messages; never a credential.
+    schema
+        Where a table is looked for that is named without one.
+    """
+
+    own = True
+    """Whether the connection is ours to close."""
+
+    def __init__(self, bench: DuckDBEngine, label: str, schema: str) -> None:
+        self.bench = bench
+        self.label = label
+        self.schema = schema
+        self.statements = 0
+        self.moved = (0, 0)
+        self.run_id = secrets.token_hex(4)
+        self._tables = 0
+        self._relations: dict[tuple[str, ...], Relation] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        failed = self.close()
+        if failed is not None and error is None:
+            raise failed
+
+    # ---- what each engine says and does itself ------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def capabilities(self) -> Capabilities:
+        """What the engine offers."""
+
+    @abstractmethod
+    def execute(self, sql: str) -> None:
+        """Run a statement for its effect."""
+
+    @abstractmethod
+    def query(self, sql: str) -> pa.Table:
+        """Run a statement for its rows; they are counted as moved."""
+
+    @abstractmethod
+    def put(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> exp.Table:
+        """A temporary table of this run with these rows; they are counted as moved."""
+
+    @abstractmethod
+    def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
+        """The columns of a table or subquery, without running it."""
+
+    @abstractmethod
+    def read_relations(self) -> Sequence[Relation]:
+        """Tables and views of the source, as (schema, name), with what is noted on them."""
+
+    @abstractmethod
+    def begin(self, *, writing: bool = False) -> None:
+        """Open the run's snapshot."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Keep what was published."""
+
+    @abstractmethod
+    def close(self) -> SqldeidError | None:
+        """Roll back what is open, drop what is ours, close bench and connection; the first error of that."""
+
+    # ---- shared -------------------------------------------------------------------------------------------------
+
+    @property
+    def dialect(self) -> str:
+        """The engine's SQL."""
+        return self.capabilities.dialect
+
+    def written(self, sql: str) -> str:
+        """A statement in the engine's own SQL; its names must fit."""
+        if not isinstance(sql, Statement):
+            return sql
+        _refuse_long(sql.parameters.values(), self.capabilities)
+        return sql.written_for(self.dialect)
+
+    def count(self, rows: int, size: int) -> None:
+        """Note what went over the wire."""
+        self.moved = (self.moved[0] + rows, self.moved[1] + size)
+
+    def to_bench(self, table: exp.Table) -> exp.Table:
+        """Bring a temporary table of classes to the workbench."""
+        columns = [identifier(c.name) for c in self.columns(table)]
+        return self.bench.put("brought", self.query(render("engine/read_table", table=table, columns=columns)))
+
+    def from_bench(self, table: exp.Table) -> exp.Table:
+        """Send a table of the workbench to the source engine."""
+        columns = [identifier(c.name) for c in self.bench.columns(table)]
+        return self.put("sent", self.bench.query(render("engine/read_table", table=table, columns=columns)))
+
+    def relations(self) -> Sequence[Relation]:
+        """Tables and views of the source."""
+        return list(self._catalogue().values())
+
+    def refresh(self) -> None:
+        """Forget the catalogue as read before; after objects were created or dropped."""
+        self._relations = None
+
+    def _catalogue(self) -> dict[tuple[str, ...], Relation]:
+        if self._relations is None:
+            self._relations = {r.parts: r for r in self.read_relations()}
+        return self._relations
+
+    def resolve(self, parts: tuple[str, ...], *, key: str = "") -> exp.Table:
+        """The table or view of that name: the very one, else the only one that differs in case alone.
+
+        Raises
+        ------
+        JobError
+            If there is none, or more than one that differs in case.
+        """
+        there = self._catalogue()
+        wanted = (self.schema, *parts) if len(parts) == 1 else tuple(parts)
+        if wanted in there:
+            return table_name(*wanted)
+        folded = tuple(p.casefold() for p in wanted)
+        found = [name for name in there if tuple(p.casefold() for p in name) == folded]
+        if len(found) == 1:
+            return table_name(*found[0])
+        name = ".".join(parts)
+        if found:
+            raise JobError(
+                f"{key or 'source'}: {len(found)} tables are called {name} but for case; write the name as it is",
+                key=key,
+            )
+        raise JobError(
+            f"{key or 'source'}: there is no table or view {name} in the database; {_offer(there)}",
+            key=key,
+        )
+
+    def output_names(self, query: exp.Query, *, key: str = "") -> tuple[str, ...]:
+        """The names that a query gives its columns, equal ones included, without running it."""
+        return tuple(c.name for c in self.columns(exp.Subquery(this=query), key=key))
+
+    def workbench(self, name: str) -> exp.Table:
+        """A temporary table's name, unique to this call, cut to what the engine keeps."""
+        self._tables += 1
+        full = f"sqldeid_{self.run_id}_{self._tables}_{name}"
+        return table_name(shortened(full, self.capabilities.max_identifier_bytes))
+
+
+def shortened(name: str, most: int) -> str:
+    """A name cut to so many bytes; what makes it unique stands at its start."""
+    return name.encode()[:most].decode(errors="ignore")
+
+
+def _offer(there: dict[tuple[str, ...], Relation]) -> str:
+    names = sorted(".".join(parts) for parts in there)
+    if not names:
+        return "it has no tables that you may read"
+    return f"it has {', '.join(names[:_SHOWN])}" + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+
+
+def _refuse_long(parts: object, capabilities: Capabilities) -> None:
+    """Refuse names that the engine would cut in silence."""
+    most, waiting = capabilities.max_identifier_bytes, [parts]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, exp.Identifier):
+            if len(str(part.this).encode()) > most:
+                raise JobError(
+                    f'the name "{part.this}" has more than {most} bytes, and {capabilities.dialect} would cut it; '
+                    "shorten it, or give it another name in a source query"
+                )
+        elif isinstance(part, exp.Expr):
+            waiting += part.find_all(exp.Identifier)
+        elif isinstance(part, dict):
+            waiting += part.values()
+        elif not isinstance(part, str) and hasattr(part, "__iter__"):
+            waiting += part

@@ -1,0 +1,98 @@
+"""Runs whose source is not in DuckDB: the workbench beside the engine, where releases are staged, what is refused."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+from sqldeid.engine.choosing import dialect_of, open_foreign
+from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.folder import PrivateFolder
+from sqldeid.engine.offers import refuse_missing
+from sqldeid.engine.opening import Settings, close_access, own_instance
+from sqldeid.engine.remote import Remote
+from sqldeid.job import Job, Table
+from sqldeid.job.rules import SECTIONS
+from sqldeid.publish import Destination, Staging
+
+_OTHER_METHODS = ("mondrian", "epsilon-safe")
+"""Methods that do not search a lattice of the folded classes, or not as the others."""
+
+
+class _Opens(Protocol):
+    def open_staging(self, engine: Remote, destination: Destination, names: Sequence[str], replace: bool) -> Staging:
+        """The place where the engine's releases are staged; refuses what is there and may not be replaced."""
+
+
+def open_engine(database: object, settings: Settings, stack: ExitStack) -> Remote:
+    """The engine with its workbench, whose spill files lie in a private folder; it has not begun."""
+    parent = settings.temp_dir or Path(tempfile.gettempdir())
+    spill = stack.enter_context(PrivateFolder(Path("bench"), parent)).path
+    bench = DuckDBEngine(own_instance(spill, settings), "memory", "main", own=True)
+    try:
+        close_access(bench, spill)
+        engine = open_foreign(database, bench)
+    except BaseException:
+        bench.close()
+        raise
+    return stack.enter_context(engine)
+
+
+def open_staging(engine: Remote, destination: Destination, names: Sequence[str], *, replace: bool) -> Staging:
+    """Where the engine's releases are staged (``publish/<dialect>.py``)."""
+    opens = cast(_Opens, import_module(f"sqldeid.publish.{engine.dialect}"))
+    return opens.open_staging(engine, destination, names, replace)
+
+
+def refuse_missing_parts(
+    job: Job, names: Sequence[str], database: object, command: str, options: Sequence[str]
+) -> None:
+    """Refuse what the engine of a database does not have, before anything is opened.
+
+    Parameters
+    ----------
+    command, options
+        As `sqldeid.engine.offers` names them.
+
+    Raises
+    ------
+    JobError
+        Naming the first such part of the job, and the engines that have it.
+    """
+    dialect = dialect_of(database)
+    for what, key in [(command, ""), *((o, o) for o in options), *_needs(job, names)]:
+        refuse_missing(dialect, what, key=key)
+
+
+def _needs(job: Job, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What the selected releases of a job need, each with its key."""
+    if job.release.into is not None or job.release.kind == "parquet":
+        yield ('release.as = "parquet"' if job.release.kind == "parquet" else "release.into"), "release.into"
+    yield f'release.as = "{job.release.kind}"', "release.as"
+    for section in SECTIONS:
+        for name in getattr(job, section, {}):
+            if name in names:
+                yield section, f"{section}.{name}"
+    for name, table in job.tables.items():
+        if name in names:
+            yield from _needs_of(table, f"tables.{name}")
+
+
+def _needs_of(table: Table, key: str) -> Iterator[tuple[str, str]]:
+    asked = {
+        (f'search.method = "{table.search.method}"', "search.method"): table.search.method in _OTHER_METHODS,
+        ('view = "computed"', "view"): table.view == "computed",
+        ("frozen", "frozen"): table.frozen,
+        ("stacks", "stack"): bool(table.stack),
+        ("links", "link"): getattr(table, "link", None) is not None,
+    }
+    yield from ((what, f"{key}.{where}") for (what, where), needed in asked.items() if needed)
+    for column, part in table.every_column.items():
+        if part.pseudonym:
+            yield "pseudonyms", f"{key}.columns.{column}.pseudonym"
+        if part.shift is not None:
+            yield "shifted dates", f"{key}.columns.{column}.shift"
