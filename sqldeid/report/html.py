@@ -11,7 +11,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from sqldeid.report.text import number, plain, share
-from sqldeid.report.words import LOSS_NAMES
+from sqldeid.report.words import LOSS_NAMES, levels_shown
 
 
 @cache
@@ -25,6 +25,7 @@ def _environment() -> Environment:
     )
     made.filters.update(number=number, plain=plain, count=lambda n: f"{n:,}", percent=lambda part: share(part, 1))
     made.filters["lossname"] = lambda name: LOSS_NAMES.get(name, plain(name))
+    made.filters["levels"] = levels_shown
     made.filters["rough"] = lambda part: f"about {100 * part:.0f} %"  # exact shares of small groups give counts away
     made.filters["figure"] = lambda value: f"{value:,}" if isinstance(value, int) else number(value)
     made.globals["share"] = share

@@ -207,7 +207,7 @@ def _charts(release: Tree, prefix: str) -> dict[str, Markup]:
     columns = {n: c["loss"] for n, c in release["columns"].items() if c.get("loss") is not None}
     return {
         "sizes": embed(
-            bars(labels, shares, across="rows in the group", up="share of rows (%)"),
+            bars(labels, shares, across="rows in the class", up="share of rows (%)"),
             f"{prefix}-sizes",
         ),
         "columns": embed(
@@ -230,4 +230,5 @@ def _traded(release: Tree) -> dict[str, Any] | None:
     if not release.get("tradeoff"):
         return None
     traded = tradeoff_of(release["tradeoff"])
-    return {"traded": traded, "chart": embed(tradeoff_figure(traded), f"tradeoff-{traded.name.encode().hex()}")}
+    figure = tradeoff_figure(traded, release["columns"])
+    return {"traded": traded, "chart": embed(figure, f"tradeoff-{traded.name.encode().hex()}")}

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sqldeid.report.text import cell, count, number, plain, print_table, put, share, table
+from sqldeid.report.words import levels_shown
 from sqldeid.result import GreatestK, Tradeoff, TradePoint
 
 if TYPE_CHECKING:
@@ -117,25 +118,24 @@ def tradeoff_of(tree: Mapping[str, Any]) -> Tradeoff:
     return Tradeoff(**found)
 
 
-def tradeoff_figure(traded: Tradeoff) -> go.Figure:
+def tradeoff_figure(traded: Tradeoff, columns: Mapping[str, Any] | None = None) -> go.Figure:
     """Loss against the suppression limit, a line for each k; hovering tells node and suppressed rows."""
     from sqldeid.report.interactive import line, lines
 
     series = []
     for k in sorted({p.k for p in traded.points}):
         row = [p for p in traded.points if p.k == k and p.loss is not None]
-        texts = [_hover(p, traded.rows) for p in row]
+        texts = [_hover(p, traded.rows, columns or {}) for p in row]
         series.append(line(f"k = {k}", [100 * p.suppression_limit for p in row], [p.loss for p in row], texts))
     axis = LOSSES.get(traded.loss, traded.loss)
     return lines(series, across="rows that may be suppressed (%)", up=axis, legend="least class size")
 
 
-def _hover(point: TradePoint, rows: int) -> list[str]:
-    levels = ", ".join(f"{column} {level}" for column, level in (point.node or {}).items())
+def _hover(point: TradePoint, rows: int, columns: Mapping[str, Any]) -> list[str]:
     proof = "" if point.optimal else f"; not proven, bound {number(point.bound or 0.0)}"
     return [
         f"k = {point.k}, limit {100 * point.suppression_limit:g} %",
         f"loss {number(point.loss or 0.0)}{proof}",
         f"suppressed {point.suppressed:,} of {rows:,} ({share(point.suppressed or 0, rows)})",
-        f"levels: {levels}",
+        f"levels: {levels_shown(point.node, columns)}",
     ]

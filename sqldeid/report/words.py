@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 NOT_PROTECTED = {
     "k-anonymity": "A sensitive value that a whole class shares; what suppression itself tells (a missing class "
@@ -26,7 +27,8 @@ LOSS_NAMES = {"prec": "precision loss", "dm_star": "discernibility", "entropy": 
 LOSSES = {
     "loss": "Loss: share of information lost, by how many original values each shown value could be (0 none, 1 all)",
     "prec": "Precision loss: how far up the hierarchies values stand, on average (0 none, 1 all)",
-    "dm_star": "Discernibility (for specialists): sum of squared class sizes, in squared rows",
+    "dm_star": "Discernibility (for specialists): sum of squared class sizes, in squared rows; divided by the rows "
+    "it is the size of the class that a row is in, on average",
     "dm_star_original": "Discernibility of the source, for comparison (for specialists)",
     "entropy": "Non-uniform entropy (for specialists): uncertainty about the original values, in bits over all rows",
 }
@@ -101,3 +103,21 @@ def lost(columns: Mapping[str, Mapping[str, object]]) -> tuple[list[str], list[s
         elif isinstance(loss, float) and loss > COARSE:
             coarse.append(name)
     return gone, coarse
+
+
+def levels_shown(node: Mapping[str, int] | None, columns: Mapping[str, Any]) -> str:
+    """A node in words: each column's level, by what a frequent value becomes there, where a result tells an example.
+
+    Parameters
+    ----------
+    node
+        Level by column.
+    columns
+        A release's columns by name, as a result's tree holds them; empty where only the levels are known.
+    """
+    found = []
+    for column, level in (node or {}).items():
+        example: Sequence[str] = columns.get(column, {}).get("example") or ()
+        told = f"{level} ({example[0]} as {example[level]})" if 0 < level < len(example) else f"{level}"
+        found.append(f"{column} {told}" if level else f"{column} 0 (as it is)")
+    return ", ".join(found)

@@ -16,7 +16,7 @@ import pytest
 import sqldeid
 from sqldeid.errors import JobError
 from sqldeid.report.page import public_page, report_page
-from sqldeid.report.words import FEW, binned, few, odds
+from sqldeid.report.words import FEW, binned, few, levels_shown, odds
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -139,6 +139,13 @@ def test_bins_hide_who_stands_alone() -> None:
     assert binned([]) == [(label, 0) for label, _ in binned([])]
     assert (few(0), few(3), few(11)) == ("0", "fewer than 11", "11")
     assert (odds(0), odds(1), odds(0.2)) == ("none", "certain", "1 in 5 (20 %)")
+
+
+def test_a_node_is_told_by_what_values_become() -> None:
+    columns = {"age": {"example": ["34", "30-39", "*"]}, "sex": {"example": None}}
+    shown = levels_shown({"age": 1, "sex": 1, "city": 0}, columns)
+    assert shown == "age 1 (34 as 30-39), sex 1, city 0 (as it is)"
+    assert levels_shown(None, {}) == ""
 
 
 @pytest.fixture(scope="module")
