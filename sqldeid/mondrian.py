@@ -1,10 +1,11 @@
-"""Median partitioning (Mondrian) in rounds of SQL: a depth of the recursion is two statements over all its parts.
+"""Median partitioning (Mondrian) in rounds of SQL: a depth of the recursion is a few statements over all its parts.
 
 Used by series, on features, and by tables, on numeric quasi-identifiers. A part is cut at `quantile_disc(v, 0.5)` of
 one dimension: left is v ≤ cut, right the rest with NULLs. A cut is allowed if both sides hold at least k points, and,
 for `null-aware` and `null-strict`, if each group of dimensions (a variable) is there for 0 or at least k points of each
-side (and absent for 0 or at least k). Of the allowed dimensions the one with the greatest range, in units of its range
-in the root, or the one that leaves points farthest apart, is taken; ties by the order in which dimensions are given.
+side (and absent for 0 or at least k); for `null-pattern`, if each combination of groups is that of 0 or at least k
+points of each side. Of the allowed dimensions the one with the greatest range, in units of its range in the root, or
+the one that leaves points farthest apart, is taken; ties by the order in which dimensions are given.
 
 Source
 ------
@@ -23,7 +24,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.sql import identifier, render
 
 Heuristic = Literal["range", "diversity"]
-Nulls = Literal["null-aware", "null-strict", "strict", "source"]
+Nulls = Literal["null-pattern", "null-aware", "null-strict", "strict", "source"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,8 @@ class Mondrian:
     """How points are parted.
 
     *Guarantee*: every class has at least k points if its root has; with `null-aware` each group of dimensions is there
-    for 0 or at least k of each class if that holds in its root, with `null-strict` also absent for 0 or at least k.
+    for 0 or at least k of each class if that holds in its root, with `null-strict` also absent for 0 or at least k,
+    with `null-pattern` each combination of groups is that of 0 or at least k.
     *Does not protect*: homogeneous classes disclose what their members share; with `source` a class may hold fewer than
     k points with a value, and a lone one keeps its own.
     """
@@ -104,7 +106,8 @@ def partition_boxes(
     dict
         The box of each class: the cuts that bound it, never a class's own least or greatest value.
 
-    Cost: two statements a depth (three for `diversity`, whose work grows with the square of the dimensions).
+    Cost: three statements a depth (a fourth for `null-pattern`; another for `diversity`, whose work grows with the
+    square of the dimensions).
     """
     groups = _groups(dimensions)
     checked = groups if settings.nulls in ("null-aware", "null-strict") else []
@@ -112,7 +115,8 @@ def partition_boxes(
     listed = [{"number": i, "name": identifier(d.column)} for i, d in enumerate(dimensions)]
     engine.execute(render("mondrian/list_values", values=values, points=points, dimensions=listed))
     engine.execute(render("mondrian/measure_spans", spans=spans, points=points, values=values))
-    engine.execute(render("mondrian/start_parts", parts=parts, points=points, groups=checked))
+    patterns = groups if settings.nulls == "null-pattern" else []
+    engine.execute(render("mondrian/start_parts", parts=parts, points=points, groups=checked, patterns=patterns))
     rounds = _Rounds(values, spans, checked, settings, engine, name)
     base, cut = _count(parts, engine), 1
     everywhere = (None,) * len(dimensions)
@@ -141,7 +145,11 @@ class _Rounds:
     def split(self, parts: exp.Table, base: int, boxes: dict[int, Box]) -> tuple[exp.Table, int]:
         """Cut every open part once where it can be, and its box; the new parts, and how many were cut."""
         chosen, after = self.engine.workbench(f"{self.name}_chosen"), self.engine.workbench(f"{self.name}_parts")
-        diverse = self._diverse(parts)
+        diverse, cuts = self._diverse(parts), self.engine.workbench(f"{self.name}_cuts")
+        self.engine.execute(
+            render("mondrian/measure_cuts", cuts=cuts, parts=parts, values=self.values, k=self.settings.k)
+        )
+        torn = self._torn(parts, cuts)
         self.engine.execute(
             render(
                 "mondrian/choose_cuts",
@@ -149,11 +157,13 @@ class _Rounds:
                 parts=parts,
                 values=self.values,
                 spans=self.spans,
+                cuts=cuts,
                 k=self.settings.k,
                 base=base,
                 diverse=diverse,
                 groups=self.groups,
                 absent=self.settings.nulls == "null-strict",
+                torn=torn,
             )
         )
         self.engine.execute(
@@ -164,15 +174,25 @@ class _Rounds:
                 chosen=chosen,
                 values=self.values,
                 groups=self.groups,
+                patterns=self.settings.nulls == "null-pattern",
             )
         )
-        cuts = self.engine.query(render("mondrian/read_cuts", chosen=chosen)).to_pylist()
-        for row in cuts:
+        found = self.engine.query(render("mondrian/read_cuts", chosen=chosen)).to_pylist()
+        for row in found:
             whole = boxes[row["part"]]
             boxes[row["right_part"]] = whole.right(row["dimension"], row["cut"])
             boxes[row["part"]] = whole.left(row["dimension"], row["cut"])
-        _drop(self.engine, parts, chosen, *([] if diverse is None else [diverse]))
-        return after, len(cuts)
+        _drop(self.engine, parts, chosen, cuts, *(table for table in (diverse, torn) if table is not None))
+        return after, len(found)
+
+    def _torn(self, parts: exp.Table, cuts: exp.Table) -> exp.Table | None:
+        if self.settings.nulls != "null-pattern":
+            return None
+        torn = self.engine.workbench(f"{self.name}_torn")
+        self.engine.execute(
+            render("mondrian/find_torn", torn=torn, parts=parts, values=self.values, cuts=cuts, k=self.settings.k)
+        )
+        return torn
 
     def _diverse(self, parts: exp.Table) -> exp.Table | None:
         if self.settings.heuristic == "range":

@@ -36,9 +36,9 @@ Row = dict[str, object]
 RELEASES: dict[str, dict[str, object]] = {
     "source": {"perturb": {"method": "source"}, "privacy": {"k": 5, "nulls": "source", "targets": "source"}},
     "projection": {"perturb": {"method": "projection"}, "privacy": {"k": 5, "nulls": "null-aware"}},
-    "shared": {"perturb": {"method": "shared"}, "privacy": {"k": 5, "nulls": "null-aware"}},
+    "shared": {"privacy": {"k": 5}},
 }
-"""The source's method as published; the exact one with targets in reach; the one that protects the shape, too."""
+"""The source's method as published; the exact one with targets in reach; the default, which protects the shape, too."""
 
 
 @dataclass(frozen=True)

@@ -103,9 +103,10 @@ class SeriesPrivacy(BaseModel):
     heuristic: Literal["range", "diversity"] = Field(
         default="range", description="Which dimension is cut: the widest, or the one that leaves classes most diverse."
     )
-    nulls: Literal["null-aware", "null-strict", "strict", "source"] = Field(
-        default="null-strict",
-        description="null-strict: a variable is there for 0 or at least k persons of each class, and absent for 0 or "
+    nulls: Literal["null-pattern", "null-strict", "null-aware", "strict", "source"] = Field(
+        default="null-pattern",
+        description="null-pattern: each combination of variables is that of 0 or at least k persons of each class. "
+        "null-strict: a variable is there for 0 or at least k persons of each class, and absent for 0 or "
         "at least k. null-aware: there for 0 or at least k. strict: released as absent where fewer than k of a class "
         "have it. source: as written, which gives a lone value its own target.",
     )
@@ -320,7 +321,7 @@ def _shared(series: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem(
             ("privacy", "nulls"),
             'lets a class have a single value, which perturb.method = "shared" (the default) would release as it is; '
-            'take "null-strict"',
+            'take "null-pattern"',
         )
 
 

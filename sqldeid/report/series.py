@@ -225,7 +225,7 @@ def _attackers(attacks: Tree) -> Iterable[Attacker]:
         "null_pattern": (
             "Absence",
             "knows in which hours each variable was not measured",
-            "null-strict with shared shapes",
+            "null-pattern with shared shapes",
         ),
         "measurement_times": ("Measurement times", "knows in which hours measurements were made", "shared shapes"),
         "extreme_times": ("Times of extremes", "knows in which hours values were highest and lowest", "shared shapes"),
@@ -301,7 +301,7 @@ def _singled_out(attackers: list[Attacker], release: Tree, prefix: str) -> Secti
             "Each attacker knows something of a person's original series, searches everybody of the same length, and "
             "names the release that fits best. Singled out: the person's own release is the only best fit. Chance: to "
             "name the right one, ties drawn by lot. Worst length: singled out in the length where it is worst.",
-            'Shared shapes are the job\'s perturb.method = "shared"; null-strict is its privacy.nulls.',
+            'Shared shapes are the job\'s perturb.method = "shared"; null-pattern is its privacy.nulls.',
         ),
         chart=_attack_chart(attackers, prefix),
         grids=(grid("Attackers", headings, rows, (2, 3, 4)),),

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.mondrian import Dimension, Mondrian, partition
+from sqldeid.series.patterns import share_patterns
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.targets import LEAST_RECORDS, Features, Targets, make_targets
 from sqldeid.sql import identifier, render
@@ -121,12 +122,15 @@ def _withheld(plan: SeriesPlan, measured: Measured, row_kept: NDArray[np.str_]) 
     if asked.targets == "reachable":
         dropped |= (n < LEAST_RECORDS) & (row_kept == "all")
     _empty_lengths(measured, dropped, plan.part.durations.k)
-    if asked.nulls not in ("null-aware", "null-strict"):
+    if asked.nulls not in ("null-pattern", "null-aware", "null-strict"):
         return dropped
     before = -1
     while dropped.sum() > before:  # who is left with nothing is no longer there to be counted
         before = int(dropped.sum())
         for length in np.unique(measured.lengths):
+            if asked.nulls == "null-pattern":
+                _match_patterns(plan, measured, row_kept != "none", dropped, int(length))
+                continue
             _even_out(measured, row_kept != "none", dropped, int(length), asked.k, asked.nulls == "null-strict")
         _empty_lengths(measured, dropped, plan.part.durations.k)
     return dropped
@@ -156,6 +160,25 @@ def _even_out(measured: Measured, able: Flags, dropped: Flags, length: int, k: i
         elif absent_too and len(rows) and 0 < lacking < k:
             order = rows[np.lexsort((features.person_number[rows], features.n[rows]))]
             dropped[order if persons < 2 * k else order[: k - lacking]] = True
+
+
+def _match_patterns(plan: SeriesPlan, measured: Measured, able: Flags, dropped: Flags, length: int) -> None:
+    """Withhold variables until each combination that persons of a length have is that of at least k of them."""
+    features, k = measured.features, plan.part.privacy.k
+    rows = np.flatnonzero((measured.lengths[measured.person_at] == length) & ~dropped)
+    if len(rows) == 0:
+        return
+    persons, at = np.unique(measured.person_at[rows], return_inverse=True)
+    variable = features.variable_number[rows]
+    present = np.zeros((len(persons), int(variable.max()) + 1), dtype=bool)
+    records = np.zeros(present.shape, dtype=np.int64)
+    mine = able[rows]
+    present[at[mine], variable[mine]], records[at[mine], variable[mine]] = True, features.n[rows[mine]]
+    kept = share_patterns(present, records, k, plan.part.durations.k)
+    dropped[rows[mine]] |= ~kept[at[mine], variable[mine]]
+    bare = np.asarray(~kept.any(axis=1), dtype=bool)
+    if bare.sum() < k:  # who has left only what is released as it is
+        dropped[rows] |= bare[at]
 
 
 def _rare(group: Numbers, variable: Numbers, dropped: Flags, k: int) -> Flags:

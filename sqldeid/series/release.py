@@ -223,10 +223,10 @@ def _warnings(planned: SeriesPlan, shaped: Shaped, verified: Verified, attacks: 
             f"{key}.perturb.method: with {part.perturb.method} a series keeps its shape: {_found_by_points(attacks)}; "
             'method = "shared", the default, protects against that'
         )
-    if part.perturb.method == "shared" and part.privacy.nulls != "null-strict":
+    if part.perturb.method == "shared" and part.privacy.nulls != "null-pattern":
         found.append(
-            f"{key}.privacy.nulls: who lacks a variable may be nearly alone with that in a class; with "
-            'perturb.method = "shared" take "null-strict"'
+            f"{key}.privacy.nulls: who lacks some variables may be alone with that in a class; with "
+            'perturb.method = "shared" take "null-pattern", the default'
         )
     if part.privacy.nulls == "source":
         found.append(f"{key}.privacy.nulls: with source a lone value in a class keeps its own features")

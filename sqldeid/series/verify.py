@@ -7,7 +7,7 @@ they were, series shortened only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -171,16 +171,7 @@ def _persons(
 
 
 def _refuse(plan: SeriesPlan, row: Mapping[str, float], counts: Mapping[str, int], most: Mapping[str, float]) -> None:
-    problems = []
-    asked = plan.part.privacy
-    if row["released"] and counts["by_length"] < plan.part.durations.k:
-        problems.append(f"a length is shared by {counts['by_length']} persons, not {plan.part.durations.k}")
-    if row["released"] and counts["by_class"] < asked.k:
-        problems.append(f"a feature class has {counts['by_class']} persons, not {asked.k}")
-    if asked.nulls != "source" and 0 < counts["by_variable"] < asked.k:
-        problems.append(f"targets of a variable are shared by {counts['by_variable']} persons, not {asked.k}")
-    if asked.nulls == "null-strict" and 0 < counts["by_absent"] < asked.k:
-        problems.append(f"a variable is absent for {counts['by_absent']} persons of a class, not {asked.k}")
+    problems = [*_too_few(plan, counts)] if row["released"] else []
     for what, text in (
         ("missing", "series are missing"),
         ("unexpected", "series are not what the source gives"),
@@ -195,3 +186,18 @@ def _refuse(plan: SeriesPlan, row: Mapping[str, float], counts: Mapping[str, int
             problems.append(f"a released {name} is farther from its target than the reported maximum")
     if problems:
         raise VerificationError(f"{plan.key}: the release failed its re-check: {'; '.join(problems)}", key=plan.key)
+
+
+def _too_few(plan: SeriesPlan, counts: Mapping[str, int]) -> Iterator[str]:
+    """Groups of fewer persons than the job asks for; 0 is none of the kind, but for lengths and classes."""
+    asked = plan.part.privacy
+    if counts["by_length"] < plan.part.durations.k:
+        yield f"a length is shared by {counts['by_length']} persons, not {plan.part.durations.k}"
+    if counts["by_class"] < asked.k:
+        yield f"a feature class has {counts['by_class']} persons, not {asked.k}"
+    if asked.nulls != "source" and 0 < counts["by_variable"] < asked.k:
+        yield f"targets of a variable are shared by {counts['by_variable']} persons, not {asked.k}"
+    if asked.nulls in ("null-pattern", "null-strict") and 0 < counts["by_absent"] < asked.k:
+        yield f"a variable is absent for {counts['by_absent']} persons of a class, not {asked.k}"
+    if asked.nulls == "null-pattern" and 0 < counts["by_pattern"] < asked.k:
+        yield f"a combination of variables is that of {counts['by_pattern']} persons of a class, not {asked.k}"

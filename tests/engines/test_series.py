@@ -110,7 +110,7 @@ def test_what_is_promised_holds(source: Path, tmp_path: Path, changes: dict[str,
     assert again.to_dict()["released"] == found.released
 
 
-@pytest.mark.parametrize("nulls", ["null-aware", "null-strict"])
+@pytest.mark.parametrize("nulls", ["null-aware", "null-strict", "null-pattern"])
 def test_targets_are_shared_by_k_persons(source: Path, tmp_path: Path, nulls: str) -> None:
     """With exact projection the released features are the targets, so classes can be seen in the release itself."""
     found, rows = made(source, tmp_path, privacy={"k": 3, "nulls": nulls}, perturb={"method": "projection"})
@@ -150,7 +150,7 @@ def test_a_series_is_only_shortened_and_its_nulls_stay(source: Path, tmp_path: P
 def test_what_is_not_asked_for_is_the_protecting_option(source: Path, tmp_path: Path) -> None:
     """Members of a feature class have one multiset of values: no value belongs to fewer than k persons."""
     found, rows = made(source, tmp_path)
-    assert (found.method, found.nulls) == ("shared", "null-strict")
+    assert (found.method, found.nulls) == ("shared", "null-pattern")
     assert not any("perturb" in warning or "nulls" in warning for warning in found.warnings)
     assert "have in common" in str(found.to_dict()["limits"]) and found.to_public()["limits"] == found.limits
     marks = rows.sort_values("value").groupby(["person_number", "variable"]).value.agg(lambda v: str(list(v)))
@@ -313,7 +313,7 @@ def test_bad_input_is_refused_in_a_sentence(
     assert not list(tmp_path.iterdir())
 
 
-NULLS = ("null-aware", "null-strict", "strict", "source")
+NULLS = ("null-pattern", "null-aware", "null-strict", "strict", "source")
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -74,7 +74,9 @@ def events(method: str, folder: Path) -> sqldeid.Result:
     connection = transfers(70)
     connection.execute(f"UPDATE e SET subject_id = subject_id + {PERSON}")
     # At so few objects less than this may, by chance, leave nothing to release, and then there is no chart.
-    private = laplace(folder / "wards.txt", epsilon=20.0) if method == "laplace" else {"method": "ratio", "epsilon": 1.0}
+    private = (
+        laplace(folder / "wards.txt", epsilon=20.0) if method == "laplace" else {"method": "ratio", "epsilon": 1.0}
+    )
     part = kind_t(privacy=private, clusters={"hashes": 10}, gap_hours="auto")
     if method == "laplace":
         part = {k: v for k, v in part.items() if k not in ("clusters", "gap_hours")}

@@ -18,7 +18,7 @@ series, the right one is no likelier than any other of them. Mean, variance, min
 the last bit.
 
 *Assumes*: the seed is secret; feature classes were formed from what is the same for anyone in them (Mondrian); which
-variables a person lacks is the same for at least k persons of the class (NULL mode `null-strict`), for a variable that
+variables a person lacks is the same for at least k persons of the class (NULL mode `null-pattern`), for a variable that
 is absent stays absent.
 
 *Does not protect*: what all members have in common (a homogeneous class discloses it); class means from k − 1 members
