@@ -22,7 +22,7 @@ help: ## This list
 .venv/installed: pyproject.toml
 	@echo "Making .venv (once; a minute)"
 	$(call new_environment,.venv)
-	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --editable '.[dev,spark]'
 	@touch $@
 
 # The same packages but for DuckDB, so that a difference between the two runs is DuckDB's.

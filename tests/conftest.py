@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import postgres as postgres_server
+from tests import spark as spark_server
 
 if TYPE_CHECKING:
     import psycopg
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[1]
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
@@ -66,12 +68,26 @@ def postgres(postgres_cluster: str) -> Iterator[psycopg.Connection]:
         connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(schema))
 
 
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A classic Spark session on one core, for all tests of the group ``spark``: a JVM takes ten seconds to start."""
+    if reason := spark_server.missing():
+        pytest.skip(reason)
+    with spark_server.session() as session:
+        yield session
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whatever speaks to an engine runs with the oldest DuckDB that we support, too."""
     twice = (ROOT / "tests" / "engines", ROOT / "tests" / "templates")
     for item in items:
-        if any(folder in item.path.parents for folder in twice):
+        if any(folder in item.path.parents for folder in twice) and not _on_spark(item):
             item.add_marker(pytest.mark.duckdb14)
+
+
+def _on_spark(item: pytest.Item) -> bool:
+    """Whether a JVM is needed: once is enough, for DuckDB has a small part there."""
+    return any(mark.args == ("spark",) for mark in item.iter_markers("xdist_group"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""One statement for another engine: sqlglot, with the two rewrites of the tree that it does not do by itself.
+"""One statement for another engine: sqlglot, with the few rewrites of the tree that it does not do by itself.
 
 Source: engines.md, *SQL that survives three engines*. Parsing is not proof: every template also runs on the engines.
 """
@@ -69,4 +69,11 @@ def _quantile_within_group(node: exp.Expr) -> exp.Expr:
     return exp.WithinGroup(this=exp.Anonymous(this=name, expressions=[node.expression]), expression=order)
 
 
-_REWRITES = {"postgres": (_series_as_lateral,), "spark": (_quantile_within_group,)}
+def _iso_weekday(node: exp.Expr) -> exp.Expr:
+    """``EXTRACT(ISODOW FROM x)`` as ``EXTRACT(DAYOFWEEK_ISO FROM x)``: Spark has the day, but not its short name."""
+    if isinstance(node, exp.Extract) and node.name.upper() == "ISODOW":
+        return exp.Extract(this=exp.var("DAYOFWEEK_ISO"), expression=node.expression)
+    return node
+
+
+_REWRITES = {"postgres": (_series_as_lateral,), "spark": (_quantile_within_group, _iso_weekday)}

@@ -47,11 +47,19 @@ def test_on_postgres(case: Case, postgres: psycopg.Connection) -> None:
 def assert_rows(case: Case, engine: str, run: Callable[[str], Rows]) -> None:
     for statement in case.setup:
         run(statement)
-    found = run(render(case.template, engine, **case.parameters))
-    for statement in case.after:
-        run(statement)
-    if case.read:
-        found = run(case.read if isinstance(case.read, str) else case.read[engine])
+    read = case.read if isinstance(case.read, str) else case.read[engine]
+    assert_same(case, found_rows(case, render(case.template, engine, **case.parameters), read, run))
+
+
+def found_rows(case: Case, statement: str, read: str, run: Callable[[str], Rows]) -> Rows:
+    """The rows of a template's statement, or of the query that reads what it made."""
+    found = run(statement)
+    for after in case.after:
+        run(after)
+    return run(read) if read else found
+
+
+def assert_same(case: Case, found: Rows) -> None:
     rows = case.rows if case.ordered else sorted(case.rows, key=repr)
     found = found if case.ordered else sorted(found, key=repr)
     assert found == rows

@@ -1,0 +1,66 @@
+"""A small Spark on this machine: one JVM for the tests of a worker, on loopback only, gone afterwards."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NO_PYSPARK = "Spark is not installed: no pyspark (make test installs it; else pip install 'sqldeid[spark]')"
+NO_JAVA = "Spark needs Java 17 or later: none in JAVA_HOME or on PATH (apt-get install openjdk-17-jre-headless)"
+
+SETTINGS = {
+    "spark.master": "local[1]",
+    "spark.driver.memory": "1g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",  # as the engine has it
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.wholeStage": "false",  # a fixture has five rows: compiling for them takes most of the time
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
+def missing() -> str:
+    """Why Spark cannot run here; empty where it can."""
+    if find_spec("pyspark") is None:
+        return NO_PYSPARK
+    home = os.environ.get("JAVA_HOME")
+    java = Path(home) / "bin" / "java" if home else shutil.which("java")
+    return "" if java and Path(java).exists() else NO_JAVA
+
+
+@contextmanager
+def session() -> Iterator[SparkSession]:
+    """A classic session with a warehouse of its own."""
+    from pyspark.sql import SparkSession
+
+    folder = tempfile.mkdtemp(prefix="spark-")
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    builder = SparkSession.builder.config("spark.sql.warehouse.dir", f"{folder}/warehouse")
+    for name, value in (SETTINGS | {"spark.local.dir": f"{folder}/local"}).items():
+        builder = builder.config(name, value)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of pandas 3, which nobody uses here
+            spark = builder.getOrCreate()
+        spark.sparkContext.setLogLevel("OFF")
+        logging.getLogger("SQLQueryContextLogger").disabled = True
+        yield spark
+        spark.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
