@@ -27,6 +27,9 @@ from sqldeid.sql import column, render
 HOUR_UNITS = {"seconds": 3600.0, "minutes": 60.0, "hours": 1.0}
 MICROSECONDS = 3_600_000_000.0
 
+AT_ONCE = 8_000_000
+"""Records prepared at once: what is kept between their reading and their steps then stays below a gigabyte."""
+
 MOST_STEPS = 1_000_000
 """Steps between a person's first and last record at most: every hour of a century. More are times gone wrong, which
 interpolation would fill."""
@@ -67,26 +70,32 @@ def prepare(plan: SeriesPlan, engine: Engine) -> Prepared:
     JobError
         If no measurement of a mapped item is plausible, or no series long enough.
 
-    Cost: two scans of the source.
+    Cost: two scans of the source, and one more for every `AT_ONCE` records beyond the first.
     """
+    series = engine.workbench(f"{plan.name}_series")
     if plan.columns is None:
         from sqldeid.series.benchmark import read_benchmark
 
         variables, instants, persons = read_benchmark(plan, engine)
+        _fill(plan, series, instants, engine)
     else:
         variables = plan.map if plan.map is not None else _found_variables(plan, plan.columns.variable, engine)
-        instants, persons = _read(plan, plan.columns, variables, engine)
+        persons = _read(plan, plan.columns, variables, series, engine)
+    return _measured(plan, variables, series, persons, engine)
+
+
+def _fill(plan: SeriesPlan, series: exp.Table, instants: exp.Table, engine: Engine, *, append: bool = False) -> None:
+    """Make regular series of instants, which are dropped."""
     _refuse_spans(plan, instants, engine)
-    series = engine.workbench(f"{plan.name}_series")
     if plan.part.resample == "mean":
         bins = engine.workbench(f"{plan.name}_bins")
         engine.execute(render("series/bin_instants", bins=bins, instants=instants))
-        engine.execute(render("series/fill_steps", series=series, bins=bins))
+        engine.execute(render("engine/drop_table", table=instants))
+        engine.execute(render("series/fill_steps", series=series, bins=bins, append=append))
         engine.execute(render("engine/drop_table", table=bins))
     else:
-        engine.execute(render("series/fill_points", series=series, instants=instants))
-    engine.execute(render("engine/drop_table", table=instants))
-    return _measured(plan, variables, series, persons, engine)
+        engine.execute(render("series/fill_points", series=series, instants=instants, append=append))
+        engine.execute(render("engine/drop_table", table=instants))
 
 
 def _refuse_spans(plan: SeriesPlan, instants: exp.Table, engine: Engine) -> None:
@@ -123,9 +132,9 @@ def _measured(
 
 
 def _read(
-    plan: SeriesPlan, columns: Measurements, variables: VariableMap, engine: Engine
-) -> tuple[exp.Table, exp.Table]:
-    """One value per person, variable and time, and the persons."""
+    plan: SeriesPlan, columns: Measurements, variables: VariableMap, series: exp.Table, engine: Engine
+) -> exp.Table:
+    """Fill the series of all persons, some at a time; the persons."""
     records = _query(
         render(
             "series/read_records",
@@ -138,20 +147,31 @@ def _read(
             members=_members(plan, engine),
         )
     )
-    persons, instants = engine.workbench(f"{plan.name}_persons"), engine.workbench(f"{plan.name}_instants")
+    persons = engine.workbench(f"{plan.name}_persons")
     engine.execute(render("series/find_persons", persons=persons, records=records))
     unit = MICROSECONDS if columns.clock else HOUR_UNITS[str(plan.part.time_unit)]
-    engine.execute(
-        render(
-            "series/keep_instants",
-            instants=instants,
-            records=records,
-            persons=persons,
-            clock=columns.clock,
-            step=unit * float(plan.part.step_hours),
+    for number, (first, last) in enumerate(_portions(persons, engine)):
+        instants = engine.workbench(f"{plan.name}_instants")
+        engine.execute(
+            render(
+                "series/keep_instants",
+                instants=instants,
+                records=records,
+                persons=persons,
+                clock=columns.clock,
+                step=unit * float(plan.part.step_hours),
+                first=first,
+                last=last,
+            )
         )
-    )
-    return instants, persons
+        _fill(plan, series, instants, engine, append=number > 0)
+    return persons
+
+
+def _portions(persons: exp.Table, engine: Engine) -> list[tuple[int | None, int | None]]:
+    """First and last person number of each portion of the work; of a single one none, which takes everybody."""
+    rows = engine.query(render("series/cut_persons", persons=persons, limit=AT_ONCE)).to_pylist()
+    return [(row["first_number"], row["last_number"]) for row in rows] if len(rows) > 1 else [(None, None)]
 
 
 def _query(text: str) -> exp.Subquery:

@@ -1,8 +1,9 @@
 """Which items of the data are which variable: a shipped map, a file, or what the job says itself. No database.
 
 A file has the header ``variable,item,factor,repair,low,high,unit``, a line an item; of several items of a variable at
-one time the first line wins. ``mimic3/vitals`` is shipped: the 17 variables of the mortality benchmark (Harutyunyan et
-al. 2019) with the item ids of MIMIC-III (both source systems) and MIMIC-IV.
+one time the first line wins. ``resolution`` may follow: the steps to which `perturb.method = "shared"` rounds.
+``mimic3/vitals`` is shipped: the 17 variables of the mortality benchmark (Harutyunyan et al. 2019) with the item ids of
+MIMIC-III (both source systems) and MIMIC-IV.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ MOST = 1e9
 
 REPAIRS = {"": 0, "fahrenheit": 1, "fraction": 2, "percent": 3}
 HEADER = ("variable", "item", "factor", "repair", "low", "high", "unit")
+OPTIONAL = "resolution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,7 @@ def load_map(asked: str | Mapping[str, Variable], drop: Sequence[str], folder: P
         If there is no such file, it cannot be read, or nothing is left.
     """
     if isinstance(asked, str):
-        names, items, units = _read(_find(asked, folder, f"{key}.variables"), asked, f"{key}.variables")
-        resolution: dict[str, float] = {}
+        names, items, units, resolution = _read(_find(asked, folder, f"{key}.variables"), asked, f"{key}.variables")
     else:
         names = list(asked)
         items = [item for name, variable in asked.items() for item in _items(name, variable)]
@@ -104,29 +105,34 @@ def _find(asked: str, folder: Path, key: str) -> Path:
     return path
 
 
-def _read(path: Path, name: str, key: str) -> tuple[list[str], list[Item], dict[str, str]]:
+def _read(path: Path, name: str, key: str) -> tuple[list[str], list[Item], dict[str, str], dict[str, float]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.reader(file))
     except (OSError, UnicodeDecodeError, csv.Error):
         raise JobError(f"{key}: {name} cannot be read as CSV in UTF-8", key=key) from None
-    if not rows or tuple(rows[0]) != HEADER:
-        raise JobError(f"{key}: the first line of {name} must be {','.join(HEADER)}", key=key)
+    if not rows or tuple(rows[0]) not in (HEADER, (*HEADER, OPTIONAL)):
+        raise JobError(f"{key}: the first line of {name} must be {','.join(HEADER)}[,{OPTIONAL}]", key=key)
     names: list[str] = []
     items: list[Item] = []
     units: dict[str, str] = {}
+    resolution: dict[str, float] = {}
     for number, row in enumerate(rows[1:], start=2):
-        if len(row) != len(HEADER) or not row[0] or not row[1] or row[3] not in REPAIRS:
-            raise JobError(f"{key}: line {number} of {name} is not {','.join(HEADER)}", key=key)
+        if len(row) != len(rows[0]) or not row[0] or not row[1] or row[3] not in REPAIRS:
+            raise JobError(f"{key}: line {number} of {name} is not {','.join(rows[0])}", key=key)
         if row[0] not in names:
             names.append(row[0])
         if row[6]:
             units[row[0]] = row[6]
+        if len(row) > len(HEADER) and row[7]:
+            resolution[row[0]] = _number(row[7], 1.0, f"{key}: line {number} of {name}")
         factor, low, high = (_number(row[i], given, f"{key}: line {number} of {name}") for i, given in _DEFAULTS)
         place = sum(i.variable == row[0] for i in items)
         items.append(Item(_code(row[1]), row[0], place, factor, REPAIRS[row[3]], max(low, -MOST), min(high, MOST)))
     _refuse_odd(names, items, name, key)
-    return names, items, units
+    if any(step <= 0 for step in resolution.values()):
+        raise JobError(f"{key}: {name} has a resolution that is not above 0", key=key)
+    return names, items, units, resolution
 
 
 _DEFAULTS = ((2, 1.0), (4, -MOST), (5, MOST))
@@ -151,5 +157,5 @@ def _number(text: str, given: float, where: str) -> float:
     except ValueError:
         found = math.nan
     if not math.isfinite(found):
-        raise JobError(f"{where}: a factor or bound is not a number", key=where.partition(":")[0])
+        raise JobError(f"{where}: a factor, bound or resolution is not a number", key=where.partition(":")[0])
     return found

@@ -84,7 +84,11 @@ def line(found: list[tuple[float, float]]) -> dict[int, float]:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("resample", ["mean", "point"])
-def test_series_equal_those_made_by_hand(engine: DuckDBEngine, seed: int, resample: str) -> None:
+def test_series_equal_those_made_by_hand(
+    engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch, seed: int, resample: str
+) -> None:
+    """All persons at once, and a few records at a time."""
+    monkeypatch.setattr("sqldeid.series.prepare.AT_ONCE", (8_000_000, 30)[seed % 2])
     rng = np.random.default_rng(seed)
     rows, step = records(rng), [1, 0.5, 2.5][seed % 3]
     engine.connection.execute("CREATE OR REPLACE TABLE m (stay INTEGER, minute DOUBLE, item VARCHAR, value DOUBLE)")

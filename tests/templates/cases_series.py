@@ -98,9 +98,9 @@ CASES = [
     Case(
         "series/find_persons",
         {"persons": OUT, "records": subquery(table_name("mem bers"))},
-        [(7, -30, 1), (8, 5, 2), (9, 1, 3)],
+        [(7, -30, 8, 1), (8, 5, 1, 2), (9, 1, 2, 3)],
         RECORDS_SETUP,
-        read=FROM_OUT.format("person, origin, person_number", 1),
+        read=FROM_OUT.format("person, origin, records, person_number", 1),
     ),
     Case(
         "series/keep_instants",
@@ -110,6 +110,8 @@ CASES = [
             "persons": table_name("per sons"),
             "clock": False,
             "step": 60.0,
+            "first": None,
+            "last": None,
         },
         [
             (1, 0, 0.0, 80500000),
@@ -135,11 +137,38 @@ CASES = [
             "persons": table_name("clocks"),
             "clock": True,
             "step": 3600000000.0,
+            "first": None,
+            "last": None,
         },
         [(1, 0, 0.0, -5250000), (1, 0, 4500.5 / 3600, -(10**15))],
         CLOCKS_SETUP,
         read=FROM_OUT.format("person_number, variable_number, steps, millionths", "1, 2, 3"),
         note="timestamps, negative and extreme values",
+    ),
+    Case(
+        "series/keep_instants",
+        {
+            "instants": OUT,
+            "records": subquery(),
+            "persons": table_name("per sons"),
+            "clock": False,
+            "step": 60.0,
+            "first": 2,
+            "last": 3,
+        },
+        [(2, 0, 0.0, 70000000), (3, 2, 0.0, 50000000), (3, 3, 0.0, 400000)],
+        RECORDS_SETUP + PERSONS_SETUP,
+        read=FROM_OUT.format("person_number, variable_number, steps, millionths", "1, 2, 3"),
+        note="some persons",
+    ),
+    Case(
+        "series/cut_persons",
+        {"persons": table_name("coun ted"), "limit": 10},
+        [(1, 2), (3, 3), (4, 5)],
+        (
+            'CREATE TABLE "coun ted" (person_number BIGINT, records BIGINT)',
+            'INSERT INTO "coun ted" VALUES (1, 4), (2, 6), (3, 30), (4, 1), (5, 2)',
+        ),
     ),
     Case(
         "series/bin_instants",
@@ -150,7 +179,7 @@ CASES = [
     ),
     Case(
         "series/fill_steps",
-        {"series": OUT, "bins": table_name("bi")},
+        {"series": OUT, "bins": table_name("bi"), "append": False},
         [
             *((1, 0, p, v) for p, v in enumerate([15.0, 27.5, 40.0, 20.0, 0.0, -20.0, -40.0])),
             (1, 1, 5, 1.0),
@@ -161,8 +190,27 @@ CASES = [
         read=FROM_OUT.format("person_number, variable_number, position, value", "1, 2, 3"),
     ),
     Case(
+        "series/fill_steps",
+        {"series": OUT, "bins": table_name("bi"), "append": True},
+        [
+            (0, 7, 1, 3.0),
+            *((1, 0, p, v) for p, v in enumerate([15.0, 27.5, 40.0, 20.0, 0.0, -20.0, -40.0])),
+            (1, 1, 5, 1.0),
+            (2, 0, 3, 8.0),
+            (2, 0, 4, 9.0),
+        ],
+        (
+            *BINS_SETUP,
+            'CREATE TABLE "o\'u""t" (person_number BIGINT, variable_number INTEGER, position BIGINT, '
+            "value DOUBLE PRECISION)",
+            'INSERT INTO "o\'u""t" VALUES (0, 7, 1, 3.0)',
+        ),
+        read=FROM_OUT.format("person_number, variable_number, position, value", "1, 2, 3"),
+        note="beside others",
+    ),
+    Case(
         "series/fill_points",
-        {"series": OUT, "instants": table_name("ins")},
+        {"series": OUT, "instants": table_name("ins"), "append": False},
         [
             *((1, 0, p, v) for p, v in [(0, 10.0), (1, 25.0), (2, 35.0), (3, 30.000000333333333), (4, 10.000001)]),
             (2, 0, 0, -3.0),
