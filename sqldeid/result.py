@@ -169,6 +169,9 @@ class TableRelease:
     `neighbours` are the nodes just below the released one; `tradeoff` what other k and limits cost and
     `uniqueness` what sets of columns tell apart in the source, where a report was asked for.
     `pseudonymised` names the columns that hold pseudonyms; a release that has any is pseudonymised, not anonymous.
+    `followed` names the series that have the same person_number, with what the link cost: persons lost on either side.
+    `linked` says with which releases it can be joined, their common node, and how many persons they do not share; then
+    counts, losses, risks and criteria are those of the join.
     """
 
     name: str
@@ -197,6 +200,8 @@ class TableRelease:
     neighbours: tuple[Neighbour, ...] = ()
     tradeoff: Tradeoff | None = None
     uniqueness: tuple[SetRisk, ...] = ()
+    linked: Mapping[str, Any] | None = None
+    followed: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
@@ -204,7 +209,7 @@ class TableRelease:
         del found["name"], found["certificate"], found["policy"]
         if self.policy is not None:
             found["policy"] = dict(self.policy())
-        for name in ("guarantee", "pseudonymised", "ledger", "tradeoff", "uniqueness"):
+        for name in ("guarantee", "pseudonymised", "ledger", "tradeoff", "uniqueness", "linked", "followed"):
             if not found[name]:
                 del found[name]
         found["columns"] = {n: {k: v for k, v in c.items() if v is not None} for n, c in found["columns"].items()}
@@ -227,6 +232,10 @@ class TableRelease:
         }
         if self.pseudonymised:
             found |= {"pseudonymised": list(self.pseudonymised), "status": "pseudonymised, not anonymous"}
+        if self.linked:
+            found["linked"] = list(self.linked["with"])
+        if self.followed:
+            found["followed"] = self.followed["series"]
         return found
 
 

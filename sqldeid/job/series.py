@@ -235,7 +235,11 @@ class Series(BaseModel):
     privacy: SeriesPrivacy = Field(description="Feature k-anonymity; k is mandatory.")
     perturb: Perturb = Field(default_factory=Perturb, description="How series are changed.")
     labels: Labels | None = Field(default=None, description="Outcomes, for utility figures only.")
-    link: Text | None = Field(default=None, description="A table release of this job with the same persons.")
+    link: Text | None = Field(
+        default=None,
+        description="A table release of this job with the same person key: both get the same new person_number, and "
+        "classes are formed and checked together.",
+    )
     shape: Literal["long", "wide"] = Field(
         default="long", description="long: person_number, step, variable, value. wide: a column for each variable."
     )
@@ -295,12 +299,6 @@ def series_problems(series: Mapping[str, object]) -> Iterator[Problem]:
             yield Problem((name,), "is fixed by the preset; remove it, or remove preset")
     if fixed and not isinstance(series.get("source"), str):
         yield Problem(("source",), "with a preset: the name of the table CHARTEVENTS, its sister tables beside it")
-    if series.get("link") is not None:
-        yield Problem(
-            ("link",),
-            "is refused in this version: it gives whoever knows raw values of a series the table row as well; release "
-            "them without link",
-        )
     variables = series.get("variables")
     yield from _mapped_once(variables)
     dropped = series.get("drop")

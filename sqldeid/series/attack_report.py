@@ -52,7 +52,7 @@ class AttackReport:
     point_variable: int = 0
     found: dict[str, dict[int, Attack]] = field(default_factory=dict)
 
-    def add(self, original: Array, released: Array, feature_class: Counts) -> None:
+    def add(self, original: Array, released: Array, feature_class: Counts, among: Counts | None = None) -> None:
         """Attack one duration class.
 
         Parameters
@@ -61,10 +61,12 @@ class AttackReport:
             (persons, variables, length), the same persons in the same order; NaN where there is no record.
         feature_class
             (persons,) any numbers.
+        among
+            (persons,) the class of a linked table, which the attacker knows of everybody: only it is searched.
         """
         length = original.shape[2]
         for name, attack in attack_class(
-            original, released, feature_class, self.seed, self.most_attacked, self.point_variable
+            original, released, feature_class, self.seed, self.most_attacked, self.point_variable, among
         ).items():
             self.found.setdefault(name, {})[length] = attack
 
@@ -102,31 +104,41 @@ class AttackReport:
 
 
 def attack_class(
-    original: Array, released: Array, feature_class: Counts, seed: int, most_attacked: int, point_variable: int
+    original: Array,
+    released: Array,
+    feature_class: Counts,
+    seed: int,
+    most_attacked: int,
+    point_variable: int,
+    among: Counts | None = None,
 ) -> dict[str, Attack]:
     """Every attacker on one duration class, by name."""
     draw = generator(seed, "attacked", original.shape[2])
     rows = np.sort(draw.permutation(len(original))[:most_attacked])
     known, found = class_features(original), class_features(released)
     attacks = {
-        "feature_raw": feature_attack(known, found, feature_class, rows=rows),
-        "feature_standardised": feature_attack(known, found, feature_class, scale=standard_scale(known), rows=rows),
+        "feature_raw": feature_attack(known, found, feature_class, rows=rows, among=among),
+        "feature_standardised": feature_attack(
+            known, found, feature_class, scale=standard_scale(known), rows=rows, among=among
+        ),
     }
     x, y = original[:, point_variable], released[:, point_variable]
     for m in POINTS:
         points = generator(seed, "points", original.shape[2], m)
-        attacks[f"nearest_{m}"] = point_attack(x, y, m, "nearest", points, feature_class, rows=rows)
+        attacks[f"nearest_{m}"] = point_attack(x, y, m, "nearest", points, feature_class, rows=rows, among=among)
         points = generator(seed, "points", original.shape[2], m)
-        attacks[f"affine_{m}"] = point_attack(x, y, m, "affine", points, feature_class, rows=rows)
+        attacks[f"affine_{m}"] = point_attack(x, y, m, "affine", points, feature_class, rows=rows, among=among)
     attacks["null_pattern"] = pattern_attack(
-        null_pattern(original), null_pattern(released), feature_class, count="distance", rows=rows
+        null_pattern(original), null_pattern(released), feature_class, count="distance", rows=rows, among=among
     )
-    attacks["measurement_times"] = pattern_attack(bends(original), bends(released), feature_class, rows=rows)
+    attacks["measurement_times"] = pattern_attack(
+        bends(original), bends(released), feature_class, rows=rows, among=among
+    )
     attacks["extreme_times"] = pattern_attack(
-        extreme_times(original), extreme_times(released), feature_class, rows=rows
+        extreme_times(original), extreme_times(released), feature_class, rows=rows, among=among
     )
-    attacks["rank_order"] = rank_attack(x, y, feature_class, rows=rows)
-    attacks["all_values"] = whole_attack(original, released, feature_class, rows=rows)
+    attacks["rank_order"] = rank_attack(x, y, feature_class, rows=rows, among=among)
+    attacks["all_values"] = whole_attack(original, released, feature_class, rows=rows, among=among)
     return attacks
 
 

@@ -90,6 +90,7 @@ def single_out(
     *,
     tie: float = TIE,
     persons: int | None = None,
+    among: Counts | None = None,
 ) -> Attack:
     """Attack the persons `rows` of one duration class.
 
@@ -105,12 +106,16 @@ def single_out(
         (persons,) of all, for the search within the own class.
     persons
         How many releases there are, where it is not the number of `rows`.
+    among
+        (persons,) what the attacker knows of everybody beside: only releases with the person's own are searched.
     """
     sole, link, inside, expected = 0, 0.0, 0.0, 0.0
     size = max(1, CELLS // max(1, persons or len(rows)))
     for start in range(0, len(rows), size):
         own = rows[start : start + size]
         distance = distances(own)
+        if among is not None:
+            distance = np.where(among[own][:, None] == among[None, :], distance, np.inf)
         chance = _chance(distance, own, tie)
         sole += int((chance == 1.0).sum())
         link += float(chance.sum())
@@ -136,6 +141,7 @@ def feature_attack(
     *,
     scale: Array | None = None,
     rows: Counts | None = None,
+    among: Counts | None = None,
 ) -> Attack:
     """Nearest release by features: root mean square difference over features that neither side lacks.
 
@@ -152,7 +158,9 @@ def feature_attack(
     divisor = np.ones(original.shape[1]) if scale is None else scale
     known, found = original / divisor, released / divisor
     rows = np.arange(len(original)) if rows is None else rows
-    return single_out(lambda own: root_mean_square(known[own], found), rows, feature_class, persons=len(released))
+    return single_out(
+        lambda own: root_mean_square(known[own], found), rows, feature_class, persons=len(released), among=among
+    )
 
 
 def standard_scale(features: Array) -> Array:
@@ -185,6 +193,7 @@ def point_attack(
     feature_class: Counts | None = None,
     *,
     rows: Counts | None = None,
+    among: Counts | None = None,
 ) -> Attack:
     """Knows `known` random (position, value) points of one variable of a person, and the stay's length.
 
@@ -212,7 +221,7 @@ def point_attack(
         y = columns[points[own]]  # (own, known, persons)
         return _difference(x, y) if match == "nearest" else _uncorrelated(x, y)
 
-    return single_out(distances, able, feature_class, persons=known * len(released))
+    return single_out(distances, able, feature_class, persons=known * len(released), among=among)
 
 
 def _difference(x: Array, y: Array) -> Array:
@@ -288,6 +297,7 @@ def pattern_attack(
     *,
     count: Literal["distance", "mismatches"] = "mismatches",
     rows: Counts | None = None,
+    among: Counts | None = None,
 ) -> Attack:
     """Nearest release by a pattern (`null_pattern`, `extreme_times`, `bends`): sum or number of differences."""
     rows = np.arange(len(original)) if rows is None else rows
@@ -306,11 +316,17 @@ def pattern_attack(
     marks = original.dtype == np.bool_
     if marks:
         x, y = original.astype(np.float32), released.astype(np.float32).T
-    return single_out(by_marks if marks else by_numbers, rows, feature_class, tie=1e-3, persons=len(released))
+    distances = by_marks if marks else by_numbers
+    return single_out(distances, rows, feature_class, tie=1e-3, persons=len(released), among=among)
 
 
 def rank_attack(
-    original: Array, released: Array, feature_class: Counts | None = None, *, rows: Counts | None = None
+    original: Array,
+    released: Array,
+    feature_class: Counts | None = None,
+    *,
+    rows: Counts | None = None,
+    among: Counts | None = None,
 ) -> Attack:
     """Knows the order of all values of a variable: greatest rank correlation over the common positions.
 
@@ -322,11 +338,16 @@ def rank_attack(
     able = np.flatnonzero((~np.isnan(original)).sum(axis=1) >= 3)
     able = able if rows is None else np.intersect1d(able, rows)
     x, y = _ranks(original), _ranks(released)
-    return single_out(lambda own: 1 - correlation(x[own], y), able, feature_class, persons=len(released))
+    return single_out(lambda own: 1 - correlation(x[own], y), able, feature_class, persons=len(released), among=among)
 
 
 def whole_attack(
-    original: Array, released: Array, feature_class: Counts | None = None, *, rows: Counts | None = None
+    original: Array,
+    released: Array,
+    feature_class: Counts | None = None,
+    *,
+    rows: Counts | None = None,
+    among: Counts | None = None,
 ) -> Attack:
     """Knows everything: all values of all variables; greatest mean correlation over the variables.
 
@@ -346,7 +367,7 @@ def whole_attack(
         return np.where(count > 0, 1 - total / np.maximum(count, 1), np.inf)
 
     rows = np.arange(len(original)) if rows is None else rows
-    return single_out(distances, rows, feature_class, persons=len(released))
+    return single_out(distances, rows, feature_class, persons=len(released), among=among)
 
 
 def correlation(x: Array, y: Array) -> Array:

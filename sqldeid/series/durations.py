@@ -134,8 +134,14 @@ def _source(falling: Lengths, k: int) -> Lengths:
     return released
 
 
-def report(lengths: Lengths, released: Lengths, k: int, method: str) -> DurationReport:
-    """What was cut (Mazzone 2020, §6.1)."""
+def report(lengths: Lengths, released: Lengths, k: int, method: str, groups: Lengths | None = None) -> DurationReport:
+    """What was cut (Mazzone 2020, §6.1).
+
+    Parameters
+    ----------
+    groups
+        (persons,) what is known of each beside the length, such as the class of a linked table; it narrows the search.
+    """
     kept = released > 0
     lost = (lengths - released)[kept]
     share = lost / np.maximum(lengths[kept], 1)
@@ -152,12 +158,13 @@ def report(lengths: Lengths, released: Lengths, k: int, method: str) -> Duration
         share_lost_mean=float(share.mean()) if len(lost) else 0.0,
         share_lost_sd=float(share.std()) if len(lost) else 0.0,
         weighed=float((lengths.sum() - released.sum()) / max(int(lengths.sum()), 1)),
-        before=uniqueness(lengths, k),
-        after=uniqueness(released[kept], k),
+        before=uniqueness(lengths, k, groups),
+        after=uniqueness(released[kept], k, None if groups is None else groups[kept]),
     )
 
 
-def uniqueness(lengths: Lengths, k: int) -> Uniqueness:
-    """How many persons a length singles out."""
-    sizes = np.unique(lengths, return_counts=True)[1]
-    return Uniqueness(int((sizes == 1).sum()), int(sizes[sizes < k].sum()), len(sizes))
+def uniqueness(lengths: Lengths, k: int, groups: Lengths | None = None) -> Uniqueness:
+    """How many persons a length singles out, among all or in their own group."""
+    pairs = np.stack([lengths if groups is None else groups, lengths], axis=1)
+    sizes = np.unique(pairs, axis=0, return_counts=True)[1]
+    return Uniqueness(int((sizes == 1).sum()), int(sizes[sizes < k].sum()), len(np.unique(lengths)))

@@ -21,6 +21,8 @@ from sqldeid.sql.names import refuse_same_names
 Kept = Literal["all", "mean", "none"]
 """Which features of a variable are made common."""
 
+LINKED = "tables.{}: lengths and classes are formed within its classes; every k is the greater of both"
+
 NUMERIC = ("integer", "float", "number")
 CLOCKS = ("date", "timestamp")
 
@@ -114,6 +116,7 @@ class SeriesPlan:
             ("Classes", f"k = {part.privacy.k}, {part.privacy.heuristic}, NULLs {part.privacy.nulls}"),
             ("Targets", part.privacy.targets),
             ("Perturbation", part.perturb.method),
+            *([("Linked", LINKED.format(part.link))] if part.link else []),
         ]
 
     def _features(self) -> list[str]:

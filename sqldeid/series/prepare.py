@@ -49,8 +49,8 @@ class Prepared:
         Who has series of at least `min_steps`, and their steps.
     too_short
         Persons left out for that.
-    records
-        Values of all variables of those who are not.
+    records_of
+        (persons,): values of all variables of those who are not.
     """
 
     series: exp.Table
@@ -59,7 +59,12 @@ class Prepared:
     person_number: NDArray[np.int64]
     length: NDArray[np.int64]
     too_short: int
-    records: int
+    records_of: NDArray[np.int64]
+
+    @property
+    def records(self) -> int:
+        """Values of all persons together."""
+        return int(self.records_of.sum())
 
 
 def prepare(plan: SeriesPlan, engine: Engine) -> Prepared:
@@ -127,8 +132,8 @@ def _measured(
         raise JobError(
             f"{plan.key}.min_steps: no person has series of {plan.part.min_steps} steps", key=f"{plan.key}.min_steps"
         )
-    left_out, kept = int((~enough).sum()), int(records[enough].sum())
-    return Prepared(series, persons, variables, person[enough], length[enough], left_out, kept)
+    left_out = int((~enough).sum())
+    return Prepared(series, persons, variables, person[enough], length[enough], left_out, records[enough])
 
 
 def _read(

@@ -7,6 +7,7 @@ must be those that the source gives, and every series must lie within the noted 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +15,13 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
+from sqldeid.numbering import Members, TableClasses
+from sqldeid.series.link import members, raised
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.result import SeriesVerified
 from sqldeid.series.shape import Shaped, shape
 from sqldeid.series.verify import FEATURES, allowed, unfold
+from sqldeid.series.verify_link import verify_linked
 from sqldeid.sql import render
 
 
@@ -34,20 +38,71 @@ def recheck(plan: SeriesPlan, note: Mapping[str, object], written: exp.Expr, eng
     VerificationError
         If the release is not what job, note and source say.
     """
+    return recheck_shaped(reshape(plan, engine), note, written, engine)
+
+
+@dataclass(frozen=True, slots=True)
+class Reshaped:
+    """What a release must be, computed again from the source; `members` are those of the linked table."""
+
+    plan: SeriesPlan
+    shaped: Shaped
+    members: Members | None = None
+
+
+def reshape(plan: SeriesPlan, engine: Engine, table: TableClasses | None = None) -> Reshaped:
+    """Compute again what does not depend on chance: lengths, classes, targets, who is in.
+
+    Parameters
+    ----------
+    table
+        The classes of the linked table release.
+    """
+    if table is None:
+        return Reshaped(plan, shape(plan, engine, lambda name, text: None))
+    plan = raised(plan, table.k)
+    shaped = shape(plan, engine, lambda name, text: None, table)
+    link, there = shaped.link, np.zeros(len(shaped.measured.persons), dtype=np.int64)
+    there[np.unique(shaped.measured.person_at[~shaped.classes.dropped])] = 1
+    found = None if link is None else members(plan, link, shaped.measured, shaped.classes, there, engine)
+    return Reshaped(plan, shaped, found)
+
+
+def recheck_shaped(
+    reshaped: Reshaped,
+    note: Mapping[str, object],
+    written: exp.Expr,
+    engine: Engine,
+    beside: exp.Table | None = None,
+) -> SeriesVerified:
+    """Verify a published release against what it must be.
+
+    Parameters
+    ----------
+    beside
+        What the linked table release, as published, says of each number: number, class.
+    """
+    plan, shaped = reshaped.plan, reshaped.shaped
     tau = _noted(plan, note)
-    shaped = shape(plan, engine, lambda name, text: None)
     unfolded, found = (
         unfold(plan, shaped.prepared.variables.names, written, engine),
         engine.workbench(f"{plan.name}_recheck"),
     )
     engine.execute(render("series/measure_written", measured=found, unfolded=unfolded))
+    linked = beside is not None
+    if beside is not None:
+        verify_linked(plan, found, beside, None, engine)
+        placed = engine.workbench(f"{plan.name}_recheck_placed")
+        engine.execute(render("series/place_measured", placed=placed, measured=found, beside=beside))
+        found = placed
     targets = engine.put(f"{plan.name}_recheck_targets", _targets(shaped))
-    rows = engine.query(render("series/compare_groups", measured=found, targets=targets)).to_pylist()
+    rows = engine.query(render("series/compare_groups", measured=found, targets=targets, linked=linked)).to_pylist()
     row = engine.query(
         render(
             "series/find_strays",
             measured=found,
             targets=targets,
+            linked=linked,
             tau=[{"name": _column(n), "value": v} for n, v in allowed(tau, shaped.classes).items()],
         )
     ).to_pylist()[0]
@@ -73,6 +128,7 @@ def _noted(plan: SeriesPlan, note: Mapping[str, object]) -> dict[str, float]:
         and note.get("privacy") == part.privacy.model_dump()
         and note.get("method") == part.perturb.method
         and note.get("shape") == part.shape
+        and note.get("link") == part.link
     )
     if not same or not isinstance(tau, dict) or set(tau) != set(FEATURES):
         raise VerificationError(
@@ -87,7 +143,9 @@ def _targets(shaped: Shaped) -> pa.Table:
     kept = np.flatnonzero(~shaped.classes.dropped)
     length = shaped.measured.lengths[shaped.measured.person_at[kept]]
     variable = shaped.measured.features.variable_number[kept]
-    keys = np.stack([length, shaped.classes.of_row[kept], variable], axis=1)
+    link, person = shaped.link, shaped.measured.person_at[kept]
+    row = np.zeros(len(kept), dtype=np.int64) if link is None else link.table_class[person]
+    keys = np.stack([length, shaped.classes.of_row[kept], variable, row], axis=1)
     unique, first, size = np.unique(keys, axis=0, return_index=True, return_counts=True)
     values = shaped.classes.targets.values[kept[first]]
     columns = {name: pa.array(values[:, i], mask=np.isnan(values[:, i])) for i, name in enumerate(FEATURES)}
@@ -95,6 +153,7 @@ def _targets(shaped: Shaped) -> pa.Table:
         {
             "length": unique[:, 0],
             "variable_number": unique[:, 2].astype(np.int32),
+            "table_class": unique[:, 3],
             "persons": size.astype(np.int64),
             **columns,
         }
@@ -105,12 +164,15 @@ def _counted(shaped: Shaped, row: Mapping[str, int], tau: Mapping[str, float]) -
     there = np.unique(shaped.measured.person_at[~shaped.classes.dropped])
     by_length = np.unique(shaped.measured.lengths[there], return_counts=True)[1]
     by_class = np.unique(shaped.classes.of_person[there], return_counts=True)[1]
+    link = shaped.link
+    persons = len(shaped.prepared.person_number) if link is None else link.in_series
     return SeriesVerified(
-        persons=len(shaped.prepared.person_number) + shaped.prepared.too_short,
+        persons=persons + shaped.prepared.too_short,
         released=int(row["persons"]),
         lengths=len(by_length),
         smallest_length=int(by_length.min(initial=len(there))),
         classes=len(by_class),
         smallest_class=int(by_class.min(initial=len(there))),
         tau=dict(tau),
+        linked="" if link is None else link.classes.name,
     )

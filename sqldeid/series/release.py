@@ -13,8 +13,10 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.job.series import STATISTICS
+from sqldeid.numbering import Members, TableClasses
 from sqldeid.publish import Note, Staging
 from sqldeid.series.blocks import Effect, new_numbers, release_blocks, rows_of, secret
+from sqldeid.series.link import members, raised
 from sqldeid.series.perturb.draws import generator
 from sqldeid.series.plan import SeriesPlan, plan
 from sqldeid.series.recheck import recheck
@@ -25,7 +27,7 @@ from sqldeid.series.verify import Verified, name_table, verify
 from sqldeid.series.witness import Witness
 from sqldeid.sql import identifier, render
 
-__all__ = ["plan", "recheck", "run"]
+__all__ = ["begin", "finish", "plan", "recheck", "run"]
 
 
 class Hearing(Protocol):
@@ -59,6 +61,21 @@ class Clock:
         self.current = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A release of series that is decided, but not written: who is in it, with which numbers.
+
+    `members` are those of a linked table.
+    """
+
+    planned: SeriesPlan
+    shaped: Shaped
+    seed: int | bytes
+    numbers: NDArray[np.int64]
+    clock: Clock
+    members: Members | None = None
+
+
 def run(planned: SeriesPlan, engine: Engine, staging: Staging, job_sha256: str, listener: Hearing) -> SeriesRelease:
     """Produce one release up to, not including, its publication.
 
@@ -69,25 +86,69 @@ def run(planned: SeriesPlan, engine: Engine, staging: Staging, job_sha256: str, 
     VerificationError
         If what was written fails its re-check.
     """
+    return finish(begin(planned, engine, listener), engine, staging, job_sha256)
+
+
+def begin(planned: SeriesPlan, engine: Engine, listener: Hearing, table: TableClasses | None = None) -> Begun:
+    """Decide who is released, and draw their numbers.
+
+    Parameters
+    ----------
+    table
+        Of the table release that the job links: its classes are what lengths and features are formed within, and its k
+        holds for them, too.
+
+    Raises
+    ------
+    JobError
+        If the data break a rule of the job.
+    """
     clock = Clock(planned.name, listener)
-    shaped = shape(planned, engine, clock.step)
-    clock.step("perturb", "perturbing series")
+    planned = planned if table is None else raised(planned, table.k)
+    shaped = shape(planned, engine, clock.step, table)
     seed = secret(planned.part.perturb)
     numbers = new_numbers(shaped.measured, shaped.classes, seed)
+    link, found = shaped.link, None
+    if link is not None:
+        found = members(planned, link, shaped.measured, shaped.classes, numbers, engine)
+    clock.end()
+    return Begun(planned, shaped, seed, numbers, clock, found)
+
+
+def finish(
+    begun: Begun, engine: Engine, staging: Staging, job_sha256: str, beside: exp.Table | None = None
+) -> SeriesRelease:
+    """Perturb, write and verify what was decided.
+
+    Parameters
+    ----------
+    beside
+        What the written linked table says of each number: number, class.
+
+    Raises
+    ------
+    VerificationError
+        If what was written fails its re-check, alone or with the linked table.
+    """
+    planned, shaped, seed, numbers, clock = begun.planned, begun.shaped, begun.seed, begun.numbers, begun.clock
+    clock.step("perturb", "perturbing series")
     effect, witness = Effect(), Witness(len(shaped.prepared.variables.names))
     released = _perturbed(planned, shaped, numbers, seed, effect, witness, engine)
     clock.step("write", "writing the release")
     note = note_of(planned, shaped, effect, job_sha256)
     written = _stage(planned, shaped, released, staging, note, engine)
     clock.step("verify", "verifying what was written")
-    names, classes = shaped.prepared.variables.names, shaped.classes
-    verified = verify(planned, names, written, shaped.cut, shaped.measured, classes, numbers, effect.greatest, engine)
+    verified = verify(planned, shaped, written, numbers, effect.greatest, engine, beside)
     clock.step("attack", "attacking what was written")
     attacks = witness.attack(generator(seed, "attacks"))
     clock.step("utility", "measuring what the release is good for")
     utility = measure_utility(witness.outcomes(shaped.outcomes)) if shaped.outcomes is not None else {}
     clock.end()
-    return replace(_result(planned, shaped, verified, effect, attacks, clock.seconds), utility=utility)
+    result = _result(planned, shaped, verified, effect, attacks, clock.seconds)
+    account: dict[str, int | str] = {}
+    if begun.members is not None:
+        account = {"table": str(planned.part.link), **begun.members.account}
+    return replace(result, utility=utility, link=account)
 
 
 def _perturbed(
@@ -105,7 +166,7 @@ def _perturbed(
     parts = (shaped.prepared.variables, shaped.cut, shaped.measured, shaped.classes)
     for block in release_blocks(planned, *parts, seed, engine):
         effect.add(block, shaped.classes)
-        witness.see(block, shaped.measured, shaped.classes)
+        witness.see(block, *parts[2:], None if shaped.link is None else shaped.link.table_class)
         rows = engine.put(f"{planned.name}_block", rows_of(block, numbers, shaped.measured, shaped.classes))
         engine.execute(render("series/add_released", released=released, rows=rows))
         engine.execute(render("engine/drop_table", table=rows))
@@ -139,6 +200,7 @@ def note_of(planned: SeriesPlan, shaped: Shaped, effect: Effect, job_sha256: str
         "privacy": part.privacy.model_dump(),
         "method": part.perturb.method,
         "shape": part.shape,
+        **({} if part.link is None else {"link": part.link}),
         "tau": dict(effect.greatest),
         "job_sha256": job_sha256,
     }
@@ -164,10 +226,11 @@ def _result(
     seconds: Mapping[str, float],
 ) -> SeriesRelease:
     part, measured, classes = planned.part, shaped.measured, shaped.classes
-    n, dropped = measured.features.n, classes.dropped
+    n, dropped, link = measured.features.n, classes.dropped, shaped.link
+    persons = len(shaped.prepared.person_number) if link is None else link.in_series
     return SeriesRelease(
         name=planned.name,
-        persons=len(shaped.prepared.person_number) + shaped.prepared.too_short,
+        persons=persons + shaped.prepared.too_short,
         released=verified.released,
         records=effect.records,
         variables=_names(shaped),

@@ -11,6 +11,10 @@ GUARANTEE = (
     "every released length is shared by at least {lengths} persons; the features {features} of every series lie within "
     "tau of targets that at least {k} persons of the same length share{but}"
 )
+LINKED = (
+    "; {table} has the same person_number: every person is in both or neither, and at least {k} persons share the "
+    "row's class there, the length and the targets"
+)
 SHARED_LIMITS = (
     "does not protect what the members of a class have in common, nor against the others of a class who pool what they "
     "know, nor hide that a person is in the data"
@@ -49,6 +53,8 @@ class SeriesRelease:
         Made common in every series that is changed; empty where none is.
     as_they_are
         Variables that are shortened only.
+    link
+        With a linked table: its name, persons of each side and of both, and those lost to the link; else empty.
     """
 
     name: str
@@ -75,6 +81,7 @@ class SeriesRelease:
     seconds: Mapping[str, float]
     utility: Mapping[str, object] = field(default_factory=dict)
     as_they_are: tuple[str, ...] = ()
+    link: Mapping[str, int | str] = field(default_factory=dict)
     written: tuple[str, ...] = ()
     kind: str = "series"
 
@@ -82,6 +89,8 @@ class SeriesRelease:
         """As `--json` writes it."""
         found = asdict(self)
         del found["name"]
+        if not self.link:
+            del found["link"]
         return {"kind": found.pop("kind"), **found, "guarantee": self.guarantee, "limits": self.limits}
 
     def to_public(self) -> dict[str, object]:
@@ -95,6 +104,7 @@ class SeriesRelease:
                 {"name": "feature k-anonymity", "asked": self.asked["k"], "nulls": self.nulls, "targets": self.targets},
             ],
             "method": self.method,
+            **({"linked": self.link["table"]} if self.link else {}),
             "guarantee": self.guarantee,
             "tau": dict(self.tau),
             "limits": self.limits,
@@ -104,12 +114,14 @@ class SeriesRelease:
     def guarantee(self) -> str:
         """The promise in words."""
         but = ", but for a variable that fewer persons of a class have" if self.nulls == "source" else ""
+        linked = LINKED.format(table=f"tables.{self.link['table']}", k=self.asked["k"]) if self.link else ""
         if not self.features:
-            return f"every released length is shared by at least {self.asked['durations']} persons"
+            return f"every released length is shared by at least {self.asked['durations']} persons{linked}"
         if self.as_they_are:
             but += f", but for {', '.join(self.as_they_are)}, released unchanged"
         features = ", ".join(self.features)
-        return GUARANTEE.format(lengths=self.asked["durations"], features=features, k=self.asked["k"], but=but)
+        lengths, k = self.asked["durations"], self.asked["k"]
+        return GUARANTEE.format(lengths=lengths, features=features, k=k, but=but) + linked
 
     @property
     def limits(self) -> str:
@@ -126,6 +138,7 @@ class SeriesRelease:
                 f"k = {d.k}, {d.classes} lengths, {d.moved:,} shortened, {d.share_lost_mean:.2%} of steps lost",
             ),
             ("Feature classes", f"{self.classes:,}, smallest {self.k}"),
+            *_link_facts(self.link),
             ("Withheld", f"{self.withheld['series']:,.0f} series, {self.withheld['records_share']:.2%} of records"),
             ("Distance from targets", ", ".join(f"{n} {v:.3g}" for n, v in self.tau.items()) + " at most"),
             ("Unfeasibility", f"{self.unfeasibility['used']:.4g} (class means {self.unfeasibility['class_mean']:.4g})"),
@@ -133,6 +146,19 @@ class SeriesRelease:
             *_attack_facts(self.attacks),
             *_utility_facts(self.utility),
         ]
+
+
+def _link_facts(link: Mapping[str, int | str]) -> list[tuple[str, object]]:
+    """What the link with a table release kept, and what it cost either side."""
+    if not link:
+        return []
+    kept = f"tables.{link['table']}: {link['released']:,} persons in both"
+    rows = f"{link['lost_of_table']:,} of {link['in_table']:,} rows"
+    series = f"{link['lost_of_series']:,} of {link['in_series']:,} persons with series"
+    return [
+        ("Linked", f"{kept}, {link['combined_classes']:,} classes of both together, smallest {link['smallest']}"),
+        ("Lost to the link", f"{rows}, {series}"),
+    ]
 
 
 def _utility_facts(utility: Mapping[str, object]) -> list[tuple[str, object]]:
@@ -157,6 +183,10 @@ def _attack_facts(attacks: Mapping[str, object]) -> list[tuple[str, object]]:
     found: list[tuple[str, object]] = []
     for name, attack in attacks.items():
         if not isinstance(attack, Mapping):
+            continue
+        if name == "given_table_row":
+            shown = {kind: attack[kind] for kind in ("feature", "raw_points", "raw_points_before", "all_values")}
+            found += [(f"{label}, given the table row", said) for label, said in _attack_facts(shown)]
             continue
         if "sole" in attack:
             found.append((f"Attack by {name.replace('_', ' ')}", _shown(attack)))
@@ -184,13 +214,16 @@ class SeriesVerified:
     classes: int
     smallest_class: int
     tau: Mapping[str, float]
+    linked: str = ""
 
     def facts(self) -> list[tuple[str, object]]:
         """Line by line, for the terminal."""
+        link = [("Linked", f"tables.{self.linked}: the same persons in both, by person_number")] if self.linked else []
         return [
             ("Persons", f"{self.released:,} of {self.persons:,} released"),
             ("Lengths", f"{self.lengths}, the rarest of {self.smallest_length} persons"),
             ("Feature classes", f"{self.classes:,}, the smallest of {self.smallest_class} persons"),
+            *link,
             ("Distance from targets", ", ".join(f"{n} {v:.3g}" for n, v in self.tau.items()) + " at most"),
         ]
 

@@ -12,8 +12,10 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
+from sqldeid.numbering import TableClasses
 from sqldeid.series.durations import DurationReport, assign, report
 from sqldeid.series.features import Classes, Measured, classify, measure
+from sqldeid.series.link import Link, assign_within, grouped, join_classes, withhold_failing
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.prepare import Prepared, prepare
 from sqldeid.series.utility import Outcomes, read_outcomes
@@ -22,7 +24,10 @@ from sqldeid.sql import render
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """Shortened series, their features, classes and targets; nothing random is in it."""
+    """Shortened series, their features, classes and targets; nothing random is in it.
+
+    `link` has the linked table's class of each measured person.
+    """
 
     prepared: Prepared
     durations: DurationReport
@@ -30,15 +35,20 @@ class Shaped:
     measured: Measured
     classes: Classes
     outcomes: Outcomes | None = None
+    link: Link | None = None
 
 
-def shape(plan: SeriesPlan, engine: Engine, step: Callable[[str, str], None]) -> Shaped:
+def shape(
+    plan: SeriesPlan, engine: Engine, step: Callable[[str, str], None], table: TableClasses | None = None
+) -> Shaped:
     """Prepare, shorten, measure and classify.
 
     Parameters
     ----------
     step
         Called with a step's name, and what to say of it, before it begins.
+    table
+        The classes of the linked table, within which lengths and features are made common.
 
     Raises
     ------
@@ -46,26 +56,39 @@ def shape(plan: SeriesPlan, engine: Engine, step: Callable[[str, str], None]) ->
         If the data break a rule of the job: too few persons, no plausible measurement.
     """
     step("prepare", "preparing series")
-    prepared = prepare(plan, engine)
+    prepared, link = prepare(plan, engine), None
+    if table is not None:
+        prepared, link = join_classes(plan, prepared, table, engine)
     step("durations", "making lengths common")
-    persons, lengths, durations = _lengths(plan, prepared)
+    persons, lengths, durations = _lengths(plan, prepared, link)
     outcomes = read_outcomes(plan, prepared, engine)
     cut = _cut(plan, prepared, lengths, engine)
     there = lengths > 0
     step("features", "measuring features")
     measured = measure(plan, cut, persons[there], lengths[there], engine)
     step("classes", "forming feature classes")
-    classes = classify(plan, prepared.variables.names, measured, engine)
+    if link is None:
+        classes = classify(plan, prepared.variables.names, measured, engine)
+    else:
+        link = replace(link, table_class=link.table_class[there])
+        classes = classify(plan, prepared.variables.names, grouped(measured, link.table_class), engine)
+        classes = withhold_failing(plan, link, measured, classes, engine)
     durations = replace(durations, records_lost=prepared.records - int(measured.features.n.sum()))
-    return Shaped(prepared, durations, cut, measured, classes, outcomes)
+    return Shaped(prepared, durations, cut, measured, classes, outcomes, link)
 
 
-def _lengths(plan: SeriesPlan, prepared: Prepared) -> tuple[NDArray[np.int64], NDArray[np.int64], DurationReport]:
+def _lengths(
+    plan: SeriesPlan, prepared: Prepared, link: Link | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], DurationReport]:
     asked, count = plan.part.durations, len(prepared.length)
+    least = max(asked.k, plan.part.privacy.k)
+    if link is not None:
+        released = assign_within(plan, prepared.length, link.table_class, least, asked.method)
+        found = report(prepared.length, released, least, asked.method, link.table_class)
+        return prepared.person_number, released, found
     for key, k in ((f"{plan.key}.durations.k", asked.k), (f"{plan.key}.privacy.k", plan.part.privacy.k)):
         if count < k:
             raise JobError(f"{key}: is {k}, and there are {count} persons; lower k or widen the cohort", key=key)
-    least = max(asked.k, plan.part.privacy.k)
     released = assign(prepared.length, least, asked.method)
     if not released.any():
         key = f"{plan.key}.durations.k"

@@ -19,6 +19,8 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.series.features import Classes, Measured
 from sqldeid.series.plan import SeriesPlan
+from sqldeid.series.shape import Shaped
+from sqldeid.series.verify_link import verify_linked
 from sqldeid.sql import identifier, render
 
 FEATURES = ("mean", "variance", "minimum", "maximum")
@@ -40,29 +42,27 @@ class Verified:
 
 def verify(
     plan: SeriesPlan,
-    names: tuple[str, ...],
+    shaped: Shaped,
     written: exp.Expr,
-    cut: exp.Table,
-    measured: Measured,
-    classes: Classes,
     numbers: NDArray[np.int64],
     tau: Mapping[str, float],
     engine: Engine,
+    beside: exp.Table | None = None,
 ) -> Verified:
     """Hold what was written against what it must be.
 
     Parameters
     ----------
-    names
-        The variables.
+    shaped
+        The shortened series, and what they must be.
     written
         The staged release.
-    cut
-        The shortened series (person_number, variable_number, position, value).
     numbers
         (persons,): new number of each person, 0 for who is not released.
     tau
         The distances from targets that are reported.
+    beside
+        What the written table release that they are linked to says of each number: number, class.
 
     Raises
     ------
@@ -71,13 +71,17 @@ def verify(
 
     Cost: one scan of the release and one of the shortened series.
     """
-    unfolded, found = unfold(plan, names, written, engine), engine.workbench(f"{plan.name}_verify_measured")
+    measured, classes = shaped.measured, shaped.classes
+    unfolded = unfold(plan, shaped.prepared.variables.names, written, engine)
+    found = engine.workbench(f"{plan.name}_verify_measured")
     engine.execute(render("series/measure_written", measured=found, unfolded=unfolded))
     expected = _expected(plan, measured, classes, numbers, engine)
-    persons = _persons(plan, measured, classes, numbers, engine)
-    row = _compare(plan, unfolded, found, expected, persons, cut, engine)
+    persons = _persons(plan, shaped, numbers, engine)
+    row = _compare(plan, unfolded, found, expected, persons, shaped.cut, engine)
     counts = engine.query(render("series/count_classes", expected=expected, persons=persons)).to_pylist()[0]
     _refuse(plan, row, counts, allowed(tau, classes))
+    if beside is not None:
+        verify_linked(plan, found, beside, persons, engine)
     for table in (unfolded, found, expected, persons):
         engine.execute(render("engine/drop_table", table=table))
     return Verified(
@@ -157,15 +161,15 @@ def _expected(
     return engine.put(f"{plan.name}_verify_expected", pa.table(rows))
 
 
-def _persons(
-    plan: SeriesPlan, measured: Measured, classes: Classes, numbers: NDArray[np.int64], engine: Engine
-) -> exp.Table:
+def _persons(plan: SeriesPlan, shaped: Shaped, numbers: NDArray[np.int64], engine: Engine) -> exp.Table:
+    measured, classes, link = shaped.measured, shaped.classes, shaped.link
     there = np.flatnonzero(numbers > 0)
     rows = {
         "number": numbers[there],
         "person_number": measured.persons[there],
         "length": measured.lengths[there],
         "class": classes.of_person[there],
+        "table_class": np.zeros(len(there), dtype=np.int64) if link is None else link.table_class[there],
     }
     return engine.put(f"{plan.name}_verify_persons", pa.table(rows))
 

@@ -17,6 +17,9 @@ from sqldeid.sql import column, literal
 Uncovered = Literal["refuse", "prefix", "top"]
 Disguise = Literal["pseudonym", "shift", "birth"]
 
+LINKED = "linked"
+"""Role of a column that is not the source's: persons' new numbers, the same as in the series that follow the table."""
+
 DISGUISES: Mapping[Disguise, str] = {
     "pseudonym": "pseudonym",
     "shift": "shifted by person",
@@ -132,7 +135,7 @@ class OtherColumn:
     @property
     def released(self) -> bool:
         """Whether it leaves."""
-        return self.role in ("sensitive", "insensitive") or self.disguise is not None
+        return self.role in ("sensitive", "insensitive", LINKED) or self.disguise is not None
 
     @property
     def column(self) -> exp.Expr:
@@ -154,6 +157,8 @@ class OtherColumn:
         """What became of its values, where they are not those of the source."""
         if self.top_code is not None:
             return f"at most {self.top_code}"
+        if self.role == LINKED:
+            return "numbered anew, in random order"
         return None if self.disguise is None else DISGUISES[self.disguise]
 
     @property

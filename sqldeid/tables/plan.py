@@ -45,6 +45,8 @@ class TablePlan:
         without those columns, and only what `keep` returns is the input.
     person_type
         How the person key's values are spelt (`columns.spelling`).
+    followed
+        The release of series that is linked to this one; it is made and checked with it. Empty where there is none.
     """
 
     name: str
@@ -58,6 +60,7 @@ class TablePlan:
     outward: tuple[str, ...] = ()
     stacked: Stacked | None = None
     person_type: str = ""
+    followed: str = ""
 
     @property
     def qis(self) -> tuple[QuasiIdentifier, ...]:

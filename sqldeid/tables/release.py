@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from sqldeid.engine.base import Engine
 from sqldeid.errors import Interrupted, NoSolutionError
 from sqldeid.keys import Key
+from sqldeid.numbering import Partner
 from sqldeid.publish import Note, Staging
 from sqldeid.result import TableRelease
 from sqldeid.tables.certificate import NotProvenError
 from sqldeid.tables.check import Checker
+from sqldeid.tables.companion import accompanied, accompany, verify_joined
 from sqldeid.tables.computed import fingerprint, stage_computed
 from sqldeid.tables.disguise import RUN_NOTE, Secrets, disguise, fresh_secrets, pseudonyms
 from sqldeid.tables.evaluation import Evaluate, allowed_rows
@@ -65,6 +67,7 @@ def run(
     key: Key | None = None,
     policy: Policy | None = None,
     ledger: Ledger | None = None,
+    partner: Partner | None = None,
 ) -> TableRelease:
     """Produce one release up to, not including, its publication.
 
@@ -78,6 +81,8 @@ def run(
         An earlier release's, to which `apply_policy` fitted the plan; nothing is searched then.
     ledger
         Of the releases before; it holds back rows and takes the release down.
+    partner
+        The series that are linked to the release; they say who is in both, by which new number.
 
     Raises
     ------
@@ -91,7 +96,7 @@ def run(
     if plan.sampled:
         safe = run_safe(plan, engine, staging, lambda p, node, k: note_of(p, node, k, job_sha256, None), listener.step)
         return safe if ledger is None else spend(ledger.book, plan, engine, safe, job_sha256)
-    return _search_and_stage(plan, engine, staging, job_sha256, listener, certificate, key, policy, ledger)
+    return _search_and_stage(plan, engine, staging, job_sha256, listener, certificate, key, policy, ledger, partner)
 
 
 def _search_and_stage(
@@ -104,6 +109,7 @@ def _search_and_stage(
     key: Key | None,
     policy: Policy | None,
     ledger: Ledger | None,
+    partner: Partner | None,
 ) -> TableRelease:
     secrets = fresh_secrets(plan, key, repeated=ledger is not None)
     moved = engine.moved
@@ -116,18 +122,27 @@ def _search_and_stage(
         folded = replace(folded, source=disguise(plan, engine, folded.source, secrets))
     chosen = choose(plan, folded, outcome, checker)
     frozen = fingerprint(plan, engine) if plan.part.frozen else None
-    note = note_of(plan, outcome.node, chosen.k, job_sha256, frozen, secrets)
+    company = None if partner is None else accompany(chosen, partner, engine)
+    if company is not None:
+        listener.step(asked.name, "writing the release")
+        chosen, plan, folded = company.chosen, company.chosen.plan, replace(folded, source=company.source)
+    note = accompanied(note_of(plan, outcome.node, chosen.k, job_sha256, frozen, secrets), company)
     write = stage_computed if plan.part.view == "computed" else stage
     let_out = None if ledger is None else ledger.admit(chosen, engine, job_sha256)
     written = write(chosen if let_out is None else let_out.chosen, engine, staging, noted(note, let_out))
     listener.step(plan.name, "verifying what was written")
     hierarchies = [c.hierarchy for c in folded.columns]
-    source, held = folded.source, held_by(let_out)
+    source, held = folded.source, held_by(let_out) if company is None else company.held
     verified = verify(plan, outcome.node, chosen.k, hierarchies, source, written, engine, secrets, held)
     verified = replace(verified, rows=folded.rows)
+    if company is not None:
+        verify_joined(company, written, engine)
+    chosen = replace(chosen, folded=folded)
     result = summarise(chosen, outcome, verified, checker, engine, moved)
-    near = near_keys(plan, written, verified.released, engine) if verified.released else ()
+    near = near_keys(asked, written, verified.released, engine) if verified.released else ()
     result = with_ledger(replace(result, warnings=(*result.warnings, *near)), let_out)
+    if company is not None:
+        result = replace(result, followed={"series": company.partner.name, **company.members.account})
     result = with_policy(result, asked, chosen.k, job_sha256, folded)
     if policy is not None:
         return retell(result, plan)
@@ -149,7 +164,7 @@ def _node_of(
 
 def checker_of(plan: TablePlan, folded: Folded, engine: Engine) -> Checker:
     """What answers the search's questions, by all criteria of the plan."""
-    k, name = plan.part.privacy.k, plan.name
+    k, name, engine = plan.part.privacy.k, plan.name, engine.bench
     judge = Judge(engine, folded, k, plan.criteria, name, plan.concealing) if plan.beyond_k else None
     return Checker(engine, folded, k, allowed_rows(plan.part.privacy.suppression_limit, folded.rows), name, judge)
 

@@ -11,6 +11,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.sql import identifier, render
 from sqldeid.tables import stacking
+from sqldeid.tables.columns import LINKED
 from sqldeid.tables.plan import TablePlan
 
 
@@ -56,7 +57,7 @@ def check_stacks(plan: TablePlan, engine: Engine, source: exp.Expr) -> None:
 
 def kept_columns(plan: TablePlan) -> list[exp.Identifier]:
     """The columns of the source that a run needs."""
-    names = dict.fromkeys(c.source.name for c in plan.released)
+    names = dict.fromkeys(c.source.name for c in plan.released if getattr(c, "role", None) != LINKED)
     if plan.person is not None:
         names.setdefault(plan.person)
     return [identifier(n) for n in names]

@@ -1,0 +1,181 @@
+"""A table release and the series that are linked to it, in one run: made, planned and checked together.
+
+The table is searched first; then the series are formed within its classes, which says who is in both and by which new
+number; then the table is written and verified, and the series after it, alone and on the join of what was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError, VerificationError
+from sqldeid.job import Job
+from sqldeid.keys import Key
+from sqldeid.numbering import Members, TableClasses
+from sqldeid.publish import Staging
+from sqldeid.result import Release, Told
+from sqldeid.run.linked import Unit
+from sqldeid.run.places import Options
+from sqldeid.series import recheck as rechecking
+from sqldeid.series import release as series
+from sqldeid.series.plan import SeriesPlan
+from sqldeid.tables.columns import spelling
+from sqldeid.tables.companion import numbered
+from sqldeid.tables.companion_recheck import recheck_accompanied
+from sqldeid.tables.plan import TablePlan
+from sqldeid.tables.release import Listener
+from sqldeid.tables.verify import Verified
+
+
+@dataclass(slots=True)
+class Following:
+    """Series on their way: planned, begun when their table is chosen, finished after it is written."""
+
+    plan: SeriesPlan
+    engine: Engine
+    listener: Listener = field(default_factory=Listener)
+    begun: series.Begun | None = None
+    placed: exp.Table | None = None
+
+    @property
+    def name(self) -> str:
+        """The release of the series."""
+        return self.plan.name
+
+    def admit(self, classes: TableClasses) -> Members:
+        """Form series within the table's classes."""
+        self.begun = series.begin(self.plan, self.engine, self.listener, classes)
+        if self.begun.members is None:
+            raise VerificationError(f"{self.plan.key}.link: nobody is in both releases", key=self.plan.key)
+        return self.begun.members
+
+    def beside(self, written: exp.Table) -> None:
+        """Keep what the written table says of each number."""
+        self.placed = written
+
+    def finish(self, staging: Staging, sha256: str) -> Release:
+        """Write and verify the series."""
+        if self.begun is None or self.placed is None:
+            raise VerificationError(f"{self.plan.key}.link: its table was not written before it", key=self.plan.key)
+        return series.finish(self.begun, self.engine, staging, sha256, self.placed)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """The linked series of a run, by the name of their table."""
+
+    by_table: Mapping[str, Following]
+
+    def partner(self, table: str) -> Following | None:
+        """The series that follow a table."""
+        return self.by_table.get(table)
+
+    def following(self, name: str) -> Following | None:
+        """A release of series that follows a table."""
+        return next((f for f in self.by_table.values() if f.name == name), None)
+
+
+def pair(
+    job: Job, plans: Sequence[object], engine: Engine, options: Options, listener: Listener | None = None
+) -> Pairs:
+    """Bring linked releases together.
+
+    Parameters
+    ----------
+    plans
+        Of all releases of the run.
+
+    Raises
+    ------
+    JobError
+        If one of a pair is not in the run, their keys are of different types, or a policy or ledger is given.
+    """
+    there = {p.name: p for p in plans if isinstance(p, (TablePlan, SeriesPlan))}
+    found = {}
+    for name, part in job.series.items():
+        if part.link is None or (name not in there and part.link not in there):
+            continue
+        _refuse_half(job, name, part.link, there)
+        table, follower = there[part.link], there[name]
+        if not isinstance(table, TablePlan) or not isinstance(follower, SeriesPlan):
+            raise JobError(f"series.{name}.link: tables.{part.link} has no classes", key=f"series.{name}.link")
+        _refuse(table, follower, options)
+        found[part.link] = Following(follower, engine, listener or Listener())
+    return Pairs(found)
+
+
+def _refuse_half(job: Job, name: str, link: str, there: Mapping[str, object]) -> None:
+    for missing, other in ((link, name), (name, link)):
+        if missing not in there:
+            raise JobError(
+                f"{job.name}: --only: {other} is linked with {missing}, and both are made and checked together; give "
+                f"--only {link} --only {name}",
+                key="only",
+            )
+
+
+def _refuse(table: TablePlan, follower: SeriesPlan, options: Options) -> None:
+    key = f"{follower.key}.link"
+    if table.person_type != spelling(follower.person):
+        raise JobError(
+            f"{key}: {table.key}.person is of type {table.person_type}, and {follower.key}.person of type "
+            f"{spelling(follower.person)}, so that keys cannot be compared; cast one of them in a source query",
+            key=key,
+        )
+    numbered(table)
+    for option, given in (("--policy", options.policy), ("--ledger", options.ledger)):
+        if given is not None:
+            raise JobError(
+                f"{key}: {option} keeps account of tables alone, and series released again for the same persons can be "
+                f"compared; release without {option}, or remove link",
+                key=key,
+            )
+
+
+def tell(plans: Sequence[Unit], pairs: Pairs) -> list[Unit]:
+    """The plans, with each table's line about the series that follow it."""
+    return [
+        replace(p, followed=f.name) if isinstance(p, TablePlan) and (f := pairs.partner(p.name)) is not None else p
+        for p in plans
+    ]
+
+
+def recheck_pair(
+    table: TablePlan,
+    following: Following,
+    published: Mapping[str, tuple[exp.Expr, Mapping[str, object]]],
+    engine: Engine,
+    key: Key | None,
+) -> dict[str, Verified | Told]:
+    """Check two published releases again, each with the other.
+
+    Parameters
+    ----------
+    published
+        What was published, and its note, by release.
+
+    Raises
+    ------
+    VerificationError
+        If either is not what job, notes and sources say, or they do not belong together.
+    """
+    again: list[rechecking.Reshaped] = []
+
+    def admit(classes: TableClasses) -> Members:
+        found = rechecking.reshape(following.plan, engine, classes)
+        again.append(found)
+        if found.members is None:
+            raise VerificationError(f"{following.plan.key}.link: nobody is in both releases", key=following.plan.key)
+        return found.members
+
+    written, note = published[table.name]
+    verified, placed = recheck_accompanied(table, note, written, engine, following.name, admit, key)
+    written, note = published[following.name]
+    return {
+        table.name: verified,
+        following.name: rechecking.recheck_shaped(again[0], note, written, engine, placed),
+    }

@@ -1,0 +1,217 @@
+"""Series formed inside the classes of the table release that they are linked to (`link`).
+
+Lengths are made common among the persons of one class of the table, and feature classes among those of one class and
+length. What results, a *combined class*, is what an attacker can know of a person from both releases at once: the
+table row's quasi-identifying values, the length, and the features.
+
+Notes
+-----
+*Guarantee*: let k be the greater of the table's and `privacy.k`. Every person of either release is in the other, and
+every combined class has at least k persons and meets each l- and t-criterion of the table; hence so does every class
+of the table by itself, every (class, length), and every length.
+
+*Proof, and why nothing is iterated*. Series only ever leave by whole combined classes or before these are formed:
+(1) persons without a row in a class of the table, or without series, are in no combined class. (2) Lengths and
+features are formed among the persons of one class of the table, so that each combined class lies within one such class
+and depends on no other one. (3) A combined class that is too small, or fails a criterion, is withheld as a whole, and
+then whole (class, length) groups that have become too small; neither changes what another combined class consists of.
+So one pass ends it. The rows of the table whose persons are not left are dropped, and what is left of a class of the
+table is a disjoint union of combined classes: empty, or at least k persons. Unions keep the criteria: a union of
+classes with l distinct, or l well-represented, values has them (entropy is concave; recursive (c, l): Machanavajjhala
+2007, theorem 4), and t-closeness is convex. m-concealing is not kept by unions in general, and is refused. ∎
+
+*Assumes* the protecting option (`perturb.method = "shared"`): else whoever knows a few raw values finds the series, and
+with it the row. *Does not protect* what the members of a combined class have in common, in either release.
+
+Source
+------
+soundness.md 7 and 16; Mazzone 2020, §7.2 (future work).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError
+from sqldeid.numbering import Members, TableClasses
+from sqldeid.series.durations import assign
+from sqldeid.series.features import Classes, Measured
+from sqldeid.series.plan import SeriesPlan
+from sqldeid.series.prepare import Prepared
+from sqldeid.series.targets import Targets
+from sqldeid.sql import render
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The linked table's classes beside the persons that have series.
+
+    Parameters
+    ----------
+    classes
+        What the table release could release.
+    joined
+        Temporary table: person VARCHAR, person_number, class; who is in both.
+    table_class
+        (persons,) of the prepared ones, or of those with a released length.
+    in_table, in_series, in_both
+        How many persons each side has, and both have.
+    """
+
+    classes: TableClasses
+    joined: exp.Table
+    table_class: Numbers
+    in_table: int
+    in_series: int
+    in_both: int
+
+
+def raised(plan: SeriesPlan, k: int) -> SeriesPlan:
+    """The plan with no k below that of the linked table."""
+    part = plan.part
+    durations = part.durations.model_copy(update={"k": max(part.durations.k, k)})
+    privacy = part.privacy.model_copy(update={"k": max(part.privacy.k, k)})
+    return replace(plan, part=part.model_copy(update={"durations": durations, "privacy": privacy}))
+
+
+def join_classes(plan: SeriesPlan, prepared: Prepared, classes: TableClasses, engine: Engine) -> tuple[Prepared, Link]:
+    """Take the persons who are in a class of the linked table.
+
+    Raises
+    ------
+    JobError
+        If there are none.
+
+    Cost: one join of persons.
+    """
+    joined = engine.workbench(f"{plan.name}_joined")
+    engine.execute(render("series/join_classes", joined=joined, persons=prepared.persons, classes=classes.persons))
+    read = engine.query(render("series/read_joined", joined=joined))
+    numbers, of_number = (read.column(i).to_numpy().astype(np.int64) for i in range(2))
+    there = np.isin(prepared.person_number, numbers)
+    if not there.any():
+        key = f"{plan.key}.link"
+        raise JobError(
+            f"{key}: no person with series is in a class that tables.{classes.name} releases; check that person is the "
+            "same key in both",
+            key=key,
+        )
+    table_class = of_number[np.searchsorted(numbers, prepared.person_number[there])]
+    in_table = int(engine.query(render("tables/count_rows", table=classes.persons)).column("rows")[0].as_py())
+    both = replace(
+        prepared,
+        person_number=prepared.person_number[there],
+        length=prepared.length[there],
+        records_of=prepared.records_of[there],
+    )
+    return both, Link(classes, joined, table_class, in_table, len(there), int(there.sum()))
+
+
+def assign_within(
+    plan: SeriesPlan, lengths: Numbers, table_class: Numbers, k: int, method: Literal["optimal", "source"]
+) -> Numbers:
+    """Released lengths, common to k persons of each class of the table; 0 in classes that have not so many.
+
+    Raises
+    ------
+    JobError
+        If no class has.
+    """
+    released = np.zeros(len(lengths), dtype=np.int64)
+    order = np.argsort(table_class, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(table_class[order])) + 1):
+        if len(rows) >= k:
+            released[rows] = assign(lengths[rows], k, method)
+    if not released.any():
+        key = f"{plan.key}.link"
+        raise JobError(
+            f"{key}: no class of the linked table has {k} persons with series to form lengths among; lower durations.k "
+            "or privacy.k, release coarser classes, or remove link",
+            key=key,
+        )
+    return released
+
+
+def grouped(measured: Measured, table_class: Numbers) -> Measured:
+    """The same with a number for each (class of the table, length) in the place of lengths: what classes lie within."""
+    pairs = np.stack([table_class, measured.lengths], axis=1)
+    numbers = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return replace(measured, lengths=numbers)
+
+
+def withhold_failing(plan: SeriesPlan, link: Link, measured: Measured, classes: Classes, engine: Engine) -> Classes:
+    """Withhold the combined classes that fail a criterion of the table, then lengths that too few are left with."""
+    if link.classes.judge is None:
+        return classes
+    asked = _members(plan, link, measured, classes, np.zeros(len(measured.persons), dtype=np.int64), engine)
+    failing = link.classes.judge(asked)
+    engine.execute(render("engine/drop_table", table=asked))
+    dropped = classes.dropped | np.isin(classes.of_row, failing)
+    group = grouped(measured, link.table_class).lengths
+    left, sizes = np.unique(group[np.unique(measured.person_at[~dropped])], return_counts=True)
+    dropped |= ~np.isin(group[measured.person_at], left[sizes >= plan.part.durations.k])
+    values, means = classes.targets.values.copy(), classes.targets.class_mean.copy()
+    values[dropped], means[dropped] = np.nan, np.nan
+    return Classes(classes.of_person, classes.of_row, Targets(values, means, dropped), dropped)
+
+
+def members(
+    plan: SeriesPlan, link: Link, measured: Measured, classes: Classes, numbers: Numbers, engine: Engine
+) -> Members:
+    """Who is released in both, with the new number and the combined class.
+
+    Raises
+    ------
+    JobError
+        If nobody is.
+    """
+    released = int((numbers > 0).sum())
+    if not released:
+        key = f"{plan.key}.link"
+        raise JobError(
+            f"{key}: nobody can be released in both; lower k or durations.k, release coarser classes, or remove link",
+            key=key,
+        )
+    table = _members(plan, link, measured, classes, numbers, engine)
+    there = numbers > 0
+    sizes = np.unique(classes.of_person[there], return_counts=True)[1]
+    account = {
+        "k": plan.part.privacy.k,
+        "in_table": link.in_table,
+        "in_series": link.in_series,
+        "in_both": link.in_both,
+        "released": released,
+        "lost_of_table": link.in_table - released,
+        "lost_of_series": link.in_series - released,
+        "combined_classes": len(sizes),
+        "smallest": int(sizes.min()),
+    }
+    return Members(table, account)
+
+
+def _members(
+    plan: SeriesPlan, link: Link, measured: Measured, classes: Classes, numbers: Numbers, engine: Engine
+) -> exp.Table:
+    """Persons who have a variable left, by their key."""
+    there = np.zeros(len(measured.persons), dtype=bool)
+    there[measured.person_at[~classes.dropped]] = True
+    rows = pa.table(
+        {
+            "person_number": measured.persons[there],
+            "number": numbers[there],
+            "class": classes.of_person[there],
+        }
+    )
+    table, put = engine.workbench(f"{plan.name}_members"), engine.put(f"{plan.name}_numbers", rows)
+    engine.execute(render("series/name_members", members=table, joined=link.joined, numbers=put))
+    engine.execute(render("engine/drop_table", table=put))
+    return table
