@@ -42,6 +42,7 @@ OFFERS: Mapping[str, frozenset[str]] = {
         "verify": "duckdb postgres",
         "assess": "duckdb postgres",
         "explore": "duckdb",
+        "hierarchies": "duckdb",
         "init": "duckdb",
         "tradeoff": "duckdb",
         "evaluate": "duckdb",

@@ -14,17 +14,18 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
+from sqldeid.engine.choosing import is_foreign
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.duckdb_errors import translate
 from sqldeid.errors import EngineError, JobError
 from sqldeid.sql import identifier, literal, render, table_name
 
 Database = str | os.PathLike[str] | duckdb.DuckDBPyConnection
+"""Or, untyped here since their drivers are extras: a URL's server, a psycopg connection (`sqldeid.engine.choosing`)."""
 
 _TAKEN = {"memory", "system", "temp", "main", "pg_catalog", "information_schema", "sqldeid_target", "sqldeid_old"}
 _SHOWN = 8
 """Macros that a message names."""
-_NOT_YET = ("postgresql://", "postgres://", "sc://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ class Settings:
 
 
 def is_connection(database: object) -> bool:
-    """Whether the user gave an open DuckDB connection rather than a path."""
-    return isinstance(database, duckdb.DuckDBPyConnection)
+    """Whether the user gave an open connection, or names a server, rather than a path: no file lies beside it."""
+    return isinstance(database, duckdb.DuckDBPyConnection) or is_foreign(database)
 
 
 def path_of(database: Database) -> Path:
@@ -47,11 +48,9 @@ def path_of(database: Database) -> Path:
     Raises
     ------
     JobError
-        If there is no such file, or the name is that of an engine that this version does not have.
+        If there is no such file.
     """
     text = os.fspath(database)  # type: ignore[arg-type]  # connections were sorted out before
-    if text == "spark" or text.startswith(_NOT_YET):
-        raise JobError(f"{text.split('://')[0]} is not available in this version of sqldeid; give a DuckDB file")
     path = Path(text)
     if path.is_dir():
         raise JobError(f"{path}: the database is a folder, not a file")

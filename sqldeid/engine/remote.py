@@ -29,17 +29,17 @@ class Remote(ABC):
         An in-memory DuckDB of this run, closed with the engine.
     label
         What the database is called in results and messages; never a credential.
-    schema
-        Where a table is looked for that is named without one.
+    schemas
+        Where a table is looked for that is named without one, in order.
     """
 
     own = True
     """Whether the connection is ours to close."""
 
-    def __init__(self, bench: DuckDBEngine, label: str, schema: str) -> None:
+    def __init__(self, bench: DuckDBEngine, label: str, schemas: Sequence[str]) -> None:
         self.bench = bench
         self.label = label
-        self.schema = schema
+        self.schemas = tuple(schemas)
         self.statements = 0
         self.moved = (0, 0)
         self.run_id = secrets.token_hex(4)
@@ -145,11 +145,12 @@ class Remote(ABC):
             If there is none, or more than one that differs in case.
         """
         there = self._catalogue()
-        wanted = (self.schema, *parts) if len(parts) == 1 else tuple(parts)
-        if wanted in there:
-            return table_name(*wanted)
-        folded = tuple(p.casefold() for p in wanted)
-        found = [name for name in there if tuple(p.casefold() for p in name) == folded]
+        readings = [(schema, *parts) for schema in self.schemas] if len(parts) == 1 else [tuple(parts)]
+        exact = [r for r in readings if r in there]
+        if exact:
+            return table_name(*exact[0])
+        folded = [tuple(p.casefold() for p in r) for r in readings]
+        found = [name for name in there if tuple(p.casefold() for p in name) in folded]
         if len(found) == 1:
             return table_name(*found[0])
         name = ".".join(parts)

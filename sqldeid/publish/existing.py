@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from sqldeid.engine.base import Relation
+from sqldeid.engine.base import Engine, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.publish.notes import LEDGER_NOTE, ours, read_note
@@ -101,7 +101,7 @@ def refuse_forgotten(notes: Sequence[Mapping[str, object]]) -> None:
         )
 
 
-def _note_in(engine: DuckDBEngine, file: Path) -> dict[str, object] | None:
+def _note_in(engine: Engine, file: Path) -> dict[str, object] | None:
     if file.suffix != ".parquet" or not file.is_file():
         return None
     rows = engine.query(render("publish/read_parquet_note", path=literal(str(file.absolute())))).to_pylist()
@@ -125,7 +125,7 @@ def open_target(engine: DuckDBEngine, target: Destination) -> Path | None:
     return target.into.absolute()
 
 
-def published(engine: DuckDBEngine, target: Destination, name: str) -> tuple[exp.Expr, dict[str, object]]:
+def published(engine: Engine, target: Destination, name: str) -> tuple[exp.Expr, dict[str, object]]:
     """A published release, to be read, and the note on it.
 
     Raises
@@ -139,8 +139,11 @@ def published(engine: DuckDBEngine, target: Destination, name: str) -> tuple[exp
         if note is None:
             raise VerificationError(f"tables.{name}: {file} is not there, or sqldeid did not make it")
         return parquet_relation(file), note
-    catalog = TARGET if target.into is not None else engine.catalog
-    for relation in ours(engine.relations_in(catalog), target.schema, name):
+    if isinstance(engine, DuckDBEngine):
+        there: Sequence[Relation] = engine.relations_in(TARGET if target.into is not None else engine.catalog)
+    else:
+        there = engine.relations()
+    for relation in ours(there, target.schema, name):
         if relation.parts[-1].casefold() == name.casefold():
             return table_name(*relation.parts), read_note(relation.comment) or {}
     raise VerificationError(f"tables.{name}: {target.shown(name)} is not there, or sqldeid did not make it")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, SqldeidError, VerificationError
 from sqldeid.keys import VARIABLE, read_key
 from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Staging
@@ -118,7 +118,7 @@ def _open_ledger(options: Options, plans: Sequence[TablePlan | Plan], stack: Exi
     return Ledger(Book(stack.enter_context(LedgerFile(Path(options.ledger or ""), options.settings)), key))
 
 
-def held_back(plan: TablePlan, note: Mapping[str, object], engine: DuckDBEngine, options: Options) -> exp.Table | None:
+def held_back(plan: TablePlan, note: Mapping[str, object], engine: Engine, options: Options) -> exp.Table | None:
     """Whom a published release leaves out for the ledger's sake; None where it was made without one.
 
     Raises

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.opening import Database, is_connection, path_of
+from sqldeid.engine.remote import Remote
 from sqldeid.errors import EngineError, JobError
 from sqldeid.findings import Classification
 from sqldeid.insight.utility import UtilityQuestion, classify
@@ -16,6 +17,7 @@ from sqldeid.insight.utility_model import Model, require
 from sqldeid.job import Job
 from sqldeid.publish import TARGET, Note
 from sqldeid.publish.places import TableStatement, ViewStatement
+from sqldeid.run.linked import groups_of
 from sqldeid.run.orchestrator import selected
 from sqldeid.run.places import Options, naming_job, reading
 from sqldeid.sql import identifier, literal, render, table_name
@@ -66,7 +68,7 @@ def classification(
     _check_numbers(test_share, seed)
     name, asked = _one_table(job, options), UtilityQuestion(label, model, test_share, seed, originals)
     beside = None if is_connection(database) else path_of(database)
-    with reading(database, beside, options.settings) as engine, naming_job(job):
+    with reading(database, beside, options.settings, command="evaluate") as engine, naming_job(job):
         plans = [
             planning.plan(name, job.tables[name].model_copy(update=source), engine, job.folder)
             for source in ({}, *([] if test is None else [{"source": test}]))
@@ -79,12 +81,12 @@ def classification(
 class Aside:
     """A database in memory, of this transaction: what is written there to be measured is gone with it."""
 
-    engine: DuckDBEngine
+    engine: DuckDBEngine | Remote
     written: exp.Table | None = None
 
     def write(self, statement: TableStatement, note: Note) -> exp.Expr:
         """Create the release as a table, without its note."""
-        if not self.engine.can_attach:
+        if not isinstance(self.engine, DuckDBEngine) or not self.engine.can_attach:
             raise EngineError("the connection is open for reading only; give the database's path instead")
         self.engine.execute(render("engine/create_database", path=literal(":memory:"), catalog=identifier(TARGET)))
         self.written = table_name(TARGET, "main", note.release)
@@ -101,6 +103,12 @@ class Aside:
 
 
 def _one_table(job: Job, options: Options) -> str:
+    for name in (name for group in groups_of(job) for name in group if name in options.only):
+        raise JobError(
+            f"{job.name}: tables.{name}: is linked, and a classifier is trained on one table alone; leave link out "
+            "in a job for this, or join the tables in a source query",
+            key=f"tables.{name}",
+        )
     names = [name for name in selected(job, options.only) if name in job.tables]
     if len(names) != 1:
         known = ", ".join(names or job.tables) or "none"

@@ -59,7 +59,7 @@ def explore(
         If a table or column is not there or empty, or there are too many sets.
     """
     asked = columns_.Question(_sets(columns), max_size, borders, enough)
-    with reading(database, _beside(database), settings or Settings()) as engine:
+    with reading(database, _beside(database), settings or Settings(), command="explore") as engine:
         return columns_.explore(asked, open_table(table, person, engine), engine)
 
 
@@ -92,7 +92,7 @@ def explore_job(
     """
     options = options or Options()
     name = _one_table(job, options)
-    with reading(database, _beside(database), options.settings) as engine:
+    with reading(database, _beside(database), options.settings, command="explore") as engine:
         with naming_job(job):
             part = planning.plan(name, job.tables[name], engine, job.folder)
             kept = keep(part, engine)
@@ -141,7 +141,7 @@ def explore_sequences(
     asked = sequences_.SequenceQuestion(
         table, tuple(per), value, tuple(order), person, tuple(given) or sequences_.PATTERNS
     )
-    with reading(database, _beside(database), settings or Settings()) as engine:
+    with reading(database, _beside(database), settings or Settings(), command="explore") as engine:
         return sequences_.explore_sequences(asked, engine)
 
 
@@ -171,7 +171,7 @@ def explore_text(
     """
     groups = text_.KEYWORDS if keywords is None else {group: tuple(words) for group, words in keywords.items()}
     asked = text_.TextQuestion(table, column, tuple(first), groups, person)
-    with reading(database, _beside(database), settings or Settings()) as engine:
+    with reading(database, _beside(database), settings or Settings(), command="explore") as engine:
         return text_.explore_text(asked, engine)
 
 

@@ -49,7 +49,7 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
 
 
 def refuse_missing_parts(
-    job: Job, names: Sequence[str], database: object, command: str, options: Sequence[str]
+    job: Job, names: Sequence[str], database: object, command: str, options: Sequence[str] = ()
 ) -> None:
     """Refuse what the engine of a database does not have, before anything is opened.
 

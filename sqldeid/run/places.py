@@ -9,8 +9,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sqldeid.engine.choosing import dialect_of, is_foreign
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.folder import PrivateFolder
+from sqldeid.engine.offers import refuse_missing
 from sqldeid.engine.opening import (
     Database,
     Settings,
@@ -20,6 +22,7 @@ from sqldeid.engine.opening import (
     open_path,
     path_of,
 )
+from sqldeid.engine.remote import Remote
 from sqldeid.errors import EngineError, JobError, SqldeidError
 from sqldeid.job import Job
 from sqldeid.publish import (
@@ -28,6 +31,7 @@ from sqldeid.publish import (
     FreshFile,
     InPlace,
     ParquetFolder,
+    Staging,
     held_notes,
     open_target,
     others_in_file,
@@ -35,6 +39,7 @@ from sqldeid.publish import (
     refuse_existing,
     refuse_forgotten,
 )
+from sqldeid.run.foreign import open_engine, open_staging, refuse_missing_parts
 from sqldeid.tables.policy import Given
 
 
@@ -71,6 +76,17 @@ class Options:
     policy: Given | None = None
     ledger: str | os.PathLike[str] | None = None
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The options that not every engine has (`sqldeid.engine.offers`)."""
+        asked = {
+            "--policy": self.policy is not None,
+            "--ledger": self.ledger is not None,
+            "--certificate": self.certificate,
+            "--report": self.explain,
+        }
+        return tuple(name for name, given in asked.items() if given)
+
 
 def destination(job: Job) -> Destination:
     """Where the job's releases go."""
@@ -80,8 +96,8 @@ def destination(job: Job) -> Destination:
 
 @contextmanager
 def reading(
-    database: Database, beside: Path | None, settings: Settings, job: Job | None = None
-) -> Iterator[DuckDBEngine]:
+    database: Database, beside: Path | None, settings: Settings, job: Job | None = None, *, command: str = "hierarchies"
+) -> Iterator[DuckDBEngine | Remote]:
     """An engine that only reads.
 
     Parameters
@@ -90,8 +106,16 @@ def reading(
         Where spill files may lie; None where nothing is computed.
     job
         Its releases are opened too, where they lie outside the source database.
+    command
+        What the engine must offer (`sqldeid.engine.offers`).
     """
     with ExitStack() as stack:
+        if is_foreign(database):
+            refuse_missing(dialect_of(database), command)
+            remote = open_engine(database, settings, stack)
+            remote.begin()
+            yield remote
+            return
         spill = _spill(beside, None, settings, stack) if beside else None
         if is_connection(database):
             engine = stack.enter_context(open_connection(database))  # type: ignore[arg-type]
@@ -121,9 +145,14 @@ def naming_job(job: Job) -> Iterator[None]:
 
 def open_run(
     job: Job, database: Database, names: Sequence[str], options: Options, stack: ExitStack
-) -> tuple[DuckDBEngine, InPlace | FreshFile | ParquetFolder, list[dict[str, object]]]:
+) -> tuple[DuckDBEngine | Remote, Staging, list[dict[str, object]]]:
     """The engine in its transaction, the place where releases are staged, the notes of releases with a ledger there."""
     target = destination(job)
+    if is_foreign(database):
+        refuse_missing_parts(job, names, database, "anonymize", options.named)
+        remote = open_engine(database, options.settings, stack)
+        remote.begin(writing=True)
+        return remote, open_staging(remote, target, names, replace=options.replace), []
     path = None if is_connection(database) else path_of(database)
     _refuse_target(job, target, path, options)
     folder = _folder(target.into, stack) if target.into is not None else None

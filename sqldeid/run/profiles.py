@@ -39,7 +39,7 @@ def init(database: Database, table: str | None = None, *, settings: Settings | N
 
     Cost: three scans of the table, and one for each column that may name persons or be quasi-identifying.
     """
-    with reading(database, _beside(database), settings or Settings()) as engine:
+    with reading(database, _beside(database), settings or Settings(), command="init") as engine:
         proposed = propose(profile(table, engine, PATTERNS), engine)
     name = "DB" if is_connection(database) else Path(os.fspath(database)).name  # type: ignore[arg-type]
     stem = proposed.facts.parts[-1]
@@ -64,7 +64,7 @@ def safe_harbor(
     Source
         45 CFR 164.514(b)(2)(i).
     """
-    with reading(database, _beside(database), settings or Settings()) as engine:
+    with reading(database, _beside(database), settings or Settings(), command="init") as engine:
         return look(table, engine)
 
 

@@ -18,9 +18,13 @@ SUFFIX = ".sql.jinja"
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A sqlglot expression written down once for DuckDB, where a statement names it hundreds of times; see `fix`."""
+    """A sqlglot expression written down once, where a statement names it hundreds of times (`fix`); or a whole query.
+
+    Only what `render` or `fix` wrote may be put in here.
+    """
 
     text: str
+    dialect: str = "duckdb"
 
 
 Part = exp.Expr | Fixed | int | float | bool | None
@@ -127,7 +131,7 @@ def _finalize(dialect: str) -> Callable[[object], str]:
             return str(part)  # raises UndefinedError with the parameter's name
         if isinstance(part, exp.Expr):
             return write(part, dialect)
-        if isinstance(part, Fixed) and dialect == "duckdb":
+        if isinstance(part, Fixed) and part.dialect == dialect:
             return part.text
         if isinstance(part, bool):
             return "TRUE" if part else "FALSE"

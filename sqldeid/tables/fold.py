@@ -74,6 +74,8 @@ class Folded:
         The columns that criteria speak of, each with its own table of classes split by value.
     cells
         Words, the sensitive columns' codes s0, s1 and so on, and n; None where there are none.
+    at_source
+        As `table`, in the source engine, where the release is written; the others lie on its bench.
     """
 
     source: exp.Expr
@@ -84,6 +86,7 @@ class Folded:
     columns: tuple[Coded, ...]
     sensitive: tuple[Sensitive, ...] = ()
     cells: exp.Table | None = None
+    at_source: exp.Table | None = None
 
     @property
     def words(self) -> tuple[exp.Identifier, ...]:
@@ -129,14 +132,15 @@ def fold(plan: TablePlan, engine: Engine) -> Folded:
             sensitive=[v.in_fold(i) for i, v in enumerate(values)],
         )
     )
-    names = list(word_names(coding))
-    sensitive = tuple(v.spread(plan, i, engine, classes, names) for i, v in enumerate(values))
-    folded = None
-    if sensitive:
+    names, cells = list(word_names(coding)), None
+    if values:
         folded, classes = classes, engine.workbench(f"{plan.name}_merged")
         engine.execute(render("tables/merge_classes", classes=classes, folded=folded, words=names))
-    size = _total(plan, engine, classes, coding, rows)
-    return Folded(source, rows, classes, size, coding, columns, sensitive, folded)
+        cells = engine.to_bench(folded)
+    sensitive = tuple(v.spread(plan, i, engine.bench, cells, names) for i, v in enumerate(values) if cells is not None)
+    table = engine.to_bench(classes)
+    size = _total(plan, engine.bench, table, coding, rows)
+    return Folded(source, rows, table, size, coding, columns, sensitive, cells, classes)
 
 
 def _code(

@@ -74,7 +74,7 @@ class Judgement:
         failing = []
         for split in self._splits:
             cells, ranked = self._split_source(split), self._ranked(split.column)
-            failing += [self._failing(c, split, cells, ranked) for c in split.criteria]
+            failing += [self.engine.from_bench(self._failing(c, split, cells, ranked)) for c in split.criteria]
         criterion = self.plan.concealing
         if criterion is not None:
             found = self._conceal_source(criterion)
@@ -101,10 +101,11 @@ class Judgement:
         """
         if self.plan.concealing is not None:
             return False  # dropped in any case, as the search does
+        bench, flagged = self.engine.bench, self.engine.to_bench(flagged)
         for split in self._splits:
             cells = self._split_source(split)
-            merged = self.engine.workbench(f"{self.plan.name}_verify_blanked")
-            self.engine.execute(
+            merged = bench.workbench(f"{self.plan.name}_verify_blanked")
+            bench.execute(
                 render(
                     "tables/split_blanked",
                     merged=merged,
@@ -197,7 +198,7 @@ class Judgement:
         return measure(self.engine, f"{self.plan.name}_verify", labelled, columns, known, criterion)
 
     def _count(self, table: exp.Table) -> int:
-        return int(self.engine.query(render("tables/count_rows", table=table)).column("rows")[0].as_py())
+        return int(self.engine.bench.query(render("tables/count_rows", table=table)).column("rows")[0].as_py())
 
     def _result(self, criterion: ClassCriterion, split: Split, cells: exp.Table, ranked: exp.Table) -> Criterion:
         achieved = self._achieved(criterion, split, cells, ranked) or 0.0
@@ -213,12 +214,12 @@ class Judgement:
         if not isinstance(criterion, TCloseness):
             return None
         shown = column(split.column.name, "s")
-        ranked = rank_values(self.plan, split.column, self.engine, self.written, shown)
+        ranked = self.engine.to_bench(rank_values(self.plan, split.column, self.engine, self.written, shown))
         return self._achieved(criterion, split, cells, ranked)
 
     def _achieved(self, criterion: ClassCriterion, split: Split, cells: exp.Table, ranked: exp.Table) -> float | None:
         """What the worst class (for joint criteria, group) achieves; None where there is none, or no finite ratio."""
-        row = self.engine.query(
+        row = self.engine.bench.query(
             render(
                 "tables/measure_classes",
                 cells=cells,
@@ -245,7 +246,7 @@ class Judgement:
                 columns=[*self.labelled, *others],
             )
         )
-        return cells
+        return self.engine.to_bench(cells)
 
     def _split_release(self, split: Split) -> exp.Table:
         cells = self.engine.workbench(f"{self.plan.name}_verify_released_cells")
@@ -261,16 +262,18 @@ class Judgement:
                 columns=columns,
             )
         )
-        return cells
+        return self.engine.to_bench(cells)
 
     def _ranked(self, judged: OtherColumn) -> exp.Table:
-        return rank_values(self.plan, judged, self.engine, self.whole or self.source, judged.column)
+        ranked = rank_values(self.plan, judged, self.engine, self.whole or self.source, judged.column)
+        return self.engine.to_bench(ranked)
 
     def _failing(self, criterion: ClassCriterion, split: Split, cells: exp.Table, ranked: exp.Table) -> exp.Table:
-        failing = self.engine.workbench(f"{self.plan.name}_verify_failing")
+        bench = self.engine.bench
+        failing = bench.workbench(f"{self.plan.name}_verify_failing")
         number = criterion.t if isinstance(criterion, TCloseness) else Fraction(0)
         number = criterion.c if isinstance(criterion, RecursiveLDiversity) else number
-        self.engine.execute(
+        bench.execute(
             render(
                 "tables/fail_classes",
                 failing=failing,

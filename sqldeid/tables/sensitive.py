@@ -121,7 +121,7 @@ def code_sensitive(plan: TablePlan, column: OtherColumn, engine: Engine, source:
     coded = engine.workbench(f"{name}_coded")
     engine.execute(render("tables/code_values", coded=coded, values=values, codes=staged))
     null_code = int(codes[found.index(None)]) if None in found else None
-    return Sensitive(column, coded, rows, null_code, engine.put(f"{name}_reference", reference_of(rows)))
+    return Sensitive(column, coded, rows, null_code, engine.bench.put(f"{name}_reference", reference_of(rows)))
 
 
 def _refuse_too_diverse(plan: TablePlan, column: OtherColumn, there: int) -> None:

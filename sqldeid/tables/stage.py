@@ -104,14 +104,14 @@ def keep_classes(chosen: Chosen, engine: Engine) -> exp.Table:
     statement = partial(
         render,
         "tables/keep_classes",
-        classes=folded.table,
+        classes=folded.at_source or folded.table,
         words=chosen.words,
         k=chosen.k,
         columns=columns,
-        failing=chosen.failing,
+        failing=None if chosen.failing is None else engine.from_bench(chosen.failing),
     )
     engine.execute(statement(kept=kept, blank=blank))
-    if blank and not _blanked_pass(chosen, kept):
+    if blank and not _blanked_pass(chosen, engine.to_bench(kept)):
         engine.execute(render("engine/drop_table", table=kept))
         engine.execute(statement(kept=kept, blank=False))
     return kept
@@ -155,7 +155,7 @@ def suppression_by(chosen: Chosen, engine: Engine, groups_at_most: int = 1000) -
     columns = [
         {"number": i, "word": chosen.folded.words[c.field.word], "mask": c.field.mask(level)} for i, c, level in small
     ]
-    read = engine.query(
+    read = engine.bench.query(
         render(
             "tables/count_suppressed",
             failing=chosen.failing,

@@ -1,0 +1,338 @@
+"""Postgres: a server named by its URL, or an open psycopg connection of an ETL job's.
+
+Everything happens in one transaction: one snapshot (REPEATABLE READ), and all or nothing of what is written. What reads
+the source runs where nothing but temporary tables can be written, until a release is staged. Rows come out by COPY, as
+Arrow: a second connection, such as ADBC's, would see neither the snapshot nor our temporary tables.
+
+Source: engines.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import psycopg
+import pyarrow as pa
+from psycopg import pq
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import tuple_row
+from sqlglot import exp
+
+from sqldeid.engine.base import Capabilities, Column, Relation
+from sqldeid.engine.choosing import shown
+from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.postgres_errors import refused, translate
+from sqldeid.engine.postgres_types import PostgresType, arrow_type, column_type, from_csv, spell, to_csv
+from sqldeid.engine.remote import Remote
+from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError
+from sqldeid.sql import Fixed, identifier, literal, render
+
+T = TypeVar("T")
+
+CAPABILITIES = Capabilities(
+    dialect="postgres",
+    transactional_ddl=True,
+    snapshot_reads=True,
+    persistent_catalog=True,
+    max_identifier_bytes=63,
+    case_sensitive_names=True,
+    temp_tables=True,
+    view_comments="after",
+    secure_view="barrier",
+    grants=True,
+)
+
+SETTINGS = {
+    "search_path": "pg_catalog, pg_temp",
+    "idle_in_transaction_session_timeout": "0",
+    "DateStyle": "ISO",
+    "IntervalStyle": "iso_8601",
+    "TimeZone": "UTC",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "standard_conforming_strings": "on",
+    "transform_null_equals": "off",
+    "client_min_messages": "warning",
+    "jit": "off",
+    "work_mem": "64MB",
+}
+"""Of the run's transaction alone. Functions are the system's, never a user's of the same name; a search may take longer
+than a session may idle; texts of values repeat."""
+
+LOCK_TIMEOUT = "30s"
+"""Where the session sets none."""
+
+LEAST_VERSION = 120000
+CONNECT_SECONDS = 10
+
+_FILLED = re.compile(r'CREATE TEMPORARY TABLE ("(?:[^"]|"")+") AS\s+(.*)', re.DOTALL)
+
+
+def open_source(database: object, bench: DuckDBEngine) -> PostgresEngine:
+    """The engine on a URL's server or on a user's connection; it has not begun.
+
+    Raises
+    ------
+    EngineError
+        If no server answers, or it does not let us in.
+    JobError
+        If the URL cannot be read, the connection is busy or closed, or the server is too old.
+    """
+    if isinstance(database, str):
+        return PostgresEngine(_connect(database), bench, shown(database), own=True)
+    if not isinstance(database, psycopg.Connection):
+        raise JobError("give a psycopg.Connection; an asynchronous one is not taken")
+    if database.closed:
+        raise JobError("the connection is closed; open it first")
+    if database.info.transaction_status != pq.TransactionStatus.IDLE:
+        raise JobError("the connection has an open transaction; commit it or roll it back first")
+    return PostgresEngine(database, bench, f"connection to {database.info.dbname}", own=False)
+
+
+def _connect(url: str) -> psycopg.Connection[Any]:
+    label = shown(url)
+    try:
+        given = conninfo_to_dict(url)
+    except psycopg.Error:
+        raise JobError(
+            f"{label}: the URL cannot be read; write postgresql://user@host:5432/database, with other characters than "
+            "letters and digits as %40 and so on"
+        ) from None
+    defaults = {"connect_timeout": CONNECT_SECONDS, "application_name": "sqldeid"}
+    try:
+        return psycopg.connect(url, autocommit=True, **{k: v for k, v in defaults.items() if k not in given})  # type: ignore[arg-type]
+    except psycopg.Error as error:
+        raise refused(error, label) from None
+
+
+class PostgresEngine(Remote):
+    """The engine protocol on a psycopg connection.
+
+    Parameters
+    ----------
+    connection
+        Either the engine's own or a user's.
+    own
+        Whether it is ours to close; a user's is left as it was found.
+    """
+
+    capabilities = CAPABILITIES
+
+    def __init__(self, connection: psycopg.Connection[Any], bench: DuckDBEngine, label: str, *, own: bool) -> None:
+        super().__init__(bench, label, ())
+        self.connection = connection
+        self.own = own
+        self._autocommit = connection.autocommit
+        self._types: dict[int, PostgresType] = {}
+        self._begun = False
+        self._guarded = False
+
+    # ---- statements ---------------------------------------------------------------------------------------------
+
+    def execute(self, sql: str) -> None:
+        """Run a statement for its effect; a temporary table is made first and filled where nothing else can be."""
+        text = self.written(sql)
+        filled = _FILLED.fullmatch(text)
+        if filled is None:
+            self._unguarded(text)
+            return
+        table, rows = Fixed(filled[1], self.dialect), Fixed(filled[2], self.dialect)
+        self._unguarded(render("engine/create_empty", self.dialect, table=table, rows=rows))
+        self._guarded_run(render("engine/fill_table", self.dialect, table=table, rows=rows))
+        self._guarded_run(render("engine/analyze_table", self.dialect, table=table))
+
+    def query(self, sql: str) -> pa.Table:
+        """Run a statement for its rows, by COPY, where nothing can be written."""
+        text = self.written(sql)
+        self._guard()
+        described = self._describe(text)
+        names = [f"c{i}" for i in range(len(described))]
+        types = self._known([oid for _, oid, _ in described])
+        schema = pa.schema([(n, arrow_type(oid, types)) for n, (_, oid, _) in zip(names, described, strict=True)])
+        rows = from_csv(self._copy_out(text), schema).rename_columns([name for name, _, _ in described])
+        self.count(rows.num_rows, rows.nbytes)
+        return rows
+
+    def put(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> exp.Table:
+        """A temporary table of this run with these rows, by COPY."""
+        table = self.workbench(name)
+        columns = [
+            {"name": identifier(f.name), "type": exp.DataType.build(column_type(f.type), dialect="duckdb")}
+            for f in rows.schema
+        ]
+        self._unguarded(render("engine/create_temporary", self.dialect, table=table, columns=columns))
+        text = render("engine/copy_in", self.dialect, table=table)
+
+        def send() -> int:
+            sent = 0
+            with self._cursor() as cursor, cursor.copy(text.encode()) as copy:
+                for part in to_csv(rows):
+                    copy.write(part)
+                    sent += len(part)
+            return sent
+
+        sent = self._run(send)
+        self.count(rows.num_rows if isinstance(rows, pa.Table) else 0, sent)
+        self._guarded_run(render("engine/analyze_table", self.dialect, table=table))
+        return table
+
+    def read(self, template: str, /, **parameters: object) -> list[tuple[Any, ...]]:
+        """Rows of one of the engine's own questions to the catalogue; they are not counted."""
+        text = render(template, self.dialect, **parameters)
+
+        def ask() -> list[tuple[Any, ...]]:
+            with self._cursor() as cursor:
+                return cursor.execute(text.encode()).fetchall()
+
+        return self._run(ask)
+
+    def _copy_out(self, text: str) -> bytes:
+        copy_text = render("engine/copy_out", self.dialect, rows=Fixed(text, self.dialect))
+
+        def receive() -> bytes:
+            with self._cursor() as cursor, cursor.copy(copy_text.encode()) as copy:
+                return b"".join(bytes(part) for part in copy)
+
+        return self._run(receive)
+
+    def _describe(self, text: str) -> list[tuple[str, int, int]]:
+        """Name, type and modifier of every column of a query, which is prepared, not run."""
+
+        def prepare() -> list[tuple[str, int, int]]:
+            wire = self.connection.pgconn
+            for result in (wire.prepare(b"", text.encode()), wire.describe_prepared(b"")):
+                if result.status == pq.ExecStatus.FATAL_ERROR:
+                    raise psycopg.errors.error_from_result(result, encoding="utf-8")
+            return [((result.fname(i) or b"").decode(), result.ftype(i), result.fmod(i)) for i in range(result.nfields)]
+
+        return self._run(prepare)
+
+    def _cursor(self) -> psycopg.Cursor[tuple[Any, ...]]:
+        return psycopg.Cursor(self.connection, row_factory=tuple_row)
+
+    def _send(self, text: str) -> None:
+        def run() -> None:
+            with self._cursor() as cursor:
+                cursor.execute(text.encode(), prepare=False)
+
+        self._run(run)
+
+    def _run(self, work: Callable[[], T]) -> T:
+        """Do what speaks to the server; Ctrl-C cancels the statement there (psycopg does that)."""
+        self.statements += 1
+        try:
+            return work()
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted; nothing was published") from None
+        except psycopg.Error as error:
+            raise translate(error) from None
+
+    # ---- read-only, but for temporary tables --------------------------------------------------------------------
+
+    def _guard(self) -> None:
+        if self._begun and not self._guarded:
+            self._send(render("engine/guard_reading", self.dialect))
+            self._guarded = True
+            self._send(render("engine/forbid_writing", self.dialect))
+
+    def _guarded_run(self, text: str) -> None:
+        self._guard()
+        self._send(text)
+
+    def _unguarded(self, text: str) -> None:
+        if self._guarded:
+            self._send(render("engine/end_guard", self.dialect))
+            self._guarded = False
+        self._send(text)
+
+    # ---- catalogue ----------------------------------------------------------------------------------------------
+
+    def read_relations(self) -> Sequence[Relation]:
+        """Tables and views that the user may look at; schema and name."""
+        rows = self.read("engine/list_relations")
+        return [Relation((schema, name), kind in ("v", "m"), comment) for schema, name, kind, comment in rows]
+
+    def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
+        """The columns of a table or subquery; it is prepared and described, not run."""
+        text = render("engine/describe_relation", self.dialect, relation=relation)
+        try:
+            self._guard()
+            described = self._describe(text)
+        except JobError as error:
+            raise JobError(f"{key or 'source'}: {error.message}", key=key) from None
+        types = self._known([oid for _, oid, _ in described])
+        return tuple(Column(name, *spell(oid, modifier, types)) for name, oid, modifier in described)
+
+    def _known(self, oids: Sequence[int]) -> dict[int, PostgresType]:
+        """The types of these numbers, and what they are made from."""
+        wanted = {o for o in oids if o not in self._types}
+        while wanted:
+            for oid, *rest in self.read("engine/list_types", types=sorted(wanted)):
+                self._types[oid] = PostgresType(*rest)
+            made = [self._types[o] for o in wanted]
+            wanted = {o for t in made for o in (t.base, t.element) if o and o not in self._types}
+        return self._types
+
+    # ---- transaction --------------------------------------------------------------------------------------------
+
+    def begin(self, *, writing: bool = False) -> None:
+        """Open the run's snapshot, with the settings that our statements need; they end with it."""
+        if not self.own:
+            self._run(lambda: self.connection.set_autocommit(True))
+        self._send(render("engine/begin_snapshot", self.dialect))
+        self._begun = True
+        schemas, lock_timeout, version = self.read("engine/read_session")[0]
+        if version < LEAST_VERSION:
+            raise JobError(f"{self.label}: the server is older than Postgres 12, which is the first that works")
+        self.schemas = tuple(schemas)
+        settings = dict(SETTINGS) | ({"lock_timeout": LOCK_TIMEOUT} if lock_timeout == "0" else {})
+        named = [{"name": literal(name), "value": literal(value)} for name, value in settings.items()]
+        self.read("engine/set_local", settings=named)
+
+    def commit(self) -> None:
+        """Keep what was published; temporary tables go with the transaction.
+
+        Ctrl-C waits until it is done, so that we know what became of it.
+        """
+        if self._guarded:
+            self._send(render("engine/end_guard", self.dialect))
+            self._guarded = False
+        self._begun = False
+        try:
+            _to_the_end(lambda: self._send(render("engine/commit_transaction")))
+        except EngineError as error:
+            raise EngineError(
+                f"{error.message.removesuffix('; nothing was published')}; that happened while the release was being "
+                "committed: see with verify whether it is there"
+            ) from None
+
+    def close(self) -> SqldeidError | None:
+        """Roll back what is open, give a user's connection its own mode back, close our own, and the bench."""
+        failed: SqldeidError | None = None
+        try:
+            if self._begun and not self.connection.closed:
+                self._begun = self._guarded = False
+                _to_the_end(lambda: self._send(render("engine/rollback_transaction")))
+            if not self.own and not self.connection.closed:
+                self._run(lambda: self.connection.set_autocommit(self._autocommit))
+        except SqldeidError as error:
+            failed = error
+        if self.own:
+            self.connection.close()
+        self.bench.close()
+        return failed if not self.own else None
+
+
+def _to_the_end(work: Callable[[], None]) -> None:
+    """Do something that Ctrl-C must not cut off."""
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqldeid-end") as worker:
+        done: Future[None] = worker.submit(work)
+        while True:
+            try:
+                done.result()
+                return
+            except KeyboardInterrupt:
+                continue

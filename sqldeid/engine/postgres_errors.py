@@ -1,0 +1,73 @@
+"""Postgres' errors as ours: what to do, and never a data value or a credential."""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg import errors
+
+from sqldeid.errors import EngineError, JobError, SqldeidError
+
+_BY_STATE: dict[str, SqldeidError] = {
+    "22012": JobError("a number is divided by zero in the job's SQL or source view; write NULLIF(divisor, 0)"),
+    "25006": EngineError(
+        "the server or a view of the source does not allow what a run does: temporary tables need a primary server, "
+        "and no view may write while it is read"
+    ),
+    "2BP01": EngineError("other views or tables depend on the release that is to be replaced; drop them first"),
+    "42P01": EngineError("a table of the source is no longer there; somebody dropped or renamed it"),
+    "42P06": EngineError("the release's schema was made by somebody else meanwhile; run again"),
+    "42P07": EngineError("a table of the release's name exists by now; another run wrote it"),
+    "23505": EngineError("a table of the release's name exists by now; another run wrote it"),
+    "40001": EngineError("somebody else changed what the run was to change; run again"),
+    "40P01": EngineError("the run and another session waited for each other, and the server ended ours; run again"),
+    "53100": EngineError("the server's disk is full; free some space there"),
+    "53200": EngineError("the server ran out of memory; give it more, or lower its work_mem"),
+    "53300": EngineError("the server takes no more connections"),
+    "55P03": EngineError("a table stayed locked by another session for longer than lock_timeout; run again later"),
+    "57014": EngineError("a statement was cancelled at the server: by somebody, or by its statement_timeout"),
+}
+_GONE = EngineError("the server went away or ended the session while the job ran; nothing was published")
+
+
+def translate(error: psycopg.Error) -> SqldeidError:
+    """Our error for one of Postgres'. Texts that can hold data values are replaced."""
+    state = error.sqlstate or ""
+    if state in _BY_STATE:
+        found = _BY_STATE[state]
+        return type(found)(found.message)
+    if state.startswith(("08", "57P")) or (not state and isinstance(error, psycopg.OperationalError)):
+        return type(_GONE)(_GONE.message)
+    first = (error.diag.message_primary or "").strip()
+    if isinstance(error, errors.InsufficientPrivilege):
+        return EngineError(f"the server does not allow it: {first}; the user needs this right")
+    if state.startswith("42"):
+        return JobError(f"{first} (in the job's SQL, as Postgres reads it)")
+    if state.startswith("22"):
+        return JobError("a value cannot be converted or is out of range in the job's SQL or source view (not shown)")
+    if state.startswith("0A"):
+        return JobError(f"Postgres cannot do this: {first}")
+    return EngineError(f"the database failed with {type(error).__name__} (its text may hold data and is not shown)")
+
+
+def refused(error: psycopg.Error, label: str) -> EngineError:
+    """Why a connection was not made; the driver's text names user and host, and is read, never shown."""
+    text = str(error).lower()
+    for words, reason in _REFUSED.items():
+        if any(word in text for word in words):
+            return EngineError(f"{label}: {reason}")
+    return EngineError(f"{label}: the server does not let us in; try the same with psql")
+
+
+_REFUSED = {
+    ("password authentication failed", "no password supplied", "role ", "authentication failed", "pg_hba.conf"): (
+        "the server refuses the user or the password; give them in the URL, as PGUSER and PGPASSWORD, or in ~/.pgpass"
+    ),
+    ("ssl", "certificate"): "the connection cannot be made secure as sslmode asks; see sslmode and sslrootcert",
+    ("does not exist",): "the server has no such database",
+    ("too many", "remaining connection slots"): "the server takes no more connections",
+    ("starting up", "shutting down", "recovery"): "the server is starting or stopping; try again",
+    (
+        *("connection refused", "timeout", "timed out", "could not translate", "no such file", "name or service"),
+        *("network is unreachable", "no route", "resolve", "closed the connection", "failed to connect"),
+    ): "no server answers there; check host and port, and whether it runs",
+}

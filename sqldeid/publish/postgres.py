@@ -1,0 +1,149 @@
+"""Releases in Postgres: staged under names of the run, verified, and renamed, granted and committed in one transaction.
+
+Readers keep the old release until COMMIT; the locks that renaming needs are held only from the last step on.
+
+Source: engines.md, *Publishing*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Relation
+from sqldeid.engine.postgres import PostgresEngine
+from sqldeid.engine.remote import Remote
+from sqldeid.errors import EngineError, JobError
+from sqldeid.publish.existing import refuse_existing
+from sqldeid.publish.notes import Note, ours
+from sqldeid.publish.places import SNAPSHOT, Destination, Staging, TableStatement, ViewStatement
+from sqldeid.sql import identifier, literal, render, table_name
+
+_RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
+
+
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """An object under its name of the run, and the one that it will have."""
+
+    name: str
+    final: str
+    is_view: bool
+
+
+@dataclass(slots=True)
+class InPostgres:
+    """The source's database takes the release, inside the run's transaction."""
+
+    engine: PostgresEngine
+    destination: Destination
+    old: tuple[Relation, ...] = ()
+    staged: list[_Staged] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
+
+    def write(self, statement: Callable[[exp.Table], str], note: Note) -> exp.Expr:
+        """Create a table, or a snapshot and a view over it, with the note on each; nobody sees it before COMMIT."""
+        self._prepare()
+        self.written.append(note.release)
+        if self.destination.kind != "view":
+            return self._table(statement, note, note.release)
+        snapshot = self._table(statement, note, note.release + SNAPSHOT)
+        view = self._stage(note.release, is_view=True)
+        columns = [identifier(c.name) for c in self.engine.columns(snapshot)]
+        self.engine.execute(render("publish/create_view", view=view, snapshot=snapshot, columns=columns))
+        self._comment(view, note, is_view=True)
+        return view
+
+    def write_computed(self, statement: ViewStatement, note: Note, tables: Mapping[str, TableStatement]) -> exp.Expr:
+        """Refused before anything runs (`sqldeid.engine.offers`)."""
+        raise JobError(f"tables.{note.release}.view: a computed view is not on Postgres; leave view out")
+
+    def publish(self) -> tuple[str, ...]:
+        """Drop what is replaced, give the staged ones their names and the old ones' grants, and commit."""
+        grants = {r.parts[-1]: self._grants(r.parts[-1]) for r in self.old}
+        for relation in sorted(self.old, key=lambda r: not r.is_view):
+            drop = "publish/drop_view" if relation.is_view else "engine/drop_table"
+            self.engine.execute(render(drop, table=table_name(*relation.parts)))
+        for made in self.staged:
+            table = table_name(self.destination.schema, made.name)
+            self.engine.execute(render("publish/rename_table", "postgres", table=table, name=identifier(made.final)))
+            for grant in grants.get(made.final, ()):
+                self._grant(made.final, *grant)
+        self.engine.commit()
+        return tuple(self.destination.shown(name) for name in self.written)
+
+    def _grants(self, name: str) -> list[tuple[str, str, bool, str]]:
+        found = self.engine.read("publish/list_grants", schema=literal(self.destination.schema), name=literal(name))
+        return [(role, right, grantable, column) for role, right, grantable, column in found if right in _RIGHTS]
+
+    def _grant(self, name: str, role: str, right: str, grantable: bool, column: str) -> None:
+        """Give a right again; one on a column that the release no longer has goes."""
+        table = table_name(self.destination.schema, name)
+        if column and column not in {c.name for c in self.engine.columns(table)}:
+            return
+        self.engine.execute(
+            render(
+                "publish/grant_right",
+                "postgres",
+                table=table,
+                privilege=exp.Var(this=right),
+                column=identifier(column) if column else None,
+                role=identifier(role) if role else None,
+                grantable=grantable,
+            )
+        )
+
+    def _prepare(self) -> None:
+        if self.written:
+            return
+        name = self.destination.schema
+        if not self.engine.read("publish/list_schemas", name=literal(name)):
+            self.engine.execute(render("publish/create_schema", schema=exp.Table(this=identifier(name))))
+
+    def _table(self, statement: Callable[[exp.Table], str], note: Note, name: str) -> exp.Table:
+        table = self._stage(name, is_view=False)
+        self.engine.execute(statement(table))
+        self._comment(table, note, is_view=False)
+        self.engine.execute(render("engine/analyze_table", "postgres", table=table))
+        return table
+
+    def _stage(self, final: str, *, is_view: bool) -> exp.Table:
+        name = f"sqldeid_{self.engine.run_id}_staged_{len(self.staged)}"
+        self.staged.append(_Staged(name, final, is_view))
+        return table_name(self.destination.schema, name)
+
+    def _comment(self, table: exp.Table, note: Note, *, is_view: bool) -> None:
+        kind = "publish/comment_view" if is_view else "publish/comment_table"
+        self.engine.execute(render(kind, table=table, comment=literal(note.to_json())))
+        for name, text in note.columns.items():
+            self.engine.execute(
+                render("publish/comment_column", table=table, column=identifier(name), comment=literal(text))
+            )
+
+
+def open_staging(engine: Remote, destination: Destination, names: Sequence[str], replace: bool) -> Staging:
+    """Where releases are staged in Postgres.
+
+    Raises
+    ------
+    JobError
+        If a name is too long, or taken and may not be replaced.
+    EngineError
+        If another run is writing one of these releases.
+    """
+    if not isinstance(engine, PostgresEngine):
+        raise TypeError("a release in Postgres needs an engine on Postgres")
+    most = engine.capabilities.max_identifier_bytes - len(SNAPSHOT if destination.kind == "view" else "")
+    for name in names:
+        if len(name.encode()) > most:
+            raise JobError(f"tables.{name}: Postgres would cut the name of this release; use at most {most} bytes")
+    for name in sorted(names):
+        claimed = engine.read("publish/claim_name", name=literal(f"{destination.schema}.{name}"))[0][0]
+        if not claimed:
+            raise EngineError(f"tables.{name}: another run is writing {destination.shown(name)}; wait for it")
+    relations = engine.relations()
+    refuse_existing(relations, destination.schema, names, replace=replace)
+    old = tuple(r for name in names for r in ours(relations, destination.schema, name))
+    return InPostgres(engine, destination, old)
