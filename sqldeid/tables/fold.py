@@ -75,7 +75,8 @@ class Folded:
     cells
         Words, the sensitive columns' codes s0, s1 and so on, and n; None where there are none.
     at_source
-        As `table`, in the source engine, where the release is written; the others lie on its bench.
+        As `table`, in the source engine, where the release is written; the others lie on its bench. None where that is
+        one place: whoever puts another `table` in its place need not think of it.
     """
 
     source: exp.Expr
@@ -140,7 +141,8 @@ def fold(plan: TablePlan, engine: Engine) -> Folded:
     sensitive = tuple(v.spread(plan, i, engine.bench, cells, names) for i, v in enumerate(values) if cells is not None)
     table = engine.to_bench(classes)
     size = _total(plan, engine.bench, table, coding, rows)
-    return Folded(source, rows, table, size, coding, columns, sensitive, cells, classes)
+    at_source = None if engine.bench is engine else classes
+    return Folded(source, rows, table, size, coding, columns, sensitive, cells, at_source)
 
 
 def _code(
