@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from shlex import quote
 
 from rich.console import Console
@@ -13,24 +14,33 @@ from sqldeid.job import Job
 from sqldeid.report.terminal import print_commands, print_warnings
 from sqldeid.report.text import cell, count, facts, plain, print_table, put, table
 from sqldeid.run import Options, destination
+from sqldeid.run.linked import Unit
 from sqldeid.run.wings import Plan
+from sqldeid.tables.linked_steps import linked_certificate_steps, linked_steps
+from sqldeid.tables.linking import Linked
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
 from sqldeid.tables.privacy.t_closeness import TCloseness
 from sqldeid.tables.release import no_certificate
 from sqldeid.tables.steps import Step, certificate_steps, steps
 
+FOLLOWED = "series.{}: formed within its classes; who is in both gets one person_number, and nobody is in one alone"
+"""What a plan says of the series that are linked to a table."""
+
 
 def print_plans(
-    plans: Sequence[TablePlan | Plan], job: Job, database: str, to: Console, *, verbose: bool, certificate: bool = False
+    plans: Sequence[Unit], job: Job, database: str, to: Console, *, verbose: bool, certificate: bool = False
 ) -> None:
     """Print columns, hierarchies, lattice, criteria, destination and statements of each release."""
     put(to, "The plan, from the job and the catalogue. No row was read, nothing was written.", style="dim")
     for plan in plans:
-        if not isinstance(plan, TablePlan):
+        if isinstance(plan, Linked):
+            _print_linked(plan, job, to, verbose)
+        elif isinstance(plan, TablePlan):
+            _print_plan(plan, job, to, verbose)
+        else:
             _print_facts(plan, job, to)
             continue
-        _print_plan(plan, job, to, verbose)
         if certificate:
             _print_certificate(plan, to)
     print_warnings(job.warnings(), to)
@@ -53,22 +63,44 @@ def _print_plan(plan: TablePlan, job: Job, to: Console, verbose: bool) -> None:
     put(to, Text(plain(plan.name), style="bold"), " from ", plain(plan.source_label))
     print_table(_columns(plan), to)
     print_table(facts(_facts(plan, job)), to)
+    _print_steps(steps(plan, job.release.kind), to, verbose)
+
+
+def _print_steps(listed: Sequence[Step], to: Console, verbose: bool) -> None:
     to.print()
     to.print("Statements, in order:")
-    listed = steps(plan, job.release.kind)
     print_table(_statements(listed), to)
     if verbose:
         for step in listed:
             _print_sql(step, to)
 
 
-def _print_certificate(plan: TablePlan, to: Console) -> None:
+def _print_linked(plan: Linked, job: Job, to: Console, verbose: bool) -> None:
+    """Linked tables: each table's columns, then what is done with their join."""
+    for member in plan.members:
+        to.print()
+        put(to, Text(plain(member.name), style="bold"), " from ", plain(member.source_label))
+        print_table(_columns(member), to)
+        stacks = [(f"Stack {s.name}", s.text) for s in (member.stacked.stacks if member.stacked else ())]
+        print_table(facts([*_others(member), *stacks]), to)
     to.print()
-    if reason := no_certificate(plan):
+    put(to, Text(plain(plan.name), style="bold"), ", linked: searched, suppressed and verified as one table")
+    persons = f"{', '.join(sorted({m.person or '' for m in plan.members}))}: who is in all of them"
+    print_table(facts([("Person", persons), *_demands(plan.joint), ("Written as", _target(job, plan.names))]), to)
+    _print_steps(linked_steps(plan, job.release.kind), to, verbose)
+
+
+def _print_certificate(plan: TablePlan | Linked, to: Console) -> None:
+    to.print()
+    if reason := no_certificate(plan.joint if isinstance(plan, Linked) else plan):
         put(to, Text("Warning: ", style="yellow"), f"there will be no certificate: {reason}")
         return
     put(to, "The certificate is written from the search's checks. Checking it again (verify --certificate) runs:")
-    print_table(_statements(certificate_steps(plan)), to)
+    print_table(_statements(_proof_steps(plan)), to)
+
+
+def _proof_steps(plan: TablePlan | Linked) -> tuple[Step, ...]:
+    return linked_certificate_steps(plan) if isinstance(plan, Linked) else certificate_steps(plan)
 
 
 def _columns(plan: TablePlan) -> Table:
@@ -98,10 +130,26 @@ def _others(plan: TablePlan) -> list[tuple[str, object]]:
 
 
 def _facts(plan: TablePlan, job: Job) -> list[tuple[str, object]]:
-    privacy, search = plan.part.privacy, plan.part.search
+    return [
+        *_others(plan),
+        ("Person", plan.person or "not named: rows are counted"),
+        *[(f"Stack {s.name}", s.text) for s in (plan.stacked.stacks if plan.stacked else ())],
+        *_demands(plan),
+        *([("Followed by", FOLLOWED.format(plan.followed))] if plan.followed else []),
+        ("Written as", _target(job, [plan.name])),
+    ]
+
+
+def _target(job: Job, names: Sequence[str]) -> str:
     target = destination(job)
     exists = target.into is not None and target.into.exists()
     note = " (exists: needs --replace)" if exists else ""
+    return f"{target.kind} {', '.join(target.shown(name) for name in names)}{note}"
+
+
+def _demands(plan: TablePlan) -> list[tuple[str, object]]:
+    """The lattice, what its nodes must meet, and how one is found."""
+    privacy, search = plan.part.privacy, plan.part.search
     limits = [
         f"{name} {value}"
         for name, value in (("time limit", search.time_limit), ("checks limit", search.checks_limit))
@@ -109,15 +157,11 @@ def _facts(plan: TablePlan, job: Job) -> list[tuple[str, object]]:
     ]
     blank = "kept with every quasi-identifying column at its top" if privacy.suppression == "blank" else "left out"
     return [
-        *_others(plan),
-        ("Person", plan.person or "not named: rows are counted"),
-        *[(f"Stack {s.name}", s.text) for s in (plan.stacked.stacks if plan.stacked else ())],
         ("Lattice", count(plan.lattice.size, "node")),
         ("K-anonymity", f"k = {privacy.k}"),
         *_criteria(plan),
         ("Suppression", f"at most {100 * privacy.suppression_limit:g} % of the rows, {blank}"),
         ("Search", ", ".join([f"{search.method}, least {search.loss}", *limits])),
-        ("Written as", f"{target.kind} {target.shown(plan.name)}{note}"),
     ]
 
 
@@ -151,8 +195,10 @@ def _print_sql(step: Step, to: Console) -> None:
         to.print(Text(plain(statement, lines=True)), soft_wrap=True)
 
 
-def plan_dict(plan: TablePlan | Plan, job: Job, options: Options) -> dict[str, object]:
+def plan_dict(plan: Unit, job: Job, options: Options) -> dict[str, object]:
     """A plan for JSON."""
+    if isinstance(plan, Linked):
+        return _linked_dict(plan, job, options)
     if not isinstance(plan, TablePlan):
         return {**plan.to_dict(), "written": destination(job).shown(plan.name), "kind": job.release.kind}
     proof = [step.to_dict() for step in certificate_steps(plan)] if not no_certificate(plan) else None
@@ -169,6 +215,22 @@ def plan_dict(plan: TablePlan | Plan, job: Job, options: Options) -> dict[str, o
         "written": destination(job).shown(plan.name),
         "kind": job.release.kind,
         "statements": [step.to_dict() for step in steps(plan, job.release.kind)],
+        **({"followed": plan.followed} if plan.followed else {}),
+        **({"certificate": proof} if options.certificate else {}),
+    }
+
+
+def _linked_dict(plan: Linked, job: Job, options: Options) -> dict[str, object]:
+    """Linked tables: the plan of their join, its columns called by release and name."""
+    proof = [step.to_dict() for step in linked_certificate_steps(plan)] if not no_certificate(plan.joint) else None
+    return {
+        **plan_dict(plan.joint, job, replace(options, certificate=False)),
+        "linked": list(plan.names),
+        "source": {m.name: m.source_label for m in plan.members},
+        "person": {m.name: m.person for m in plan.members},
+        "written": [destination(job).shown(name) for name in plan.names],
+        "stacks": {m.name: {s.name: s.text for s in m.stacked.stacks} for m in plan.members if m.stacked},
+        "statements": [step.to_dict() for step in linked_steps(plan, job.release.kind)],
         **({"certificate": proof} if options.certificate else {}),
     }
 

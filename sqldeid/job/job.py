@@ -16,6 +16,7 @@ from pydantic_core import core_schema
 
 from sqldeid.job import rules
 from sqldeid.job.events import Events, problems_of_events
+from sqldeid.job.link_rules import link_groups
 from sqldeid.job.parts import CLOSED, Query, Release, Table, hold
 from sqldeid.job.problems import dotted, refusal, translate
 from sqldeid.job.reading import canonical, plain, read_bytes, read_toml
@@ -161,11 +162,13 @@ class Job(BaseModel):
                 yield f"{key}: a computed view follows its source; who looks twice can see what changed in between"
 
     def _shared_persons(self) -> Iterator[str]:
-        """Releases with one person key or one source: likely the same people, and comparable."""
+        """Releases with one person key or one source: likely the same people, and comparable; linked ones are one."""
         marks = {("tables", name): tuple(_marks(table)) for name, table in self.tables.items()}
         marks |= {("series", name): tuple(_marks(series)) for name, series in self.series.items()}
         marks |= {("events", name): tuple(_marks(events)) for name, events in self.events.items()}
-        count = Counter(mark for found in marks.values() for mark in found)
+        links = {name: {"link": table.link} for name, table in self.tables.items()}
+        one = {("tables", name): group for group in link_groups({"tables": links}) for name in group}
+        count = Counter(mark for mark, _ in {(m, one.get(name, name)) for name, found in marks.items() for m in found})
         shared = [name for name, found in marks.items() if any(count[mark] > 1 for mark in found)]
         if shared:
             keys = ", ".join(dotted(name) for name in shared)

@@ -267,6 +267,11 @@ class Table(BaseModel):
         "not persons, are counted.",
     )
     where: Text | None = Field(default=None, description="One SQL expression; rows for which it holds are the input.")
+    link: Text | None = Field(
+        default=None,
+        description="Another table release of this job with the same person key, of which both release the pseudonym: "
+        "the same in both, so that they can be joined. The criteria then hold on the join, of persons that both have.",
+    )
     text: bool = Field(
         default=False,
         description="true makes every quasi-identifying column text at every level, so that the types of a nightly "

@@ -14,9 +14,10 @@ from math import isfinite
 from pathlib import PurePath
 from typing import Literal, TypeGuard, get_args
 
-from sqldeid.job import stack_rules
+from sqldeid.job import link_rules, stack_rules
 from sqldeid.job.disguises import column_disguises, table_disguises
 from sqldeid.job.medians import median_problems
+from sqldeid.job.series_links import series_link_problems
 
 Role = Literal["quasi-identifying", "identifying", "sensitive", "insensitive", "free-text"]
 
@@ -326,6 +327,8 @@ def job_problems(job: Mapping[str, object]) -> Iterator[Problem]:
         if flaw := name_flaw(name):
             yield Problem((section, name), f"a release is named like a table and a file, so its name {flaw}")
     yield from _same_releases(named)
+    yield from (Problem(*found) for found in link_rules.link_problems(job))
+    yield from (Problem(*found) for found in series_link_problems(job))
     kind = _section(job, "release").get("as", "table")
     for name in tables:
         if _section(tables, name).get("view") == "computed" and kind in ("table", "parquet"):

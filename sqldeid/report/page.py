@@ -72,6 +72,7 @@ def _public(release: Tree) -> dict[str, Any]:
         return {"kind": release["kind"], "sections": sections(release)}
     kept = {"kind", "node", "pseudonymised"}
     found = {name: value for name, value in release.items() if name in kept}
+    found["linked"] = _linked(release)
     found["columns"] = {
         name: {k: v for k, v in column.items() if k not in ("loss", "example")}
         for name, column in release.get("columns", {}).items()
@@ -83,6 +84,12 @@ def _public(release: Tree) -> dict[str, Any]:
     ]
     found["guarantee"] = {"text": text} if (text := _words(release.get("guarantee"))) else None
     return found
+
+
+def _linked(release: Tree) -> list[str]:
+    """The releases that one can be joined with; of a result for the data holder, or of what may be published."""
+    linked = release.get("linked") or ()
+    return list(linked.get("with", ()) if isinstance(linked, Mapping) else linked)
 
 
 def _words(guarantee: object) -> str:
@@ -107,6 +114,7 @@ def _table(release: Tree, prefix: str) -> dict[str, Any]:
     return {
         "criteria": [{**c, "not_protected": not_protected(c["name"])} for c in release["criteria"]],
         "k": next((int(c["asked"]) for c in release["criteria"] if c["name"] == "k-anonymity"), None),
+        "linked": _linked(release),
         "worst": odds(left["prosecutor"]),
         "worst_source": odds(source["prosecutor"]),
         "open": [n for n, c in release["columns"].items() if c["role"] in AS_THEY_ARE and not c.get("shown")],

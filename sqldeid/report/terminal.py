@@ -102,12 +102,20 @@ def _level(c: ColumnResult) -> str:
 
 def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
     search, source, left = release.search, release.risk["source"], release.risk["release"]
+    if release.linked:
+        others = ", ".join(plain(str(name)) for name in release.linked["with"])
+        yield "Linked with", f"{others}: the criteria hold on the join, and all figures here are of it"
+    if release.pseudonymised:
+        yield "Status", "pseudonymised, not anonymous"
     yield from _criteria(release.criteria)
     classes = count(release.classes, "class", "classes")
     yield "Released", f"{release.released:,} of {count(release.rows, 'row')}, in {classes}"
     yield "Suppressed", f"{count(release.suppressed, 'row')} ({share(release.suppressed, release.rows)})"
     if release.ledger is not None and "held_back" in release.ledger:
         yield "Held back", f"{count(int(str(release.ledger['held_back'])), 'row')} for a later load, by the ledger"
+    if release.followed is not None:
+        lost = f"{count(int(release.followed['lost_of_table']), 'row')} of persons without released series"
+        yield "Lost to the link", f"{lost} (series.{plain(str(release.followed['series']))})"
     name = "Loss" if search.loss == "loss" else f"Loss ({search.loss})"
     yield name, f"{number(release.loss[search.loss])}, {_proof(release)}"
     yield "Search", f"{search.checks:,} of {count(search.lattice_size, 'node')} checked ({search.method})"
@@ -222,6 +230,10 @@ class Recheck(Protocol):
         """Whether a secret sample was released, so that nobody can say which rows it suppressed."""
 
     @property
+    def linked(self) -> tuple[str, ...]:
+        """The releases of whose join all is counted, where they are linked."""
+
+    @property
     def k(self) -> int:
         """Size of the smallest released class."""
 
@@ -271,7 +283,9 @@ def print_verified(found: Mapping[str, Recheck | Told], to: Console, proven: Map
         suppressed = f"{count(verified.suppressed, 'row')} ({share(verified.suppressed, verified.rows)})"
         if verified.sampled:
             suppressed = "not told: what was released is a secret sample"
-        rows: list[tuple[str, object]] = [("K-anonymity", f"{verified.k:,}"), *_criteria(verified.criteria)]
+        others = ", ".join(plain(other) for other in verified.linked if other != name)
+        rows: list[tuple[str, object]] = [("Linked with", f"{others}: counted on the join")] if others else []
+        rows += [("K-anonymity", f"{verified.k:,}"), *_criteria(verified.criteria)]
         rows += [("Classes", f"{verified.classes:,}"), ("Released", released), ("Suppressed", suppressed)]
         proof = (proven or {}).get(name)
         print_table(facts([*rows, *(() if proof is None else _proven(proof))]), to)

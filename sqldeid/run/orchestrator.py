@@ -9,12 +9,13 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from platform import python_version
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 from sqlglot import exp
 
 import sqldeid
-from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.base import Engine
+from sqldeid.engine.choosing import dialect_of, shown
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.errors import Interrupted, JobError, VerificationError
 from sqldeid.insight import assess as assessing
@@ -24,12 +25,26 @@ from sqldeid.publish import Staging, published
 from sqldeid.result import Release, Result, Risk, Told
 from sqldeid.run.earlier import Earlier, held_back, open_earlier
 from sqldeid.run.explaining import explain
+from sqldeid.run.followed import Pairs, pair, recheck_pair, tell
+from sqldeid.run.foreign import refuse_missing_parts
+from sqldeid.run.linked import (
+    Unit,
+    assess_linked,
+    gather,
+    gather_tables,
+    make_linked,
+    prove_linked,
+    recheck_published,
+    refuse_earlier,
+    refuse_split,
+)
 from sqldeid.run.places import Options, destination, naming_job, open_run, reading
 from sqldeid.run.wings import Plan, face, names_of, part_of
 from sqldeid.tables import plan as planning
 from sqldeid.tables import release as releasing
 from sqldeid.tables.computed import fingerprint
 from sqldeid.tables.disguise import pseudonyms
+from sqldeid.tables.linking import Linked
 from sqldeid.tables.plan import TablePlan
 from sqldeid.tables.proof import Proven, check_certificate
 from sqldeid.tables.release import Listener
@@ -65,14 +80,16 @@ def anonymize(
         with ExitStack() as stack:
             engine, staging, held = open_run(job, database, names, options, stack)
             with naming_job(job):
-                plans = [_plan(job, name, engine) for name in names]
-                earlier = open_earlier(options, plans, stack, held, destination(job).into)
-                releases = [_make(p, engine, staging, job.sha256, listener, options, earlier) for p in plans]
-                if options.explain:
-                    releases = [explain(p, r, engine, listener) for p, r in zip(plans, releases, strict=True)]
-            for name in names:
-                listener.step(name, "publishing")
-            written = dict(zip(names, earlier.publish(staging), strict=True))
+                units = gather(job, names, lambda name: _plan(job, name, engine))
+                refuse_earlier(units, options)
+                pairs = pair(job, units, engine, options, listener)
+                alone = [u for u in units if not isinstance(u, Linked)]
+                earlier = open_earlier(options, alone, stack, held, destination(job).into)
+                for unit in units:
+                    releases += _make_unit(unit, engine, staging, job.sha256, listener, options, earlier, pairs)
+            for release in releases:
+                listener.step(release.name, "publishing")
+            written = dict(zip((r.name for r in releases), earlier.publish(staging), strict=True))
     except KeyboardInterrupt:
         if not written:  # between two statements; within one the engine says so
             raise Interrupted("interrupted; nothing was published") from None
@@ -80,7 +97,7 @@ def anonymize(
         releases={r.name: _published(r, written[r.name]) for r in releases},
         sqldeid=sqldeid.__version__,
         job_sha256=job.sha256,
-        source={"database": "connection" if is_connection(database) else str(database), "engine": "duckdb"},
+        source={"database": shown(database), "engine": dialect_of(database)},
         seconds=round(monotonic() - started, 3),
         warnings=(*job.warnings(), *key_warnings(options.key_file)),
         job=job.name,
@@ -89,14 +106,15 @@ def anonymize(
     )
 
 
-def plan(job: Job, database: Database, *, options: Options | None = None) -> list[TablePlan | Plan]:
+def plan(job: Job, database: Database, *, options: Options | None = None) -> list[Unit]:
     """What `anonymize` would do, from the catalogue alone; nothing is read and nothing is written."""
     options = options or Options()
-    with reading(database, None, options.settings) as engine, naming_job(job):
-        plans = [_plan(job, name, engine) for name in selected(job, options.only)]
+    refuse_missing_parts(job, selected(job, options.only), database, "anonymize")
+    with reading(database, None, options.settings, command="anonymize") as engine, naming_job(job):
+        plans = gather(job, selected(job, options.only), lambda name: _plan(job, name, engine))
         for sampled in (p for p in plans if isinstance(p, TablePlan) and p.sampled):
             check_plan(sampled)
-        return plans
+        return tell(plans, pair(job, plans, engine, options))
 
 
 def verify(job: Job, database: Database, *, options: Options | None = None) -> dict[str, Verified | Told]:
@@ -109,12 +127,24 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> d
     """
     options = options or Options()
     path = None if is_connection(database) else path_of(database)
-    with reading(database, path, options.settings, job) as engine, naming_job(job):
-        found = {}
-        for name in selected(job, options.only):
-            planned = _plan(job, name, engine)
-            written, note = published(engine, destination(job), name)
-            found[name] = _recheck(planned, note, written, engine, options)
+    refuse_missing_parts(job, selected(job, options.only), database, "verify")
+    with reading(database, path, options.settings, job, command="verify") as engine, naming_job(job):
+        found: dict[str, Verified | Told] = {}
+        units = gather(job, selected(job, options.only), lambda name: _plan(job, name, engine))
+        pairs = pair(job, units, engine, replace(options, policy=None, ledger=None))
+        for unit in units:
+            if unit.name in found:
+                continue
+            if isinstance(unit, Linked):
+                found |= recheck_published(job, unit, engine, options)
+                continue
+            if isinstance(unit, TablePlan) and (following := pairs.partner(unit.name)) is not None:
+                there = {name: published(engine, destination(job), name) for name in (unit.name, following.name)}
+                _refuse_changed(unit, there[unit.name][1], engine)
+                found |= recheck_pair(unit, following, there, engine, _key(unit, options))
+                continue
+            written, note = published(engine, destination(job), unit.name)
+            found[unit.name] = _recheck(unit, note, written, engine, options)
         return found
 
 
@@ -130,14 +160,18 @@ def verify_certificates(
     """
     options = options or Options()
     path = None if is_connection(database) else path_of(database)
-    with reading(database, path, options.settings) as engine, naming_job(job):
-        found = {}
-        for name in selected_tables(job, options.only):
-            certificate = certificates.get(name)
-            if not isinstance(certificate, Mapping):
+    with reading(database, path, options.settings, command="--certificate") as engine, naming_job(job):
+        names = selected_tables(job, options.only)
+        for name in names:
+            if not isinstance(certificates.get(name), Mapping):
                 raise VerificationError(f"tables.{name}: the file holds no certificate of it", key=f"tables.{name}")
-            part = planning.plan(name, job.tables[name], engine, job.folder)
-            found[name] = check_certificate(part, certificate, engine)
+        found: dict[str, Proven] = {}
+        for part in gather_tables(job, names, engine):
+            if isinstance(part, Linked):
+                proven = prove_linked(part, [certificates[name] for name in part.names], engine)
+                found |= dict.fromkeys(part.names, proven)
+            else:
+                found[part.name] = check_certificate(part, cast(Mapping[str, object], certificates[part.name]), engine)
         return found
 
 
@@ -151,18 +185,22 @@ def assess(job: Job, database: Database, *, release: bool = False, options: Opti
     """
     options = options or Options()
     path = None if is_connection(database) else path_of(database)
-    with reading(database, path, options.settings, job if release else None) as engine, naming_job(job):
+    refuse_missing_parts(job, selected_tables(job, options.only), database, "assess")
+    into = job if release else None
+    with reading(database, path, options.settings, into, command="assess") as engine, naming_job(job):
         found = {}
-        for name in selected_tables(job, options.only):
-            part = planning.plan(name, job.tables[name], engine, job.folder)
+        for part in gather_tables(job, selected_tables(job, options.only), engine):
+            if isinstance(part, Linked):
+                found[part.name] = assess_linked(job, part, engine, release=release)
+                continue
             source = keep(part, engine) if not release or part.beyond_k else part.source
             if release:
-                relation = published(engine, destination(job), name)[0]
+                relation = published(engine, destination(job), part.name)[0]
                 columns = [q.name for q in part.qis]
             else:
                 relation, columns = source, [q.source.name for q in part.qis]
             risk = assessing.assess(relation, columns, engine)
-            found[name] = assessing.assess_criteria(risk, part, source, relation, engine)
+            found[part.name] = assessing.assess_criteria(risk, part, source, relation, engine)
         return found
 
 
@@ -170,7 +208,9 @@ def selected(job: Job, only: Sequence[str]) -> list[str]:
     """The releases to make, in the order in which they are made."""
     for name in only:
         part_of(job, name)
-    return [name for name in names_of(job) if not only or name in only]
+    names = [name for name in names_of(job) if not only or name in only]
+    refuse_split(job, names, only)
+    return names
 
 
 def selected_tables(job: Job, only: Sequence[str]) -> list[str]:
@@ -181,11 +221,28 @@ def selected_tables(job: Job, only: Sequence[str]) -> list[str]:
     return found
 
 
-def _plan(job: Job, name: str, engine: DuckDBEngine) -> TablePlan | Plan:
+def _plan(job: Job, name: str, engine: Engine) -> TablePlan | Plan:
     section, part = part_of(job, name)
     if section == "tables" and part.search.method != "mondrian":
         return planning.plan(name, part, engine, job.folder)
     return face(section).plan(name, part, engine, job.folder)
+
+
+def _make_unit(
+    unit: Unit,
+    engine: Engine,
+    staging: Staging,
+    sha256: str,
+    listener: Listener,
+    options: Options,
+    earlier: Earlier,
+    pairs: Pairs,
+) -> list[Release]:
+    """Make a release, or several that are linked, with what a report tells of each where one is asked for."""
+    if isinstance(unit, Linked):
+        return list(make_linked(unit, engine, staging, sha256, listener, options))
+    release = _make(unit, engine, staging, sha256, listener, options, earlier, pairs)
+    return [explain(unit, release, engine, listener) if options.explain else release]
 
 
 def _section(planned: TablePlan | Plan) -> str:
@@ -194,12 +251,13 @@ def _section(planned: TablePlan | Plan) -> str:
 
 def _make(
     planned: TablePlan | Plan,
-    engine: DuckDBEngine,
+    engine: Engine,
     staging: Staging,
     sha256: str,
     listener: Listener,
     options: Options,
     earlier: Earlier,
+    pairs: Pairs,
 ) -> Release:
     """Have a wing make its release, staged and verified."""
     if isinstance(planned, TablePlan):
@@ -214,7 +272,10 @@ def _make(
             key=_key(planned, options),
             policy=policy,
             ledger=earlier.ledger,
+            partner=pairs.partner(planned.name),
         )
+    if (following := pairs.following(planned.name)) is not None:
+        return following.finish(staging, sha256)
     return face(_section(planned)).run(planned, engine, staging, sha256, listener)
 
 
@@ -224,7 +285,7 @@ def _key(planned: TablePlan, options: Options) -> Key | None:
 
 
 def _recheck(
-    planned: TablePlan | Plan, note: Mapping[str, object], written: exp.Expr, engine: DuckDBEngine, options: Options
+    planned: TablePlan | Plan, note: Mapping[str, object], written: exp.Expr, engine: Engine, options: Options
 ) -> Verified | Told:
     """Have a wing check what was published."""
     if isinstance(planned, TablePlan):
@@ -234,7 +295,7 @@ def _recheck(
     return face(_section(planned)).recheck(planned, note, written, engine)
 
 
-def _refuse_changed(part: TablePlan, note: Mapping[str, object], engine: DuckDBEngine) -> None:
+def _refuse_changed(part: TablePlan, note: Mapping[str, object], engine: Engine) -> None:
     noted = note.get("source_fingerprint")
     if part.part.frozen and noted != fingerprint(part, engine):
         raise VerificationError(

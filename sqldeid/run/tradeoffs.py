@@ -5,9 +5,10 @@ from __future__ import annotations
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.job import Job
 from sqldeid.result import Tradeoff
+from sqldeid.run.linked import gather_tables, trade_linked
 from sqldeid.run.orchestrator import selected_tables
 from sqldeid.run.places import Options, naming_job, reading
-from sqldeid.tables import plan as planning
+from sqldeid.tables.linking import Linked
 from sqldeid.tables.release import Listener
 from sqldeid.tables.tradeoff import Asked, trade
 
@@ -29,9 +30,11 @@ def tradeoff(
     """
     options = options or Options()
     path = None if is_connection(database) else path_of(database)
-    with reading(database, path, options.settings) as engine, naming_job(job):
+    with reading(database, path, options.settings, command="tradeoff") as engine, naming_job(job):
         found = {}
-        for name in selected_tables(job, options.only):
-            plan = planning.plan(name, job.tables[name], engine, job.folder)
-            found[name] = trade(plan, engine, asked, listener or Listener())
+        for part in gather_tables(job, selected_tables(job, options.only), engine):
+            if isinstance(part, Linked):
+                found[part.name] = trade_linked(part, engine, asked, listener or Listener())
+            else:
+                found[part.name] = trade(part, engine, asked, listener or Listener())
         return found

@@ -72,7 +72,7 @@ def certificate_steps(plan: TablePlan) -> tuple[Step, ...]:
 
     Cost: no statement is run.
     """
-    first = [s for s in _fold(plan) if s.template in _SHAPING]
+    first = shaping_steps(plan)
     n = len(plan.qis)
     return (
         *first,
@@ -88,6 +88,21 @@ def certificate_steps(plan: TablePlan) -> tuple[Step, ...]:
         *([_step("tables/prove_known", None)] if plan.concealing is not None else []),
         *([_step("tables/prove_spread", None), _step("tables/read_ranked", None)] if plan.criteria else []),
     )
+
+
+def shaping_steps(plan: TablePlan) -> tuple[Step, ...]:
+    """What makes one row per person of the source, and counts the persons."""
+    return tuple(step for step in _fold(plan) if step.template in _SHAPING)
+
+
+def restacking_steps(plan: TablePlan) -> tuple[Step, ...]:
+    """What makes the stacks once more, for verification."""
+    return tuple(_restack(plan))
+
+
+def step_of(template: str, times: int | None = 1) -> Step:
+    """A kind of statement that a run executes."""
+    return _step(template, times)
 
 
 def _proof_places(plan: TablePlan) -> Iterator[Step]:

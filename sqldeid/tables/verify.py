@@ -47,6 +47,8 @@ class Verified:
         The released level of each quasi-identifying column.
     sampled
         Whether a secret sample was released (`epsilon-safe`): its suppressed rows are unknown, and not counted.
+    linked
+        The releases of whose join all this was counted, where they are linked.
     """
 
     rows: int
@@ -58,6 +60,7 @@ class Verified:
     criteria: tuple[Criterion, ...] = ()
     node: dict[str, int] = field(default_factory=dict)
     sampled: bool = False
+    linked: tuple[str, ...] = ()
 
 
 def verify(

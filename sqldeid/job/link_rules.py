@@ -1,0 +1,147 @@
+"""Rules of linked table releases: which belong together, and what they must agree on. Pure.
+
+They yield (keys, text) rather than problems, so that `sqldeid.job.rules` can take them in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+Found = tuple[tuple[str, ...], str]
+
+SEARCH_KEYS = ("method", "loss", "max_loss", "time_limit", "checks_limit")
+"""Keys of [search] that the linked tables that state them state alike: there is one search."""
+
+MOST_KNOWN = 12
+"""Columns that m-concealing may call known, over all linked tables."""
+
+_DEFAULTS: Mapping[tuple[str, ...], object] = {("text",): False, ("privacy", "suppression"): "drop"}
+_NEVER = {
+    "epsilon-safe": "its guarantee is of one table alone, without pseudonyms",
+    "mondrian": "it cuts each table by itself, and has no lattice that the tables could share",
+}
+
+
+def link_groups(job: Mapping[str, object]) -> list[tuple[str, ...]]:
+    """The table releases that `link` puts together, in the order of the job; only groups of two and more.
+
+    Whoever links the same table belongs to one group, and so does a chain; what a link cannot name is left out.
+    """
+    tables = _section(job, "tables")
+    group = {name: name for name in tables}
+    for name in tables:
+        other = _section(tables, name).get("link")
+        if isinstance(other, str) and other in group and group[other] != group[name]:
+            old, new = group[name], group[other]
+            group = {n: new if g == old else g for n, g in group.items()}
+    found: dict[str, list[str]] = {}
+    for name, one in group.items():
+        found.setdefault(one, []).append(name)
+    return [tuple(names) for names in found.values() if len(names) > 1]
+
+
+def link_problems(job: Mapping[str, object]) -> Iterator[Found]:
+    """Each link names another table release, never in a circle; linked tables agree on persons, search and form."""
+    tables = _section(job, "tables")
+    for name in tables:
+        yield from ((("tables", name, "link"), text) for text in _named(name, tables))
+    groups = link_groups(job)
+    for names in groups:
+        linked = {name: _section(tables, name) for name in names}
+        for name, table in linked.items():
+            yield from ((("tables", name, *keys), text) for keys, text in _member(table))
+        first = next(iter(linked))
+        yield from ((("tables", n, *keys), text) for n, keys, text in _agreement(first, linked))
+    tied = {name for names in groups for name in names}
+    for name in _section(job, "series"):
+        if _section(_section(job, "series"), name).get("link") in tied:
+            yield (
+                ("series", name, "link"),
+                "names a table that is linked with another one; a series follows one table alone: link either the "
+                "tables or the series",
+            )
+
+
+def _named(name: str, tables: Mapping[str, object]) -> Iterator[str]:
+    """What is wrong with where a link leads."""
+    other = _section(tables, name).get("link")
+    if not isinstance(other, str):
+        return
+    if other == name:
+        yield "names its own release; name the table release that it is to be joined with"
+    elif other not in tables:
+        yield "must name another table release of this job"
+    elif _circle(name, tables):
+        yield "goes round in a circle; linked tables are joined all with all, so leave out one link"
+
+
+def _circle(name: str, tables: Mapping[str, object]) -> bool:
+    seen, here = {name}, _section(tables, name).get("link")
+    while isinstance(here, str) and here in tables and here not in seen:
+        seen.add(here)
+        here = _section(tables, here).get("link")
+    return here == name
+
+
+def _member(table: Mapping[str, object]) -> Iterator[Found]:
+    """What a table must be to be linked at all."""
+    person = table.get("person")
+    if person is None:
+        yield ("person",), "missing; linked tables are joined by their persons, one row each: name the person key"
+    elif isinstance(person, str) and not _released_person(table, person):
+        yield (
+            ("columns", person),
+            "linked tables are joined by this key, so each must release its pseudonym: give it "
+            '{ role = "identifying", pseudonym = true }, or take link out',
+        )
+    method = _section(table, "search").get("method")
+    if isinstance(method, str) and method in _NEVER:
+        yield ("search", "method"), f"{method} does not go with link: {_NEVER[method]}"
+    if table.get("view") == "computed":
+        yield ("view",), "a computed view reads one table; linked tables need a snapshot"
+
+
+def _released_person(table: Mapping[str, object], person: str) -> bool:
+    columns = _section(table, "columns")
+    return any(n.casefold() == person.casefold() and _section(columns, n).get("pseudonym") is True for n in columns)
+
+
+def _agreement(first: str, linked: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """Where a linked table says something else than the first one, or than the others together."""
+    person = linked[first].get("person")
+    stated: dict[str, object] = {}
+    inverse = any(_section(t, "search").get("method") == "inverse-ola" for t in linked.values())
+    for name, table in linked.items():
+        mine = table.get("person")
+        if isinstance(mine, str) and isinstance(person, str) and mine.casefold() != person.casefold():
+            yield name, ("person",), "is another key than that of the table it is linked with; join by one key"
+        for keys, default in _DEFAULTS.items():
+            if _at(table, keys, default) != _at(linked[first], keys, default):
+                yield name, keys, "linked tables are suppressed and written alike: say the same in each"
+        search = _section(table, "search")
+        for key in SEARCH_KEYS:
+            if search.get(key) is not None and stated.setdefault(key, search[key]) != search[key]:
+                yield name, ("search", key), "linked tables share one search: say the same in each, or in one alone"
+        if inverse and any(_section(table, "privacy").get(c) for c in ("l_diversity", "t_closeness")):
+            yield name, ("link",), "the linked tables are searched by inverse-ola, which knows no l or t; use another"
+        if search.get("weights") and any(_loss(t) in ("dm_star", "entropy") for t in linked.values()):
+            yield name, ("search", "weights"), "the linked tables share one loss, for which no weights are defined"
+    known = sum(len(_section(_section(_section(t, "privacy"), "m_concealing"), "known")) for t in linked.values())
+    if known > MOST_KNOWN:
+        text = f"the linked tables call {known} columns known; at most {MOST_KNOWN} can be, over all of them"
+        yield first, ("privacy", "m_concealing", "known"), text
+
+
+def _loss(table: Mapping[str, object]) -> object:
+    return _section(table, "search").get("loss")
+
+
+def _at(table: Mapping[str, object], keys: tuple[str, ...], default: object) -> object:
+    for key in keys[:-1]:
+        table = _section(table, key)
+    return table.get(keys[-1], default)
+
+
+def _section(mapping: Mapping[str, object], key: str) -> Mapping[str, object]:
+    found = mapping.get(key)
+    return found if isinstance(found, Mapping) else {}

@@ -1,0 +1,210 @@
+"""The rows of linked tables: their sources joined, written table by table, joined again as whoever holds them would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError, VerificationError
+from sqldeid.publish import Note, Staging
+from sqldeid.sql import Statement, column, identifier, render
+from sqldeid.tables.linking import PERSON, Linked, person_column, qualified
+from sqldeid.tables.plan import TablePlan
+from sqldeid.tables.shape import check_stacks, count_persons, keep
+
+LINKED_NOTE = "linked"
+"""Key of the names of the releases that one is linked with, itself among them."""
+
+_TEXT = exp.DataType.build("varchar", dialect="duckdb")
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Linked sources as one.
+
+    Parameters
+    ----------
+    plan
+        The join's, with a source that can be read.
+    sources
+        What was joined, one row per person each, in the order of the members.
+    left_out
+        By release: its persons whom another release does not have.
+    """
+
+    linked: Linked
+    plan: TablePlan
+    sources: tuple[exp.Expr, ...]
+    left_out: Mapping[str, int]
+
+
+def join_sources(linked: Linked, engine: Engine) -> Joined:
+    """Join the sources by person. Cost: two scans of each.
+
+    Raises
+    ------
+    JobError
+        If a person is NULL or twice in one of them, or nobody is in all of them.
+    """
+    sources = tuple(keep(m, engine) for m in linked.members)
+    persons = [count_persons(m, engine, source) for m, source in zip(linked.members, sources, strict=True)]
+    joined = engine.workbench(f"{linked.joint.name}_joined")
+    first, *others = (_side(m, i, source) for i, (m, source) in enumerate(zip(linked.members, sources, strict=True)))
+    columns = [{"name": identifier(PERSON), "value": first["key"]}]
+    for i, m in enumerate(linked.members):
+        columns += [{"name": identifier(n), "value": column(own, f"m{i}")} for own, n in _own_columns(m).items()]
+    engine.execute(render("tables/join_linked", joined=joined, first=first, others=others, columns=columns))
+    read = engine.query(render("tables/check_person", source=joined, person=column(PERSON, "s"))).to_pylist()[0]
+    rows = int(read["rows"])
+    if rows == 0:
+        names = " and ".join(linked.names)
+        raise JobError(
+            f"{linked.key}: no person is in {names} (after `where`), so nothing can be released linked; take link out, "
+            "or mend the person keys",
+            key=linked.key,
+        )
+    left_out = {m.name: n - rows for m, n in zip(linked.members, persons, strict=True)}
+    return Joined(linked, replace(linked.joint, source=joined), sources, left_out)
+
+
+def _side(member: TablePlan, number: int, source: exp.Expr) -> dict[str, object]:
+    return {"source": source, "alias": identifier(f"m{number}"), "key": _key(member, f"m{number}")}
+
+
+def _key(member: TablePlan, alias: str) -> exp.Expr:
+    """The person key of a source read as `alias`, as the join spells it."""
+    source = person_column(member).source
+    key = column(source.name, alias)
+    return exp.cast(key, _TEXT) if source.kind == "text" else key
+
+
+def _own_columns(member: TablePlan) -> dict[str, str]:
+    """The columns of a source that the join needs beside the person, and what it calls them."""
+    names = dict.fromkeys(c.source.name for c in member.released if c.source.name != member.person)
+    return {name: qualified(member, name) for name in names}
+
+
+def check_sources(joined: Joined, engine: Engine) -> None:
+    """Check the join, and the stacks that went into it, by other SQL.
+
+    Raises
+    ------
+    VerificationError
+        If a row is not what the sources give.
+    """
+    for m, source in zip(joined.linked.members, joined.sources, strict=True):
+        check_stacks(m, engine, source)
+        others = [
+            {"source": there, "key": _key(o, "o")}
+            for o, there in zip(joined.linked.members, joined.sources, strict=True)
+            if o is not m
+        ]
+        columns = [{"name": identifier("k"), "joined": column(PERSON, "j"), "value": _key(m, "s")}]
+        columns += [
+            {"name": identifier(f"c{i}"), "joined": column(name, "j"), "value": column(own, "s")}
+            for i, (own, name) in enumerate(_own_columns(m).items())
+        ]
+        statement = render(
+            "tables/compare_linked",
+            joined=joined.plan.source,
+            source=source,
+            key=_key(m, "s"),
+            columns=columns,
+            others=others,
+        )
+        if different := int(engine.query(statement).to_pylist()[0]["different"]):
+            raise VerificationError(
+                f"{m.key}.link: the release failed its re-check: {different} rows differ where the tables are joined "
+                "once more",
+                key=f"{m.key}.link",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Where a join is staged: each of the linked tables where releases go, with its own columns."""
+
+    linked: Linked
+    engine: Engine
+    staging: Staging
+
+    def write(self, statement: Callable[[exp.Table], str], note: Note) -> exp.Expr:
+        """Write every table; the join of what was written, to be verified."""
+        whole = self.engine.workbench(f"{self.linked.joint.name}_whole")
+        asked = statement(whole)
+        if not isinstance(asked, Statement):
+            raise TypeError("a release is staged by a rendered template")
+        self.engine.execute(render(asked.template, **{**asked.parameters, "temporary": True}))
+        written = [self._write(m, whole, note) for m in self.linked.members]
+        self.engine.execute(render("engine/drop_table", table=whole))
+        return join_written(self.linked, written, self.engine)
+
+    def _write(self, member: TablePlan, whole: exp.Table, note: Note) -> exp.Expr:
+        named = {c.name: qualified(member, c.name) for c in member.released}
+        columns = [{"name": identifier(own), "value": column(name, "w")} for own, name in named.items()]
+        key = column(named[person_column(member).name], "w")
+        content = {**note.content, LINKED_NOTE: list(self.linked.names)}
+        comments = {own: note.columns[name] for own, name in named.items()}
+        return self.staging.write(
+            lambda target: render("tables/stage_linked", target=target, whole=whole, columns=columns, key=key),
+            Note(member.name, content, comments),
+        )
+
+    def write_computed(self, statement: object, note: Note, tables: object) -> exp.Expr:
+        """Never: linked tables have no computed view."""
+        raise NotImplementedError
+
+    def publish(self) -> tuple[str, ...]:
+        """Never: the run publishes all its releases together."""
+        raise NotImplementedError
+
+
+def join_written(linked: Linked, written: Sequence[exp.Expr], engine: Engine) -> exp.Table:
+    """Join tables that were written by their pseudonyms, as whoever holds them would.
+
+    Raises
+    ------
+    VerificationError
+        If their columns are not those of the job, or a pseudonym does not stand once in each of them.
+    """
+    for m, there in zip(linked.members, written, strict=True):
+        if [c.name for c in engine.columns(there, key=m.key)] != [c.name for c in m.released]:
+            raise VerificationError(
+                f"{m.key}: the release failed its re-check: its columns are not the {len(m.released)} that the job "
+                "names",
+                key=m.key,
+            )
+    _refuse_unmatched(linked, written, engine)
+    first, *others = (
+        {"source": there, "alias": identifier(f"m{i}"), "key": _pseudonym(m, f"m{i}")}
+        for i, (m, there) in enumerate(zip(linked.members, written, strict=True))
+    )
+    columns = [
+        {"name": identifier(qualified(m, c.name)), "value": column(c.name, f"m{i}")}
+        for i, m in enumerate(linked.members)
+        for c in m.released
+    ]
+    joined = engine.workbench(f"{linked.joint.name}_written")
+    engine.execute(render("tables/join_linked", joined=joined, first=first, others=others, columns=columns))
+    return joined
+
+
+def _refuse_unmatched(linked: Linked, written: Sequence[exp.Expr], engine: Engine) -> None:
+    members = [
+        {"source": there, "key": _pseudonym(m, "r"), "place": i}
+        for i, (m, there) in enumerate(zip(linked.members, written, strict=True))
+    ]
+    statement = render("tables/match_linked", members=members, tables=len(members))
+    if unmatched := int(engine.query(statement).to_pylist()[0]["unmatched"]):
+        raise VerificationError(
+            f"{linked.key}: the releases failed their re-check: {unmatched} pseudonyms do not stand once in each of "
+            "these linked tables",
+            key=linked.key,
+        )
+
+
+def _pseudonym(member: TablePlan, alias: str) -> exp.Expr:
+    return exp.cast(column(person_column(member).name, alias), _TEXT)

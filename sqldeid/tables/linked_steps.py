@@ -1,0 +1,54 @@
+"""The statements of linked releases in order: sources joined, then those of one release, written table by table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sqldeid.tables.linking import Linked
+from sqldeid.tables.steps import Step, certificate_steps, restacking_steps, shaping_steps, step_of, steps
+
+_EACH = ("publish/copy_parquet", "publish/create_view", "publish/comment_table", "publish/comment_view")
+"""What is run for each of the tables where releases go."""
+
+
+def linked_steps(linked: Linked, kind: str) -> tuple[Step, ...]:
+    """What a run of linked releases executes; `kind` as for `steps`.
+
+    Cost: no statement is run.
+    """
+    return (*_joined(linked), *_made(linked, kind), *_checked(linked))
+
+
+def linked_certificate_steps(linked: Linked) -> tuple[Step, ...]:
+    """What `verify` executes to check their certificate."""
+    return (*_joined(linked), *certificate_steps(linked.joint))
+
+
+def _joined(linked: Linked) -> Iterator[Step]:
+    for member in linked.members:
+        yield from shaping_steps(member)
+    yield step_of("tables/join_linked")
+    yield step_of("tables/check_person")
+
+
+def _made(linked: Linked, kind: str) -> Iterator[Step]:
+    """The steps of the join, which has no table of its own."""
+    tables = len(linked.members)
+    for step in steps(linked.joint, kind):
+        if step.template == "tables/group_source":
+            yield step_of("tables/match_linked")
+            yield step_of("tables/join_linked")
+        if step.template == "publish/create_schema":
+            continue
+        yield replace(step, times=tables) if step.template in _EACH else step
+        if step.template == "tables/stage_rows":
+            if kind != "parquet":
+                yield step_of("publish/create_schema")
+            yield step_of("tables/stage_linked", tables)
+
+
+def _checked(linked: Linked) -> Iterator[Step]:
+    for member in linked.members:
+        yield from restacking_steps(member)
+        yield step_of("tables/compare_linked")
