@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from math import ceil, exp
 from math import inf as infinite
 
@@ -240,13 +240,17 @@ def unseen_pair(counts: list[tuple[int, int | None, int]]) -> tuple[int, int] | 
 def canary_rows(number: int, pair: tuple[int, int], times: int, first: datetime | None) -> pa.Table:
     """Placed events of the canary: an hour apart."""
     count = 2 * times
-    moments = [first + timedelta(hours=h) for h in range(count)] if first is not None else [None] * count
+    if first is None:
+        moments = pa.nulls(count, pa.timestamp("us"))
+    else:
+        us = int(np.datetime64(first, "us").astype(np.int64)) + np.arange(count) * HOUR_US
+        moments = pa.array(us).cast(pa.timestamp("us"))
     return pa.table(
         {
             "object": pa.array([number] * count, pa.int64()),
             "position": pa.array(range(1, count + 1), pa.int64()),
             "state": pa.array(list(pair) * times, pa.int64()),
-            "moment": pa.array(moments, pa.timestamp("us")),
+            "moment": moments,
             "gap_us": pa.array([None] + [HOUR_US] * (count - 1), pa.int64()),
         }
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 
 from sqldeid.errors import JobError
@@ -12,6 +14,12 @@ from sqldeid.job.events import Events
 
 MAX_STATES = 1_000
 """Each pair of states is a cell that gets noise; 1,000 make a million."""
+
+MAX_CELLS = 1_002_000
+"""Of a factor's table: values x states x (states + 2)."""
+
+REACHED = Fraction(4, 5)
+"""Share of the objects of which all events are looked at, where their number is chosen with noise (events.md)."""
 
 EVENTS_MAX = 8
 LENGTH_BINS = (1, 2, 4, 8, 16)
@@ -37,7 +45,11 @@ class Domain:
     length_bins
         Last lengths of bins; longer objects are in one bin more.
     events_max
-        First events of an object that are looked at.
+        First events of an object that are looked at; where they are chosen with noise, the most that can be.
+    chosen
+        Whether the number of events looked at is chosen from the noised histogram of lengths (`choose_events`).
+    factors
+        What transitions are counted by as well, each with a table of its own: values that the range of times gives.
     """
 
     states: tuple[tuple[str, ...], ...]
@@ -47,6 +59,8 @@ class Domain:
     gap_bins_hours: tuple[Fraction, ...]
     length_bins: tuple[int, ...]
     events_max: int
+    chosen: bool = False
+    factors: tuple[str, ...] = ()
 
     @property
     def timed(self) -> bool:
@@ -66,6 +80,23 @@ class Domain:
         whole = (self.last.year - self.first.year) * 12 + self.last.month - self.first.month
         return max(whole + (self.last > datetime(self.last.year, self.last.month, 1)), 1)
 
+    def values(self, factor: str) -> range:
+        """The values of a factor of time, whatever the data are."""
+        if factor == "year" and self.first is not None and self.last is not None:
+            return range(self.first.year, (self.last - timedelta(microseconds=1)).year + 1)
+        return {"weekday": range(1, 8), "hour": range(24), "month": range(1, 13)}[factor]
+
+
+def choose_events(domain: Domain, lengths: Sequence[int]) -> Domain:
+    """How many events are looked at, from the noised histogram of lengths alone: it costs nothing beyond the histogram.
+
+    The last length of the first bin up to which `REACHED` of the objects are; that of the last bin where none is.
+    """
+    counts = [max(n, 0) for n in lengths]
+    reached = accumulate(counts[:-1])
+    enough = (last for last, n in zip(domain.length_bins, reached, strict=True) if n >= REACHED * sum(counts))
+    return replace(domain, events_max=next(enough, domain.length_bins[-1]))
+
 
 def read_domain(part: Events, folder: Path, key: str) -> Domain:
     """The public domains of a job with `laplace`.
@@ -83,15 +114,28 @@ def read_domain(part: Events, folder: Path, key: str) -> Domain:
         states = (*(s for s in states if s != label), label)
         other = len(states) - 1
     span = [datetime.fromisoformat(t) for t in privacy.time_range or ()]
-    return Domain(
+    bins = tuple(privacy.length_bins or LENGTH_BINS)
+    chosen = privacy.events_max == "private"
+    found = Domain(
         states=states,
         other=other,
         first=span[0] if span else None,
         last=span[1] if span else None,
         gap_bins_hours=tuple(Fraction(repr(b)) for b in privacy.gap_bins_hours or ()),
-        length_bins=tuple(privacy.length_bins or LENGTH_BINS),
-        events_max=privacy.events_max or EVENTS_MAX,
+        length_bins=bins,
+        events_max=bins[-1] if chosen else int(privacy.events_max or EVENTS_MAX),
+        chosen=chosen,
+        factors=tuple(part.factors or ()),
     )
+    for factor in found.factors:
+        cells = len(states) * (len(states) + 2) * len(found.values(factor))
+        if cells > MAX_CELLS:
+            raise JobError(
+                f"{key}.factors: {factor} makes a table of {cells:,} cells, and {MAX_CELLS:,} are allowed: each gets "
+                "noise; list fewer states, or leave it out",
+                key=f"{key}.factors",
+            )
+    return found
 
 
 def _states(file: Path, columns: int, key: str) -> tuple[tuple[str, ...], ...]:

@@ -16,7 +16,6 @@ from sqldeid.events import clusters, generate, markov
 from sqldeid.events.markov import Counted, Support
 from sqldeid.events.model import Model
 from sqldeid.events.plan import EventsPlan
-from sqldeid.events.privacy.laplace import Ledger
 from sqldeid.events.privacy.ratio import Ratio
 from sqldeid.events.sequences import Sequences
 from sqldeid.events.synthesize import Private, fit_private
@@ -110,5 +109,4 @@ def fit_laplace(plan: EventsPlan, placed: exp.Table, engine: Engine, step: Step)
     if plan.domain is None:
         raise JobError(f"{plan.key}.privacy: laplace needs public domains", key=f"{plan.key}.privacy")
     step("counting over public domains")
-    ledger = Ledger.split(plan.domain, plan.epsilon)
-    return fit_private(plan.name, plan.domain, ledger, placed, engine, step)
+    return fit_private(plan.name, plan.domain, plan.epsilon, placed, engine, step)

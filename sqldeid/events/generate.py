@@ -19,8 +19,8 @@ CHUNK_EVENTS = 400_000
 DAY_US, HOUR_US, SECOND_US = 86_400_000_000, 3_600_000_000, 1_000_000
 PARTS_MOST = 64
 START_CLUSTER, END_CLUSTER = -1, -2
-FURTHEST_US = 200_000_000_000_000_000
-"""Times are kept below the year 8300."""
+FURTHEST_US = 253_402_300_800_000_000
+"""The year 10000 begins; times are kept below, and what would happen later does not."""
 
 SCHEMA = pa.schema(
     [

@@ -29,6 +29,9 @@ MOMENTS = ("weekday", "hour", "month", "year")
 OBJECTS_NOISE_MOST = 10_000_000
 """Of the number of objects with `laplace`, where the job does not say how many to make."""
 
+FIRST_TIME, LAST_TIME = "0001-01-01", "9999-12-31 23:59:59.999999"
+"""No usable time is outside: calendars of other programs go no further, and infinity is no time."""
+
 POSITION = "position"
 """The column that is released where times do not tell an object's events apart."""
 
@@ -148,7 +151,11 @@ class EventsPlan:
             ("privacy", privacy.method + (f", epsilon {privacy.epsilon:g}" if privacy.epsilon is not None else "")),
         ]
         if self.domain is not None:
-            lines += [("states listed", len(self.domain.states)), ("events looked at", self.domain.events_max)]
+            most = self.domain.events_max
+            looked_at: object = f"chosen with noise, at most {most}" if self.domain.chosen else most
+            lines += [("states listed", len(self.domain.states)), ("events looked at", looked_at)]
+            if self.domain.factors:
+                lines.append(("factors", ", ".join(self.domain.factors)))
         else:
             clusters = found.clusters
             lines += [
@@ -218,7 +225,10 @@ def plan(name: str, part: Events, engine: Engine, folder: Path) -> EventsPlan:
 def _domain(part: Events, folder: Path, key: str) -> Domain:
     """The public domains; refused where noise alone would decide how much is made, which epsilon says beforehand."""
     domain = read_domain(part, folder, key)
-    spend = Ledger.split(domain, Fraction(repr(part.privacy.epsilon))).of("lengths")
+    try:
+        spend = Ledger.split(domain, Fraction(repr(part.privacy.epsilon))).of("lengths")
+    except JobError as error:
+        raise JobError(f"{key}.privacy.epsilon: {error.message}", key=f"{key}.privacy.epsilon") from None
     if part.generate.objects is None and spend is not None and spend.scale * spend.cells > OBJECTS_NOISE_MOST:
         raise JobError(
             f"{key}.privacy.epsilon: so small that noise alone would decide how many objects are made, and it could be "
@@ -261,8 +271,16 @@ def _selected(relation: exp.Expr, where: str | None, texts: list[str], engine: E
     found = exp.Subquery(this=query)
     for column_ in engine.columns(found, key=f"{key}.where" if where is not None else f"{key}.factors"):
         if column_.name.startswith("sqldeid factor "):
-            _comparable(column_, f"{key}.factors")
+            _comparable_factor(column_, texts, f"{key}.factors")
     return found
+
+
+def _comparable_factor(found: Column, texts: list[str], key: str) -> None:
+    """A factor's values are told apart: they are of a type that can be compared, and not all NULL."""
+    text = next(t for i, t in enumerate(texts) if _factor_column(i) == found.name)
+    if found.shown_type.strip('"') == "NULL":
+        raise JobError(f"{key}: {text} is NULL on every row, which tells nothing apart; remove it", key=key)
+    _comparable(replace(found, name=text), key)
 
 
 def _factors(part: Events) -> tuple[tuple[Factor, ...], list[str]]:

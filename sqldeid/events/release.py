@@ -17,7 +17,7 @@ from sqldeid.events.fit import Ensemble, Fitted, Step, fit_ensemble, fit_laplace
 from sqldeid.events.generate import Made
 from sqldeid.events.plan import EventsPlan, plan, timestamp
 from sqldeid.events.result import EventsRelease, EventsVerified, Guarantee
-from sqldeid.events.sequences import Gaps, Sequences, order_events, place_events, read_placed, sequence
+from sqldeid.events.sequences import Gaps, Sequences, needed, order_events, place_events, read_placed, sequence
 from sqldeid.events.stage import note_of, put_batches, stage
 from sqldeid.events.synthesize import Private
 from sqldeid.events.verify import verify
@@ -135,6 +135,8 @@ def _read(plan: EventsPlan, engine: Engine) -> _Source:
     """For `ratio` and `none`: states as they are, sequences split."""
     placed, listed, counts = read_placed(plan, engine)
     sequences = sequence(plan, placed, counts, engine)
+    rows = engine.query(render("events/count_rows", table=plan.source)).column(0).to_pylist()[0]
+    counts = counts | {"left_out": rows - counts["events"]}
     return _Source(placed, listed, sequences.split, counts, sequences.gaps, sequences)
 
 
@@ -253,6 +255,8 @@ def _warnings(plan: EventsPlan, source: _Source, fitted: Fitted, made: Made, obj
         )
     if isinstance(fitted, Private):
         yield from _private_warnings(plan, fitted)
+    if left_out := source.counts.get("left_out"):
+        yield f"{key}.source: {left_out} rows are left out: they have not {needed(plan)}"
     if made.objects < objects:
         yield f"{key}: {objects - made.objects} of {objects} objects have no event: no first state may be used"
     if plan.part.generate.seed is not None:

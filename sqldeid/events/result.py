@@ -42,7 +42,7 @@ class EventsRelease:
     ledger
         With `laplace`: every spend; they add up to epsilon.
     source
-        Objects, events, parts and states of the source.
+        Objects, events, parts and states of the source, and how many rows are no events (`left_out`).
     gaps
         Threshold of splitting in hours, the rule by which it was found, and the histogram that shows it.
     evaluation, attacks

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
-from sqldeid.events.plan import EventsPlan, timestamp
+from sqldeid.events.plan import FIRST_TIME, LAST_TIME, EventsPlan, timestamp
 from sqldeid.sql import column, render
 
 BIN_WIDTH = 0.25
@@ -93,10 +93,15 @@ def read_placed(plan: EventsPlan, engine: Engine) -> tuple[exp.Table, exp.Table,
     counts: dict[str, int] = engine.query(render("events/count_source", placed=placed)).to_pylist()[0]
     if not counts["events"]:
         raise JobError(
-            f"{plan.key}: {plan.source_label} has no event with object, time and state; there is nothing to release",
+            f"{plan.key}: {plan.source_label} has no event with {needed(plan)}; there is nothing to release",
             key=plan.key,
         )
     return placed, listed, counts
+
+
+def needed(plan: EventsPlan) -> str:
+    """What a row must have to be an event."""
+    return "object, state and a time within the years 1 to 9999" if plan.timed else "object and state"
 
 
 def sequence(
@@ -128,8 +133,8 @@ def order_events(plan: EventsPlan, engine: Engine) -> exp.Table:
                 source=plan.source,
                 object=column(plan.owner.name, "s"),
                 time=column(plan.time.name, "s") if plan.time else None,
-                first_time=timestamp("0001-01-02"),
-                last_time=timestamp("9999-12-01"),
+                first_time=timestamp(FIRST_TIME),
+                last_time=timestamp(LAST_TIME),
                 states=plan.state_names,
                 orders=plan.orders,
                 factors=plan.expressions,
@@ -138,7 +143,9 @@ def order_events(plan: EventsPlan, engine: Engine) -> exp.Table:
     except JobError as error:
         if error.key:
             raise
-        raise JobError(f"{plan.key}.source: {error.message}", key=f"{plan.key}.source") from None
+        asked = {"source": True, "where": plan.part.where is not None, "factors": bool(plan.expressions)}
+        keys = [name for name, there in asked.items() if there]
+        raise JobError(f"{plan.key}.{' or '.join(keys)}: {error.message}", key=f"{plan.key}.{keys[-1]}") from None
     return events
 
 

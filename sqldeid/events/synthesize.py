@@ -5,8 +5,9 @@ Source: events.md, *laplace*.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -14,16 +15,18 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.events.domain import Domain
+from sqldeid.events.domain import Domain, choose_events
 from sqldeid.events.estimate import posterior_mean, rake, shares
-from sqldeid.events.generate import DAY_US, HOUR_US, SCHEMA, SECOND_US, Made
-from sqldeid.events.privacy.laplace import Ledger, noise
+from sqldeid.events.generate import DAY_US, HOUR_US, SCHEMA, SECOND_US, Made, moment
+from sqldeid.events.privacy.laplace import Ledger, Spend, by, noise
 from sqldeid.sql import render
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-CHUNK_OBJECTS = 50_000
+CHUNK_OBJECTS, CHUNK_CELLS = 50_000, 8_000_000
+"""Made at a time: so many objects, and chances of what follows that are looked at at once."""
+
 OPEN_BIN = 10
 """The last bin of gaps is open; gaps in it go up to so many times its edge."""
 
@@ -36,6 +39,8 @@ class Tables:
     ----------
     transitions
         Rows: START, then each state. Columns: each state, then END. START → END cannot be and is always 0.
+    factors
+        The same by value of each factor: a table more per value.
     """
 
     transitions: Ints
@@ -44,6 +49,14 @@ class Tables:
     lengths: Ints
     months: Ints
     hours: Ints
+    factors: Mapping[str, Ints] = field(default_factory=dict)
+
+
+def possible(transitions: Ints | Floats) -> npt.NDArray[np.bool_]:
+    """Which transitions can be: all but START → END."""
+    found = np.ones(transitions.shape, dtype=np.bool_)
+    found[..., 0, -1] = False
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +68,8 @@ class Private:
     first, following, gaps, months, hours
         Shares: of first states; of the next state or END by state; of bins of gaps by state; of months and of weekday
         and hour of starts.
+    factors
+        By factor and value: shares of the next state, rows as in `Tables`; where there are any, what is drawn from.
     objects
         Sum of the noised histogram of lengths, at least 0.
     noise_ratio
@@ -70,12 +85,13 @@ class Private:
     hours: Floats
     objects: int
     noise_ratio: float
+    factors: Mapping[str, Floats] = field(default_factory=dict)
 
     def generate(self, objects: int, rng: np.random.Generator, made: Made) -> Iterator[pa.RecordBatch]:
         """Batches of events by object and position, as in ``generate.SCHEMA``; `made` counts them."""
         left = objects
         while left > 0:
-            count = min(CHUNK_OBJECTS, left)
+            count = min(CHUNK_OBJECTS, max(CHUNK_CELLS // (len(self.domain.states) + 1), 1), left)
             left -= count
             batch = _chunk(self, count, rng, made)
             if batch.num_rows:
@@ -83,31 +99,69 @@ class Private:
 
 
 def fit_private(
-    name: str, domain: Domain, ledger: Ledger, placed: exp.Table, engine: Engine, step: Callable[[str], None]
+    name: str, domain: Domain, epsilon: Fraction, placed: exp.Table, engine: Engine, step: Callable[[str], None]
 ) -> Private:
-    """Count, add noise, estimate."""
+    """Count, add noise, estimate; where lengths say how many events are looked at, they are noised first, and once."""
+    first = None
+    if domain.chosen:
+        spend = Ledger.split(domain, epsilon).of("lengths")
+        assert spend is not None  # noqa: S101 - every ledger has lengths
+        first = noise(count_lengths(domain, placed, engine), spend)
+        domain = choose_events(domain, first[0].tolist())
     exact = count_tables(domain, placed, engine)
     step("adding noise")
-    return estimate(domain, *add_noise(exact, ledger))
+    return estimate(domain, *add_noise(exact, Ledger.split(domain, epsilon), first))
 
 
 def count_tables(domain: Domain, placed: exp.Table, engine: Engine) -> Tables:
     """Counts over the whole public domain, each object bounded to its first events by its own rows."""
     states, most = len(domain.states), domain.events_max
-    steps = engine.query(
-        render("events/bound_steps", placed=placed, most=most, start=states, finish=states + 1)
-    ).to_pydict()
-    origin = (np.array(steps["origin"], dtype=np.int64) + 1) % (states + 1)  # START is row 0
-    target = np.array(steps["target"], dtype=np.int64)
+    steps = engine.query(render("events/bound_steps", placed=placed, most=most, start=states, finish=states + 1))
     transitions = np.zeros((states + 1, states + 1), dtype=np.int64)
-    transitions[origin, np.minimum(target, states)] = steps["n"]
+    transitions[_cells(steps, states)] = steps.column("n").to_numpy()
     found = engine.query(render("events/bound_states", placed=placed, most=most)).to_pydict()
     counted = np.zeros(states, dtype=np.int64)
     counted[np.array(found["state"], dtype=np.int64)] = found["n"]
+    return Tables(
+        transitions,
+        counted,
+        _gaps(domain, placed, engine),
+        count_lengths(domain, placed, engine),
+        *_starts(domain, placed, engine),
+        {factor: _by_factor(domain, factor, placed, engine) for factor in domain.factors},
+    )
+
+
+def count_lengths(domain: Domain, placed: exp.Table, engine: Engine) -> Ints:
+    """Objects by public bins of their number of events, all of them: it does not depend on how many are looked at."""
     lengths = np.zeros(len(domain.length_bins) + 1, dtype=np.int64)
     found = engine.query(render("events/bound_lengths", placed=placed, lasts=list(domain.length_bins))).to_pydict()
     lengths[np.array(found["bin"], dtype=np.int64)] = found["n"]
-    return Tables(transitions, counted, _gaps(domain, placed, engine), lengths, *_starts(domain, placed, engine))
+    return lengths
+
+
+def _cells(steps: pa.Table, states: int) -> tuple[Ints, Ints]:
+    """Rows and columns of a table of transitions: START is row 0, END the last column."""
+    origin, target = (steps.column(c).to_numpy() for c in ("origin", "target"))
+    return (origin + 1) % (states + 1), np.minimum(target, states)
+
+
+def _by_factor(domain: Domain, factor: str, placed: exp.Table, engine: Engine) -> Ints:
+    """Transitions by the value of a factor at the event before (START: at the first event)."""
+    states, values = len(domain.states), domain.values(factor)
+    steps = engine.query(
+        render(
+            "events/bound_factors",
+            placed=placed,
+            most=domain.events_max,
+            start=states,
+            finish=states + 1,
+            factor={kind: kind == factor for kind in ("weekday", "hour", "month")},
+        )
+    )
+    found = np.zeros((len(values), states + 1, states + 1), dtype=np.int64)
+    found[(steps.column("value").to_numpy() - values.start, *_cells(steps, states))] = steps.column("n").to_numpy()
+    return found
 
 
 def _gaps(domain: Domain, placed: exp.Table, engine: Engine) -> Ints:
@@ -133,8 +187,13 @@ def _starts(domain: Domain, placed: exp.Table, engine: Engine) -> tuple[Ints, In
     return months, hours
 
 
-def add_noise(exact: Tables, ledger: Ledger) -> tuple[Tables, Ledger]:
+def add_noise(exact: Tables, ledger: Ledger, lengths: tuple[Ints, Spend] | None = None) -> tuple[Tables, Ledger]:
     """Noise on every cell that can be other than 0; the one place that sees exact counts.
+
+    Parameters
+    ----------
+    lengths
+        The lengths with their noise, and its spend, where they were noised before: they are not noised again.
 
     Returns
     -------
@@ -150,17 +209,21 @@ def add_noise(exact: Tables, ledger: Ledger) -> tuple[Tables, Ledger]:
         spends.append(used)
         return drawn
 
-    can_be = np.ones(exact.transitions.shape, dtype=np.bool_)
-    can_be[0, -1] = False
-    transitions = np.zeros_like(exact.transitions)
-    transitions[can_be] = noised("transitions", exact.transitions[can_be])
+    def steps(statistic: str, counts: Ints) -> Ints:
+        found, can_be = np.zeros_like(counts), possible(counts)
+        found[can_be] = noised(statistic, counts[can_be])
+        return found
+
+    if lengths is not None:
+        spends.append(lengths[1])
     tables = Tables(
-        transitions,
+        steps("transitions", exact.transitions),
         noised("states", exact.states),
         noised("gaps", exact.gaps),
-        noised("lengths", exact.lengths),
+        lengths[0] if lengths is not None else noised("lengths", exact.lengths),
         noised("start months", exact.months),
         noised("start hours", exact.hours),
+        {factor: steps(by(factor), counts) for factor, counts in exact.factors.items()},
     )
     return tables, Ledger(ledger.epsilon, tuple(spends))
 
@@ -191,11 +254,23 @@ def estimate(domain: Domain, noised: Tables, ledger: Ledger) -> Private:
         hours=shares(_alike(noised.hours, scale("start hours"), starts).ravel()) if domain.timed else np.zeros(0),
         objects=objects,
         noise_ratio=spend.cells * spend.scale / transitions if spend is not None else 0.0,
+        factors={f: _alike_factor(counts, scale(by(f)), following) for f, counts in noised.factors.items()},
     )
 
 
 def _alike(noised: Ints, scale: float, total: int) -> Floats:
     return posterior_mean(noised, scale, np.full(noised.shape, total / noised.size))
+
+
+def _alike_factor(noised: Ints, scale: float, following: Floats) -> Floats:
+    """Shares by a factor's value: what all values share is the prior, which much noise leaves as it is."""
+    totals = noised.sum(axis=(1, 2)).clip(0).astype(np.float64)
+    prior = shares(totals)[:, None, None] * following
+    found, can_be = np.zeros_like(prior), possible(noised)
+    found[can_be] = posterior_mean(noised[can_be], scale, prior[can_be])
+    found = np.where(found.sum(axis=2, keepdims=True) > 0, found, prior)
+    found[:, 0, :-1], found[:, 1:] = shares(found[:, 0, :-1]), shares(found[:, 1:])
+    return found
 
 
 def _transitions(domain: Domain, noised: Tables, states: Floats, objects: int, scale: float) -> Floats:
@@ -208,8 +283,7 @@ def _transitions(domain: Domain, noised: Tables, states: Floats, objects: int, s
     prior = np.outer(rows, columns) / max(columns.sum(), 1e-9)
     prior[0] = objects * np.append(states / total, 0.0)
     found = np.zeros_like(prior)
-    can_be = np.ones(prior.shape, dtype=np.bool_)
-    can_be[0, -1] = False
+    can_be = possible(prior)
     found[can_be] = posterior_mean(noised.transitions[can_be], scale, prior[can_be])
     return rake(found, rows, np.append(states, np.nan))
 
@@ -219,31 +293,60 @@ def _chunk(model: Private, count: int, rng: np.random.Generator, made: Made) -> 
     domain = model.domain
     states = len(domain.states)
     us, end = _first_times(model, count, rng)
-    first, following = np.cumsum(model.first), np.cumsum(model.following, axis=1)
+    chain = _Chain.of(model)
     at = np.arange(count)
-    state = np.minimum(np.searchsorted(first, rng.random(count) * first[-1], side="right"), states - 1)
+    state = np.minimum(chain.draw(np.zeros(count, dtype=np.int64), us, rng), states - 1)
     events: list[tuple[Ints, Ints, Ints]] = []
     for _ in range(domain.longest):
         events.append((at, state, us[at]))
+        after = chain.draw(state + 1, us[at], rng)
         if domain.timed:
             us[at] += _steps(model, state, rng)
-        steps = following[state]
-        after = (steps <= (rng.random(len(at)) * steps[:, -1])[:, None]).sum(axis=1)
         go = (after < states) & (us[at] < end)
         at, state = at[go], after[go]
         if not len(at):
             break
-    number, state, moment = (np.concatenate(c) for c in zip(*events, strict=True))
+    number, state, when = (np.concatenate(c) for c in zip(*events, strict=True))
     order = np.argsort(number, kind="stable")
-    number, state, moment = number[order], state[order], moment[order]
+    number, state, when = number[order], state[order], when[order]
     sizes = np.bincount(number, minlength=count)
     position = np.arange(len(number)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
     number = number + made.objects + 1
     made.objects, made.events, made.parts = made.objects + count, made.events + len(number), made.parts + count
-    times = pa.array(moment).cast(pa.timestamp("us")) if domain.timed else pa.nulls(len(moment), pa.timestamp("us"))
+    times = pa.array(when).cast(pa.timestamp("us")) if domain.timed else pa.nulls(len(when), pa.timestamp("us"))
     return pa.RecordBatch.from_arrays(
         [pa.array(number), pa.array(number), pa.array(position), pa.array(state.astype(np.int32)), times], schema=SCHEMA
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """Running sums of shares: of all, or by the values of each factor, of which the mean is drawn from.
+
+    Parameters
+    ----------
+    factors
+        Name, first value, and running sums by value.
+    """
+
+    whole: Floats
+    factors: tuple[tuple[str, int, Floats], ...]
+
+    @classmethod
+    def of(cls, model: Private) -> _Chain:
+        """START → END is 0."""
+        whole = np.vstack([np.append(model.first, 0.0), model.following])
+        found = ((n, model.domain.values(n).start, np.cumsum(t, axis=2)) for n, t in model.factors.items())
+        return cls(np.cumsum(whole, axis=1), tuple(found))
+
+    def draw(self, row: Ints, us: Ints, rng: np.random.Generator) -> Ints:
+        """What follows each state (row 0: START), whose event was at these times."""
+        steps = self.whole[row]
+        if self.factors:
+            values = [np.clip(moment(n, us) - low, 0, len(t) - 1) for n, low, t in self.factors]
+            steps = np.mean([t[v, row] for v, (_, _, t) in zip(values, self.factors, strict=True)], axis=0)
+        found: Ints = (steps <= (rng.random(len(row)) * steps[:, -1])[:, None]).sum(axis=1)
+        return found
 
 
 def _first_times(model: Private, count: int, rng: np.random.Generator) -> tuple[Ints, int]:

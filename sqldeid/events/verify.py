@@ -14,6 +14,7 @@ It does not show which entries of the models were used: the release alone does n
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import pyarrow as pa
@@ -22,7 +23,8 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.events.domain import Domain
-from sqldeid.events.plan import POSITION, EventsPlan, timestamp
+from sqldeid.events.plan import FIRST_TIME, LAST_TIME, POSITION, EventsPlan, timestamp
+from sqldeid.events.privacy.laplace import Ledger
 from sqldeid.events.result import EventsVerified
 from sqldeid.sql import column, identifier, render
 
@@ -120,10 +122,25 @@ class _Check:
         spent = sum((Fraction(str(s.get("epsilon_exact"))) for s in spends), Fraction(0))
         if spent != plan.epsilon:
             raise self.fail("the spends on its note do not add up to epsilon")
+        self.budget(spends)
         for spend in spends:
             needed = Fraction(int(str(spend.get("sensitivity")))) / Fraction(str(spend.get("epsilon_exact")))
             if Fraction(float(str(spend.get("scale")))) < needed:
                 raise self.fail("noise on its note is less than its sensitivity and its part of the budget need")
+
+    def budget(self, spends: list[Mapping[str, object]]) -> None:
+        """Statistics, sensitivities and parts of the budget are the job's, for a number of events that it allows."""
+        domain = self.plan.domain
+        assert domain is not None  # noqa: S101 - only with laplace
+        allowed = [replace(domain, events_max=last) for last in domain.length_bins] if domain.chosen else [domain]
+        found = sorted(
+            (str(s.get("statistic")), str(s.get("sensitivity")), str(s.get("epsilon_exact"))) for s in spends
+        )
+        for tried in allowed:
+            ledger = Ledger.split(tried, self.plan.epsilon)
+            if found == sorted((s.statistic, str(s.sensitivity), str(s.epsilon)) for s in ledger.spends):
+                return
+        raise self.fail("the spends on its note are not those of the job")
 
     def public(self, domain: Domain, counted: Mapping[str, int]) -> int:
         """States are on the list, objects are not longer than the cap."""
@@ -210,8 +227,8 @@ class _Check:
         if plan.time is not None:
             time = column(plan.time.name, "s")
             parts += [
-                exp.GTE(this=time, expression=timestamp("0001-01-02")),
-                exp.LT(this=time.copy(), expression=timestamp("9999-12-01")),
+                exp.GTE(this=time, expression=timestamp(FIRST_TIME)),
+                exp.LTE(this=time.copy(), expression=timestamp(LAST_TIME)),
             ]
         parts.append(exp.Paren(this=exp.or_(*(_there(column(c.name, "s")) for c in plan.states))))
         return exp.and_(*parts)

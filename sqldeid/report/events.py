@@ -25,6 +25,10 @@ SPENT = {
     "lengths": "how many events an object has",
     "start months": "in which month sequences begin",
     "start hours": "on which weekday and at which hour sequences begin",
+    "transitions by weekday": "which state follows which, by weekday",
+    "transitions by hour": "which state follows which, by hour of the day",
+    "transitions by month": "which state follows which, by month",
+    "transitions by year": "which state follows which, by year",
 }
 KEPT = (
     ("similarity", "Similarity", "how near a sequence that was made is to the nearest real one, on average", True),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +46,10 @@ def test_patterns_are_kept_at_the_size_of_the_paper(paper: Any) -> None:
 
 
 def test_suppression_and_support_fall_with_epsilon_and_cover_rises() -> None:
-    connection = transfers(1_000)
+    connection = transfers(500)
     found = []
     for epsilon in (0.05, 0.35, 0.65):
-        section = kind_t(privacy={"method": "ratio", "epsilon": epsilon}, generate={"seed": 1}, clusters={"hashes": 20})
+        section = kind_t(privacy={"method": "ratio", "epsilon": epsilon}, generate={"seed": 1}, clusters={"hashes": 10})
         found.append(release(connection, section, options=sqldeid.Options(replace=True)).evaluation)
     for name in ("suppressed_entries", "suppressed_records", "mean_support", "tvd_2gram"):
         assert found[0][name] > found[1][name] > found[2][name], name
@@ -83,36 +85,76 @@ TAMPERED = {
 }
 
 
+TAMPERED_SECTION = kind_t(privacy={"method": "ratio", "epsilon": 2.0}, clusters={"hashes": 10})
+
+
+@pytest.fixture(scope="module")
+def tampered() -> duckdb.DuckDBPyConnection:
+    """A release, and a copy of its rows from which each case starts: the note on the release stays."""
+    connection = transfers(40)
+    release(connection, TAMPERED_SECTION)
+    connection.execute("CREATE TABLE kept AS FROM release.x")
+    return connection
+
+
 @pytest.mark.parametrize("change", TAMPERED.values(), ids=TAMPERED)
-def test_a_changed_release_is_refused(change: str) -> None:
-    connection, section = transfers(40), kind_t(privacy={"method": "ratio", "epsilon": 2.0}, clusters={"hashes": 10})
-    release(connection, section)
-    verify(connection, section)
-    connection.execute(change)
+def test_a_changed_release_is_refused(tampered: duckdb.DuckDBPyConnection, change: str) -> None:
+    tampered.execute("ALTER TABLE release.x DROP COLUMN IF EXISTS hadm_id; DELETE FROM release.x")
+    tampered.execute("INSERT INTO release.x FROM kept")
+    verify(tampered, TAMPERED_SECTION)
+    tampered.execute(change)
     with pytest.raises(VerificationError):
-        verify(connection, section)
+        verify(tampered, TAMPERED_SECTION)
 
 
 def test_a_release_of_another_promise_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "wards.txt").write_text("\n".join(WARD_STATES), encoding="utf-8")
-    connection, section = transfers(120), kind_t(privacy=laplace(tmp_path / "wards.txt"))
+    """As many objects as the job says: the noised number can be 0."""
+    wards = tmp_path / "wards.txt"
+    wards.write_text("\n".join(WARD_STATES), encoding="utf-8")
+    connection = transfers(60)
+    section = kind_t(privacy=laplace(wards), generate={"objects": 120})
     del section["gap_hours"]
     release(connection, section)
     found = verify(connection, section)
-    assert found.states > 10 and found.pairs == 0
-    other = {**section, "privacy": laplace(tmp_path / "wards.txt", 0.5)}
-    with pytest.raises(VerificationError, match="epsilon"):
-        verify(connection, other)
+    assert found.states > 10 and found.pairs == 0 and found.objects == 120
+    for changes, message in [
+        ({"epsilon": 0.5}, "epsilon"),
+        ({"events_max": 4}, "not those of the job"),
+        ({"events_max": "private"}, "not those of the job"),
+    ]:
+        with pytest.raises(VerificationError, match=message):
+            verify(connection, {**section, "privacy": laplace(wards, **changes)})
+    with pytest.raises(VerificationError, match="not those of the job"):
+        verify(connection, {**section, "factors": ["hour"]})
     with pytest.raises(VerificationError, match="method"):
         verify(connection, kind_t(privacy={"method": "ratio", "epsilon": 1.0}))
     connection.execute("UPDATE release.x SET intime = TIMESTAMP '2090-01-01' WHERE subject_id = 1")
     with pytest.raises(VerificationError, match="range"):
         verify(connection, section)
+    connection.execute("UPDATE release.x SET intime = intime + INTERVAL 20 YEAR WHERE subject_id = 1")
     shorter = tmp_path / "fewer.txt"
     shorter.write_text("\n".join(WARD_STATES[:4]), encoding="utf-8")
-    release(connection, section, options=sqldeid.Options(replace=True))
-    with pytest.raises(VerificationError, match="states"):
+    with pytest.raises(VerificationError):
         verify(connection, {**section, "privacy": laplace(shorter)})
+
+
+def test_the_options_of_laplace_are_released_and_verified(tmp_path: Path) -> None:
+    """L chosen with noise, and tables of factors: all of it in the ledger, which adds up."""
+    (tmp_path / "states.txt").write_text("a\nb", encoding="utf-8")
+    connection = events(*[(o, 30 * o + h, "ab"[(o + h) % 2]) for o in range(40) for h in range(1 + o % 4)])
+    privacy = laplace(tmp_path / "states.txt", events_max="private", length_bins=[1, 2, 3])
+    section = SMALL | {"privacy": privacy, "factors": ["weekday", "year"], "generate": {"objects": 30}}
+    found = release(connection, section)
+    assert verify(connection, section).events == found.events > 0
+    spends = {str(s["statistic"]): s for s in found.ledger}
+    assert sum(Fraction(str(s["epsilon_exact"])) for s in spends.values()) == 1
+    chosen = spends["states"]["sensitivity"]
+    assert chosen in (1, 2, 3) and spends["transitions"]["sensitivity"] == chosen + 1
+    for name, values in (("weekday", 7), ("year", 30)):
+        spend = spends[f"transitions by {name}"]
+        assert (spend["sensitivity"], spend["cells"]) == (chosen + 1, values * 3 * 5)
+        assert Fraction(str(spend["epsilon_exact"])) == Fraction(55, 400)
+    assert ("lengths", "1/10") in {(n, s["epsilon_exact"]) for n, s in spends.items()}
 
 
 @pytest.mark.parametrize("kind", ["view", "parquet", "file"])
@@ -201,6 +243,8 @@ REFUSED = [
     ({"factors": ["weekday", "weekday"]}, "factors: names a factor twice"),
     ({"factors": ["SUM(who)"]}, "factors"),
     ({"factors": ["nowhere > 1"]}, "factors"),
+    ({"factors": ["NULL"]}, "factors: NULL is NULL on every row"),
+    ({"factors": ["what::INT"]}, "source or factors: "),
     ({"where": "who > (SELECT 1 FROM nothing)"}, "where"),
     ({"generate": {"objects": 0}}, "generate.objects"),
     ({"end": "never"}, "end"),
@@ -222,9 +266,15 @@ def test_what_cannot_be_is_refused_in_a_sentence(changes: dict[str, Any], messag
     ("changes", "message"),
     [
         ({"gap_hours": 5}, "gap_hours: does not go with laplace"),
-        ({"factors": ["hour"]}, "factors: does not go with laplace"),
+        ({"factors": ["what"]}, "factors: may be weekday, hour, month and year with laplace"),
         ({"privacy": {"time_range": ["2100-01-01", "2000-01-01"]}}, "time_range: must rise"),
         ({"privacy": {"time_range": ["soon", "later"]}}, "time_range: must be two dates"),
+        ({"privacy": {"time_range": ["2100-W01", "2101-W01"]}}, "time_range: must be two dates"),
+        ({"privacy": {"time_range": ["2100-01-01+00:00", "2101-01-01"]}}, "time_range: must be without a time zone"),
+        ({"privacy": {"time_range": ["2100-01-01", "2101-01-01T00:00Z"]}}, "time_range: must be without a time zone"),
+        ({"privacy": {"events_max": "some"}}, "events_max"),
+        ({"privacy": {"events_max": "private", "length_bins": [1, 5000]}}, "length_bins: must be at most 1000"),
+        ({"factors": ["hour", "hour"]}, "factors: names a factor twice"),
         ({"privacy": {"gap_bins_hours": [5, 1]}}, "gap_bins_hours: must rise"),
         ({"privacy": {"gap_bins_hours": [5, 1e12]}}, "gap_bins_hours: must be at most"),
         ({"privacy": {"states": "nowhere.txt"}}, "cannot be read"),
@@ -252,6 +302,56 @@ def test_a_gap_beyond_every_time_splits_nothing_or_is_refused(gap: float) -> Non
             release(connection, SMALL | {"gap_hours": gap})
     else:
         assert release(connection, SMALL | {"gap_hours": gap}).source["parts"] == 4
+
+
+@pytest.mark.parametrize(
+    "first", ["0001-01-01", "1582-10-10", "1969-12-31 22:30:00", "8500-06-30", "9999-11-30", "9999-12-31 20:30:00"]
+)
+@pytest.mark.parametrize("method", ["none", "ratio"])
+def test_times_of_every_year_are_released(first: str, method: str) -> None:
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE e AS SELECT i // 4 AS who, $1::TIMESTAMP + INTERVAL (i % 4) HOUR AS at, "
+        "['a', 'b'][1 + i % 2] AS what FROM range(160) t(i)",
+        [first],
+    )
+    privacy = {"method": method} | ({"epsilon": 5.0} if method == "ratio" else {})
+    section = SMALL | {"privacy": privacy, "attacks": True, "clusters": {"hashes": 10}, "factors": ["weekday", "year"]}
+    found = release(connection, section)
+    assert found.source["left_out"] == 0 and not any("left out" in w for w in found.warnings)
+    assert found.objects > 20 and verify(connection, section).objects == found.objects
+    least, most = connection.execute("SELECT min(x.at), max(x.at) FROM release.x AS x").fetchall()[0]
+    day = datetime.fromisoformat(first)
+    assert day.replace(hour=0, minute=0) <= least <= most <= datetime.max
+
+
+@pytest.mark.parametrize("odd", ["44-03-15 (BC)", "infinity", "-infinity", "12000-01-01"])
+def test_times_that_no_calendar_has_are_left_out_and_said(odd: str) -> None:
+    connection = events(*[(o, h, "ab"[h % 2]) for o in range(6) for h in range(4)])
+    connection.execute('UPDATE e SET "at" = $1::TIMESTAMP WHERE who = 3', [odd])
+    found = release(connection, SMALL)
+    assert (found.source["objects"], found.source["left_out"]) == (5, 4)
+    assert any("4 rows are left out" in w and "years 1 to 9999" in w for w in found.warnings)
+    connection.execute('UPDATE e SET "at" = $1::TIMESTAMP', [odd])
+    with pytest.raises(JobError, match="no event with object, state and a time within the years 1 to 9999"):
+        release(connection, SMALL, options=sqldeid.Options(replace=True))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("epsilon", [1e-300, 5e-324, 1e-13, 1e-9, 1e-3, 1e4, 1e300])
+@pytest.mark.parametrize("method", ["ratio", "laplace"])
+def test_no_epsilon_gives_a_traceback_or_a_warning_of_numpy(tmp_path: Path, epsilon: float, method: str) -> None:
+    (tmp_path / "s.txt").write_text("a\nb", encoding="utf-8")
+    privacy = laplace(tmp_path / "s.txt", epsilon) if method == "laplace" else {"method": method, "epsilon": epsilon}
+    section = SMALL | {"privacy": privacy, "generate": {"objects": 5}}
+    if method == "ratio":
+        section["clusters"] = {"hashes": 10}
+    connection = events(*[(o, h, "ab"[h % 2]) for o in range(4) for h in range(4)])
+    if method == "laplace" and epsilon < 1e-10:
+        with pytest.raises(JobError, match=r"events\.x\.privacy\.epsilon: .* nothing but noise"):
+            release(connection, section)
+    else:
+        assert release(connection, section).objects <= 5
 
 
 def test_noise_alone_does_not_decide_how_many_objects_are_made(tmp_path: Path) -> None:

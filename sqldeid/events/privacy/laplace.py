@@ -28,6 +28,20 @@ SHARES = {
 ORDER_SHARES = {"transitions": Fraction(75, 100), "states": Fraction(20, 100), "lengths": Fraction(5, 100)}
 """Where there is only an order."""
 
+CHOOSING = Fraction(5, 100)
+"""What the lengths get on top, of the transitions, where they also say how many events are looked at."""
+
+BY_FACTOR = Fraction(1, 2)
+"""Of the transitions' part: for the factors' tables, the same for each."""
+
+SCALE_MOST = 1e12
+"""Noise of more fills whole tables with numbers that 64 bits cannot add up, and tells nothing."""
+
+
+def by(factor: str) -> str:
+    """The statistic of a factor's table."""
+    return f"transitions by {factor}"
+
 
 @dataclass(frozen=True, slots=True)
 class Spend:
@@ -93,13 +107,25 @@ class Ledger:
 
     @classmethod
     def split(cls, domain: Domain, epsilon: Fraction) -> Ledger:
-        """One budget over every statistic of a domain; what has no cells leaves its part to the transitions."""
+        """One budget over every statistic of a domain; what has no cells leaves its part to the transitions.
+
+        Where the number of events looked at is chosen from the noised lengths, epsilon is the sum all the same: the
+        lengths change by 1 whatever is chosen, they are noised once and first, and given what they say, the other
+        tables, each with the sensitivity of the number that was chosen, spend what is left (adaptive composition).
+        """
         if epsilon <= 0:
             raise JobError("epsilon must be greater than 0", key="privacy.epsilon")
         sizes = cells_of(domain)
         shares = dict(SHARES if domain.timed else ORDER_SHARES)
         for name in [n for n in shares if sensitivity_of(n, domain.events_max) == 0]:
             shares["transitions"] += shares.pop(name)
+        if domain.chosen:
+            shares["transitions"] -= CHOOSING
+            shares["lengths"] += CHOOSING
+        if domain.factors:
+            shared = shares["transitions"] * BY_FACTOR
+            shares["transitions"] -= shared
+            shares |= {by(factor): shared / len(domain.factors) for factor in domain.factors}
         return cls(
             epsilon,
             tuple(
@@ -116,8 +142,11 @@ class Ledger:
 def sensitivity_of(statistic: str, events_max: int) -> int:
     """By how much one object changes a table at most, with at most `events_max` events looked at.
 
-    k events make START → e₁, k − 1 steps between, and e_k → END unless cut off: k + 1 <= L + 1.
+    k events make START → e₁, k − 1 steps between, and e_k → END unless cut off: k + 1 <= L + 1. A factor's table
+    counts the same steps, each once, by the value at the event before (START: at e₁), which the object's own rows give.
     """
+    if statistic.startswith(by("")):
+        return events_max + 1
     return {
         "transitions": events_max + 1,
         "states": events_max,
@@ -138,10 +167,16 @@ def cells_of(domain: Domain) -> dict[str, int]:
         "lengths": len(domain.length_bins) + 1,
         "start months": domain.months,
         "start hours": 7 * 24,
+        **{by(f): len(domain.values(f)) * states * (states + 2) for f in domain.factors},
     }
 
 
 def _spend(statistic: str, sensitivity: int, epsilon: Fraction, cells: int) -> Spend:
+    if sensitivity / epsilon > SCALE_MOST:
+        raise JobError(
+            f"epsilon is so small that the {statistic} would be nothing but noise; set a larger one",
+            key="privacy.epsilon",
+        )
     scale = float(Fraction(sensitivity) / epsilon)
     while Fraction(scale) < Fraction(sensitivity) / epsilon:
         scale = nextafter(scale, inf)
