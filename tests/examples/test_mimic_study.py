@@ -92,6 +92,24 @@ def test_job_files_run_on_the_demo_of_mimic(name: str, mimic: Path, tmp_path: Pa
         assert ran.code == 0, ran
 
 
+def test_linked_tables_are_what_one_table_of_both_is(mimic: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+    """Demographics and procedures apart but linked: node, loss and patients of the one table; no class below k."""
+    results = {}
+    for name in ("ola.toml", "linked.toml"):
+        (tmp_path / name).write_text((FOLDER / name).read_text(encoding="utf-8"), encoding="utf-8")
+        monkeypatch.setenv("SQLDEID_KEY", "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778899aabbccddeeff0")
+        results[name] = sqldeid.anonymize(sqldeid.Job.load(tmp_path / name), mimic).tables
+    one, both = results["ola.toml"]["patients"], results["linked.toml"]
+    assert {**both["patients"].node, **both["procedures"].node} == dict(one.node)
+    assert both["patients"].loss == one.loss and both["procedures"].suppressed == one.suppressed
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, "verify", str(mimic), "--job", "linked.toml").code == 0
+    with duckdb.connect("linked_release.duckdb", read_only=True) as c:
+        joined = c.execute("FROM release.patients JOIN release.procedures USING (subject_id)").df()
+    classes = joined.drop(columns="subject_id").groupby(list(one.node), dropna=False).size()
+    assert len(joined) == one.released and classes.min() == one.k >= 5
+
+
 def test_codes_keep_zeros_and_those_without_an_entry_go_by_prefix(
     study: ModuleType, mimic: Path, shared_data: Path, tmp_path: Path
 ) -> None:
