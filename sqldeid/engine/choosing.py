@@ -13,8 +13,9 @@ from typing import Any, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.offers import NAMES
 from sqldeid.engine.remote import Remote
-from sqldeid.errors import JobError
+from sqldeid.errors import EngineError, JobError
 
 _SCHEMES = {"postgresql": "postgres", "postgres": "postgres", "sc": "spark"}
 _MODULES = {"duckdb": "duckdb", "_duckdb": "duckdb", "psycopg": "postgres", "pyspark": "spark"}
@@ -62,8 +63,14 @@ def open_foreign(database: object, bench: DuckDBEngine) -> Remote:
     dialect = dialect_of(database)
     try:
         module = import_module(f"sqldeid.engine.{dialect}")
-    except ModuleNotFoundError as error:
-        if error.name != f"sqldeid.engine.{dialect}":
+    except ImportError as error:
+        missing = error.name or dialect
+        if missing == f"sqldeid.engine.{dialect}":
+            raise JobError(f"{NAMES[dialect]} is not in this version of sqldeid; give a DuckDB file") from None
+        if missing.startswith("sqldeid"):
             raise
-        raise JobError(f"{dialect} is not available in this version of sqldeid; give a DuckDB file") from None
+        raise EngineError(
+            f"{NAMES[dialect]} needs a driver that is not installed here ({missing.partition('.')[0]}); "
+            f"pip install 'sqldeid[{dialect}]'"
+        ) from None
     return cast(Remote, cast(Any, module).open_source(database, bench))
