@@ -204,8 +204,17 @@ def _targets(release: Tree) -> Section:
         grids=(
             grid("Farthest that any released feature is from its target", ("Feature", "Distance (unit of the variable; "
                  "variance: squared)"), rows, (1,)),
+            *_own(release.get("own_features") or {}),
         ),
     )  # fmt: skip
+
+
+def _own(features: Tree) -> Iterable[Grid]:
+    """Features of the job's own: measured, not steered towards."""
+    rows = [(n, *(told(float(f[key])) for key in ("tau", "mean_distance", "before"))) for n, f in features.items()]
+    title = "Features of the job's own: they form the classes, and are not made common. Distance from the class's mean"
+    if rows:
+        yield grid(title, ("Feature", "Farthest", "On average", "Originals, on average"), rows, (1, 2, 3))
 
 
 def _sentence(method: str) -> str:
@@ -222,6 +231,11 @@ def _attackers(attacks: Tree) -> Iterable[Attacker]:
             knows = f"knows a person's original features (mean, variance, extremes) and compares them {words}"
             yield _attacker(f"Features, {scale}", knows, FEATURES, feature[scale])
     others = {
+        "own_features": (
+            "Features of the job's own",
+            "knows these features of a person's original series and compares them each on its own scale",
+            "leaving the shape to the class (shared shapes)",
+        ),
         "null_pattern": (
             "Absence",
             "knows in which hours each variable was not measured",

@@ -84,23 +84,27 @@ class AttackReport:
         }
 
     def _shares(self, name: str) -> dict[str, float]:
-        attacks = self.found.get(name, {})
-        total = combine(attacks.values())
-        large = [a for a in attacks.values() if a.persons >= SMALLEST_NAMED] or [total]
-        return {
-            "persons": total.persons,
-            "sole": total.sole_share,
-            "link": total.link_share,
-            "worst_sole": max(a.sole_share for a in large),
-            "worst_link": max(a.link_share for a in large),
-            "advantage": total.advantage,
-        }
+        return shares_of(self.found.get(name, {}))
 
     def _by_class(self, name: str) -> list[Mapping[str, float]]:
         return [
             {"length": length, "persons": a.persons, "sole": a.sole, "sole_share": a.sole_share, "link": a.link_share}
             for length, a in sorted(self.found.get(name, {}).items())
         ]
+
+
+def shares_of(attacks: Mapping[int, Attack]) -> dict[str, float]:
+    """Sums over lengths as in the result, with the worst length; shares 0…1."""
+    total = combine(attacks.values())
+    large = [a for a in attacks.values() if a.persons >= SMALLEST_NAMED] or [total]
+    return {
+        "persons": total.persons,
+        "sole": total.sole_share,
+        "link": total.link_share,
+        "worst_sole": max(a.sole_share for a in large),
+        "worst_link": max(a.link_share for a in large),
+        "advantage": total.advantage,
+    }
 
 
 def attack_class(

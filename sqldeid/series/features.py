@@ -16,10 +16,11 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.mondrian import Dimension, Mondrian, partition
+from sqldeid.series.own import read_own
 from sqldeid.series.patterns import share_patterns
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.targets import LEAST_RECORDS, Features, Targets, make_targets
-from sqldeid.sql import identifier, render
+from sqldeid.sql import render
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -71,25 +72,25 @@ class Classes:
 
 
 def measure(plan: SeriesPlan, cut: exp.Table, persons: Numbers, lengths: Numbers, engine: Engine) -> Measured:
-    """Compute all features in one GROUP BY.
+    """Compute all features, the four in one GROUP BY, and each of the job's own in one.
 
     Parameters
     ----------
     persons, lengths
         Everybody released, ascending, and their common length.
     """
-    own = [{"name": identifier(f"f{i}"), "value": f.value} for i, f in enumerate(plan.own)]
     table = engine.workbench(f"{plan.name}_features")
-    engine.execute(render("series/measure_features", features=table, series=cut, own=own))
-    read = engine.query(render("series/read_features", features=table, own=own))
+    engine.execute(render("series/measure_features", features=table, series=cut))
+    read = engine.query(render("series/read_features", features=table))
     engine.execute(render("engine/drop_table", table=table))
+    own = [read_own(plan, feature, cut, "person_number", engine)[2] for feature in plan.own]
     columns = [c.to_numpy(zero_copy_only=False) for c in read.columns]
-    features = Features(*(c.astype(np.int64) for c in columns[:3]), *(c.astype(np.float64) for c in columns[3:7]))
+    features = Features(*(c.astype(np.int64) for c in columns[:3]), *(c.astype(np.float64) for c in columns[3:]))
     return Measured(
         persons,
         lengths,
         features,
-        np.stack([c.astype(np.float64) for c in columns[7:]], axis=1) if own else np.empty((read.num_rows, 0)),
+        np.stack(own, axis=1) if own else np.empty((read.num_rows, 0)),
         np.searchsorted(persons, features.person_number),
     )
 

@@ -17,6 +17,7 @@ from sqldeid.numbering import Members, TableClasses
 from sqldeid.publish import Note, Staging
 from sqldeid.series.blocks import Effect, new_numbers, release_blocks, rows_of, secret
 from sqldeid.series.link import members, raised
+from sqldeid.series.own_effect import measure_own_effect
 from sqldeid.series.perturb.draws import generator
 from sqldeid.series.plan import SeriesPlan, plan
 from sqldeid.series.recheck import recheck
@@ -141,6 +142,9 @@ def finish(
     verified = verify(planned, shaped, written, numbers, effect.greatest, engine, beside)
     clock.step("attack", "attacking what was written")
     attacks = witness.attack(generator(seed, "attacks"))
+    own = measure_own_effect(planned, shaped, numbers, written, generator(seed, "own"), engine)
+    if own is not None:
+        attacks["own_features"] = own.attack
     clock.step("utility", "measuring what the release is good for")
     utility = measure_utility(witness.outcomes(shaped.outcomes)) if shaped.outcomes is not None else {}
     clock.end()
@@ -148,7 +152,7 @@ def finish(
     account: dict[str, int | str] = {}
     if begun.members is not None:
         account = {"table": str(planned.part.link), **begun.members.account}
-    return replace(result, utility=utility, link=account)
+    return replace(result, utility=utility, link=account, own_features={} if own is None else own.features)
 
 
 def _perturbed(
@@ -294,7 +298,10 @@ def _warnings(planned: SeriesPlan, shaped: Shaped, verified: Verified, attacks: 
     if part.privacy.nulls == "source":
         found.append(f"{key}.privacy.nulls: with source a lone value in a class keeps its own features")
     if planned.own:
-        found.append(f"{key}.features: features of your own form the classes; series are not changed to share them")
+        found.append(
+            f"{key}.features: features of your own form the classes; series are not changed to "
+            "share them: own_features of the result tells how far released ones are from their class's means"
+        )
     if part.perturb.seed is not None:
         found.append(f"{key}.perturb.seed: who knows it can undo numbering and noise; leave it out of real releases")
     there = set(np.unique(shaped.measured.features.variable_number[~shaped.classes.dropped]).tolist())

@@ -53,6 +53,9 @@ class SeriesRelease:
         Made common in every series that is changed; empty where none is.
     as_they_are
         Variables that are shortened only.
+    own_features
+        Features of the job's own, by name: greatest (`tau`) and mean distance of released ones from the means of their
+        class, and `before`, the mean distance of the originals; they are not steered towards.
     link
         With a linked table: its name, persons of each side and of both, and those lost to the link; else empty.
     """
@@ -81,6 +84,7 @@ class SeriesRelease:
     seconds: Mapping[str, float]
     utility: Mapping[str, object] = field(default_factory=dict)
     as_they_are: tuple[str, ...] = ()
+    own_features: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     link: Mapping[str, int | str] = field(default_factory=dict)
     written: tuple[str, ...] = ()
     kind: str = "series"
@@ -141,6 +145,7 @@ class SeriesRelease:
             *_link_facts(self.link),
             ("Withheld", f"{self.withheld['series']:,.0f} series, {self.withheld['records_share']:.2%} of records"),
             ("Distance from targets", ", ".join(f"{n} {v:.3g}" for n, v in self.tau.items()) + " at most"),
+            *((f"Own feature {n}", _own(f)) for n, f in self.own_features.items()),
             ("Unfeasibility", f"{self.unfeasibility['used']:.4g} (class means {self.unfeasibility['class_mean']:.4g})"),
             ("Distortion", f"{self.distortion:.4g} per record"),
             *_attack_facts(self.attacks),
@@ -159,6 +164,13 @@ def _link_facts(link: Mapping[str, int | str]) -> list[tuple[str, object]]:
         ("Linked", f"{kept}, {link['combined_classes']:,} classes of both together, smallest {link['smallest']}"),
         ("Lost to the link", f"{rows}, {series}"),
     ]
+
+
+def _own(feature: Mapping[str, float]) -> str:
+    return (
+        f"{feature['mean_distance']:.3g} from the means of its class, {feature['tau']:.3g} at most "
+        f"(originals {feature['before']:.3g})"
+    )
 
 
 def _utility_facts(utility: Mapping[str, object]) -> list[tuple[str, object]]:

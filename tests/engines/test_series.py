@@ -166,10 +166,49 @@ def test_a_method_that_keeps_the_shape_warns_with_the_attackers_figure(source: P
 
 
 def test_the_guarantee_names_what_is_made_common_only(source: Path, tmp_path: Path) -> None:
-    asked: dict[str, object] = {"HR": ["mean"], "Glu": [], "spread": "max(value) - min(value)"}
+    asked: dict[str, object] = {"HR": ["mean"], "Glu": [], "level": "avg(value)"}
     found, _ = made(source, tmp_path, features=asked, perturb={"method": "projection"})
     assert found.features == ("mean",) and "spread" not in found.guarantee
     assert "but for Glu, released unchanged" in found.guarantee
+
+
+@pytest.mark.parametrize("shape", ["long", "wide"])
+def test_own_features_are_measured_on_what_was_written(source: Path, tmp_path: Path, shape: str) -> None:
+    """They form the classes and are not steered towards: how far they end from their class's means is told."""
+    asked = {"last": "max(value) FILTER (WHERE position = 2)", "level": "avg(value)"}
+    found, _ = made(source, tmp_path, features=asked, shape=shape, perturb={"method": "projection"})
+    assert found.own_features.keys() == asked.keys()
+    # means are steered towards, under whatever name
+    assert found.own_features["level"]["tau"] < 1e-6 < found.own_features["level"]["before"]
+    assert found.own_features["last"]["tau"] > 1 and found.own_features["last"]["mean_distance"] > 0
+    attack = found.attacks["own_features"]
+    assert attack["persons"] == found.released and 0 < attack["sole"] <= attack["worst_sole"]  # type: ignore[index]
+    told = dict(found.facts())
+    assert "Own feature last" in told and "Attack by own features" in told
+    assert "own_features" not in found.to_public()
+
+
+def test_own_features_equal_those_made_by_hand(tmp_path: Path) -> None:
+    """One length (of 8), one variable, one class: the mean is that of all, and the farthest is seen in the release."""
+    rng = np.random.default_rng(8)
+    rows = [(stay, 60 * hour, 1, 80 + 9 * rng.normal()) for stay in range(40) for hour in range(8 + stay % 3)]
+    frame = pd.DataFrame(rows, columns=["stay", "minute", "item", "value"])
+    asked = job(
+        tmp_path,
+        variables={"HR": {"items": [1]}},
+        durations={"k": 40},
+        privacy={"k": 30},
+        features={"last": "max(value) FILTER (WHERE position = 7)"},
+    )
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE charted AS SELECT * FROM frame")
+        found = anonymize(asked, connection).releases["vitals"].own_features["last"]
+    with duckdb.connect(str(tmp_path / "out.duckdb")) as connection:
+        released = connection.execute("SELECT value FROM release.vitals WHERE step = 7").df().value
+    original = frame.groupby("stay").value.last()
+    far = (released - original.mean()).abs()
+    assert (found["tau"], found["mean_distance"]) == pytest.approx((far.max(), far.mean()), abs=1e-5)
+    assert found["before"] == pytest.approx((original - original.mean()).abs().mean(), abs=1e-5)
 
 
 def test_a_seed_repeats_the_release_and_none_does_not(source: Path, tmp_path: Path) -> None:
@@ -271,6 +310,10 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"features": {"f": "value"}}, "series.vitals.features.f: is not an aggregate"),
     ({"features": {"f": "max(other)"}}, "series.vitals.features.f: names a column that is not there"),
     ({"features": {"f": "sum(value"}}, "series.vitals.features.f: the SQL cannot be read"),
+    (
+        {"features": {"g": "max(value)", "f": "max(CAST(CAST(value AS VARCHAR) AS DATE))"}},
+        "series.vitals.features.f: a value cannot be converted",
+    ),
     ({"features": {"mean": "max(value)"}}, "series.vitals.features.mean: is the name of a built-in feature"),
     ({"features": {"BP": ["mean"]}, "perturb": {"method": "projection"}}, 'there is no variable "BP"'),
     ({"features": ["min"]}, 'series.vitals.features: must be ["mean", "variance", "min", "max"]'),
@@ -332,7 +375,7 @@ def test_random_sources_pass_their_own_verification(tmp_path: Path, seed: int) -
         "privacy": {
             **{
                 "k": int(rng.integers(2, 5)),
-                "nulls": NULLS[seed % 4],
+                "nulls": NULLS[seed % 5],
                 "heuristic": str(rng.choice(["range", "diversity"])),
             },
             "targets": str(rng.choice(["reachable", "source"])),

@@ -60,7 +60,8 @@ class PerturbSettings:
         `projection`: the exact one. `source`: its 50 iterations (§5.5). `genetic`: `genetic` holds its parameters.
         `shared`: the protecting option; nothing of a series' own shape is released (`sqldeid.series.perturb.shared`).
         The default of a job: it beats every attacker of `sqldeid.series.attacks`, for half as much distortion again and
-        0.01 to 0.02 of a mortality model's ROC-AUC (`examples/series_study`), with the NULL mode `null-pattern`.
+        0.03 of a mortality model's ROC-AUC, where projection takes 0.01 (`examples/series_study`), with the NULL mode
+        `null-pattern`.
     iterations
         Of `source`.
     noise

@@ -1,0 +1,36 @@
+"""The job's own features of series: one statement each, so that an error is that of one feature."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError
+from sqldeid.series.plan import OwnFeature, SeriesPlan
+from sqldeid.sql import identifier, render
+
+Numbers = NDArray[np.int64]
+Measurement: TypeAlias = tuple[Numbers, Numbers, NDArray[np.float64]]
+"""Person, variable and value (NaN for NULL): one entry a person and variable with a record, in that order."""
+
+
+def read_own(plan: SeriesPlan, feature: OwnFeature, series: exp.Table, person: str, engine: Engine) -> Measurement:
+    """Measure one feature on a table of series (`person` names its column of persons).
+
+    Raises
+    ------
+    JobError
+        If the data break the job's SQL, as by a cast that fails; the message names the feature.
+    """
+    text = render("series/measure_own", series=series, person=identifier(person), own=feature.value)
+    key = f"{plan.key}.features.{feature.name}"
+    try:
+        read = engine.query(text)
+    except JobError as error:
+        raise JobError(f"{key}: {error}", key=key) from None
+    person_number, variable, value = (column.to_numpy(zero_copy_only=False) for column in read.columns)
+    return person_number.astype(np.int64), variable.astype(np.int64), value.astype(np.float64)
