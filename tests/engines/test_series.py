@@ -331,7 +331,7 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"min_steps": 99}, "series.vitals.min_steps: no person has series of 99 steps"),
     ({"cohort": {"source": "died", "person": "stay", "first_of": "stay"}}, "cohort.order: missing"),
     ({"labels": {"source": "died", "person": "stay", "column": "gone"}}, 'died has no column "gone"'),
-    ({"link": "people"}, "series.vitals.link: is refused in this version"),
+    ({"link": "people"}, "series.vitals.link: names no table release of this job"),
     ({"perturb": {"method": "shared"}, "features": {"HR": ["mean"]}}, "features.HR: leaves a series its own shape"),
     ({"perturb": {"method": "shared"}, "features": {"HR": []}}, "features.HR: leaves a series its own shape"),
     ({"perturb": {"method": "shared"}, "privacy": {"k": 3, "nulls": "source"}}, "privacy.nulls: lets a class have"),
