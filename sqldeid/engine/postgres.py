@@ -57,7 +57,7 @@ SETTINGS = {
     "transform_null_equals": "off",
     "client_min_messages": "warning",
     "jit": "off",
-    "work_mem": "64MB",
+    "work_mem": "256MB",
 }
 """Of the run's transaction alone. Functions are the system's, never a user's of the same name; a search may take longer
 than a session may idle; texts of values repeat."""
