@@ -31,10 +31,16 @@ def measure(task: Task, bench: Bench) -> Row:
     return rows[len(rows) // 2]
 
 
-def _once(task: Task, bench: Bench, database: Path) -> Row:
+def measure_at(task: Task, bench: Bench, database: str) -> Row:
+    """Run it once on another engine's database, which takes the release, too."""
+    return _once(task, bench, database)
+
+
+def _once(task: Task, bench: Bench, database: Path | str) -> Row:
     with tempfile.TemporaryDirectory(prefix="bench-", dir=bench.cache) as name:
         folder = Path(name)
-        (folder / "job.toml").write_text(toml(task.job(bench, folder / "release.duckdb")), encoding="utf-8")
+        into = folder / "release.duckdb" if isinstance(database, Path) else None
+        (folder / "job.toml").write_text(toml(task.job(bench, into)), encoding="utf-8")
         figures, result = folder / "figures.json", folder / "result.json"
         program = Path(sys.executable).with_name("sqldeid")
         command = [str(program), "anonymize", str(database), "--job", str(folder / "job.toml")]

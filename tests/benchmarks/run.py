@@ -28,7 +28,7 @@ import duckdb
 from rich.console import Console
 
 import sqldeid
-from tests.benchmarks import events, must, prune, series, stacks, strategies, tradeoffs
+from tests.benchmarks import events, must, prune, series, servers, stacks, strategies, tradeoffs
 from tests.benchmarks.show import console, markdown, show
 from tests.benchmarks.sources import Bench, data_folder
 
@@ -45,6 +45,7 @@ CASES: dict[str, Callable[[Bench], dict[str, list[dict[str, Any]]]]] = {
     **{name.replace(" ", "-"): partial(must.criterion, name=name) for name in must.CRITERIA},
     "tradeoff": tradeoffs.tradeoff,
     "stacks": stacks.stacks,
+    "postgres-1m": servers.postgres_million,
     "series": series.whole_run,
     "series-100m": series.prepare_large,
     "events-1m": events.model_and_make,

@@ -1,0 +1,49 @@
+"""The same table release where the data lies: 1 million rows in a throw-away Postgres, beside the same in DuckDB."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+
+from tests import postgres
+from tests.benchmarks.must import MUST, RUNS, Tables, at_most, line
+from tests.benchmarks.process import measure, measure_at
+from tests.benchmarks.sources import Bench, Task
+
+LOADED = "COPY adult FROM STDIN (FORMAT CSV)"
+
+
+def postgres_million(bench: Bench) -> Tables:
+    """Adult with 1 million rows: loaded, folded, searched, staged, verified and committed by a server."""
+    task = replace(Task("adult"), millions=1, repeats=1)
+    here = measure(task, bench)
+    programs = postgres.binaries()
+    if programs is None:
+        raise RuntimeError(postgres.MISSING)
+    with postgres.cluster(programs) as address:
+        _load(bench.database("adult", 1), address)
+        host = dict(part.split("=") for part in address.split())["host"]
+        there = measure_at(task, bench, f"postgresql://sqldeid@/postgres?host={host}")
+    demands = [at_most(there["process_s"], 30, "s process")]
+    rows = [{**here, "data": "1 million rows in DuckDB"}, {**there, "data": "1 million rows in Postgres"}]
+    return {MUST: [line("1,000,000 rows in Postgres", demands, there)], RUNS: rows}
+
+
+def _load(source: Path, address: str) -> None:
+    import psycopg
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "adult.csv"
+        with duckdb.connect(str(source), read_only=True) as connection:
+            columns = connection.execute("DESCRIBE adult").fetchall()
+            connection.execute(f"COPY adult TO '{path}' (HEADER false)")
+        made = ", ".join(f'"{name}" {"BIGINT" if "INT" in kind else "TEXT"}' for name, kind, *_ in columns)
+        with psycopg.connect(address, autocommit=True) as server:
+            server.execute(f"CREATE TABLE adult ({made})".encode())
+            with path.open("rb") as file, server.cursor() as cursor, cursor.copy(LOADED.encode()) as copy:
+                while part := file.read(1 << 20):
+                    copy.write(part)
+            server.execute("ANALYZE adult")
