@@ -4,24 +4,26 @@
     python study.py --csv FOLDER             on TRANSFERS.csv and CPTEVENTS.csv of MIMIC-III or its demo as well
     python study.py --quick                  two repetitions, two epsilons, one number of hashes
 
-Writes figure1.png to figure6.png, runs.csv and summary.csv to the folder `--out`, and prints the summary.
+Writes figure1.png to figure6.png, runs.csv and summary.csv to the folder `--out`, and the same of differential privacy
+(`laplace`) as private_runs.csv and private_summary.csv; and prints both summaries.
 """
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
-from statistics import mean
+from statistics import mean, pstdev
 from typing import Any
 
 import click
 import duckdb
 import matplotlib
 import numpy as np
+import private
 
 from sqldeid.demo.sequences import procedure_rows, transfer_rows
 from sqldeid.engine.opening import open_connection
@@ -243,11 +245,27 @@ SHOWN = (
 )
 
 
-def summary(runs: list[Run]) -> Iterator[dict[str, object]]:
-    """Means over repetitions, hashes and shingles, by dataset and epsilon."""
+PRIVATE_SHOWN = ("similarity", "cover", "tvd_2gram", "tvd_length", "plain_2gram")
+
+
+def summary(runs: Sequence[Run | private.Run], shown: Sequence[str]) -> Iterator[dict[str, object]]:
+    """Means and standard deviations of all runs (repetitions, hashes, shingles) by dataset and epsilon."""
     for name, epsilon in product(dict.fromkeys(r.dataset for r in runs), sorted({r.epsilon for r in runs})):
         chosen = [r for r in runs if (r.dataset, r.epsilon) == (name, epsilon)]
-        yield {"dataset": name, "epsilon": epsilon} | {m: round(mean(getattr(r, m) for r in chosen), 4) for m in SHOWN}
+        row: dict[str, object] = {"dataset": name, "epsilon": epsilon}
+        for measure in shown:
+            values = [getattr(r, measure) for r in chosen]
+            row |= {measure: round(mean(values), 4), f"{measure}_sd": round(pstdev(values), 4)}
+        yield row
+
+
+def tell(rows: list[dict[str, object]], shown: Sequence[str]) -> None:
+    """Print a summary as a table: mean ± standard deviation."""
+    heads = ("dataset", "epsilon", *shown)
+    click.echo("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
+    for row in rows:
+        cells = [f"{float(str(row[m])):.3g} ± {float(str(row[f'{m}_sd'])):.2g}" for m in shown]
+        click.echo("| " + " | ".join([str(row["dataset"]), str(row["epsilon"]), *cells]) + " |")
 
 
 def write_csv(file: Path, rows: list[dict[str, object]]) -> None:
@@ -270,10 +288,11 @@ def main(folder: Path | None, out: Path, repetitions: int, scale: float, quick: 
     """Run everything."""
     out.mkdir(exist_ok=True, parents=True)
     epsilons, hashes = (EPSILONS[::3], HASHES[:1]) if quick else (EPSILONS, HASHES)
+    repetitions = min(repetitions, 2) if quick else repetitions
     runs: list[Run] = []
     gaps: dict[str, Gaps] = {}
     for data in datasets(folder, scale):
-        found, split = study(data, epsilons, hashes, min(repetitions, 2) if quick else repetitions)
+        found, split = study(data, epsilons, hashes, repetitions)
         runs += found
         if split.histogram:
             gaps[data.name] = split
@@ -281,11 +300,14 @@ def main(folder: Path | None, out: Path, repetitions: int, scale: float, quick: 
     for number, measures in FIGURES.items():
         panels(runs, out, number, measures)
     write_csv(out / "runs.csv", [asdict(run) for run in runs])
-    rows = list(summary(runs))
+    rows = list(summary(runs, SHOWN))
     write_csv(out / "summary.csv", rows)
-    click.echo("| " + " | ".join(rows[0]) + " |\n|" + "---|" * len(rows[0]))
-    for row in rows:
-        click.echo("| " + " | ".join(str(v) for v in row.values()) + " |")
+    tell(rows, SHOWN)
+    made = private.all_runs(folder, scale, repetitions, private.EPSILONS[1:2] if quick else private.EPSILONS)
+    write_csv(out / "private_runs.csv", [asdict(run) for run in made])
+    rows = list(summary(made, PRIVATE_SHOWN))
+    write_csv(out / "private_summary.csv", rows)
+    tell(rows, PRIVATE_SHOWN)
 
 
 if __name__ == "__main__":

@@ -154,6 +154,7 @@ class EventsPlan:
             most = self.domain.events_max
             looked_at: object = f"chosen with noise, at most {most}" if self.domain.chosen else most
             lines += [("states listed", len(self.domain.states)), ("events looked at", looked_at)]
+            lines.append(("noise", self._noise()))
             if self.domain.factors:
                 lines.append(("factors", ", ".join(self.domain.factors)))
         else:
@@ -169,6 +170,16 @@ class EventsPlan:
             ]
         lines.append(("objects made", found.generate.objects or "as many as there are, noised"))
         return lines
+
+    def _noise(self) -> str:
+        """How much noise there will be: of public numbers alone, so it can be told before anything is read."""
+        spend = Ledger.split(self.domain, self.epsilon).of("transitions") if self.domain is not None else None
+        if spend is None:
+            return "none"
+        return (
+            f"{spend.cells:,} transitions get noise of scale {spend.scale:,.3g}; most is noise below about "
+            f"{spend.cells * spend.scale:,.3g} events"
+        )
 
     def to_dict(self) -> dict[str, object]:
         """The plan for JSON."""

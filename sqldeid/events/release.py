@@ -68,7 +68,7 @@ def run(plan: EventsPlan, engine: Engine, staging: Staging, job_sha256: str, lis
 
     rng = np.random.default_rng(plan.part.generate.seed)
     step("ordering events")
-    source = _read_private(plan, engine) if plan.domain is not None else _read(plan, engine)
+    source = read_private(plan, engine) if plan.domain is not None else _read(plan, engine)
     fitted = _fit(plan, source, source.placed, rng, engine, step)
     step("making objects")
     made = Made()
@@ -140,7 +140,7 @@ def _read(plan: EventsPlan, engine: Engine) -> _Source:
     return _Source(placed, listed, sequences.split, counts, sequences.gaps, sequences)
 
 
-def _read_private(plan: EventsPlan, engine: Engine) -> _Source:
+def read_private(plan: EventsPlan, engine: Engine) -> _Source:
     """For `laplace`: public states and times alone, sequences whole."""
     domain = plan.domain
     assert domain is not None  # noqa: S101 - narrowed by the caller

@@ -367,14 +367,3 @@ def test_noise_alone_does_not_decide_how_many_objects_are_made(tmp_path: Path) -
 def test_nothing_to_release_is_said() -> None:
     with pytest.raises(SqldeidError, match="nothing to release"):
         release(events((1, None, "a")), SMALL)
-
-
-@pytest.mark.parametrize("file", ["TRANSFERS", "CPTEVENTS"])
-def test_the_real_data(shared_data: Path, file: str) -> None:
-    connection = duckdb.connect()
-    connection.read_csv(str(shared_data / "mimic3demo" / f"{file}.csv")).create("e")
-    section = kind_t() if file == "TRANSFERS" else kind_c()
-    found = release(connection, section | {"privacy": {"method": "ratio", "epsilon": 2.0}})
-    assert found.source["objects"] == {"TRANSFERS": 100, "CPTEVENTS": 91}[file]
-    assert found.source["events"] == {"TRANSFERS": 524, "CPTEVENTS": 1579}[file]
-    assert found.events > 0

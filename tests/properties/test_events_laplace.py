@@ -23,7 +23,7 @@ from sqldeid.events.domain import Domain, choose_events
 from sqldeid.events.estimate import posterior_mean, rake
 from sqldeid.events.fit import prepare
 from sqldeid.events.privacy.laplace import Ledger, Spend, by, noise, sensitivity_of
-from sqldeid.events.release import _read_private
+from sqldeid.events.release import read_private
 from sqldeid.events.synthesize import Tables, add_noise, count_tables, estimate, possible
 from sqldeid.job import Job
 from tests.events import WARD_STATES, database, kind_c, kind_t, laplace, planned, procedures, transfers
@@ -41,7 +41,7 @@ def placed_of(
     changes = {"other": None, "time_range": ["2100-01-01", "2100-03-01"], "gap_bins_hours": [2], **changes}
     section = {"privacy": laplace(folder / "states.txt", **changes), "factors": list(factors)}
     with planned(database(rows_of(events)), TINY | section) as (plan, engine):
-        yield plan, _read_private(plan, engine).placed, engine
+        yield plan, read_private(plan, engine).placed, engine
 
 
 def rows_of(events: list[tuple[str, int, str]]) -> pa.Table:
@@ -363,7 +363,7 @@ def test_laplace_beats_a_plain_noised_table_with_all_of_epsilon(released: tuple[
     del section["gap_hours"]
     with planned(connection, section) as (plan, engine):
         assert plan.domain is not None
-        exact = count_tables(plan.domain, _read_private(plan, engine).placed, engine)
+        exact = count_tables(plan.domain, read_private(plan, engine).placed, engine)
     drawn, _ = noise(exact.transitions.ravel(), Spend("transitions", 9, Fraction(1), 9.0, exact.transitions.size))
     plain = drawn.reshape(exact.transitions.shape).clip(0)[1:, :-1].astype(np.float64)
     truth = exact.transitions[1:, :-1]
