@@ -92,7 +92,7 @@ def datasets(folder: Path | None, scale: float, lists: Path) -> list[Dataset]:
 
 
 def study(data: Dataset, epsilons: tuple[float, ...], repetitions: int) -> list[Run]:
-    """Releases of one dataset, each with noise of its own and, so that they compare, as many objects as the source has."""
+    """Releases of one dataset, each with noise of its own and, to compare well, as many objects as the source has."""
     connection = duckdb.connect()
     data.load(connection)
     runs = []
