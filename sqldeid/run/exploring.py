@@ -184,7 +184,7 @@ def _sets(columns: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]
 
 
 def _one_table(job: Job, options: Options) -> str:
-    names = [name for name in selected(job, options.only) if name in job.tables]
+    names = [name for name in selected(job, options.only, apart=True) if name in job.tables]
     if len(names) != 1:
         known = ", ".join(names or job.tables) or "none"
         raise JobError(

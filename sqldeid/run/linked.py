@@ -17,7 +17,7 @@ from sqldeid.run.explaining import explain
 from sqldeid.run.places import Options, destination
 from sqldeid.run.wings import Plan
 from sqldeid.tables import plan as planning
-from sqldeid.tables.linked_release import Made, recheck_linked, run_linked, tell_apart
+from sqldeid.tables.linked_release import Made, as_one, recheck_linked, run_linked, tell_apart
 from sqldeid.tables.linked_rows import join_sources, join_written
 from sqldeid.tables.linking import Linked, link
 from sqldeid.tables.plan import TablePlan
@@ -112,7 +112,7 @@ def make_linked(
     key = read_key(options.key_file)
     made = run_linked(linked, engine, staging, sha256, listener, certificate=options.certificate, key=key)
     if options.explain:
-        release = explain(made.joined.plan, made.release, engine, listener)
+        release = explain(made.joined.plan, made.release, engine, as_one(linked, listener))
         made = Made(made.joined, release) if isinstance(release, TableRelease) else made
     return tell_apart(made)
 
@@ -157,6 +157,6 @@ def assess_linked(job: Job, linked: Linked, engine: Engine, *, release: bool) ->
 
 def trade_linked(linked: Linked, engine: Engine, asked: Asked, listener: Listener) -> Tradeoff:
     """What k and the suppression limit cost on the join."""
-    told = Listener(lambda _, step: listener.step(linked.name, step), listener.search)
     with linked.naming():
-        return replace(trade(join_sources(linked, engine).plan, engine, asked, told), name=linked.name)
+        traded = trade(join_sources(linked, engine).plan, engine, asked, as_one(linked, listener))
+    return replace(traded, name=linked.name)

@@ -204,12 +204,13 @@ def assess(job: Job, database: Database, *, release: bool = False, options: Opti
         return found
 
 
-def selected(job: Job, only: Sequence[str]) -> list[str]:
-    """The releases to make, in the order in which they are made."""
+def selected(job: Job, only: Sequence[str], *, apart: bool = False) -> list[str]:
+    """The releases to make, in the order in which they are made; linked tables all or none, unless taken `apart`."""
     for name in only:
         part_of(job, name)
     names = [name for name in names_of(job) if not only or name in only]
-    refuse_split(job, names, only)
+    if not apart:
+        refuse_split(job, names, only)
     return names
 
 

@@ -49,11 +49,16 @@ def run_linked(
     with linked.naming():
         listener.step(linked.name, "joining the sources")
         joined = join_sources(linked, engine)
-        told = Listener(lambda _, step: listener.step(linked.name, step), listener.search)
         apart = Apart(linked, engine, staging)
+        told = as_one(linked, listener)
         release = run(joined.plan, engine, apart, job_sha256, told, certificate=certificate, key=key)
         check_sources(joined, engine)
     return Made(joined, release)
+
+
+def as_one(linked: Linked, listener: Listener) -> Listener:
+    """A listener that hears what the releases are called together."""
+    return Listener(lambda _, step: listener.step(linked.name, step), listener.search)
 
 
 def recheck_linked(

@@ -180,7 +180,6 @@ def _search(plan: TablePlan) -> Iterator[Step]:
         yield _step("tables/list_cells", None)
     for name in ("judge_classes", "sum_verdicts", *(["list_spread"] if plan.criteria else []), "list_verdicts"):
         yield _step(f"tables/{name}", None)
-    yield _step("tables/keep_failing")
 
 
 def _disguise(plan: TablePlan) -> Iterator[Step]:
@@ -196,6 +195,8 @@ def _disguise(plan: TablePlan) -> Iterator[Step]:
 
 def _stage(plan: TablePlan, kind: str) -> Iterator[Step]:
     yield from _disguise(plan)
+    if plan.beyond_k:
+        yield _step("tables/keep_failing")
     if plan.part.frozen:
         yield _step("tables/fingerprint_source")
     yield _step("tables/label_values", None)

@@ -11,6 +11,7 @@ import pytest
 
 import sqldeid
 import sqldeid.sql.templates
+from sqldeid.tables.linked_steps import linked_certificate_steps, linked_steps
 from sqldeid.tables.release import no_certificate
 from sqldeid.tables.steps import Step, certificate_steps, purpose, steps
 from tests.examples.cli import JOB, run
@@ -107,6 +108,41 @@ def test_steps_are_those_of_a_run(kind, certificate, folder, rendered):
         rendered.clear()
         sqldeid.verify_certificates(job, "db.duckdb", {"people": result.releases["people"].certificate})
         compare(checking, [name for name in rendered if not name.startswith("engine/")])
+
+
+LINKED = """
+[tables.more]
+source = "main.people"
+person = "id"
+link = "people"
+privacy = { k = 3 }
+
+[tables.more.columns]
+id = { role = "identifying", pseudonym = true }
+income = { role = "quasi-identifying", hierarchy = { suppress = true } }
+"""
+
+
+@pytest.mark.parametrize("kind", ["table", "view", "parquet", "query", "criteria", "stacks"])
+def test_steps_of_linked_tables_are_those_of_a_run(kind, folder, rendered, monkeypatch):
+    monkeypatch.setenv("SQLDEID_KEY", "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778899aabbccddeeff0")
+    job_for(kind)
+    text = Path("job.toml").read_text().replace("[tables.people.columns]", f"[tables.people.columns]\n{PSEUDONYM}")
+    Path("job.toml").write_text(text + LINKED)
+    job = sqldeid.Job.load("job.toml")
+    (plan,) = sqldeid.plan(job, "db.duckdb")
+    listed, checking = linked_steps(plan, job.release.kind), linked_certificate_steps(plan)
+    rendered.clear()
+    result = sqldeid.anonymize(job, "db.duckdb", options=sqldeid.Options(certificate=True))
+    rendered.remove("tables/stage_rows")  # rendered for a table, then once more for the temporary one that is run
+    compare(listed, [name for name in rendered if not name.startswith("engine/")])
+    proofs = {name: release.certificate for name, release in result.releases.items()}
+    rendered.clear()
+    sqldeid.verify_certificates(job, "db.duckdb", proofs)
+    compare(checking, [name for name in rendered if not name.startswith("engine/")])
+
+
+PSEUDONYM = 'id = { role = "identifying", pseudonym = true }'
 
 
 def compare(listed: tuple[Step, ...], ran: list[str]) -> None:
