@@ -13,11 +13,12 @@ Found = tuple[tuple[str, ...], str]
 
 NUMBER = "person_number"
 """The column that both releases share."""
-PROTECTING = ("null-pattern", "null-strict")
-"""NULL modes that go with a link."""
+PROTECTING = "null-pattern"
+"""The one NULL mode under which whoever lacks some variables shares just that with k persons of the class."""
 _UNFIT = {
     "epsilon-safe": "releases a secret sample, and nobody may tell who is in it",
     "mondrian": "has no classes that series could be formed in",
+    "inverse-ola": "finds the greatest k, by which series would have to be formed, too",
 }
 
 
@@ -58,10 +59,10 @@ def _unprotected(series: Mapping[str, object]) -> Iterator[Found]:
             "with link: whoever knows a few values of a series would get the table row as well; take "
             '"shared" (the default), or release them without link',
         )
-    if privacy.get("nulls", PROTECTING[0]) not in PROTECTING:
+    if privacy.get("nulls", PROTECTING) != PROTECTING:
         yield (
             ("privacy", "nulls"),
-            "with link: who lacks a variable would be nearly alone with that in a class, table row included; "
+            "with link: who lacks several variables may be alone with that in a class, table row included; "
             'take "null-pattern" (the default), or release them without link',
         )
 

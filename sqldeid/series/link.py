@@ -1,8 +1,8 @@
 """Series formed inside the classes of the table release that they are linked to (`link`).
 
 Lengths are made common among the persons of one class of the table, and feature classes among those of one class and
-length. What results, a *combined class*, is what an attacker can know of a person from both releases at once: the
-table row's quasi-identifying values, the length, and the features.
+length. A *combined class* is what an attacker can know of a person from both releases at once: the table row's
+quasi-identifying values, the length, the features, and which variables are absent.
 
 Notes
 -----
@@ -12,13 +12,14 @@ of the table by itself, every (class, length), and every length.
 
 *Proof, and why nothing is iterated*. Series only ever leave by whole combined classes or before these are formed:
 (1) persons without a row in a class of the table, or without series, are in no combined class. (2) Lengths and
-features are formed among the persons of one class of the table, so that each combined class lies within one such class
-and depends on no other one. (3) A combined class that is too small, or fails a criterion, is withheld as a whole, and
-then whole (class, length) groups that have become too small; neither changes what another combined class consists of.
-So one pass ends it. The rows of the table whose persons are not left are dropped, and what is left of a class of the
-table is a disjoint union of combined classes: empty, or at least k persons. Unions keep the criteria: a union of
-classes with l distinct, or l well-represented, values has them (entropy is concave; recursive (c, l): Machanavajjhala
-2007, theorem 4), and t-closeness is convex. m-concealing is not kept by unions in general, and is refused. ∎
+features are formed among the persons of one class of the table, and under `null-pattern` each combination of variables
+is that of k persons of a feature class or of none: each combined class lies within one class of the table, has at least
+k persons, and depends on no other class. (3) A combined class that fails a criterion is withheld as a whole, and then
+whole (class, length) groups in which too few are left; neither changes what another combined class consists of. So one
+pass ends it. The rows of the table whose persons are not left are dropped, and what is left of a class of the table is
+a disjoint union of combined classes: empty, or at least k persons. Unions keep the criteria: a union of classes with l
+distinct, or l well-represented, values has them (entropy is concave; recursive (c, l): Machanavajjhala 2007, theorem
+4), and t-closeness is convex. m-concealing is not kept by unions in general, and is refused. ∎
 
 *Assumes* the protecting option (`perturb.method = "shared"`): else whoever knows a few raw values finds the series, and
 with it the row. *Does not protect* what the members of a combined class have in common, in either release.
@@ -155,13 +156,24 @@ def withhold_failing(plan: SeriesPlan, link: Link, measured: Measured, classes: 
     asked = _members(plan, link, measured, classes, np.zeros(len(measured.persons), dtype=np.int64), engine)
     failing = link.classes.judge(asked)
     engine.execute(render("engine/drop_table", table=asked))
-    dropped = classes.dropped | np.isin(classes.of_row, failing)
+    combined = combine(measured, classes)
+    dropped = classes.dropped | np.isin(combined, failing)[measured.person_at]
     group = grouped(measured, link.table_class).lengths
     left, sizes = np.unique(group[np.unique(measured.person_at[~dropped])], return_counts=True)
     dropped |= ~np.isin(group[measured.person_at], left[sizes >= plan.part.durations.k])
     values, means = classes.targets.values.copy(), classes.targets.class_mean.copy()
     values[dropped], means[dropped] = np.nan, np.nan
     return Classes(classes.of_person, classes.of_row, Targets(values, means, dropped), dropped)
+
+
+def combine(measured: Measured, classes: Classes) -> Numbers:
+    """(persons,): the combined class, distinct over all classes of the table: feature class and variables released."""
+    variables = int(measured.features.variable_number.max(initial=0)) + 1
+    seen = np.zeros((len(measured.persons), variables + 1), dtype=np.int64)
+    rows = np.flatnonzero(~classes.dropped)
+    seen[measured.person_at[rows], measured.features.variable_number[rows]] = 1
+    seen[:, -1] = classes.of_person
+    return np.unique(seen, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def members(
@@ -182,8 +194,7 @@ def members(
             key=key,
         )
     table = _members(plan, link, measured, classes, numbers, engine)
-    there = numbers > 0
-    sizes = np.unique(classes.of_person[there], return_counts=True)[1]
+    sizes = np.unique(combine(measured, classes)[numbers > 0], return_counts=True)[1]
     account = {
         "k": plan.part.privacy.k,
         "in_table": link.in_table,
@@ -208,7 +219,7 @@ def _members(
         {
             "person_number": measured.persons[there],
             "number": numbers[there],
-            "class": classes.of_person[there],
+            "class": combine(measured, classes)[there],
         }
     )
     table, put = engine.workbench(f"{plan.name}_members"), engine.put(f"{plan.name}_numbers", rows)

@@ -31,7 +31,7 @@ def verify_linked(
         number BIGINT, class BIGINT of the written table release; NULL: of no class that it may have.
     persons
         number, table_class, class that each person's series was formed in; None where nobody knows any more, and
-        classes are counted by length.
+        classes are counted by length and variables.
 
     Raises
     ------
@@ -41,8 +41,7 @@ def verify_linked(
     row = engine.query(render("series/compare_linked", measured=measured, beside=beside, persons=persons)).to_pylist()[
         0
     ]
-    least = plan.part.privacy.k if persons is not None else max(plan.part.durations.k, plan.part.privacy.k)
-    problems = list(_problems(plan, row, least))
+    problems = list(_problems(plan, row))
     if problems:
         raise VerificationError(
             f"{plan.key}.link: the releases failed their re-check together: {'; '.join(problems)}",
@@ -51,7 +50,7 @@ def verify_linked(
     return int(row["smallest"])
 
 
-def _problems(plan: SeriesPlan, row: dict[str, int], least: int) -> Iterator[str]:
+def _problems(plan: SeriesPlan, row: dict[str, int]) -> Iterator[str]:
     table = f"tables.{plan.part.link}"
     if row["rows"] != row["numbers"]:
         yield f"{row['rows'] - row['numbers']} rows of {table} have the number of another row"
@@ -63,5 +62,7 @@ def _problems(plan: SeriesPlan, row: dict[str, int], least: int) -> Iterator[str
     ):
         if row[what]:
             yield f"{row[what]} {text}"
-    if row["numbers"] and row["smallest"] < least:
-        yield f"a class of both together has {row['smallest']} persons, not {least}"
+    k = plan.part.privacy.k
+    for what, least in (("by_length", max(k, plan.part.durations.k)), ("smallest", k)):
+        if row["numbers"] and row[what] < least:
+            yield f"a class of both together has {row[what]} persons, not {least}"

@@ -29,9 +29,8 @@ from sqldeid.tables.plan import TablePlan
 from sqldeid.tables.shape import kept_columns
 from sqldeid.tables.stage import Chosen, keep_classes, kept_name
 
-INNER = "sqldeid number"
-"""What the new number is called in the source, where a column of the release's name may stand."""
-CLASS = "sqldeid class"
+INNER, CLASS = "sqldeid number", "sqldeid class"
+"""What numbers and classes are called beside the columns of the source, unless one of these has that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +73,16 @@ def numbered(plan: TablePlan) -> TablePlan:
             raise JobError(
                 f"{key}: a linked release has a column {NUMBER} of its own; rename this one in a source query", key=key
             )
-    number = OtherColumn(NUMBER, Column(INNER, "BIGINT", "integer"), LINKED)
+    number = OtherColumn(NUMBER, Column(beside(plan, INNER), "BIGINT", "integer"), LINKED)
     return replace(plan, columns=(number, *plan.columns))
+
+
+def beside(plan: TablePlan, name: str) -> str:
+    """The name, or a longer one where a column that the run needs has it."""
+    taken = {c.name.casefold() for c in kept_columns(plan)} | {c.name.casefold() for c in plan.released}
+    while name.casefold() in taken:
+        name += "_"
+    return name
 
 
 def accompany(chosen: Chosen, partner: Partner, engine: Engine) -> Accompanied:
@@ -98,7 +105,7 @@ def accompany(chosen: Chosen, partner: Partner, engine: Engine) -> Accompanied:
     )
     members = partner.admit(TableClasses(plan.name, chosen.k, persons, judge_of(plan, source, engine)))
     held = hold(plan, persons, members.table, engine)
-    whole = _given(plan, source, members.table, "number", INNER, engine, all_=True)
+    whole = _given(plan, source, members.table, "number", beside(plan, INNER), engine, all_=True)
     linked = numbered(plan)
     left = admitted(linked, engine, whole, held)
     classes = engine.workbench(f"{plan.name}_left_classes")
@@ -139,7 +146,7 @@ def verify_joined(company: Accompanied, written: exp.Expr, engine: Engine) -> No
             columns=names,
             number=identifier(NUMBER),
             members=company.members.table,
-            name=identifier(CLASS),
+            name=identifier(beside(plan, CLASS)),
         )
     )
     _judgement(plan, company.source, joined, company.source, engine).achieved()
@@ -181,7 +188,7 @@ def judge_of(plan: TablePlan, source: exp.Expr, engine: Engine) -> Callable[[exp
         return None
 
     def failing(members: exp.Table) -> NDArray[np.int64]:
-        part = _given(plan, source, members, "class", CLASS, engine, all_=False)
+        part = _given(plan, source, members, "class", beside(plan, CLASS), engine, all_=False)
         judgement = _judgement(plan, part, part, source, engine)
         grouped = engine.workbench(f"{plan.name}_combined")
         engine.execute(
@@ -197,7 +204,8 @@ def judge_of(plan: TablePlan, source: exp.Expr, engine: Engine) -> Callable[[exp
 def _judgement(plan: TablePlan, source: exp.Expr, written: exp.Expr, whole: exp.Expr, engine: Engine) -> Judgement:
     """Criteria by one column, the combined class, in the place of all quasi-identifying ones: it tells these, too."""
     first = plan.qis[0]
-    only = QuasiIdentifier(CLASS, Column(CLASS, "BIGINT", "integer"), first.hierarchy, "refuse", Fraction(1))
+    name = beside(plan, CLASS)
+    only = QuasiIdentifier(name, Column(name, "BIGINT", "integer"), first.hierarchy, "refuse", Fraction(1))
     labelled: Mapping[str, object] = {
         "name": identifier("q0"),
         "column": only.column,

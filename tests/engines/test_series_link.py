@@ -120,7 +120,7 @@ CHOICES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"privacy": {"k": 5, "l_diversity": {"column": "died", "l": 2}}}, {"durations": {"k": 4, "method": "source"}}),
     (
         {"privacy": {"k": 12, "t_closeness": {"column": "died", "t": 0.4}}},
-        {"privacy": {"k": 3, "nulls": "null-strict"}},
+        {"privacy": {"k": 3, "heuristic": "diversity"}},
     ),
     (
         {"source": {"query": "SELECT stay, age, sex, died, stay AS person_number FROM stays"}},
@@ -298,7 +298,7 @@ WRONG: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"person": "other"}, {}, "series.vitals.link: tables.people has another person key"),
     ({"person": None}, {}, "tables.people.person: missing; a linked release is joined by it"),
     ({}, {"perturb": {"method": "projection"}}, "series.vitals.perturb.method: with link: whoever knows a few values"),
-    ({}, {"privacy": {"k": 3, "nulls": "null-aware"}}, "series.vitals.privacy.nulls: with link: who lacks a variable"),
+    ({}, {"privacy": {"k": 3, "nulls": "null-strict"}}, "series.vitals.privacy.nulls: with link: who lacks several"),
     ({"privacy": {"k": 8, "suppression": "blank"}}, {}, "tables.people.privacy.suppression: with a linked series"),
     (
         {"privacy": {"k": 8, "m_concealing": {"m": 0.5, "known": {"died": 0.1}}}},
@@ -326,6 +326,11 @@ WRONG: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         },
         {},
         "series.vitals.link: tables.people.search.method",
+    ),
+    (
+        {"search": {"method": "inverse-ola", "max_loss": 0.5}},
+        {},
+        'series.vitals.link: tables.people.search.method = "inverse-ola" finds the greatest k',
     ),
 ]
 
@@ -410,6 +415,43 @@ def test_a_class_with_one_series_is_lost_and_no_other(tmp_path: Path) -> None:
     account = result.releases["people"].followed
     assert account is not None
     assert (account["in_table"], account["in_both"]) == (STAYS, STAYS - len(men) + 1)
+
+
+def test_columns_with_names_of_ours_are_the_users(tmp_path: Path) -> None:
+    """Nor do they stand in for the classes that criteria are judged by."""
+    ours = {"sqldeid number": "insensitive", "SQLDEID class": "sensitive", "sqldeid class_": "insensitive"}
+    stays = people(range(STAYS), 6).assign(**{name: lambda f: f.stay % 3 for name in ours})
+    columns = {**TABLE["columns"], **{name: {"role": role} for name, role in ours.items()}}
+    criteria = [{"column": "died", "l": 2}, {"column": "SQLDEID class", "l": 3}]
+    table = {"columns": columns, "privacy": {"k": 4, "suppression_limit": 0.3, "l_diversity": criteria}}
+    path = source_of(tmp_path, charted=charted(range(20, STAYS + 20), 5), stays=stays)
+    anonymize(job(tmp_path, table), path)
+    rows, vitals = joined(tmp_path)
+    combined = classes_of(rows, vitals).groupby(["age", "sex", "length", "content"])
+    assert combined.died.nunique().min() >= 2 and combined["SQLDEID class"].nunique().min() == 3
+    verify(job(tmp_path, table), path)
+
+
+def test_beside_pseudonyms_shifted_dates_and_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SQLDEID_KEY", "9f8e7d6c5b4a39281706f5e4d3c2b1a0112233445566778899aabbccddeeff00")
+    stays = people(range(STAYS), 6)
+    stays = stays.assign(seen=pd.Timestamp("2000-01-01") + pd.to_timedelta(stays.stay * 7, "D"))
+    codes = pd.DataFrame({"stay": range(STAYS), "seq": 1, "code": [str(n % 2) for n in range(STAYS)]})
+    stack = {"from": "codes", "on": "stay", "value": "code", "order": "seq", "first": 1, "role": "quasi-identifying"}
+    table = {
+        "columns": {
+            **TABLE["columns"],
+            "stay": {"role": "identifying", "pseudonym": True},
+            "seen": {"role": "insensitive", "shift": "person"},
+        },
+        "stack": {"code": {**stack, "hierarchy": {"suppress": True}}},
+    }
+    path = source_of(tmp_path, charted=charted(range(20, STAYS + 20), 5), stays=stays, codes=codes)
+    anonymize(job(tmp_path, table), path)
+    rows, vitals = joined(tmp_path)
+    assert rows.columns[0] == "person_number" and rows.stay.str.len().eq(32).all()
+    assert set(rows.person_number) == set(vitals.person_number)
+    verify(job(tmp_path, table), path)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "view"])
