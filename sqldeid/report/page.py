@@ -73,6 +73,8 @@ def _public(release: Tree) -> dict[str, Any]:
     kept = {"kind", "node", "pseudonymised"}
     found = {name: value for name, value in release.items() if name in kept}
     found["linked"] = _linked(release)
+    followed = release.get("followed")
+    found["followed"] = followed["series"] if isinstance(followed, Mapping) else followed
     found["columns"] = {
         name: {k: v for k, v in column.items() if k not in ("loss", "example")}
         for name, column in release.get("columns", {}).items()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from sqldeid.report.linked import linked_sections, linked_words
 from sqldeid.report.sections import Chart, Grid, Section, grid, people, percent, told
 
 Tree = Mapping[str, Any]
@@ -53,14 +54,19 @@ class Attacker:
 
 def series_sections(release: Tree, prefix: str) -> list[Section]:
     """The sections of one release for the data holder, in the order of a committee's questions."""
-    attackers = list(_attackers(release.get("attacks") or {}))
+    attacks = release.get("attacks") or {}
+    attackers = list(_attackers(attacks))
+    given = [
+        replace(a, knows=f"{a.knows}, with the table row") for a in _attackers(attacks.get("given_table_row") or {})
+    ]
     return [
-        Section("In short", answers=tuple(_short(release, attackers))),
+        Section("In short", answers=tuple(_short(release, [*attackers, *given]))),
         Section("What protects the people in it?", words=_promised(release), grids=(_criteria(release),)),
         _durations(release["durations"]),
         _targets(release),
         _disagreement(release, attackers),
         _singled_out(attackers, release, prefix),
+        *linked_sections(release, given),
         _lost(release),
         _utility(release.get("utility") or {}, prefix),
     ]
@@ -75,7 +81,9 @@ def public_series(release: Tree) -> list[Section]:
     ]
     what = grid("The release", ("What", "Answer"), rows)
     protects = Section(
-        "What protects the people in it?", words=_promised(release), grids=(_criteria(release, public=True),)
+        "What protects the people in it?",
+        words=(*_promised(release), *linked_words(release)),
+        grids=(_criteria(release, public=True),),
     )
     return [Section("What is it?", grids=(what,)), protects]
 

@@ -115,7 +115,12 @@ def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
         yield "Held back", f"{count(int(str(release.ledger['held_back'])), 'row')} for a later load, by the ledger"
     if release.followed is not None:
         lost = f"{count(int(release.followed['lost_of_table']), 'row')} of persons without released series"
-        yield "Lost to the link", f"{lost} (series.{plain(str(release.followed['series']))})"
+        series = f"series.{plain(str(release.followed['series']))}"
+        yield "Lost to the link", f"{lost} ({series})"
+        yield (
+            "With its series",
+            f"at least {release.followed['smallest']:,} persons share all that both show ({series})",
+        )
     name = "Loss" if search.loss == "loss" else f"Loss ({search.loss})"
     yield name, f"{number(release.loss[search.loss])}, {_proof(release)}"
     yield "Search", f"{search.checks:,} of {count(search.lattice_size, 'node')} checked ({search.method})"

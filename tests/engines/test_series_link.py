@@ -17,6 +17,7 @@ from sqldeid import anonymize, verify
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.job import Job
+from sqldeid.report.page import public_page
 from sqldeid.result import Result
 from sqldeid.run import Options, plan
 from sqldeid.sql import Statement
@@ -277,14 +278,19 @@ def test_a_pair_fails_where_the_job_says_less(source: Path, published: tuple[Pat
 def test_what_is_told(source: Path, published: tuple[Path, Result], tmp_path: Path) -> None:
     result = published[1]
     table, series = result.releases["people"], result.releases["vitals"]
-    told = result.to_dict()["releases"]
-    assert told["people"]["followed"]["series"] == "vitals" and told["vitals"]["link"]["table"] == "people"
+    told = result.to_dict()
+    releases = told["releases"]
+    assert releases["people"]["followed"]["series"] == "vitals" and releases["vitals"]["link"]["table"] == "people"
     assert table.columns["person_number"].role == "linked"
     assert table.to_public()["followed"] == "vitals" and series.to_public()["linked"] == "people"
     assert "every person is in both or neither, and at least 8 persons share" in series.guarantee
     given = series.attacks["given_table_row"]
     assert given["raw_points_before"]["5"]["nearest"]["sole"] > 0.9
     assert given["raw_points"]["5"]["nearest"]["sole"] < 0.3 and given["feature"]["raw"]["sole"] < 0.1
+    page, public = result.to_html(), public_page(told)
+    assert "What does the link with a table cost" in page and "numbers people as the series" in page
+    assert public.count("Everybody is in both releases or in neither") == 2
+    assert public_page(result.to_public()) == public
     facts = dict(series.facts())
     assert "persons with series" in str(facts["Lost to the link"])
     planned = {p.name: p for p in plan(job(tmp_path), source)}
