@@ -141,8 +141,8 @@ def _fold(plan: TablePlan) -> Iterator[Step]:
     yield _step("tables/fold_classes")
     if plan.judged:
         joint = {c.column for c in plan.criteria if others_of(c)}
-        yield _step("tables/spread_classes", len(plan.judged) + len(joint))
         yield _step("tables/merge_classes")
+        yield _step("tables/spread_classes", len(plan.judged) + len(joint))
     yield _step("tables/total_classes")
 
 
@@ -260,12 +260,12 @@ def _verify(plan: TablePlan) -> Iterator[Step]:
         return
     for name in ("expect_release", "compare_release", "count_sizes"):
         yield _step(f"tables/{name}")
-    if pseudonyms(plan):
-        yield _step("tables/check_pseudonyms", 2)
     if criteria:
         yield _step("tables/split_release", columns)
         yield _step("tables/count_rows", None if blank else criteria)
         yield _step("tables/measure_classes", criteria + close)
+    if pseudonyms(plan):
+        yield _step("tables/check_pseudonyms", 2)
 
 
 def _restack(plan: TablePlan) -> Iterator[Step]:
