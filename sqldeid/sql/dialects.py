@@ -76,4 +76,12 @@ def _iso_weekday(node: exp.Expr) -> exp.Expr:
     return node
 
 
-_REWRITES = {"postgres": (_series_as_lateral,), "spark": (_quantile_within_group, _iso_weekday)}
+def _microseconds_of_epoch(node: exp.Expr) -> exp.Expr:
+    """``EPOCH_US(t)`` by Postgres' EXTRACT, whose seconds are exact decimals."""
+    if not (isinstance(node, exp.Anonymous) and node.name.upper() == "EPOCH_US"):
+        return node
+    seconds = exp.Extract(this=exp.Var(this="EPOCH"), expression=node.expressions[0])
+    return exp.cast(exp.Mul(this=seconds, expression=exp.Literal.number(1_000_000)), "BIGINT")
+
+
+_REWRITES = {"postgres": (_series_as_lateral, _microseconds_of_epoch), "spark": (_quantile_within_group, _iso_weekday)}
