@@ -24,6 +24,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.sql import identifier, render
 
 Heuristic = Literal["range", "diversity"]
+Kind = Literal["distinct", "entropy", "recursive", "closeness"]
 Nulls = Literal["null-pattern", "null-aware", "null-strict", "strict", "source"]
 
 
@@ -49,6 +50,33 @@ class Mondrian:
     k: int
     heuristic: Heuristic = "range"
     nulls: Nulls = "null-aware"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What both sides of a cut must have beside k points, of a value that is not cut by: asked before each cut.
+
+    Parameters
+    ----------
+    kind
+        ``distinct``: at least `least` values. ``entropy``: as uncertain as `least` equally frequent ones.
+        ``recursive``: the most frequent has fewer points than c times those without the `least` − 1 most frequent.
+        ``closeness``: shares at most t from those of all points.
+    marks
+        Temporary table: row_number, code (of the value).
+    number, divisor
+        c or t as a fraction.
+    rows
+        For closeness, a temporary table: code, n (of all points).
+    """
+
+    kind: Kind
+    marks: exp.Table
+    least: int
+    number: int = 0
+    divisor: int = 1
+    rows: exp.Table | None = None
+    total: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +114,12 @@ def partition(
 
 
 def partition_boxes(
-    points: exp.Table, dimensions: Sequence[Dimension], settings: Mondrian, engine: Engine, name: str
+    points: exp.Table,
+    dimensions: Sequence[Dimension],
+    settings: Mondrian,
+    engine: Engine,
+    name: str,
+    checks: Sequence[Check] = (),
 ) -> tuple[exp.Table, dict[int, Box]]:
     """Part the points of every root.
 
@@ -98,6 +131,8 @@ def partition_boxes(
         In the order that breaks ties.
     name
         For the names of temporary tables.
+    checks
+        What both sides of every cut must hold to; whether a root does is the caller's to see to.
 
     Returns
     -------
@@ -117,7 +152,7 @@ def partition_boxes(
     engine.execute(render("mondrian/measure_spans", spans=spans, points=points, values=values))
     patterns = groups if settings.nulls == "null-pattern" else []
     engine.execute(render("mondrian/start_parts", parts=parts, points=points, groups=checked, patterns=patterns))
-    rounds = _Rounds(values, spans, checked, settings, engine, name)
+    rounds = _Rounds(values, spans, checked, settings, engine, name, tuple(checks))
     base, cut = _count(parts, engine), 1
     everywhere = (None,) * len(dimensions)
     boxes = dict.fromkeys(range(base), Box(everywhere, everywhere, (True,) * len(dimensions)))
@@ -141,6 +176,7 @@ class _Rounds:
     settings: Mondrian
     engine: Engine
     name: str
+    checks: tuple[Check, ...] = ()
 
     def split(self, parts: exp.Table, base: int, boxes: dict[int, Box]) -> tuple[exp.Table, int]:
         """Cut every open part once where it can be, and its box; the new parts, and how many were cut."""
@@ -149,7 +185,7 @@ class _Rounds:
         self.engine.execute(
             render("mondrian/measure_cuts", cuts=cuts, parts=parts, values=self.values, k=self.settings.k)
         )
-        torn = self._torn(parts, cuts)
+        refused = [*self._torn(parts, cuts), *(self._unfit(check, parts, cuts) for check in self.checks)]
         self.engine.execute(
             render(
                 "mondrian/choose_cuts",
@@ -163,7 +199,7 @@ class _Rounds:
                 diverse=diverse,
                 groups=self.groups,
                 absent=self.settings.nulls == "null-strict",
-                torn=torn,
+                refused=refused,
             )
         )
         self.engine.execute(
@@ -182,17 +218,39 @@ class _Rounds:
             whole = boxes[row["part"]]
             boxes[row["right_part"]] = whole.right(row["dimension"], row["cut"])
             boxes[row["part"]] = whole.left(row["dimension"], row["cut"])
-        _drop(self.engine, parts, chosen, cuts, *(table for table in (diverse, torn) if table is not None))
+        _drop(self.engine, parts, chosen, cuts, *refused, *([] if diverse is None else [diverse]))
         return after, len(found)
 
-    def _torn(self, parts: exp.Table, cuts: exp.Table) -> exp.Table | None:
+    def _torn(self, parts: exp.Table, cuts: exp.Table) -> list[exp.Table]:
+        """Cuts that tear a pattern of missing values, where that matters."""
         if self.settings.nulls != "null-pattern":
-            return None
+            return []
         torn = self.engine.workbench(f"{self.name}_torn")
         self.engine.execute(
             render("mondrian/find_torn", torn=torn, parts=parts, values=self.values, cuts=cuts, k=self.settings.k)
         )
-        return torn
+        return [torn]
+
+    def _unfit(self, check: Check, parts: exp.Table, cuts: exp.Table) -> exp.Table:
+        """Cuts of which a side would fail a check."""
+        unfit = self.engine.workbench(f"{self.name}_unfit")
+        self.engine.execute(
+            render(
+                "mondrian/find_unfit",
+                unfit=unfit,
+                parts=parts,
+                values=self.values,
+                cuts=cuts,
+                marks=check.marks,
+                kind=check.kind,
+                l=check.least,
+                num=check.number,
+                den=check.divisor,
+                rows=check.rows,
+                total=check.total,
+            )
+        )
+        return unfit
 
     def _diverse(self, parts: exp.Table) -> exp.Table | None:
         if self.settings.heuristic == "range":

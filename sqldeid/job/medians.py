@@ -12,6 +12,8 @@ def median_problems(table: Mapping[str, object]) -> Iterator[Found]:
     asked = _section(table, "search").get("method") == "mondrian"
     for name in _section(table, "columns"):
         yield from _column(name, _section(_section(table, "columns"), name), asked)
+    if not asked and _section(table, "search").get("heuristic") is not None:
+        yield ("search", "heuristic"), 'goes with method = "mondrian" alone; remove it or change method'
     if asked:
         yield from _refused(table, _section(table, "privacy"))
 
@@ -31,9 +33,14 @@ def _column(name: str, column: Mapping[str, object], asked: bool) -> Iterator[Fo
 
 
 def _refused(table: Mapping[str, object], privacy: Mapping[str, object]) -> Iterator[Found]:
-    for criterion in ("l_diversity", "t_closeness", "m_concealing"):
-        if privacy.get(criterion):
-            yield ("privacy", criterion), 'search.method = "mondrian" knows k-anonymity alone; use frontier'
+    if privacy.get("m_concealing"):
+        yield ("privacy", "m_concealing"), 'search.method = "mondrian" knows k, l and t alone; use frontier'
+    for asked in _entries(privacy, "l_diversity"):
+        if asked.get("scope") == "joint":
+            yield ("privacy", "l_diversity"), 'with search.method = "mondrian", scope is "independent"; or use frontier'
+    for asked in _entries(privacy, "t_closeness"):
+        if asked.get("distance") == "ordered":
+            yield ("privacy", "t_closeness"), 'with search.method = "mondrian", distance is "equal"; or use frontier'
     if privacy.get("suppression") == "blank" or privacy.get("suppression_limit"):
         yield ("privacy",), 'search.method = "mondrian" suppresses nothing; remove suppression and suppression_limit'
     for key in ("stack", "text"):
@@ -41,6 +48,12 @@ def _refused(table: Mapping[str, object], privacy: Mapping[str, object]) -> Iter
             yield (key,), 'does not go with search.method = "mondrian"; use a source query'
     if table.get("view") == "computed":
         yield ("view",), 'does not go with search.method = "mondrian"; use a snapshot'
+
+
+def _entries(privacy: Mapping[str, object], key: str) -> list[Mapping[str, object]]:
+    found = privacy.get(key)
+    listed = found if isinstance(found, (list, tuple)) else [found]
+    return [entry for entry in listed if isinstance(entry, Mapping)]
 
 
 def _section(mapping: Mapping[str, object], key: str) -> Mapping[str, object]:

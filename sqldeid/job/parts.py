@@ -234,6 +234,11 @@ class Search(BaseModel):
         description="Weights of quasi-identifying columns in loss and prec, 0.000001 to 1000000; 1 where a column is "
         "not named.",
     )
+    heuristic: Literal["range", "diversity"] | None = Field(
+        default=None,
+        description="With mondrian: which column is cut: the widest (range, the default), or the one that leaves "
+        "classes most diverse.",
+    )
     time_limit: float | None = Field(
         default=None, gt=0, description="Seconds; then the best node so far is taken, with its proven gap."
     )

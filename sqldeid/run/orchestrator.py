@@ -38,6 +38,7 @@ from sqldeid.run.linked import (
     refuse_earlier,
     refuse_split,
 )
+from sqldeid.run.parted import assess_parted
 from sqldeid.run.places import Options, destination, naming_job, open_run, reading
 from sqldeid.run.wings import Plan, face, names_of, part_of
 from sqldeid.tables import plan as planning
@@ -187,9 +188,11 @@ def assess(job: Job, database: Database, *, release: bool = False, options: Opti
     path = None if is_connection(database) else path_of(database)
     refuse_missing_parts(job, selected_tables(job, options.only), database, "assess")
     into = job if release else None
+    names = selected_tables(job, options.only)
+    parted = [name for name in names if job.tables[name].search.method == "mondrian"]
     with reading(database, path, options.settings, into, command="assess") as engine, naming_job(job):
-        found = {}
-        for part in gather_tables(job, selected_tables(job, options.only), engine):
+        found = {name: assess_parted(job, name, engine, release=release) for name in parted}
+        for part in gather_tables(job, [name for name in names if name not in parted], engine):
             if isinstance(part, Linked):
                 found[part.name] = assess_linked(job, part, engine, release=release)
                 continue

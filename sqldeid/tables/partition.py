@@ -4,9 +4,10 @@ No lattice and no hierarchy: rows are cut at medians as long as both sides keep 
 released as "(40, 50]" in one class and as "(44, 47]" in another. Ranges are bounded by the cuts, never by a class's own
 least and greatest value; means are a class's own.
 
-*Guarantee*: every released combination of quasi-identifying values is that of at least k rows (k-anonymity).
-*Assumes* what k-anonymity does. *Does not protect* a class whose members are alike; nor a mean against k − 1 members
-who pool what they know.
+*Guarantee*: every released combination of quasi-identifying values is that of at least k rows (k-anonymity), and meets
+the job's l-diversity and t-closeness, each asked of both sides before a cut.
+*Assumes* what these do. *Does not protect* a class whose members are alike; nor a mean against k − 1 members who pool
+what they know.
 
 Source
 ------
@@ -17,7 +18,7 @@ row, so that a reader cannot count how many are 45 or older. And it is greedy: n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -29,16 +30,18 @@ from sqlglot import exp
 from sqldeid import job as jobfile
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError, VerificationError
-from sqldeid.mondrian import Box, Dimension, Mondrian, partition_boxes
+from sqldeid.mondrian import Box, Dimension, Heuristic, Mondrian, partition_boxes
 from sqldeid.publish import Note, Staging
 from sqldeid.sql import column, identifier, render
 from sqldeid.sql.names import refuse_same_names
 from sqldeid.tables.columns import released_value
+from sqldeid.tables.partition_criteria import achieved, checks_of, refuse_whole
+from sqldeid.tables.partition_result import LIMITS, PartitionRelease, PartitionVerified
 from sqldeid.tables.plan import _filtered, _source
+from sqldeid.tables.privacy import ClassCriterion, class_criteria
 from sqldeid.tables.stack import finder
 
 ORDERED = ("integer", "float", "number", "date", "timestamp")
-LIMITS = "one value is recoded differently from row to row; Mondrian is greedy, so a lesser loss may exist"
 EPOCH = datetime(1970, 1, 1)
 
 
@@ -73,11 +76,22 @@ class PartitionPlan:
     cuts: tuple[Cut, ...]
     others: tuple[tuple[str, Column, str], ...]
 
+    @property
+    def criteria(self) -> tuple[ClassCriterion, ...]:
+        """The criteria beyond k-anonymity, in the order of the job."""
+        return class_criteria(self.part.privacy, [name for name, _, role in self.others if role == "sensitive"])
+
+    @property
+    def heuristic(self) -> Heuristic:
+        """Which column is cut."""
+        return self.part.search.heuristic or "range"
+
     def facts(self) -> list[tuple[str, object]]:
         """Line by line, for `--plan`."""
         return [
             ("Source", self.source_label),
-            ("Method", f"mondrian, k = {self.part.privacy.k}; no lattice, no hierarchy"),
+            ("Method", f"mondrian, k = {self.part.privacy.k}, {self.heuristic}; no lattice, no hierarchy"),
+            *((c.name, f"{c.column}, {c.asked:g}") for c in self.criteria),
             ("Cut at medians", ", ".join(f"{c.name} ({c.show})" for c in self.cuts)),
             ("As they are", ", ".join(f"{name} ({role})" for name, _, role in self.others) or "none"),
             ("Note", LIMITS),
@@ -86,66 +100,6 @@ class PartitionPlan:
     def to_dict(self) -> dict[str, object]:
         """The plan for JSON."""
         return {"kind": "table", "name": self.name, **{k.lower(): v for k, v in self.facts()}}
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionRelease:
-    """What was released; counts are for the data holder."""
-
-    name: str
-    rows: int
-    released: int
-    k: int
-    classes: int
-    columns: Mapping[str, Mapping[str, object]]
-    warnings: tuple[str, ...]
-    asked: int
-    written: tuple[str, ...] = ()
-    kind: str = "table"
-    method: str = "mondrian"
-
-    def to_dict(self) -> dict[str, object]:
-        """As `--json` writes it."""
-        found = asdict(self)
-        del found["name"]
-        return {"kind": found.pop("kind"), **found, "suppressed": 0, "limits": LIMITS}
-
-    def to_public(self) -> dict[str, object]:
-        """What may go with the release: no count."""
-        criteria = [{"name": "k-anonymity", "asked": self.asked}]
-        return {
-            "kind": self.kind,
-            "method": self.method,
-            "columns": dict(self.columns),
-            "criteria": criteria,
-            "limits": LIMITS,
-        }
-
-    def facts(self) -> list[tuple[str, object]]:
-        """Line by line, for the terminal."""
-        return [
-            ("Rows", f"{self.released:,} of {self.rows:,} released"),
-            ("Classes", f"{self.classes:,}, smallest {self.k}"),
-            ("Note", LIMITS),
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionVerified:
-    """What a re-check counted."""
-
-    rows: int
-    released: int
-    k: int
-    classes: int
-
-    def facts(self) -> list[tuple[str, object]]:
-        """Line by line, for the terminal."""
-        return [("Rows", f"{self.released:,} of {self.rows:,}"), ("Classes", f"{self.classes:,}, smallest {self.k}")]
-
-    def to_dict(self) -> dict[str, object]:
-        """The counts for JSON."""
-        return asdict(self)
 
 
 def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> PartitionPlan:
@@ -231,6 +185,8 @@ def run(planned: PartitionPlan, engine: Engine, staging: Staging, job_sha256: st
         columns={**shown, **{name: {"role": role} for name, _, role in planned.others}},
         warnings=tuple(_warnings(planned)),
         asked=planned.part.privacy.k,
+        heuristic=planned.heuristic,
+        criteria=found.criteria,
     )
 
 
@@ -245,7 +201,8 @@ def recheck(planned: PartitionPlan, note: Mapping[str, object], written: exp.Exp
     wanted = _note(planned, "").content
     if any(note.get(name) != wanted[name] for name in ("kind", "method", "criteria", "columns_cut")):
         raise VerificationError(
-            f"{planned.key}: the release was made with other columns or another k than the job states", key=planned.key
+            f"{planned.key}: the release was made with other columns or other criteria than the job states",
+            key=planned.key,
         )
     return _verify(planned, _part(planned, engine), written, engine)
 
@@ -254,12 +211,22 @@ def _note(planned: PartitionPlan, job_sha256: str) -> Note:
     content = {
         "kind": "table",
         "method": "mondrian",
-        "criteria": {"k": planned.part.privacy.k},
+        "criteria": {"k": planned.part.privacy.k, **_beyond_k(planned)},
         "columns_cut": {c.name: c.show for c in planned.cuts},
         "job_sha256": job_sha256,
     }
     shown = {c.name: f"quasi-identifying, {c.show} of a class cut at medians" for c in planned.cuts}
     return Note(planned.name, content, {**shown, **{n: f"{role}, as in the source" for n, _, role in planned.others}})
+
+
+def _beyond_k(planned: PartitionPlan) -> dict[str, object]:
+    """What else was asked, as the job says it; nothing where it is k alone."""
+    privacy = planned.part.privacy
+    asked = {
+        "l_diversity": [entry.model_dump() for entry in privacy.l_diversity],
+        "t_closeness": [entry.model_dump() for entry in privacy.t_closeness],
+    }
+    return {name: entries for name, entries in asked.items() if entries}
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +253,11 @@ def _part(planned: PartitionPlan, engine: Engine) -> _Parts:
         )
     )
     dimensions = [Dimension(f"q{i}", i) for i in range(len(cuts))]
-    settings = Mondrian(planned.part.privacy.k, nulls="source")  # missing values share their class's label
-    classes, boxes = partition_boxes(points, dimensions, settings, engine, f"{planned.name}_mondrian")
+    settings = Mondrian(planned.part.privacy.k, planned.heuristic, "source")  # missing values share their class's label
+    places = {n: identifier(f"o{i}") for i, (n, _, _) in enumerate(planned.others)}
+    refuse_whole(planned.criteria, points, places, f"{planned.key}.privacy", engine)
+    checks = checks_of(planned.criteria, places, points, planned.name, engine)
+    classes, boxes = partition_boxes(points, dimensions, settings, engine, f"{planned.name}_mondrian", checks)
     means = engine.query(render("tables/average_parts", points=points, classes=classes, cuts=cuts))
     labels = engine.put(f"{planned.name}_boxes", _labels(planned, boxes, means))
     return _Parts(points, classes, labels)
@@ -366,7 +336,8 @@ def _verify(planned: PartitionPlan, parts: _Parts, written: exp.Expr, engine: En
         raise VerificationError(
             f"{planned.key}: the release failed its re-check: {'; '.join(problems)}", key=planned.key
         )
-    return PartitionVerified(int(row["rows"]), int(row["written"]), int(row["smallest"]), int(row["classes"]))
+    criteria = achieved(planned.criteria, written, [c.name for c in planned.cuts], planned.key, engine)
+    return PartitionVerified(int(row["rows"]), int(row["written"]), int(row["smallest"]), int(row["classes"]), criteria)
 
 
 def _warnings(planned: PartitionPlan) -> list[str]:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pytest
 
 from sqldeid import anonymize, verify
-from sqldeid.errors import JobError, VerificationError
+from sqldeid.errors import JobError, NoSolutionError, VerificationError
 from sqldeid.job import Job
-from sqldeid.run import plan
+from sqldeid.run import Options, assess, plan
 
 SOURCE = """CREATE TABLE people AS
     SELECT i AS id, CASE WHEN i % 11 = 0 THEN NULL ELSE (i * 37) % 80 END AS age,
@@ -101,8 +102,85 @@ def test_a_changed_release_is_refused(source: Path, tmp_path: Path) -> None:
         connection.execute("UPDATE release.people SET age = '*' WHERE rowid = 3")
     with pytest.raises(VerificationError, match=r"its smallest class|are not what the source gives"):
         verify(job(tmp_path), source)
-    with pytest.raises(VerificationError, match="another k"):
+    with pytest.raises(VerificationError, match="other criteria"):
         verify(job(tmp_path, privacy={"k": 4}), source)
+
+
+PRIVACY: Mapping[str, dict[str, object]] = {
+    "distinct": {"l_diversity": {"column": "ward", "l": 4}},
+    "entropy": {"l_diversity": {"column": "ward", "l": 3, "kind": "entropy"}},
+    "recursive": {"l_diversity": {"column": "ward", "l": 2, "kind": "recursive", "c": 0.7}},
+    "close": {"t_closeness": {"column": "ward", "t": 0.2}},
+}
+
+
+def worst(asked: str, wards: pd.Series, everybody: pd.Series) -> float:
+    """What one class achieves, from the definitions."""
+    counts = wards.value_counts().sort_values(ascending=False)
+    shares = counts / len(wards)
+    if asked == "distinct":
+        return float(len(counts))
+    if asked == "entropy":
+        return float(np.exp(-(shares * np.log(shares)).sum()))
+    if asked == "recursive":
+        return float(counts.iloc[0] / counts.iloc[1:].sum())
+    whole = everybody.value_counts(normalize=True)
+    return float((shares.reindex(whole.index, fill_value=0) - whole).abs().sum() / 2)
+
+
+@pytest.mark.parametrize("heuristic", ["range", "diversity"])
+@pytest.mark.parametrize("asked", PRIVACY)
+def test_criteria_beyond_k_hold_in_every_class(source: Path, tmp_path: Path, asked: str, heuristic: str) -> None:
+    search = {"method": "mondrian", "heuristic": heuristic}
+    anonymize(job(tmp_path, search=search), source)
+    (asked_for,) = PRIVACY[asked].values()
+    bound = {"recursive": 0.7}.get(asked, asked_for.get("l", asked_for.get("t")))  # type: ignore[attr-defined]
+    assert not holds(asked, extreme(asked, tmp_path), bound)  # k alone is not enough
+    changes = {"privacy": {"k": 5, **PRIVACY[asked]}, "search": search}
+    found = anonymize(job(tmp_path, **changes), source, options=Options(replace=True)).releases["people"]
+    (criterion,) = found.criteria
+    assert criterion.achieved == pytest.approx(extreme(asked, tmp_path)) and found.classes > 1
+    assert holds(asked, extreme(asked, tmp_path), bound)
+    assert found.heuristic == heuristic and "achieved" not in str(found.to_public())
+
+
+def extreme(asked: str, folder: Path) -> float:
+    """What the worst class of the release achieves."""
+    rows = released(folder)
+    each = rows.groupby(["born", "age", "weight"], dropna=False).ward.apply(
+        lambda wards: worst(asked, wards, rows.ward)
+    )
+    return float(each.min() if asked in ("distinct", "entropy") else each.max())
+
+
+def holds(asked: str, found: float, bound: float) -> bool:
+    if asked == "recursive":
+        return found < bound
+    return found <= bound + 1e-9 if asked == "close" else found >= bound - 1e-9
+
+
+def test_a_release_and_its_source_are_assessed_and_verified(source: Path, tmp_path: Path) -> None:
+    asked = job(tmp_path, privacy={"k": 5, **PRIVACY["distinct"]})
+    found = anonymize(asked, source).releases["people"]
+    risk = assess(asked, source, release=True)["people"]
+    assert (risk.prosecutor, risk.marketer) == (1 / found.k, pytest.approx(found.classes / 300))
+    assert [(c.asked, c.achieved, c.met) for c in risk.criteria] == [(4.0, found.criteria[0].achieved, True)]
+    before = assess(asked, source)["people"]
+    assert before.prosecutor == 1 and not before.criteria[0].met
+    assert dict(verify(asked, source)["people"].facts())["distinct l-diversity"].startswith("ward: ")  # type: ignore[attr-defined]
+    with pytest.raises(VerificationError, match="other criteria"):
+        verify(job(tmp_path), source)
+    with duckdb.connect(str(tmp_path / "out.duckdb")) as connection:
+        first = connection.execute("SELECT born, age, weight FROM release.people LIMIT 1").fetchone()
+        connection.execute("UPDATE release.people SET ward = 0 WHERE born = ? AND age = ? AND weight = ?", first)
+    with pytest.raises(VerificationError, match="a class fails distinct l-diversity of ward"):
+        verify(asked, source)
+
+
+def test_what_the_whole_table_does_not_meet_is_refused(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(NoSolutionError, match="as a single class achieves 4; no release meets it"):
+        anonymize(job(tmp_path, privacy={"k": 5, "l_diversity": {"column": "ward", "l": 5}}), source)
+    assert not (tmp_path / "out.duckdb").exists()
 
 
 def test_a_plan_says_what_it_is(source: Path, tmp_path: Path) -> None:
@@ -116,7 +194,16 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"columns": {"age": {"role": "quasi-identifying", "hierarchy": {"bands": [5]}}}}, "cuts at medians: write"),
     ({"search": {}}, 'goes with search.method = "mondrian" alone'),
     ({"privacy": {"k": 5, "suppression_limit": 0.1}}, "suppresses nothing"),
-    ({"privacy": {"k": 5, "l_diversity": {"column": "ward", "l": 2}}}, "knows k-anonymity alone"),
+    ({"privacy": {"k": 5, "l_diversity": {"column": "ward", "l": 2, "scope": "joint"}}}, 'scope is "independent"'),
+    ({"privacy": {"k": 5, "t_closeness": {"column": "ward", "t": 0.2, "distance": "ordered"}}}, 'distance is "equal"'),
+    ({"privacy": {"k": 5, "m_concealing": {"m": 0.1, "known": {"ward": 0.1}}}}, "knows k, l and t alone"),
+    (
+        {
+            "search": {"heuristic": "diversity"},
+            "columns": {"age": {"role": "quasi-identifying", "hierarchy": {"bands": [5]}}},
+        },
+        'search.heuristic: goes with method = "mondrian" alone',
+    ),
     ({"privacy": {"k": 301}}, "people has 300 rows"),
     ({"columns": {"born": median()}, "person": "ward"}, "give one row per person"),
 ]

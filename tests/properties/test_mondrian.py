@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import duckdb
@@ -14,7 +14,7 @@ import pytest
 
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.opening import open_connection
-from sqldeid.mondrian import Dimension, Mondrian, partition
+from sqldeid.mondrian import Check, Dimension, Mondrian, partition, partition_boxes
 
 pytestmark = pytest.mark.duckdb14
 
@@ -36,6 +36,7 @@ class Recursion:
     groups: list[int]
     settings: Mondrian
     members: list[int]
+    holds: Callable[[list[int]], bool] = lambda side: True
 
     def __post_init__(self) -> None:
         of = [self.there(self.members, d) for d in range(len(self.groups))]
@@ -74,6 +75,8 @@ class Recursion:
             left = [i for i in part if (v := self.rows[i][d]) is not None and v <= cut]
             right = [i for i in part if i not in left]
             if min(len(left), len(right)) < self.settings.k or not (self.counts_hold(left) and self.counts_hold(right)):
+                continue
+            if not (self.holds(left) and self.holds(right)):
                 continue
             score = (there[-1] - there[0]) / (self.widths[d] or 1.0)
             if self.settings.heuristic == "diversity":
@@ -121,3 +124,63 @@ def test_rounds_of_sql_equal_the_recursion(engine: DuckDBEngine, seed: int, sett
         members = [i for i in range(len(rows)) if roots[i] == root]
         wanted |= set(Recursion(rows, groups, settings, members).anonymize(members))
     assert {frozenset(p) for p in got.values()} == wanted
+
+
+def distinct(counts: list[int], everybody: list[int]) -> bool:
+    return sum(n > 0 for n in counts) >= 3
+
+
+def entropy(counts: list[int], everybody: list[int]) -> bool:
+    shares = [n / sum(counts) for n in counts if n]
+    return -sum(p * math.log(p) for p in shares) >= math.log(2.5) - 1e-9
+
+
+def recursive(counts: list[int], everybody: list[int]) -> bool:
+    falling = sorted(counts, reverse=True)
+    return falling[0] < 1.5 * sum(falling[1:])
+
+
+def closeness(counts: list[int], everybody: list[int]) -> bool:
+    apart = sum(abs(n / sum(counts) - m / sum(everybody)) for n, m in zip(counts, everybody, strict=True))
+    return apart / 2 <= 0.25 + 1e-12
+
+
+CRITERIA = {
+    "distinct": (distinct, 3, 0, 1),
+    "entropy": (entropy, 2.5, 0, 1),
+    "recursive": (recursive, 2, 3, 2),
+    "closeness": (closeness, 1, 1, 4),
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", CRITERIA)
+def test_no_cut_leaves_a_side_that_fails_a_criterion(engine: DuckDBEngine, kind: str, seed: int) -> None:
+    """The same classes as the recursion's, which asks both sides before it cuts; and the criterion cost cuts."""
+    rng, (asked, least, number, divisor) = np.random.default_rng(seed), CRITERIA[kind]
+    groups, settings = [0, 1], Mondrian(2, "range", "source")
+    rows = random_rows(rng, 80, groups)
+    codes = [int(c) for c in np.minimum(rng.geometric(0.4, len(rows)), 5)]
+    everybody = [codes.count(c) for c in range(1, 6)]
+
+    def holds(side: list[int]) -> bool:
+        return asked([[codes[i] for i in side].count(c) for c in range(1, 6)], everybody)
+
+    table = {"row_number": pa.array(range(len(rows)), pa.int64()), "root": pa.array([1] * len(rows), pa.int64())}
+    table |= {f"d{d}": pa.array([row[d] for row in rows], pa.float64()) for d in range(len(groups))}
+    marks = engine.put("marks", pa.table({"row_number": table["row_number"], "code": pa.array(codes, pa.int64())}))
+    there = [c for c in range(1, 6) if everybody[c - 1]]
+    total = pa.table(
+        {"code": pa.array(there, pa.int64()), "n": pa.array([everybody[c - 1] for c in there], pa.int64())}
+    )
+    check = Check(kind, marks, least, number, divisor, engine.put("marked", total), len(rows))  # type: ignore[arg-type]
+    dimensions = [Dimension(f"d{d}", g) for d, g in enumerate(groups)]
+    points = engine.put("points", pa.table(table))
+    found = partition_boxes(points, dimensions, settings, engine, "m", [check])[0]
+    got: dict[int, set[int]] = {}
+    for row, part in engine.connection.execute(f"SELECT row_number, class FROM {found}").fetchall():
+        got.setdefault(part, set()).add(row)
+    members = list(range(len(rows)))
+    wanted = set(Recursion(rows, groups, settings, members, holds).anonymize(members))
+    assert {frozenset(p) for p in got.values()} == wanted
+    assert 1 < len(wanted) < len(Recursion(rows, groups, settings, members).anonymize(members))

@@ -1,0 +1,80 @@
+"""What a release of tables by Mondrian tells of itself. Everything but `to_public` is for the data holder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from sqldeid.result import Criterion
+
+LIMITS = "one value is recoded differently from row to row; Mondrian is greedy, so a lesser loss may exist"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRelease:
+    """What was released; counts are for the data holder."""
+
+    name: str
+    rows: int
+    released: int
+    k: int
+    classes: int
+    columns: Mapping[str, Mapping[str, object]]
+    warnings: tuple[str, ...]
+    asked: int
+    heuristic: str = "range"
+    criteria: tuple[Criterion, ...] = ()
+    written: tuple[str, ...] = ()
+    kind: str = "table"
+    method: str = "mondrian"
+
+    def to_dict(self) -> dict[str, object]:
+        """As `--json` writes it."""
+        found = asdict(self)
+        del found["name"]
+        return {"kind": found.pop("kind"), **found, "suppressed": 0, "limits": LIMITS}
+
+    def to_public(self) -> dict[str, object]:
+        """What may go with the release: no count."""
+        criteria: list[dict[str, object]] = [{"name": "k-anonymity", "asked": self.asked}]
+        criteria += [{"name": c.name, "column": c.column, "asked": c.asked} for c in self.criteria]
+        return {
+            "kind": self.kind,
+            "method": self.method,
+            "columns": dict(self.columns),
+            "criteria": criteria,
+            "limits": LIMITS,
+        }
+
+    def facts(self) -> list[tuple[str, object]]:
+        """Line by line, for the terminal."""
+        return [
+            ("Rows", f"{self.released:,} of {self.rows:,} released"),
+            ("Classes", f"{self.classes:,}, smallest {self.k}"),
+            *_shown(self.criteria),
+            ("Note", LIMITS),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionVerified:
+    """What a re-check counted."""
+
+    rows: int
+    released: int
+    k: int
+    classes: int
+    criteria: tuple[Criterion, ...] = ()
+
+    def facts(self) -> list[tuple[str, object]]:
+        """Line by line, for the terminal."""
+        counts: list[tuple[str, object]] = [("Rows", f"{self.released:,} of {self.rows:,}")]
+        return [*counts, ("Classes", f"{self.classes:,}, smallest {self.k}"), *_shown(self.criteria)]
+
+    def to_dict(self) -> dict[str, object]:
+        """The counts for JSON."""
+        return asdict(self)
+
+
+def _shown(criteria: tuple[Criterion, ...]) -> list[tuple[str, object]]:
+    return [(c.name, f"{c.column}: {c.achieved:.4g} in the worst class ({c.asked:g} asked)") for c in criteria]
