@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import exp, inf
+from math import exp, floor
 from typing import Any
 
 from sqldeid.report.sections import Chart, Section, grid, people, percent, told
@@ -40,15 +40,6 @@ KEPT = (
 )
 """Key, name, meaning, and whether 1 is best (else 0 is)."""
 
-GAP_BINS = (
-    ("below an hour", 1.0),
-    ("an hour to a day", 24.0),
-    ("a day to a week", 168.0),
-    ("a week to a month", 720.0),
-    ("more than a month", inf),
-)
-"""Name, and where it ends, in hours; about, since the result's own bins straddle these edges."""
-
 WIDTH = 0.25
 """Of the result's bins of gaps, in ln(hours)."""
 
@@ -61,7 +52,7 @@ def events_sections(release: Tree, prefix: str) -> list[Section]:
         _ledger(release),
         _kept(release, prefix),
         _attacks(release),
-        _made(release),
+        _made(release, prefix),
     ]
 
 
@@ -245,7 +236,7 @@ def _attacks(release: Tree) -> Section:
     )
 
 
-def _made(release: Tree) -> Section:
+def _made(release: Tree, prefix: str) -> Section:
     source = release.get("source", {})
     rows = [
         ("People or objects", people(source.get("objects")), told(release.get("objects"))),
@@ -265,35 +256,63 @@ def _made(release: Tree) -> Section:
         hours = float(gaps["threshold_hours"])
         words.append(f"Sequences were split where nothing happens for more than {hours:,.4g} hours ({gaps['rule']}).")
     grids = [grid("Source and release", ("What", "Source", "Release"), rows, (1, 2))]
-    if binned := gap_bins(gaps.get("histogram") or {}):
-        caption = f"Times between events of the source; a bin of fewer than {FEW} is told together with the next"
-        grids.append(grid(caption, ("Time to the next event", "Share"), binned, (1,)))
-    return Section("How was it made?", words=tuple(words), grids=tuple(grids))
+    bars = gap_bars(gaps.get("histogram") or {})
+    if bars:
+        caption = f"Times between events of the source; fewer than {FEW} are told together with their neighbours"
+        grids.append(grid(caption, ("Time to the next event", "Share"), [(n, percent(v)) for n, v in bars], (1,)))
+    return Section("How was it made?", words=tuple(words), chart=_gap_chart(bars, gaps, prefix), grids=tuple(grids))
 
 
-def gap_bins(histogram: Mapping[Any, Any]) -> list[tuple[str, str]]:
-    """Shares of gaps between events in coarse bins; none of fewer than `FEW` gaps, but for empty ones.
+def _gap_chart(found: list[tuple[str, float]], gaps: Tree, prefix: str) -> Chart | None:
+    """Times between events as bars, and where sequences were split; None where there are next to none."""
+    if len(found) < 2:
+        return None
+    from sqldeid.report.interactive import bars, embed
+
+    made = bars([n for n, _ in found], [("share", [v for _, v in found])], across="time to the next event", up="share")
+    hours = gaps.get("threshold_hours")
+    split = f" Sequences were split above {span(float(hours))}." if hours is not None else ""
+    return Chart(
+        embed(made, f"{prefix}-gaps"),
+        f"How long it takes to the next event in the source.{split}",
+    )
+
+
+def gap_bars(histogram: Mapping[Any, Any]) -> list[tuple[str, float]]:
+    """Shares of gaps between events by bins of one unit of ln(hours), none of fewer than `FEW` gaps.
 
     Parameters
     ----------
     histogram
         Gaps by bin of ln(hours), as the result has it; JSON makes its keys text.
     """
-    counts = [0] * len(GAP_BINS)
+    counts: dict[int, int] = {}
     for key, n in histogram.items():
-        hours = exp(int(key) * WIDTH)
-        counts[sum(hours >= end for _, end in GAP_BINS)] += int(n)
-    total = sum(counts)
+        whole = floor(int(key) * WIDTH)
+        counts[whole] = counts.get(whole, 0) + int(n)
+    pooled: list[tuple[int, int, int]] = []
+    for low in range(min(counts, default=0), max(counts, default=-1) + 1):
+        n = counts.get(low, 0)
+        if pooled and pooled[-1][2] < FEW:
+            first, _, few = pooled.pop()
+            pooled.append((first, low + 1, few + n))
+        else:
+            pooled.append((low, low + 1, n))
+    if len(pooled) > 1 and pooled[-1][2] < FEW:
+        _, high, few = pooled.pop()
+        first, _, n = pooled.pop()
+        pooled.append((first, high, n + few))
+    total = sum(n for _, _, n in pooled)
     if total < FEW:
         return []
-    pooled: list[tuple[str, int]] = []
-    for (name, _), n in zip(GAP_BINS, counts, strict=True):
-        if pooled and 0 < pooled[-1][1] < FEW:
-            before, few = pooled.pop()
-            name, n = f"{before}, or {name}", n + few
-        pooled.append((name, n))
-    while len(pooled) > 1 and 0 < pooled[-1][1] < FEW:
-        last, few = pooled.pop()
-        before, n = pooled.pop()
-        pooled.append((f"{before}, or {last}", n + few))
-    return [(name, percent(n / total)) for name, n in pooled]
+    return [(f"{span(exp(low))} to {span(exp(high))}", n / total) for low, high, n in pooled]
+
+
+def span(hours: float) -> str:
+    """A time in words of two digits: minutes, hours or days."""
+    if hours < 1:
+        return f"{60 * hours:.2g} min"
+    if hours < 48:
+        return f"{hours:.2g} h"
+    days = float(f"{hours / 24:.2g}")
+    return f"{days:g} days" if days < 10 else f"{days:,.0f} days"

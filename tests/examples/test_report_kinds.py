@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sqldeid
-from sqldeid.report.events import gap_bins
+from sqldeid.report.events import gap_bars, span
 from sqldeid.report.interactive import PAPER_PX
 from sqldeid.report.page import public_page, report_page
 from sqldeid.report.words import FEW
@@ -161,13 +161,17 @@ def test_what_is_released_unchanged_is_named_on_both_pages(made: tuple[str, Any,
 
 
 def test_gaps_are_told_in_bins_of_many() -> None:
-    assert gap_bins({}) == [] and gap_bins({"0": FEW - 1}) == []
-    found = gap_bins({"-3": 3, "0": 20, "20": 4, "50": 1})
-    assert [name for name, _ in found] and all(float(part.split()[0]) > 0 for _, part in found)
-    assert sum(float(part.split()[0]) for _, part in found) == pytest.approx(100, abs=0.2)
-    for few in range(1, FEW):
-        shares = [float(part.split()[0]) / 100 * (100 + few) for _, part in gap_bins({"0": 100, "30": few})]
-        assert all(n < 0.5 or n > FEW - 0.5 for n in shares)
+    assert gap_bars({}) == [] and gap_bars({"0": FEW - 1}) == []
+    found = gap_bars({"-3": 30, "-1": 20, "0": 20, "20": 4, "50": 1, "52": 40})
+    assert [n for n, _ in found] == ["22 min to 1 h", "1 h to 2.7 h", "2.7 h to 50,000 days"]
+    assert sum(share for _, share in found) == pytest.approx(1)
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        counts = {str(b): int(rng.integers(1, 2 * FEW)) for b in rng.integers(-20, 60, 9)}
+        told = [share * sum(counts.values()) for _, share in gap_bars(counts)]
+        assert sum(told) == pytest.approx(sum(counts.values())) if told else sum(counts.values()) < FEW
+        assert all(n > FEW - 0.5 for n in told)
+    assert [span(h) for h in (0.02, 1, 20.08, 54.6, 8103)] == ["1.2 min", "1 h", "20 h", "2.3 days", "340 days"]
 
 
 @pytest.mark.parametrize("width", [375, 1440])
