@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sqldeid.engine.choosing import dialect_of, shown
 from sqldeid.job import Job
 from sqldeid.report.terminal import print_commands, print_warnings
 from sqldeid.report.text import cell, count, facts, plain, print_table, put, table
@@ -22,7 +23,7 @@ from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
 from sqldeid.tables.privacy.t_closeness import TCloseness
 from sqldeid.tables.release import no_certificate
-from sqldeid.tables.steps import Step, certificate_steps, steps
+from sqldeid.tables.steps import Step, certificate_steps, in_dialect, steps
 
 FOLLOWED = "series.{}: formed within its classes; who is in both gets one person_number, and nobody is in one alone"
 """What a plan says of the series that are linked to a table."""
@@ -37,7 +38,7 @@ def print_plans(
         if isinstance(plan, Linked):
             _print_linked(plan, job, to, verbose)
         elif isinstance(plan, TablePlan):
-            _print_plan(plan, job, to, verbose)
+            _print_plan(plan, job, to, verbose, dialect_of(database))
         else:
             _print_facts(plan, job, to)
             continue
@@ -46,7 +47,7 @@ def print_plans(
     print_warnings(job.warnings(), to)
     to.print()
     to.print("Next:")
-    given = f"sqldeid anonymize {quote(plain(database))} --job {quote(plain(job.path or job.name))}"
+    given = f"sqldeid anonymize {quote(plain(shown(database)))} --job {quote(plain(job.path or job.name))}"
     print_commands([(given, "does it"), (f"{given} --plan -v", "prints the SQL that is known before the run")], to)
 
 
@@ -58,12 +59,12 @@ def _print_facts(plan: Plan, job: Job, to: Console) -> None:
     print_table(facts([*plan.facts(), ("Written as", f"{target.kind} {target.shown(plan.name)}")]), to)
 
 
-def _print_plan(plan: TablePlan, job: Job, to: Console, verbose: bool) -> None:
+def _print_plan(plan: TablePlan, job: Job, to: Console, verbose: bool, dialect: str) -> None:
     to.print()
     put(to, Text(plain(plan.name), style="bold"), " from ", plain(plan.source_label))
     print_table(_columns(plan), to)
     print_table(facts(_facts(plan, job)), to)
-    _print_steps(steps(plan, job.release.kind), to, verbose)
+    _print_steps(in_dialect(steps(plan, job.release.kind), dialect), to, verbose)
 
 
 def _print_steps(listed: Sequence[Step], to: Console, verbose: bool) -> None:
@@ -195,7 +196,7 @@ def _print_sql(step: Step, to: Console) -> None:
         to.print(Text(plain(statement, lines=True)), soft_wrap=True)
 
 
-def plan_dict(plan: Unit, job: Job, options: Options) -> dict[str, object]:
+def plan_dict(plan: Unit, job: Job, options: Options, dialect: str = "duckdb") -> dict[str, object]:
     """A plan for JSON."""
     if isinstance(plan, Linked):
         return _linked_dict(plan, job, options)
@@ -214,7 +215,7 @@ def plan_dict(plan: Unit, job: Job, options: Options) -> dict[str, object]:
         "search": plan.part.search.model_dump(exclude_none=True),
         "written": destination(job).shown(plan.name),
         "kind": job.release.kind,
-        "statements": [step.to_dict() for step in steps(plan, job.release.kind)],
+        "statements": [step.to_dict() for step in in_dialect(steps(plan, job.release.kind), dialect)],
         **({"followed": plan.followed} if plan.followed else {}),
         **({"certificate": proof} if options.certificate else {}),
     }

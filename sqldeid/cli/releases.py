@@ -17,6 +17,7 @@ from sqldeid.cli.options import Common, common, examples
 from sqldeid.cli.policies import earlier
 from sqldeid.cli.policies import ledger as ledger_option
 from sqldeid.cli.reports import refuse_without_charts, write_page, write_public
+from sqldeid.engine.choosing import dialect_of, shown
 from sqldeid.report.progress import Progress
 from sqldeid.report.terminal import print_result, print_risk, print_verified
 from sqldeid.report.text import console
@@ -135,7 +136,7 @@ def anonymize(
     with _published(key="--json"):
         if not common.quiet:
             screen = common.screen(*outputs.by_option.values())
-            print_result(result, screen, database=database, job=job_file, verbose=common.verbose)
+            print_result(result, screen, database=shown(database), job=job_file, verbose=common.verbose)
 
 
 def _write_outputs(result: sqldeid.Result, to: Outputs) -> sqldeid.Result:
@@ -195,7 +196,9 @@ def _plan(common: Common, job: sqldeid.Job, database: str, options: sqldeid.Opti
 
     plans = sqldeid.plan(job, database, options=options)
     if json_file is not None:
-        write_json(json_file, {"plan": {p.name: plan_dict(p, job, options) for p in plans}, "warnings": job.warnings()})
+        dialect = dialect_of(database)
+        found = {p.name: plan_dict(p, job, options, dialect) for p in plans}
+        write_json(json_file, {"plan": found, "warnings": job.warnings()})
     if not common.quiet:
         screen = common.screen(json_file)
         print_plans(plans, job, database, screen, verbose=common.verbose, certificate=options.certificate)

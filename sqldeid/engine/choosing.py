@@ -9,13 +9,15 @@ spark       sc:// or spark                          pyspark.sql.SparkSession, cl
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.offers import NAMES
-from sqldeid.engine.remote import Remote
 from sqldeid.errors import EngineError, JobError
+
+if TYPE_CHECKING:
+    from sqldeid.engine.duckdb import DuckDBEngine
+    from sqldeid.engine.remote import Remote
 
 _SCHEMES = {"postgresql": "postgres", "postgres": "postgres", "sc": "spark"}
 _MODULES = {"duckdb": "duckdb", "_duckdb": "duckdb", "psycopg": "postgres", "pyspark": "spark"}
@@ -73,4 +75,4 @@ def open_foreign(database: object, bench: DuckDBEngine) -> Remote:
             f"{NAMES[dialect]} needs a driver that is not installed here ({missing.partition('.')[0]}); "
             f"pip install 'sqldeid[{dialect}]'"
         ) from None
-    return cast(Remote, cast(Any, module).open_source(database, bench))
+    return cast("Remote", cast(Any, module).open_source(database, bench))

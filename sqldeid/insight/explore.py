@@ -159,6 +159,7 @@ class Numbered:
     alone: list[Uniqueness]
     _folded: Mapping[int, int] = field(default_factory=dict, init=False)
     _table: exp.Table | None = field(default=None, init=False)
+    _place: Engine | None = field(default=None, init=False)
     _coding: Coding | None = field(default=None, init=False)
 
     @classmethod
@@ -187,13 +188,13 @@ class Numbered:
         wanted = set(chain.from_iterable(ask))
         if not wanted <= set(self._folded):
             self._fold(sorted(wanted | set(self._folded)))
-        found = iter(measure([self._arm(s) for s in ask], self.engine, shared=shared))
+        found = iter(measure([self._arm(s) for s in ask], self._place or self.engine, shared=shared))
         return [next(found) if shared or len(s) > 1 else self.alone[s[0]] for s in sets]
 
     def _fold(self, columns: Sequence[int]) -> None:
         """Fold the table by these columns. Cost: one scan."""
         if self._table is not None:
-            self.engine.execute(render("engine/drop_table", table=self._table))
+            (self._place or self.engine).execute(render("engine/drop_table", table=self._table))
         coding = pack([(0, (self.facts[i].distinct - 1).bit_length()) for i in columns])
         self._folded, self._coding = {c: place for place, c in enumerate(columns)}, coding
         self._table = self.engine.workbench("explore_fold")
@@ -212,6 +213,9 @@ class Numbered:
             render("tables/total_classes", classes=self._table, words=list(self._words))
         ).to_pylist()[0]
         _refuse_changed(int(row["rows"]) - int(row["uncoded"]), self.source)
+        self._place = self.engine
+        if person is None:  # classes may leave the source engine, persons may not
+            self._table, self._place = self.engine.to_bench(self._table), self.engine.bench
 
     @property
     def _words(self) -> list[exp.Identifier]:

@@ -141,7 +141,7 @@ def explore_sequences(
     asked = sequences_.SequenceQuestion(
         table, tuple(per), value, tuple(order), person, tuple(given) or sequences_.PATTERNS
     )
-    with reading(database, _beside(database), settings or Settings(), command="explore") as engine:
+    with reading(database, _beside(database), settings or Settings(), command="explore --per") as engine:
         return sequences_.explore_sequences(asked, engine)
 
 
@@ -171,7 +171,7 @@ def explore_text(
     """
     groups = text_.KEYWORDS if keywords is None else {group: tuple(words) for group, words in keywords.items()}
     asked = text_.TextQuestion(table, column, tuple(first), groups, person)
-    with reading(database, _beside(database), settings or Settings(), command="explore") as engine:
+    with reading(database, _beside(database), settings or Settings(), command="explore --text") as engine:
         return text_.explore_text(asked, engine)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqldeid.sql import render, table_name
+from sqldeid.sql import Statement, render, table_name
 from sqldeid.sql.templates import SUFFIX, folder
 from sqldeid.tables import stacking
 from sqldeid.tables.disguise import disguised, pseudonyms, shifted
@@ -17,6 +17,9 @@ from sqldeid.tables.privacy import TCloseness, others_of
 from sqldeid.tables.shape import kept_columns
 
 DIALECT = "duckdb"
+
+PUBLISHING = {"postgres": ("publish/list_grants", "publish/drop_view", "publish/rename_table", "publish/grant_right")}
+"""What an engine does last, where releases are staged under other names than their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,9 +292,20 @@ def _step(template: str, times: int | None = 1, *statements: str) -> Step:
     return Step(template, purpose(template), times, statements)
 
 
+def in_dialect(listed: Sequence[Step], dialect: str) -> tuple[Step, ...]:
+    """The same steps with the texts that another engine runs; what is asked of folded classes runs in its workbench."""
+    if dialect == DIALECT:
+        return tuple(listed)
+    written = (
+        replace(s, statements=tuple(t.written_for(dialect) if isinstance(t, Statement) else t for t in s.statements))
+        for s in listed
+    )
+    return (*written, *(_step(template, None) for template in PUBLISHING.get(dialect, ())))
+
+
 def purpose(template: str) -> str:
     """The first sentence of a template's head."""
-    own = folder() / f"{template}.{DIALECT}{SUFFIX}"
-    text = (own if own.exists() else folder() / f"{template}{SUFFIX}").read_text(encoding="utf-8")
+    named = [folder() / f"{template}{engine}{SUFFIX}" for engine in (f".{DIALECT}", "", ".postgres", ".spark")]
+    text = next(path for path in named if path.exists()).read_text(encoding="utf-8")
     head = re.sub(r"\s+", " ", text.removeprefix("{#-").partition("#}")[0]).strip()
     return re.split(r"(?<=\.) ", head, maxsplit=1)[0]
