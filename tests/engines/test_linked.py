@@ -12,12 +12,15 @@ from typing import Any
 import duckdb
 import pandas as pd
 import pytest
+from sqlglot import exp
 
 from sqldeid.errors import JobError, SqldeidError, VerificationError
 from sqldeid.job import Job
 from sqldeid.report.page import public_page, report_page
 from sqldeid.run import Options, anonymize, assess, plan, tradeoff, verify, verify_certificates
 from sqldeid.run.evaluate import classification
+from sqldeid.sql import literal, render
+from sqldeid.tables import linked_rows
 from sqldeid.tables.linking import Linked
 from sqldeid.tables.tradeoff import Asked
 from tests.engines.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, qi, release
@@ -208,6 +211,30 @@ def test_tampering_is_found_without_the_key(source: Path, tmp_path: Path, tamper
         c.execute(tampering)
     with pytest.raises(VerificationError):
         verify(wanted, source)
+
+
+@pytest.mark.parametrize("template", ["tables/join_linked", "tables/stage_linked"])
+def test_what_is_joined_or_written_wrongly_is_not_published(
+    source: Path, tmp_path: Path, template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of the second table beside the wrong persons: of the source, or as written."""
+    wrong: list[str] = []
+
+    def mistaken(name: str, *dialect: str, **parameters: Any) -> str:
+        if name == template and (name != "tables/join_linked" or not wrong):
+            wrong.append(name)
+            if name == "tables/join_linked":
+                (other,) = parameters["others"]
+                parameters["others"] = [{**other, "key": exp.Add(this=other["key"], expression=literal(1))}]
+            else:
+                parameters["columns"][-1] = {**parameters["columns"][-1], "value": parameters["columns"][1]["value"]}
+        return render(name, *dialect, **parameters)
+
+    monkeypatch.setattr(linked_rows, "render", mistaken)
+    with pytest.raises(VerificationError, match="re-check"):
+        anonymize(job(parts(), into=str(tmp_path / "out")), source, options=options(source))
+    assert wrong
+    assert not (tmp_path / "out").exists()
 
 
 def test_tables_of_two_publications_are_refused(source: Path, tmp_path: Path) -> None:
