@@ -31,6 +31,7 @@ soundness.md 7 and 16; Mazzone 2020, §7.2 (future work).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -50,6 +51,8 @@ from sqldeid.series.targets import Targets
 from sqldeid.sql import render
 
 Numbers = NDArray[np.int64]
+MUCH = 0.1
+"""Share of the persons of both from which a link costs enough to be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +210,18 @@ def members(
         "smallest": int(sizes.min()),
     }
     return Members(table, account)
+
+
+def loss_warnings(plan: SeriesPlan, account: Mapping[str, int]) -> list[str]:
+    """What to say where the link costs much, and how to pay less."""
+    lost = 1 - account["released"] / max(account["in_both"], 1)
+    if lost <= MUCH:
+        return []
+    return [
+        f"{plan.key}.link: {lost:.0%} of the persons of both are lost, for lengths and classes are formed within the "
+        f"table's; lower durations.k, or raise tables.{plan.part.link}.privacy.k to {plan.part.durations.k} or more, "
+        "which makes greater classes"
+    ]
 
 
 def _members(

@@ -16,7 +16,7 @@ from sqldeid.job.series import STATISTICS
 from sqldeid.numbering import Members, TableClasses
 from sqldeid.publish import Note, Staging
 from sqldeid.series.blocks import Effect, new_numbers, release_blocks, rows_of, secret
-from sqldeid.series.link import members, raised
+from sqldeid.series.link import loss_warnings, members, raised
 from sqldeid.series.own_effect import measure_own_effect
 from sqldeid.series.perturb.draws import generator
 from sqldeid.series.plan import SeriesPlan, plan
@@ -149,10 +149,14 @@ def finish(
     utility = measure_utility(witness.outcomes(shaped.outcomes)) if shaped.outcomes is not None else {}
     clock.end()
     result = _result(planned, shaped, verified, effect, attacks, clock.seconds)
-    account: dict[str, int | str] = {}
-    if begun.members is not None:
-        account = {"table": str(planned.part.link), **begun.members.account}
-    return replace(result, utility=utility, link=account, own_features={} if own is None else own.features)
+    result = replace(result, utility=utility, own_features={} if own is None else own.features)
+    return result if begun.members is None else with_link(result, planned, begun.members.account)
+
+
+def with_link(result: SeriesRelease, planned: SeriesPlan, account: Mapping[str, int]) -> SeriesRelease:
+    """The result with what the link with a table kept and cost."""
+    warnings = (*result.warnings, *loss_warnings(planned, account))
+    return replace(result, link={"table": str(planned.part.link), **account}, warnings=warnings)
 
 
 def _perturbed(
