@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import socket
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -19,7 +20,14 @@ if TYPE_CHECKING:
 NO_PYSPARK = "Spark is not installed: no pyspark (make test installs it; else pip install 'sqldeid[spark]')"
 NO_JAVA = "Spark needs Java 17 or later: none in JAVA_HOME or on PATH (apt-get install openjdk-17-jre-headless)"
 
+PORT = "spark.connect.grpc.binding.port"
+
 SETTINGS = {
+    "spark.sql.catalogImplementation": "hive",
+    "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:sqldeid;create=true",
+    "spark.driver.extraJavaOptions": "-Dderby.stream.error.file=/dev/null",
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",  # a Connect server in the same JVM
+    "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.master": "local[1]",
     "spark.driver.memory": "1g",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -44,6 +52,13 @@ def missing() -> str:
     return "" if java and Path(java).exists() else NO_JAVA
 
 
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
 @contextmanager
 def session() -> Iterator[SparkSession]:
     """A classic session with a warehouse of its own."""
@@ -52,7 +67,8 @@ def session() -> Iterator[SparkSession]:
     folder = tempfile.mkdtemp(prefix="spark-")
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     builder = SparkSession.builder.config("spark.sql.warehouse.dir", f"{folder}/warehouse")
-    for name, value in (SETTINGS | {"spark.local.dir": f"{folder}/local"}).items():
+    own = {"spark.local.dir": f"{folder}/local", PORT: str(free_port())}
+    for name, value in (SETTINGS | own).items():
         builder = builder.config(name, value)
     try:
         with warnings.catch_warnings():

@@ -35,8 +35,8 @@ OFFERS: Mapping[str, frozenset[str]] = {
         # what goes with a run
         "--policy": "duckdb postgres",
         "--ledger": "duckdb",
-        "--certificate": "duckdb",
-        "--report": "duckdb",
+        "--certificate": "duckdb postgres",
+        "--report": "duckdb postgres",
         # commands
         "anonymize": "duckdb postgres spark",
         "verify": "duckdb postgres spark",
@@ -46,7 +46,7 @@ OFFERS: Mapping[str, frozenset[str]] = {
         "explore --text": "duckdb",
         "hierarchies": "duckdb",
         "init": "duckdb",
-        "tradeoff": "duckdb",
+        "tradeoff": "duckdb postgres",
         "evaluate": "duckdb",
     }.items()
 }

@@ -127,6 +127,9 @@ class Remote(ABC):
         """Tables and views of the source."""
         return list(self._catalogue().values())
 
+    def look_in(self, schema: str) -> None:  # noqa: B027 - an engine whose catalogue is read as a whole needs nothing
+        """Have `relations` tell of a schema, too, where the engine reads its catalogue schema by schema."""
+
     def refresh(self) -> None:
         """Forget the catalogue as read before; after objects were created or dropped."""
         self._relations = None

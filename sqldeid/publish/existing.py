@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.remote import Remote
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.publish.notes import LEDGER_NOTE, ours, read_note
 from sqldeid.publish.places import OLD, SNAPSHOT, TARGET, Destination, parquet_relation
@@ -142,6 +143,8 @@ def published(engine: Engine, target: Destination, name: str) -> tuple[exp.Expr,
     if isinstance(engine, DuckDBEngine):
         there: Sequence[Relation] = engine.relations_in(TARGET if target.into is not None else engine.catalog)
     else:
+        if isinstance(engine, Remote):
+            engine.look_in(target.schema)
         there = engine.relations()
     for relation in ours(there, target.schema, name):
         if relation.parts[-1].casefold() == name.casefold():

@@ -1,0 +1,291 @@
+"""Spark: an open session of an ETL job's, a Connect server named by its URL, or a session of our own (``spark``).
+
+Only `sql`, `createDataFrame` of Arrow, `createOrReplaceTempView` and `toArrow` are used, so that Connect does what a
+classic session does. A temporary table is a view whose rows are kept once they were read. A table of Spark is no
+snapshot: what is folded goes to the workbench at once, a query's rows are kept before they are folded, and a source
+that changes meanwhile makes verification fail.
+
+Source: engines.md.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Capabilities, Column, Relation
+from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.remote import Remote
+from sqldeid.engine.spark_session import open_session
+from sqldeid.engine.spark_types import column_of, plain, sendable
+from sqldeid.errors import JobError, SqldeidError
+from sqldeid.sql import Fixed, Statement, identifier, render, table_name
+
+T = TypeVar("T")
+
+SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
+    "spark.sql.legacy.createHiveTableByDefault": "false",
+}
+"""Settings of a session under which our statements mean what they say; a user's own come back at the end. Without the
+fifth a text such as ${env:HOME} would be replaced within a statement."""
+
+_MADE = re.compile(r"CREATE TEMPORARY VIEW (`(?:[^`]|``)+`) AS\s+(.*)", re.DOTALL)
+_COMMENT = re.compile(r"^Comment: (.*)$", re.MULTILINE)
+_KIND = re.compile(r"^Type: (.*)$", re.MULTILINE)
+_KEPT_AT_ONCE = ("tables/keep_source",)
+"""Temporary tables whose rows are kept before anything else is asked: the source as the run sees it."""
+
+
+def open_source(database: object, bench: DuckDBEngine) -> SparkEngine:
+    """The engine on a session; it has not begun.
+
+    Raises
+    ------
+    EngineError
+        If PySpark or Java is missing, or no server answers.
+    JobError
+        If what is given is no open session.
+    """
+    session, label, own = open_session(database)
+    return SparkEngine(session, bench, label, own=own)
+
+
+class SparkEngine(Remote):
+    """The engine protocol on a Spark session, classic or Connect.
+
+    Parameters
+    ----------
+    session
+        Either the engine's own or a user's.
+    own
+        Whether it is ours to stop; a user's is left as it was found.
+    """
+
+    def __init__(self, session: Any, bench: DuckDBEngine, label: str, *, own: bool) -> None:
+        super().__init__(bench, label, ())
+        self.session = session
+        self.own = own
+        self.undo: list[Callable[[], None]] = []
+        self._looked_in: list[str] = []
+        self._temporary: list[exp.Table] = []
+        self._changed: dict[str, str | None] = {}
+        self._persistent = False
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What Spark offers: no transaction, no snapshot, names of a metastore."""
+        return Capabilities(
+            dialect="spark",
+            transactional_ddl=False,
+            snapshot_reads=False,
+            persistent_catalog=self._persistent,
+            max_identifier_bytes=255,
+            case_sensitive_names=False,
+            temp_tables=True,
+            view_comments="inline",
+            secure_view="none",
+            grants=False,
+        )
+
+    # ---- statements ---------------------------------------------------------------------------------------------
+
+    def execute(self, sql: str) -> None:
+        """Run a statement for its effect; of a temporary table the rows are kept, most of them once they are read."""
+        text = self.written(sql)
+        made = _MADE.fullmatch(text)
+        if made is not None:
+            table, rows = Fixed(made[1], self.dialect), Fixed(made[2], self.dialect)
+            lazy = not (isinstance(sql, Statement) and sql.template in _KEPT_AT_ONCE)
+            text = render("engine/cache_rows", self.dialect, table=table, rows=rows, lazy=lazy)
+        self._run(lambda: self.session.sql(text))
+
+    def query(self, sql: str) -> pa.Table:
+        """Run a statement for its rows."""
+        text = self.written(sql)
+        rows = plain(self._run(lambda: self.session.sql(text).toArrow()))
+        self.count(rows.num_rows, rows.nbytes)
+        return rows
+
+    def read(self, template: str, /, **parameters: object) -> list[dict[str, Any]]:
+        """Rows of one of the engine's own questions to the catalogue; they are not counted."""
+        text = render(template, self.dialect, **parameters)
+        found: list[dict[str, Any]] = self._run(lambda: self.session.sql(text).toArrow()).to_pylist()
+        return found
+
+    def put(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> exp.Table:
+        """A temporary view of this run on these rows."""
+        table = self.workbench(name)
+        sent = sendable(rows if isinstance(rows, pa.Table) else rows.read_all())
+        named = table.sql(dialect=self.dialect)
+        self._run(lambda: self.session.createDataFrame(sent).createOrReplaceTempView(named))
+        self.count(sent.num_rows, sent.nbytes)
+        return table
+
+    def workbench(self, name: str) -> exp.Table:
+        """A temporary table's name, unique to this call; it is dropped when the engine is closed."""
+        table = super().workbench(name)
+        self._temporary.append(table)
+        return table
+
+    def _run(self, work: Callable[[], T]) -> T:
+        """Do what speaks to Spark; Ctrl-C cancels the statement there. Nothing is logged here: it would hold values."""
+        from sqldeid.engine.spark_errors import translated
+
+        self.statements += 1
+        with _silent(), translated():
+            try:
+                return work()
+            except KeyboardInterrupt:
+                with suppress(Exception):
+                    self.session.interruptTag(self._tag)
+                raise
+
+    # ---- catalogue ----------------------------------------------------------------------------------------------
+
+    def look_in(self, schema: str) -> None:
+        """Have `relations` tell of a schema, too, where there is one of that name."""
+        there = {row["namespace"].casefold() for row in self.read("engine/list_schemas")}
+        looked = {s.casefold() for s in self._looked_in}
+        if schema.casefold() in there and schema.casefold() not in looked:
+            self._looked_in.append(schema)
+        self.refresh()
+
+    def read_relations(self) -> Sequence[Relation]:
+        """Tables and views of the schemas that were looked in: a catalogue may hold thousands."""
+        found = []
+        for schema in self._looked_in:
+            for row in self.read("engine/list_relations", schema=identifier(schema)):
+                if not row["isTemporary"]:
+                    head = row["information"].partition("\nView Text:")[0].partition("\nSchema:")[0]
+                    kind, comment = _KIND.search(head), _COMMENT.search(head)
+                    is_view = kind is not None and kind[1] == "VIEW"
+                    parts = (row["namespace"], row["tableName"])
+                    found.append(Relation(parts, is_view, comment[1] if comment else ""))
+        return found
+
+    def resolve(self, parts: tuple[str, ...], *, key: str = "") -> exp.Table:
+        """The table or view of that name (case does not matter); a temporary view of the session before others.
+
+        Raises
+        ------
+        JobError
+            If there is none.
+        """
+        name = parts[-1].casefold()
+        schema = parts[-2] if len(parts) > 1 else self.schemas[0]
+        try:
+            if len(parts) > 2:
+                self.columns(table_name(*parts))
+                return table_name(*parts)
+            there = self.read("engine/list_tables", schema=identifier(schema))
+        except JobError:
+            there = []
+        temporary = [r for r in there if r["isTemporary"] and r["tableName"].casefold() == name]
+        if temporary and len(parts) == 1:
+            return table_name(temporary[0]["tableName"])
+        lasting = [r for r in there if not r["isTemporary"]]
+        for row in lasting:
+            if row["tableName"].casefold() == name:
+                return table_name(row["namespace"], row["tableName"])
+        offered = ", ".join(sorted(r["tableName"] for r in lasting)[:8])
+        raise JobError(
+            f"{key or 'source'}: there is no table or view {'.'.join(parts)} on Spark; schema {schema} has "
+            f"{offered or 'none that you may read'}",
+            key=key,
+        )
+
+    def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
+        """The columns of a table or subquery; it is analysed, not run."""
+        text = render("engine/describe_relation", self.dialect, relation=relation)
+        try:
+            schema = self._run(lambda: self.session.sql(text).schema)
+        except JobError as error:
+            raise JobError(f"{key or 'source'}: {error.message}", key=key) from None
+        return tuple(column_of(field.name, field.dataType.simpleString()) for field in schema.fields)
+
+    # ---- the run ------------------------------------------------------------------------------------------------
+
+    @property
+    def _tag(self) -> str:
+        return f"sqldeid-{self.run_id}"
+
+    def begin(self, *, writing: bool = False) -> None:
+        """Give the session the settings that our statements need, and learn where its names are looked up."""
+        self._run(lambda: self.session.addTag(self._tag))
+        for name, value in SETTINGS.items():
+            before = self._run(partial(self.session.conf.get, name, None))
+            if (before or "").casefold() != value.casefold():
+                self._changed[name] = before
+                self._run(partial(self.session.conf.set, name, value))
+        place = self.read("engine/read_place")[0]
+        kept = self._run(lambda: self.session.conf.get("spark.sql.catalogImplementation", "in-memory"))
+        self._persistent = kept != "in-memory" or place["catalog"] != "spark_catalog"
+        self.schemas = (place["schema"],)
+        self.look_in(place["schema"])
+
+    def commit(self) -> None:
+        """What was published stays (`sqldeid.publish.spark` made it appear); nothing is undone from here on."""
+        self.undo.clear()
+
+    def close(self) -> SqldeidError | None:
+        """Undo what was staged and not published, drop our views, give a user's session its settings back."""
+        failed: SqldeidError | None = None
+        steps: list[Callable[[], None]] = [*reversed(self.undo)]
+        steps += [partial(self._drop, table) for table in self._temporary]
+        if not self.own:
+            steps += [partial(self._restore, name, value) for name, value in self._changed.items()]
+            steps.append(lambda: self._run(lambda: self.session.removeTag(self._tag)))
+        for step in steps:
+            try:
+                step()
+            except SqldeidError as error:
+                failed = failed or error
+        self.undo, self._temporary, self._changed = [], [], {}
+        if self.own:
+            with suppress(Exception), _silent():
+                self.session.stop()
+        self.bench.close()
+        return failed
+
+    def _drop(self, table: exp.Table) -> None:
+        self.execute(render("engine/drop_table", table=table))
+
+    def _restore(self, name: str, value: str | None) -> None:
+        if value is None:
+            self._run(lambda: self.session.conf.unset(name))
+        else:
+            self._run(lambda: self.session.conf.set(name, value))
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Keep PySpark from writing statements and errors to standard error, and from warning of a pandas nobody uses."""
+    from pyspark.logger import PySparkLogger
+
+    loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    before = [logger.disabled for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for logger in loggers:
+            logger.disabled = True
+        try:
+            yield
+        finally:
+            for logger, disabled in zip(loggers, before, strict=True):
+                logger.disabled = disabled

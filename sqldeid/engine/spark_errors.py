@@ -1,0 +1,101 @@
+"""Spark's errors as ours: what to do, and never a data value, a statement or a token."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+
+from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError
+
+try:
+    from py4j.protocol import Py4JError
+except ImportError:  # the package of the Connect client alone has no gateway
+    Py4JError = ConnectionError
+try:
+    from grpc import RpcError
+except ImportError:  # without the extra for Connect
+    RpcError = ConnectionError
+
+_INTERRUPTED = "interrupted; nothing was published"
+_CONVERSION = "a value cannot be converted or is out of range in the job's SQL or source view (not shown)"
+_TAKEN = "a table of the release's name exists by now; another run wrote it"
+_NAMES = "this Spark's catalogue takes letters, digits and _ alone in names of tables and schemas; rename the release"
+
+_BY_CONDITION: dict[str, SqldeidError] = {
+    "DIVIDE_BY_ZERO": JobError("a number is divided by zero in the job's SQL or source view; write NULLIF(divisor, 0)"),
+    "CAST_INVALID_INPUT": JobError(_CONVERSION),
+    "CAST_OVERFLOW": JobError(_CONVERSION),
+    "ARITHMETIC_OVERFLOW": JobError(_CONVERSION),
+    "NUMERIC_VALUE_OUT_OF_RANGE": JobError(_CONVERSION),
+    "CANNOT_PARSE_TIMESTAMP": JobError(_CONVERSION),
+    "TABLE_OR_VIEW_NOT_FOUND": JobError("a table or view that the job reads is not there, or no longer"),
+    "SCHEMA_NOT_FOUND": JobError("a schema that the job names is not there"),
+    "FAILED_READ_FILE": EngineError("files of the source are no longer there or cannot be read; run again"),
+    "TABLE_OR_VIEW_ALREADY_EXISTS": EngineError(_TAKEN),
+    "LOCATION_ALREADY_EXISTS": EngineError(_TAKEN),
+    "INVALID_SCHEMA_OR_RELATION_NAME": JobError(_NAMES),
+    "OPERATION_CANCELED": EngineError("a statement was cancelled on the server by somebody else"),
+    "SPARK_JOB_CANCELLED": EngineError("a statement was cancelled on the server by somebody else"),
+    "UNRESOLVED_COLUMN": JobError("a column that the job's SQL names is not there"),
+}
+"""By Spark's error condition, or its first part."""
+
+_GONE = EngineError("the Spark server went away, or ended the session, while the job ran")
+_BY_WORDS: tuple[tuple[str, SqldeidError], ...] = (
+    (r"outofmemoryerror|java heap space|out of memory", EngineError("Spark ran out of memory; give it more")),
+    (r"no space left on device", EngineError("a disk of Spark is full; free some space there")),
+    (r"executorlostfailure|executor lost|exited caused by one of the running", EngineError("Spark lost an executor")),
+    (r"cancelled|canceled", EngineError("a statement was cancelled on the server by somebody else")),
+    (r"filenotfoundexception|file does not exist", EngineError("files of the source are no longer there; run again")),
+    (r"session_closed|session_not_found|invalid_handle", _GONE),
+    (r"unauthenticated|permission_denied", EngineError("the server refuses the token")),
+    (r"unavailable|connection refused|socket closed|retriesexceeded|sparkcontext was shut down", _GONE),
+)
+"""By words of the error's text, which is read, never shown."""
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raise ours for Spark's."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(_INTERRUPTED) from None
+    except (PySparkException, RpcError, Py4JError, ConnectionError) as error:
+        raise translate(error) from None
+
+
+def translate(error: Exception) -> SqldeidError:
+    """Our error for one of Spark's."""
+    condition = condition_of(error)
+    for name in (condition, condition.partition(".")[0]):
+        if name in _BY_CONDITION:
+            return _copy(_BY_CONDITION[name])
+    if isinstance(error, AnalysisException | ParseException):
+        return JobError(f"Spark cannot run this SQL of the job ({condition or 'no condition'})")
+    text = f"{type(error).__name__} {error}".casefold()
+    for words, found in _BY_WORDS:
+        if re.search(words, text):
+            return _copy(found)
+    if isinstance(error, Py4JError | RpcError | ConnectionError):
+        return _copy(_GONE)
+    shown = condition or type(error).__name__
+    return EngineError(f"Spark failed with {shown} (its text may hold data and is not shown)")
+
+
+def condition_of(error: Exception) -> str:
+    """Spark's name of what went wrong, such as TABLE_OR_VIEW_NOT_FOUND; empty where it has none."""
+    if not isinstance(error, PySparkException):
+        return ""
+    found = error.getCondition()
+    if found is None or found.startswith("_LEGACY"):  # a failure of a task carries its own condition in its text
+        inner = re.search(r"\[([A-Z][A-Z_]+(?:\.[A-Z_]+)?)\]", str(error))
+        return inner[1] if inner else ""
+    return str(found)
+
+
+def _copy(error: SqldeidError) -> SqldeidError:
+    return type(error)(error.message)
