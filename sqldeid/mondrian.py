@@ -136,10 +136,8 @@ def partition_boxes(
 
     Returns
     -------
-    exp.Table
-        A temporary table: row_number, root, class (BIGINT, from 1, distinct over all roots).
-    dict
-        The box of each class: the cuts that bound it, never a class's own least or greatest value.
+    A temporary table: row_number, root, class (BIGINT, from 1, distinct over all roots); and the box of each class: the
+    cuts that bound it, never a class's own least or greatest value.
 
     Cost: three statements a depth (a fourth for `null-pattern`; another for `diversity`, whose work grows with the
     square of the dimensions).
@@ -150,8 +148,8 @@ def partition_boxes(
     listed = [{"number": i, "name": identifier(d.column)} for i, d in enumerate(dimensions)]
     engine.execute(render("mondrian/list_values", values=values, points=points, dimensions=listed))
     engine.execute(render("mondrian/measure_spans", spans=spans, points=points, values=values))
-    patterns = groups if settings.nulls == "null-pattern" else []
-    engine.execute(render("mondrian/start_parts", parts=parts, points=points, groups=checked, patterns=patterns))
+    patterned = groups if settings.nulls == "null-pattern" else []
+    engine.execute(render("mondrian/start_parts", parts=parts, points=points, groups=checked, patterns=patterned))
     rounds = _Rounds(values, spans, checked, settings, engine, name, tuple(checks))
     base, cut = _count(parts, engine), 1
     everywhere = (None,) * len(dimensions)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
 
+from sqldeid.job.disagreement import Disagreeing, disagreement_problems
 from sqldeid.job.parts import CLOSED, MAX_WHOLE, Number, Positive, Source, Text, Whole, hold
 from sqldeid.job.rules import Problem
 
@@ -235,6 +236,9 @@ class Series(BaseModel):
     privacy: SeriesPrivacy = Field(description="Feature k-anonymity; k is mandatory.")
     perturb: Perturb = Field(default_factory=Perturb, description="How series are changed.")
     labels: Labels | None = Field(default=None, description="Outcomes, for utility figures only.")
+    disagreement: Disagreeing | None = Field(
+        default=None, description="How far off a guess by features is, before and after; {} for all defaults."
+    )
     link: Text | None = Field(
         default=None,
         description="A table release of this job with the same person key: both get the same new person_number, and "
@@ -299,6 +303,7 @@ def series_problems(series: Mapping[str, object]) -> Iterator[Problem]:
             yield Problem((name,), "is fixed by the preset; remove it, or remove preset")
     if fixed and not isinstance(series.get("source"), str):
         yield Problem(("source",), "with a preset: the name of the table CHARTEVENTS, its sister tables beside it")
+    yield from disagreement_problems(_section(series, "disagreement"))
     variables = series.get("variables")
     yield from _mapped_once(variables)
     dropped = series.get("drop")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sqldeid.report.disagreement import disagreement_sections
 from sqldeid.report.linked import linked_sections, linked_words
 from sqldeid.report.sections import Chart, Grid, Section, grid, people, percent, told
 
@@ -65,6 +66,7 @@ def series_sections(release: Tree, prefix: str) -> list[Section]:
         _durations(release["durations"]),
         _targets(release),
         _disagreement(release, attackers),
+        *disagreement_sections(release.get("disagreement"), f"{prefix}-disagreement"),
         _singled_out(attackers, release, prefix),
         *linked_sections(release, given),
         _lost(release),
@@ -284,21 +286,12 @@ def _attacker(name: str, knows: str, stopped_by: str, found: Tree, before: Tree 
 
 def _disagreement(release: Tree, attackers: list[Attacker]) -> Section:
     rows = [(a.name, percent(a.before), percent(a.sole)) for a in attackers if a.before is not None]
-    extra = _measured(release.get("disagreement"))
     words = (
         "Disagreement means that an attacker's best guess is not the right person. Below: how often the guess is "
         "right, if the originals were published with their numbers hidden, and with this release. Less is better.",
     )
     grids = [grid("People singled out by a few known values", ("Attacker knows", "Originals", "Release"), rows, (1, 2))]
-    return Section("Disagreement, before and after", words=words, grids=tuple(grids[: len(rows)]) + extra)
-
-
-def _measured(disagreement: object) -> tuple[Grid, ...]:
-    """First disagreements where the result has them."""
-    if not isinstance(disagreement, Mapping):
-        return ()
-    rows = [(str(k).replace("_", " "), told(v)) for k, v in disagreement.items() if not isinstance(v, (Mapping, list))]
-    return (grid("Disagreement as measured", ("What", "Value"), rows, (1,)),) if rows else ()
+    return Section("Disagreement, before and after", words=words, grids=tuple(grids[: len(rows)]))
 
 
 def _singled_out(attackers: list[Attacker], release: Tree, prefix: str) -> Section:

@@ -16,6 +16,7 @@ from sqldeid.job.series import STATISTICS
 from sqldeid.numbering import Members, TableClasses
 from sqldeid.publish import Note, Staging
 from sqldeid.series.blocks import Effect, new_numbers, release_blocks, rows_of, secret
+from sqldeid.series.compare import compare
 from sqldeid.series.link import loss_warnings, members, raised
 from sqldeid.series.own_effect import measure_own_effect
 from sqldeid.series.perturb.draws import generator
@@ -145,10 +146,11 @@ def finish(
     own = measure_own_effect(planned, shaped, numbers, written, generator(seed, "own"), engine)
     if own is not None:
         attacks["own_features"] = own.attack
+    differing = _differing(planned, witness, seed, clock)
     clock.step("utility", "measuring what the release is good for")
     utility = measure_utility(witness.outcomes(shaped.outcomes)) if shaped.outcomes is not None else {}
     clock.end()
-    result = _result(planned, shaped, verified, effect, attacks, clock.seconds)
+    result = replace(_result(planned, shaped, verified, effect, attacks, clock.seconds), disagreement=differing)
     result = replace(result, utility=utility, own_features={} if own is None else own.features)
     return result if begun.members is None else with_link(result, planned, begun.members.account)
 
@@ -157,6 +159,15 @@ def with_link(result: SeriesRelease, planned: SeriesPlan, account: Mapping[str, 
     """The result with what the link with a table kept and cost."""
     warnings = (*result.warnings, *loss_warnings(planned, account))
     return replace(result, link={"table": str(planned.part.link), **account}, warnings=warnings)
+
+
+def _differing(planned: SeriesPlan, witness: Witness, seed: int | bytes, clock: Clock) -> dict[str, object]:
+    """Disagreement before and after, where the job asks for it."""
+    asked = planned.part.disagreement
+    if asked is None:
+        return {}
+    clock.step("disagreement", "measuring disagreement before and after")
+    return compare(asked, witness, generator(seed, "disagreement"))
 
 
 def _perturbed(

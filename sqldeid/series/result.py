@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from sqldeid.series.durations import DurationReport
 
@@ -56,6 +57,8 @@ class SeriesRelease:
     own_features
         Features of the job's own, by name: greatest (`tau`) and mean distance of released ones from the means of their
         class, and `before`, the mean distance of the originals; they are not steered towards.
+    disagreement
+        Where the job asks for it: how far off a guess by features is, before and after (`sqldeid.series.compare`).
     link
         With a linked table: its name, persons of each side and of both, and those lost to the link; else empty.
     """
@@ -85,6 +88,7 @@ class SeriesRelease:
     utility: Mapping[str, object] = field(default_factory=dict)
     as_they_are: tuple[str, ...] = ()
     own_features: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    disagreement: Mapping[str, Any] = field(default_factory=dict)
     link: Mapping[str, int | str] = field(default_factory=dict)
     written: tuple[str, ...] = ()
     kind: str = "series"
@@ -149,6 +153,7 @@ class SeriesRelease:
             ("Unfeasibility", f"{self.unfeasibility['used']:.4g} (class means {self.unfeasibility['class_mean']:.4g})"),
             ("Distortion", f"{self.distortion:.4g} per record"),
             *_attack_facts(self.attacks),
+            *_disagreement_facts(self.disagreement),
             *_utility_facts(self.utility),
         ]
 
@@ -163,6 +168,19 @@ def _link_facts(link: Mapping[str, int | str]) -> list[tuple[str, object]]:
     return [
         ("Linked", f"{kept}, {link['combined_classes']:,} classes of both together, smallest {link['smallest']}"),
         ("Lost to the link", f"{rows}, {series}"),
+    ]
+
+
+def _disagreement_facts(found: Mapping[str, Any]) -> list[tuple[str, object]]:
+    """A line a length: the median first disagreement and the mean Δ-AUC, before and after."""
+    return [
+        (
+            f"Disagreement, {row['length']} steps",
+            f"first {row['before']['first_median']:.3g} → {row['after']['first_median']:.3g} (median), "
+            f"Δ-AUC {row['before']['delta_auc_mean']:.4g} → {row['after']['delta_auc_mean']:.4g} (mean)",
+        )
+        for row in found.get("by_length", ())
+        if row["before"] and row["after"]
     ]
 
 

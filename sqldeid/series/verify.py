@@ -56,9 +56,7 @@ def verify(
     shaped
         The shortened series, and what they must be.
     written
-        The staged release.
-    numbers
-        (persons,): new number of each person, 0 for who is not released.
+        The staged release; with `numbers`, (persons,), the new number of each person, 0 for who is not released.
     tau
         The distances from targets that are reported.
     beside
@@ -71,15 +69,14 @@ def verify(
 
     Cost: one scan of the release and one of the shortened series.
     """
-    measured, classes = shaped.measured, shaped.classes
     unfolded = unfold(plan, shaped.prepared.variables.names, written, engine)
     found = engine.workbench(f"{plan.name}_verify_measured")
     engine.execute(render("series/measure_written", measured=found, unfolded=unfolded))
-    expected = _expected(plan, measured, classes, numbers, engine)
+    expected = _expected(plan, shaped.measured, shaped.classes, numbers, engine)
     persons = _persons(plan, shaped, numbers, engine)
     row = _compare(plan, unfolded, found, expected, persons, shaped.cut, engine)
     counts = engine.query(render("series/count_classes", expected=expected, persons=persons)).to_pylist()[0]
-    _refuse(plan, row, counts, allowed(tau, classes))
+    _refuse(plan, row, counts, allowed(tau, shaped.classes))
     if beside is not None:
         verify_linked(plan, found, beside, persons, engine)
     for table in (unfolded, found, expected, persons):

@@ -80,6 +80,12 @@ class Witness:
             persons = np.concatenate([p[3] for p in parts])
             yield original, released, known.of(persons)
 
+    def pairs(self) -> Iterator[tuple[int, Array, Array]]:
+        """By length: it, and (persons, variables, length) of originals and releases."""
+        for length, parts in sorted(self.kept.items()):
+            original, released, _, _ = _stack(parts)
+            yield length, original, released
+
     def attack(self, draw: np.random.Generator) -> dict[str, object]:
         """All attacks, summed over lengths (`sqldeid.series.attack_report`); `before`: on the originals themselves.
 

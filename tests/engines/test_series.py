@@ -211,6 +211,30 @@ def test_own_features_equal_those_made_by_hand(tmp_path: Path) -> None:
     assert found["before"] == pytest.approx((original - original.mean()).abs().mean(), abs=1e-5)
 
 
+@pytest.mark.parametrize("asked", [{}, {"distance": "dtw", "band": 2, "persons": 7}])
+def test_disagreement_is_measured_where_the_job_asks_for_it(
+    source: Path, tmp_path: Path, asked: dict[str, object]
+) -> None:
+    """Before, everybody's nearest series is the own one; after, it is not."""
+    result = anonymize(job(tmp_path, disagreement=asked), source)
+    found = result.releases["vitals"]
+    rows = found.disagreement["by_length"]
+    everybody = sum(row["persons"] for row in rows)
+    assert everybody == found.released if not asked else everybody <= 7 * len(rows)
+    for row in rows:
+        assert row["before"]["first_greatest"] < 1e-5 < row["after"]["first_median"]
+        assert 0 < row["after"]["delta_auc_least"] <= row["after"]["delta_auc_mean"]
+    curves = found.disagreement["curves"]
+    assert len(curves["inclusion"]) == len(curves["after"]["plain"]["mean"]) == len(curves["before"]["plain"]["least"])
+    assert curves["inclusion"][-1] == 1 and curves["after"]["normalised"]["mean"][-1] == pytest.approx(1)
+    assert len(curves["shares"]) == len(curves["after"]["first"]) and max(curves["before"]["first"]) < 1e-5
+    assert "disagreement" in found.seconds and "disagreement" not in found.to_public()
+    assert any(name.startswith("Disagreement, ") for name, _ in found.facts())
+    page = result.to_html()
+    for title in ("figure 5.4", "figure 6.4", "figure 6.5", "figure 6.6", "How far off is the best guess?"):
+        assert title in page
+
+
 def test_a_seed_repeats_the_release_and_none_does_not(source: Path, tmp_path: Path) -> None:
     frames = []
     for n, seed in enumerate([7, 7, None]):
@@ -340,6 +364,7 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"perturb": {"population": 3}}, 'population: goes with method = "genetic" alone'),
     ({"perturb": {"method": "genetic", "population": 3}}, "perturb.tournament: must be at most population"),
     ({"step_hours": 0}, "series.vitals.step_hours: must be a number, greater than 0"),
+    ({"disagreement": {"band": 2}}, 'series.vitals.disagreement.band: goes with distance = "dtw" alone'),
     ({"resample": "median"}, 'must be one of "mean", "point"'),
     ({"typo": 1}, 'unknown key "typo"'),
     ({"shape": "wide", "variables": {"Step": {"items": [1]}}}, "a wide release has a column Step of its own"),
