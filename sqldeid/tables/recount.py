@@ -52,10 +52,11 @@ class Recount:
         engine.execute(
             render("tables/prove_fold", folded=folded, source=source, columns=columns, sensitive=sensitive_of(plan))
         )
+        folded, bench = engine.to_bench(folded), engine.bench
         judge = Rejudge.of(plan, engine, source, folded) if plan.beyond_k else None
         folded = folded if judge is None else judge.folded
         marginals = tuple(
-            _marginal(q, h, _rows_by_leaf(engine, folded, i, h))
+            _marginal(q, h, _rows_by_leaf(bench, folded, i, h))
             for i, (q, h) in enumerate(zip(plan.qis, hierarchies, strict=True))
         )
         if any(int(m.rows[0].sum()) != rows for m in marginals):
@@ -64,7 +65,7 @@ class Recount:
                 key=plan.key,
             )
         allowed = allowed_rows(plan.part.privacy.suppression_limit, rows)
-        return cls(plan, engine, folded, marginals, rows, allowed, judge)
+        return cls(plan, bench, folded, marginals, rows, allowed, judge)
 
     def evaluate(self, nodes: Sequence[Node]) -> list[Evaluation]:
         """The nodes' counts, by the proof's own SQL."""

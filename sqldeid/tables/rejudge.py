@@ -71,16 +71,17 @@ class Rejudge:
 
     @classmethod
     def of(cls, plan: TablePlan, engine: Engine, source: exp.Expr, folded: exp.Table) -> Rejudge:
-        """Add to a fold with the sensitive columns v0, v1 … the places of their values."""
-        ranked = {c.name: rank_values(plan, c, engine, source, c.column) for c in plan.judged}
+        """Add to a fold with the sensitive columns v0, v1 … (on the bench) the places of their values."""
+        ranked = {c.name: engine.to_bench(rank_values(plan, c, engine, source, c.column)) for c in plan.judged}
+        bench = engine.bench
         places = {c.name: identifier(f"p{i}") for i, c in enumerate(plan.judged)}
-        placed = engine.workbench(f"{plan.name}_proof_placed")
+        placed = bench.workbench(f"{plan.name}_proof_placed")
         sensitive = [
             {"name": s["name"], "alias": identifier(f"r{i}"), "ranked": ranked[c.name], "place": places[c.name]}
             for i, (c, s) in enumerate(zip(plan.judged, sensitive_of(plan), strict=True))
         ]
-        engine.execute(render("tables/prove_places", placed=placed, folded=folded, sensitive=sensitive))
-        return cls(plan, engine, placed, ranked, places)
+        bench.execute(render("tables/prove_places", placed=placed, folded=folded, sensitive=sensitive))
+        return cls(plan, bench, placed, ranked, places)
 
     def failing(self, arms: Arms) -> Failing:
         """Every failing class of the nodes that the arms describe, with the most that any criterion forces out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -12,10 +12,24 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from pyarrow import csv
 
-from sqldeid import Options, anonymize, assess, explore, explore_job, explore_sequences, plan, verify
+from sqldeid import (
+    Asked,
+    Options,
+    anonymize,
+    assess,
+    explore,
+    explore_job,
+    explore_sequences,
+    plan,
+    tradeoff,
+    verify,
+    verify_certificates,
+)
 from tests.engines.foreign import Foreign, bag, foreign, in_duckdb
 from tests.engines.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, job, qi, release
+from tests.engines.test_real_data import ADULT
 
 __all__ = ["foreign"]
 
@@ -168,11 +182,15 @@ def both(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Both:
     return Both(foreign, in_duckdb(tmp_path_factory.mktemp("both") / "people.duckdb", tables))
 
 
-def told(found: Any) -> dict[str, Any]:
-    """What of a release must be the same on every engine."""
-    whole = found.to_dict()
-    left_out = ("search", "moved", "written", "seconds", "statements")
-    return {name: value for name, value in whole.items() if name not in left_out}
+LEFT_OUT = ("search", "moved", "written", "seconds", "statements")
+
+
+def told(found: Any) -> Any:
+    """What of a release, or of a look, must be the same on every engine."""
+    whole = found.to_dict() if hasattr(found, "to_dict") else asdict(found) if is_dataclass(found) else found
+    if isinstance(whole, dict):
+        return {name: told(value) for name, value in whole.items() if name not in LEFT_OUT}
+    return [told(value) for value in whole] if isinstance(whole, list | tuple) else whole
 
 
 @pytest.mark.parametrize("name", RELEASES)
@@ -253,3 +271,35 @@ def test_a_policy_is_applied_on_another_engine(both: Both) -> None:
     there = anonymize(again, both.foreign.database, options=Options(policy=found.to_dict())).releases["r"]
     assert there.node == found.releases["r"].node
     assert bag(both.foreign.read("again.r")) == bag(both.rows("earlier.r"))
+
+
+@pytest.mark.parametrize("name", ["k", "l distinct", "m"])
+def test_what_goes_with_a_release_is_the_same(name: str, both: Both) -> None:
+    """The certificate, checked on the other engine, too; other k and limits; what a report tells of column sets."""
+    wanted = job({"schema": f"proven {name}"}, r=RELEASES[name])
+    options = Options(certificate=True, explain=True)
+    databases = (both.foreign.database, both.file)
+    there, here = (anonymize(wanted, d, options=options).releases["r"] for d in databases)
+    assert told(there) == told(here)
+    for certificate in (there.certificate, here.certificate):
+        proven = [verify_certificates(wanted, d, {"r": certificate}) for d in databases]
+        assert proven[0] == proven[1]
+    traded = [told(tradeoff(wanted, d, Asked((2, 5), (0.0, 0.1)))["r"]) for d in databases]
+    assert traded[0] == traded[1]
+
+
+def test_adult(foreign: Foreign, shared_data: Path, tmp_path: Path) -> None:
+    """The figures of the main job on real data (test_real_data.py), and its released rows."""
+    rows = csv.read_csv(shared_data / "adult/adult.csv", parse_options=csv.ParseOptions(delimiter=";"))
+    rows = rows.append_column("id", pa.array(range(len(rows)), pa.int64()))
+    foreign.load("adult", rows)
+    file = in_duckdb(tmp_path / "adult.duckdb", {"adult": rows})
+    columns = {c: qi(str(shared_data / f"adult/adult_hierarchy_{c}.csv")) for c in ADULT}
+    wanted = job({"schema": "adults"}, adult=release(columns, source="adult", k=5, limit=0.05, person="id"))
+    there, here = anonymize(wanted, foreign.database).releases["adult"], anonymize(wanted, file).releases["adult"]
+    assert told(there) == told(here)
+    assert tuple(there.node.values()) == (0, 3, 0, 0, 2, 1, 1, 2, 0)
+    assert (there.suppressed, there.classes) == (1346, 397)
+    assert there.loss["loss"] == pytest.approx(0.269634662789, abs=1e-12)
+    with duckdb.connect(str(file)) as c:
+        assert bag(foreign.read("adults.adult")) == bag(c.execute("SELECT * FROM adults.adult").fetchall())
