@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from sqldeid.job.stack_rules import with_stacked
+
 Found = tuple[tuple[str, ...], str]
 
 SEARCH_KEYS = ("method", "loss", "max_loss", "time_limit", "checks_limit")
@@ -51,7 +53,7 @@ def link_problems(job: Mapping[str, object]) -> Iterator[Found]:
         for name, table in linked.items():
             yield from ((("tables", name, *keys), text) for keys, text in _member(table))
         first = next(iter(linked))
-        yield from ((("tables", n, *keys), text) for n, keys, text in _agreement(first, linked))
+        yield from ((("tables", n, *keys), text) for n, keys, text in (*_agreement(first, linked), *_roles(linked)))
     tied = {name for names in groups for name in names}
     for name in _section(job, "series"):
         if _section(_section(job, "series"), name).get("link") in tied:
@@ -130,6 +132,39 @@ def _agreement(first: str, linked: Mapping[str, Mapping[str, object]]) -> Iterat
     if known > MOST_KNOWN:
         text = f"the linked tables call {known} columns known; at most {MOST_KNOWN} can be, over all of them"
         yield first, ("privacy", "m_concealing", "known"), text
+
+
+def _roles(linked: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """A column of one name that one table hides, or generalises, and another releases: the join would show it."""
+    guarded: dict[str, tuple[str, int]] = {}
+    every = {name: _roles_of(table) for name, table in linked.items()}
+    for name, roles in every.items():
+        for column, (_, care) in roles.items():
+            guarded[column] = max(guarded.get(column, ("", 0)), (name, care), key=lambda found: found[1])
+    for name, roles in every.items():
+        for column, (written, care) in roles.items():
+            other, most = guarded[column]
+            if care < most:
+                yield (
+                    name,
+                    ("columns", written),
+                    f"has another role in {other}, with which the table is linked, and is guarded more there; give it "
+                    "that role here, or, if it is something else, another name in a source query",
+                )
+
+
+def _roles_of(table: Mapping[str, object]) -> dict[str, tuple[str, int]]:
+    """Column → its name as written, and how much it is guarded by its role."""
+    columns = with_stacked(table)
+    return {
+        name.casefold(): (name, _GUARDED[role])
+        for name in columns
+        if isinstance(role := _section(columns, name).get("role"), str) and role in _GUARDED
+    }
+
+
+_GUARDED = {"insensitive": 0, "sensitive": 0, "quasi-identifying": 1, "free-text": 2, "identifying": 2}
+"""How much of a column its role lets out: its values, generalised ones, none."""
 
 
 def _loss(table: Mapping[str, object]) -> object:

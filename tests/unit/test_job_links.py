@@ -80,6 +80,37 @@ def test_what_linked_tables_agree_on(second: dict[str, Any], place: str, text: s
     assert text in message
 
 
+@pytest.mark.parametrize(
+    ("role", "there", "refused"),
+    [
+        ("quasi-identifying", "insensitive", "b"),
+        ("sensitive", "quasi-identifying", "a"),
+        ("identifying", "quasi-identifying", "b"),
+        ("insensitive", "free-text", "a"),
+        ("sensitive", "insensitive", None),
+        ("identifying", "free-text", None),
+    ],
+)
+def test_what_one_table_guards_no_other_shows(role: str, there: str, refused: str | None) -> None:
+    """Age in bands in one table and as it is in the other is no age in bands for who joins them."""
+
+    def part(role: str, name: str, link: str | None) -> dict[str, Any]:
+        return table(link, columns={"id": PSEUDONYM, "x": QI, name: QI if role == QI["role"] else {"role": role}})
+
+    tables = {"a": part(role, "age", None), "b": part(there, "AGE", "a")}
+    if refused is None:
+        Job.parse({"tables": tables})
+        return
+    assert f"tables.{refused}.columns.{'age' if refused == 'a' else 'AGE'}: has another role" in refusal(**tables)
+
+
+def test_what_a_stack_makes_has_a_role_too() -> None:
+    stack = {"from": "c", "on": "id", "value": "v", "order": "o", "first": 2, "role": "insensitive"}
+    codes = table("a", stack={"code": stack})
+    first = table(columns={"id": PSEUDONYM, "x": QI, "code_2": QI})
+    assert "tables.b.columns.code_2: has another role in a" in refusal(a=first, b=codes)
+
+
 def test_one_search_for_all() -> None:
     """A key may stand in one table alone, and weights in each."""
     both = {"a": table(search={"method": "ola", "loss": "prec"}), "b": table("a", search={"weights": {"x": 2.0}})}
