@@ -80,8 +80,8 @@ def gather_tables(job: Job, names: Sequence[str], engine: Engine) -> list[TableP
     return [u for u in units if isinstance(u, TablePlan | Linked)]
 
 
-def refuse_earlier(units: Sequence[Unit], options: Options) -> None:
-    """A policy, or a ledger, is of single tables.
+def single(units: Sequence[Unit], options: Options) -> list[TablePlan | Plan]:
+    """The releases that are not linked tables: only of them there is a policy, or a ledger.
 
     Raises
     ------
@@ -103,6 +103,7 @@ def refuse_earlier(units: Sequence[Unit], options: Options) -> None:
                 "link out, or release them once and without --ledger",
                 key="--ledger",
             )
+    return [u for u in units if not isinstance(u, Linked)]
 
 
 def make_linked(

@@ -35,8 +35,8 @@ from sqldeid.run.linked import (
     make_linked,
     prove_linked,
     recheck_published,
-    refuse_earlier,
     refuse_split,
+    single,
 )
 from sqldeid.run.parted import assess_parted
 from sqldeid.run.places import Options, destination, naming_job, open_run, reading
@@ -82,10 +82,8 @@ def anonymize(
             engine, staging, held = open_run(job, database, names, options, stack)
             with naming_job(job):
                 units = gather(job, names, lambda name: _plan(job, name, engine))
-                refuse_earlier(units, options)
                 pairs = pair(job, units, engine, options, listener)
-                alone = [u for u in units if not isinstance(u, Linked)]
-                earlier = open_earlier(options, alone, stack, held, destination(job).into)
+                earlier = open_earlier(options, single(units, options), stack, held, destination(job).into)
                 for unit in units:
                     releases += _make_unit(unit, engine, staging, job.sha256, listener, options, earlier, pairs)
             for release in releases:
