@@ -20,6 +20,7 @@ from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import tuple_row
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from sqldeid.engine.base import Capabilities, Column, Relation
 from sqldeid.engine.choosing import shown
@@ -29,6 +30,7 @@ from sqldeid.engine.postgres_types import PostgresType, arrow_type, column_type,
 from sqldeid.engine.remote import Remote
 from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError
 from sqldeid.sql import Fixed, identifier, literal, render
+from sqldeid.sql.unlike import refuse_unlike
 
 T = TypeVar("T")
 
@@ -257,12 +259,15 @@ class PostgresEngine(Remote):
 
     def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
         """The columns of a table or subquery; it is prepared and described, not run."""
-        text = render("engine/describe_relation", self.dialect, relation=relation)
+        refuse_unlike(relation, "Postgres", key=key or "source")
         try:
+            text = render("engine/describe_relation", self.dialect, relation=relation)
             self._guard()
             described = self._describe(text)
         except JobError as error:
             raise JobError(f"{key or 'source'}: {error.message}", key=key) from None
+        except SqlglotError:
+            raise JobError(f"{key or 'source'}: Postgres has no such SQL; simplify it", key=key) from None
         types = self._known([oid for _, oid, _ in described])
         return tuple(Column(name, *spell(oid, modifier, types)) for name, oid, modifier in described)
 

@@ -84,4 +84,31 @@ def _microseconds_of_epoch(node: exp.Expr) -> exp.Expr:
     return exp.cast(exp.Mul(this=seconds, expression=exp.Literal.number(1_000_000)), "BIGINT")
 
 
-_REWRITES = {"postgres": (_series_as_lateral, _microseconds_of_epoch), "spark": (_quantile_within_group, _iso_weekday)}
+_WHOLE = frozenset("YEAR ISOYEAR QUARTER MONTH WEEK DAY DOW ISODOW DOY HOUR MINUTE DECADE CENTURY".split())
+"""Parts of a date or time that are whole numbers everywhere."""
+
+
+def _parts_as_integers(node: exp.Expr) -> exp.Expr:
+    """``EXTRACT(YEAR FROM t)`` and the like as BIGINT, as in DuckDB: Postgres gives decimals of no stated scale."""
+    if isinstance(node, exp.Year | exp.Month | exp.Day):
+        return _parts_as_integers(exp.Extract(this=exp.Var(this=type(node).__name__.upper()), expression=node.this))
+    if not isinstance(node, exp.Extract) or node.name.upper() not in _WHOLE | {"SECOND"}:
+        return node
+    made = node.copy()
+    made.set("expression", made.expression.transform(_parts_as_integers))
+    return exp.cast(made if node.name.upper() in _WHOLE else exp.Floor(this=made), "BIGINT")
+
+
+def _mean_as_double(node: exp.Expr) -> exp.Expr:
+    """``AVG(x)`` as DOUBLE, as in DuckDB: of whole numbers Postgres gives decimals of no stated scale."""
+    inner = node
+    while isinstance(inner, exp.Filter | exp.Window):
+        inner = inner.this
+    whole = isinstance(inner, exp.Avg) and not isinstance(node.parent, exp.Filter | exp.Window)
+    return exp.cast(node.copy(), "DOUBLE") if whole else node
+
+
+_REWRITES = {
+    "postgres": (_series_as_lateral, _microseconds_of_epoch, _parts_as_integers, _mean_as_double),
+    "spark": (_quantile_within_group, _iso_weekday),
+}

@@ -74,6 +74,10 @@ TYPED = {
     "illness": INSENSITIVE,
 }
 L, T = {"column": "illness", "l": 2}, {"column": "days", "t": 0.4}
+AGES = """SELECT p.id, p."we""ird; DROP TABLE x; --", EXTRACT(YEAR FROM p.seen) - EXTRACT(YEAR FROM p.born) AS years, a.mean, a.place
+    FROM people AS p JOIN (SELECT id, AVG(n) OVER (PARTITION BY n) AS mean, YEAR(DATE '2020-01-31') - n AS place
+                           FROM visits) AS a ON a.id = p.id
+    WHERE DATE_DIFF('day', p.born, p.seen) > 25200"""
 VISITS = {"query": f'SELECT p.*, v.n FROM people AS p JOIN visits AS v ON v.id = p.id WHERE p."{AGE}" > 21'}
 
 
@@ -92,6 +96,9 @@ RELEASES = {
     "only quasi-identifiers": asked({SEX: qi(), AGE: qi({"bands": [5, 10]})}, k=5),
     "filter": asked(COLUMNS, k=3, where=f'"{WARD}" <> 1 AND "{AGE}" / 2 > 12.2'),
     "query": asked({**COLUMNS, "n": INSENSITIVE}, k=3, source=VISITS),
+    "dates and means": asked(
+        {SEX: qi(), "years": qi({"bands": [2]}), "mean": qi(), "place": qi()}, k=3, source={"query": AGES}
+    ),
     "l distinct": asked(COLUMNS, k=3, privacy={"l_diversity": [{**L, "kind": "distinct"}]}),
     "l entropy, blank": asked(COLUMNS, k=3, suppression="blank", privacy={"l_diversity": [{**L, "kind": "entropy"}]}),
     "l recursive": asked(COLUMNS, k=3, privacy={"l_diversity": [{**L, "kind": "recursive", "c": 4.0}]}),

@@ -160,6 +160,26 @@ def test_what_postgres_cannot_do_is_refused_first(part: dict[str, Any], told: st
         anonymize(parsed, "postgresql://nobody@127.0.0.1:1/none")
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "ROUND(age / 3) > 2",
+        "DATE_DIFF('month', DATE '2020-01-31', DATE '2020-01-01') = 0",
+        "TRY_CAST(sex AS INTEGER) > 1",
+    ],
+)
+def test_sql_that_postgres_reads_otherwise(server: InPostgres, condition: str) -> None:
+    with pytest.raises(JobError, match="is not the same on Postgres as in DuckDB"):
+        anonymize(wanted(where=condition), server.database)
+
+
+def test_sql_that_postgres_does_not_have(server: InPostgres) -> None:
+    with pytest.raises(JobError, match=r"tables\.r\.where: function dayofyear|as Postgres reads it"):
+        anonymize(wanted(where="DAYOFYEAR(DATE '2020-01-31') > age"), server.database)
+    with pytest.raises(JobError, match="Postgres"):
+        anonymize(wanted(source={"query": "SELECT * EXCLUDE (ward), 1 AS ward FROM people"}), server.database)
+
+
 def test_options_and_commands_that_postgres_does_not_have(tmp_path: Path) -> None:
     nowhere = "postgresql://nobody@127.0.0.1:1/none"
     for name, options in {

@@ -33,6 +33,23 @@ PAIRS = [
         "SELECT QUANTILE_CONT(x, 5e-1) FROM t",
         "SELECT PERCENTILE_CONT(5e-1) WITHIN GROUP (ORDER BY x) FROM t",
     ),
+    (
+        "postgres",
+        "SELECT EXTRACT(YEAR FROM EXTRACT(SECOND FROM a)), YEAR(b), EXTRACT(EPOCH FROM c) FROM t",
+        "SELECT CAST(EXTRACT(YEAR FROM CAST(FLOOR(EXTRACT(SECOND FROM a)) AS BIGINT)) AS BIGINT), "
+        "CAST(EXTRACT(YEAR FROM b) AS BIGINT), EXTRACT(EPOCH FROM c) FROM t",
+    ),
+    (
+        "postgres",
+        "SELECT AVG(x), AVG(x) FILTER (WHERE y > 1), AVG(x) OVER (PARTITION BY y) FROM t",
+        "SELECT CAST(AVG(x) AS DOUBLE PRECISION), CAST(AVG(x) FILTER(WHERE y > 1) AS DOUBLE PRECISION), "
+        "CAST(AVG(x) OVER (PARTITION BY y) AS DOUBLE PRECISION) FROM t",
+    ),
+    (
+        "postgres",
+        "SELECT EPOCH_US(t) FROM t",
+        "SELECT CAST(EXTRACT(EPOCH FROM t) * 1000000 AS BIGINT) FROM t",
+    ),
     ("postgres", 'SELECT "we""ird" FROM "a b"', 'SELECT "we""ird" FROM "a b"'),
     ("spark", 'SELECT "we`ird" FROM "a b"', "SELECT `we``ird` FROM `a b`"),
     ("postgres", r"SELECT 'it''s \n'", r"SELECT 'it''s \n'"),
