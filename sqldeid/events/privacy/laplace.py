@@ -198,10 +198,10 @@ def noise(counts: Ints, spend: Spend) -> tuple[Ints, Spend]:
     if counts.size != spend.cells:
         raise SqldeidError(f"{spend.statistic}: {counts.size} cells, {spend.cells} expected; this is a bug of sqldeid")
     dp = _opendp()
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    space = dp.domains.vector_domain(dp.domains.atom_domain(T="i64")), dp.metrics.l1_distance(T="i64")
     scale = spend.scale
     for _ in range(64):
-        measurement = dp.m.make_laplace(*space, scale=scale)
+        measurement = dp.measurements.make_laplace(*space, scale=scale)
         if Fraction(measurement.map(spend.sensitivity)) <= spend.epsilon:
             break
         scale = nextafter(scale, inf)
@@ -212,11 +212,16 @@ def noise(counts: Ints, spend: Spend) -> tuple[Ints, Spend]:
 
 
 def _opendp() -> Any:
+    """OpenDP without its prelude, which imports scikit-learn wherever that is installed: seconds for nothing."""
     try:
-        import opendp.prelude as dp
+        import opendp
+        import opendp.domains
+        import opendp.measurements
+        import opendp.metrics
+        import opendp.mod
     except ImportError:
         raise JobError(
             "privacy.method: laplace needs OpenDP; install it with pip install 'sqldeid[dp]'", key="privacy.method"
         ) from None
-    dp.enable_features("contrib")
-    return dp
+    opendp.mod.enable_features("contrib")
+    return opendp
