@@ -15,6 +15,8 @@ from sqldeid.errors import EngineError, JobError
 
 CONNECT_SECONDS = 10
 CONNECT_PORT = 15002
+_KNOCKS, _TRIES = 3, 6
+"""How often a call is repeated, at first and later: a second and half a minute. The client's own 15 are ten minutes."""
 EXTRA = "pip install 'sqldeid[spark]'"
 
 LOCAL = {
@@ -72,18 +74,26 @@ def _connect(url: str) -> Any:
     except OSError:
         raise EngineError(f"{label}: no Spark Connect server answers; check host, port, and whether it runs") from None
     try:
-        from pyspark.sql.connect.session import SparkSession
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of pandas, which nobody uses here
+            session = _remote_session(url)
     except ImportError:
         raise EngineError(f"Spark Connect needs packages that are not installed: {EXTRA}") from None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            session = SparkSession.builder.remote(url).create()
-        _ = session.version
     except Exception as error:  # noqa: BLE001 - gRPC, TLS and PySpark each raise their own; none may show the token
         refused = "UNAUTHENTICATED" in str(error)
         reason = "the server refuses the token" if refused else "it does not speak Spark Connect"
         raise EngineError(f"{label}: {reason}; check the URL's token and use_ssl") from None
+    return session
+
+
+def _remote_session(url: str) -> Any:
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+    from pyspark.sql.connect.session import SparkSession
+
+    session = SparkSession(url)
+    session.client.set_retry_policies([DefaultPolicy(max_retries=_KNOCKS)])
+    _ = session.version  # the first word with the server
+    session.client.set_retry_policies([DefaultPolicy(max_retries=_TRIES)])
     return session
 
 
@@ -94,7 +104,7 @@ def _own_session(sessions: Any) -> tuple[Any, str, bool]:
         return active, "spark", False
     refuse_missing_java()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = sessions.builder.appName("sqldeid")
+    builder = sessions.builder.appName("sqldeid").enableHiveSupport()  # else its catalogue would end with it
     if "SPARK_ENV_LOADED" not in os.environ and "PYSPARK_GATEWAY_PORT" not in os.environ:  # not under spark-submit
         for name, value in LOCAL.items():
             builder = builder.config(name, value)

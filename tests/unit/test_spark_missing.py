@@ -1,0 +1,129 @@
+"""What Spark needs and has not, and what it does not do yet, is said before anything runs: no JVM is started here."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sqldeid import EngineError, JobError, Options, anonymize
+from sqldeid.engine.spark_session import open_session
+from sqldeid.engine.spark_types import column_of
+from sqldeid.job import Job
+from tests.examples.cli import run as cli
+
+TOKEN = "hidden-word"
+TABLE = {
+    "source": "people",
+    "columns": {"sex": {"role": "quasi-identifying", "hierarchy": {"suppress": True}}},
+    "privacy": {"k": 5, "suppression_limit": 0.0},
+}
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port where a server hangs up on whoever calls."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def hang_up() -> None:
+            while True:
+                try:
+                    server.accept()[0].close()
+                except OSError:
+                    return
+
+        threading.Thread(target=hang_up, daemon=True).start()
+        yield server.getsockname()[1]
+
+
+def closed_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def test_a_server_that_is_down_is_told_without_its_token() -> None:
+    url = f"sc://127.0.0.1:{closed_port()}/;token={TOKEN};use_ssl=true"
+    with pytest.raises(EngineError, match="no Spark Connect server answers; check host, port") as error:
+        anonymize(Job.parse({"tables": {"r": TABLE}}), url)
+    assert TOKEN not in str(error.value) and error.value.__cause__ is None
+
+
+def test_a_server_that_speaks_otherwise_is_told_soon(port: int) -> None:
+    with pytest.raises(EngineError, match="it does not speak Spark Connect") as error:
+        open_session(f"sc://127.0.0.1:{port}/;token={TOKEN}")
+    assert TOKEN not in str(error.value)
+
+
+@pytest.mark.parametrize("url", ["sc://", "sc://:99999", "sc://a:b:c"])
+def test_a_url_that_cannot_be_read(url: str) -> None:
+    with pytest.raises((EngineError, JobError), match=r"sc://|no Spark Connect server"):
+        open_session(url)
+
+
+def test_without_the_extra_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(EngineError, match=r"pip install 'sqldeid\[spark\]'"):
+        open_session("sc://127.0.0.1:1")
+
+
+def test_without_java_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(EngineError, match="Java 17 or later is needed"):
+        open_session("spark")
+
+
+def test_the_command_line_tells_without_a_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "job.toml").write_text(
+        '[tables.r]\nsource = "people"\ncolumns.sex = { role = "quasi-identifying", hierarchy = { suppress = true } }\n'
+        "privacy = { k = 5, suppression_limit = 0.0 }\n"
+    )
+    url = f"sc://127.0.0.1:{closed_port()}/;token={TOKEN}"
+    for command in ("anonymize", "verify", "assess"):
+        told = tmp_path / "told.json"
+        done = cli(capsys, command, url, "--job", tmp_path / "job.toml", "--json", told)
+        assert done.code == 1 and TOKEN not in done.out + done.err + told.read_text()
+        assert json.loads(told.read_text())["error"]["kind"] == "engine"
+
+
+REFUSED = {
+    "parquet": {"release": {"as": "parquet", "into": "out"}, "tables": {"r": TABLE}},
+    "into": {"release": {"into": "out.duckdb"}, "tables": {"r": TABLE}},
+    "frozen": {"release": {"as": "view"}, "tables": {"r": {**TABLE, "view": "computed", "frozen": True}}},
+    "computed": {"release": {"as": "view"}, "tables": {"r": {**TABLE, "view": "computed"}}},
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_spark_does_not_do_is_refused_before_it_is_called(what: str) -> None:
+    with pytest.raises(JobError, match=r"not on Spark: .*DuckDB"):
+        anonymize(Job.parse(REFUSED[what]), f"sc://127.0.0.1:{closed_port()}")
+
+
+def test_options_that_spark_does_not_have_are_refused() -> None:
+    with pytest.raises(JobError, match="not on Spark: --certificate"):
+        anonymize(Job.parse({"tables": {"r": TABLE}}), "sc://127.0.0.1:1", options=Options(certificate=True))
+
+
+@pytest.mark.parametrize(
+    ("type_", "spelt", "kind"),
+    [
+        ("decimal(10,2)", "DECIMAL(10, 2)", "number"),
+        ("varchar(20)", "VARCHAR", "text"),
+        ("string", "VARCHAR", "text"),
+        ("string collate UTF8_LCASE", "STRING COLLATE UTF8_LCASE", "other"),
+        ("timestamp", "TIMESTAMP WITH TIME ZONE", "text"),
+        ("timestamp_ntz", "TIMESTAMP", "timestamp"),
+        ("array<int>", "ARRAY<INT>", "other"),
+        ("binary", "BLOB", "other"),
+    ],
+)
+def test_types_are_spelt_as_duckdb_spells_them(type_: str, spelt: str, kind: str) -> None:
+    column = column_of("c", type_)
+    assert (column.type, column.kind) == (spelt, kind)
