@@ -167,7 +167,10 @@ class Job(BaseModel):
         marks |= {("series", name): tuple(_marks(series)) for name, series in self.series.items()}
         marks |= {("events", name): tuple(_marks(events)) for name, events in self.events.items()}
         links = {name: {"link": table.link} for name, table in self.tables.items()}
-        one = {("tables", name): group for group in link_groups({"tables": links}) for name in group}
+        one: dict[tuple[str, str], tuple[str, ...]] = {
+            ("tables", name): group for group in link_groups({"tables": links}) for name in group
+        }
+        one |= {("series", name): ("tables", series.link) for name, series in self.series.items() if series.link}
         count = Counter(mark for mark, _ in {(m, one.get(name, name)) for name, found in marks.items() for m in found})
         shared = [name for name, found in marks.items() if any(count[mark] > 1 for mark in found)]
         if shared:

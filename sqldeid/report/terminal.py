@@ -121,6 +121,9 @@ def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
             "With its series",
             f"at least {release.followed['smallest']:,} persons share all that both show ({series})",
         )
+        for c in release.followed.get("criteria", ()):
+            of = f" of {plain(str(c['column']))}" if c["column"] else ""
+            yield "With its series", f"{c['name']} {c['achieved']:,g}{of} ({series})"
     name = "Loss" if search.loss == "loss" else f"Loss ({search.loss})"
     yield name, f"{number(release.loss[search.loss])}, {_proof(release)}"
     yield "Search", f"{search.checks:,} of {count(search.lattice_size, 'node')} checked ({search.method})"

@@ -18,15 +18,16 @@ k persons, and depends on no other class. (3) A combined class that fails a crit
 whole (class, length) groups in which too few are left; neither changes what another combined class consists of. So one
 pass ends it. The rows of the table whose persons are not left are dropped, and what is left of a class of the table is
 a disjoint union of combined classes: empty, or at least k persons. Unions keep the criteria: a union of classes with l
-distinct, or l well-represented, values has them (entropy is concave; recursive (c, l): Machanavajjhala 2007, theorem
-4), and t-closeness is convex. m-concealing is not kept by unions in general, and is refused. ∎
+distinct, or l well-represented, values has them (Machanavajjhala et al. 2007, §4; entropy is concave), and t-closeness
+is convex. m-concealing is not kept by unions in general, and is refused. ∎
 
 *Assumes* the protecting option (`perturb.method = "shared"`): else whoever knows a few raw values finds the series, and
-with it the row. *Does not protect* what the members of a combined class have in common, in either release.
+with it the row. *Does not protect* what the members of a combined class have in common, in either release; nor hides
+what a missing row tells: that there were too few like it, or that they failed a criterion.
 
 Source
 ------
-soundness.md 7 and 16; Mazzone 2020, §7.2 (future work).
+soundness.md 7 and 16; Mazzone 2020, ch. 7 (future work).
 """
 
 from __future__ import annotations
@@ -219,8 +220,7 @@ def loss_warnings(plan: SeriesPlan, account: Mapping[str, int]) -> list[str]:
         return []
     return [
         f"{plan.key}.link: {lost:.0%} of the persons of both are lost, for lengths and classes are formed within the "
-        f"table's; lower durations.k, or raise tables.{plan.part.link}.privacy.k to {plan.part.durations.k} or more, "
-        "which makes greater classes"
+        f"table's; lower durations.k, or raise tables.{plan.part.link}.privacy.k: in greater classes fewer are lost"
     ]
 
 

@@ -20,6 +20,7 @@ from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.numbering import NOTED, NUMBER, Members, Partner, TableClasses
 from sqldeid.publish import Note
+from sqldeid.result import Criterion
 from sqldeid.sql import identifier, literal, render
 from sqldeid.tables.admitted import admitted
 from sqldeid.tables.columns import LINKED, OtherColumn, QuasiIdentifier
@@ -119,6 +120,12 @@ def accompanied(note: Note, company: Accompanied | None) -> Note:
     return note if company is None else replace(note, content={**note.content, NOTED: company.partner.name})
 
 
+def followed(company: Accompanied, criteria: tuple[Criterion, ...]) -> dict[str, object]:
+    """What the result tells of the series, and of both together."""
+    told = [{"name": c.name, "column": c.column, "asked": c.asked, "achieved": c.achieved} for c in criteria]
+    return {"series": company.partner.name, **company.members.account, **({"criteria": told} if told else {})}
+
+
 def hold(plan: TablePlan, persons: exp.Table, members: exp.Table, engine: Engine) -> exp.Table:
     """The persons of classes who are not among the members: person VARCHAR."""
     held = engine.workbench(f"{plan.name}_unlinked")
@@ -126,8 +133,13 @@ def hold(plan: TablePlan, persons: exp.Table, members: exp.Table, engine: Engine
     return held
 
 
-def verify_joined(company: Accompanied, written: exp.Expr, engine: Engine) -> None:
+def verify_joined(company: Accompanied, written: exp.Expr, engine: Engine) -> tuple[Criterion, ...]:
     """Check the written release together with the classes of its series: numbers, and each criterion on the join.
+
+    Returns
+    -------
+    tuple
+        The criteria beyond k, with what the join achieves.
 
     Raises
     ------
@@ -149,8 +161,9 @@ def verify_joined(company: Accompanied, written: exp.Expr, engine: Engine) -> No
             name=identifier(beside(plan, CLASS)),
         )
     )
-    _judgement(plan, company.source, joined, company.source, engine).achieved()
+    achieved = _judgement(plan, company.source, joined, company.source, engine).achieved()
     company.partner.beside(place(plan, written, company.classes, [kept_name(i) for i in range(len(plan.qis))], engine))
+    return achieved
 
 
 def check_numbers(plan: TablePlan, written: exp.Expr, engine: Engine) -> None:

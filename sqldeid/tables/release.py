@@ -13,7 +13,7 @@ from sqldeid.publish import Note, Staging
 from sqldeid.result import TableRelease
 from sqldeid.tables.certificate import NotProvenError
 from sqldeid.tables.check import Checker
-from sqldeid.tables.companion import accompanied, accompany, verify_joined
+from sqldeid.tables.companion import accompanied, accompany, followed, verify_joined
 from sqldeid.tables.computed import fingerprint, stage_computed
 from sqldeid.tables.disguise import RUN_NOTE, Secrets, disguise, fresh_secrets, pseudonyms
 from sqldeid.tables.evaluation import Evaluate, allowed_rows
@@ -135,14 +135,13 @@ def _search_and_stage(
     source, held = folded.source, held_by(let_out) if company is None else company.held
     verified = verify(plan, outcome.node, chosen.k, hierarchies, source, written, engine, secrets, held)
     verified = replace(verified, rows=folded.rows)
-    if company is not None:
-        verify_joined(company, written, engine)
+    joined = () if company is None else verify_joined(company, written, engine)
     chosen = replace(chosen, folded=folded)
     result = summarise(chosen, outcome, verified, checker, engine, moved)
     near = near_keys(asked, written, verified.released, engine) if verified.released else ()
     result = with_ledger(replace(result, warnings=(*result.warnings, *near)), let_out)
     if company is not None:
-        result = replace(result, followed={"series": company.partner.name, **company.members.account})
+        result = replace(result, followed=followed(company, joined))
     result = with_policy(result, asked, chosen.k, job_sha256, folded)
     if policy is not None:
         return retell(result, plan)

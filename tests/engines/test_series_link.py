@@ -149,6 +149,8 @@ def test_what_is_promised_holds_on_the_join(
     privacy = table.get("privacy", {})
     if "l_diversity" in privacy:
         assert combined.died.nunique().min() >= 2
+        (told,) = result.releases["people"].followed["criteria"]  # type: ignore[index]
+        assert told["achieved"] == combined.died.nunique().min()
     if "t_closeness" in privacy:
         whole = people(range(STAYS), 6).died.value_counts(normalize=True)
         for _, group in combined:
@@ -291,6 +293,7 @@ def test_what_is_told(source: Path, published: tuple[Path, Result], tmp_path: Pa
     assert "What does the link with a table cost" in page and "numbers people as the series" in page
     assert public.count("Everybody is in both releases or in neither") == 2
     assert public_page(result.to_public()) == public
+    assert not any("seem to hold the same persons" in warning for warning in result.warnings)
     facts = dict(series.facts())
     assert "persons with series" in str(facts["Lost to the link"])
     planned = {p.name: p for p in plan(job(tmp_path), source)}
