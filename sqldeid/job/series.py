@@ -54,7 +54,7 @@ class Variable(BaseModel):
         "divided by 100. percent: values up to 1 are multiplied by 100.",
     )
     unit: Text | None = Field(default=None, description="The unit of what is released, for readers.")
-    resolution: Positive | None = Field(
+    resolution: Annotated[float, Field(ge=1e-6, le=1e9)] | None = Field(
         default=None, description='With perturb.method = "shared": released values are multiples of this.'
     )
 
@@ -116,6 +116,10 @@ class SeriesPrivacy(BaseModel):
     )
 
 
+Bounded = Annotated[float, Field(gt=0, le=1e9)]
+"""Values beyond a billion are not read; steps and weights beyond it would only overflow."""
+
+
 class Perturb(BaseModel):
     """How series are changed so that they meet their targets."""
 
@@ -134,8 +138,8 @@ class Perturb(BaseModel):
     fitness: Literal["weighted", "annealing", "dampened", "capped"] | None = Field(
         default=None, description="With genetic: how distortion and distance from the targets are weighed (weighted)."
     )
-    weight: Positive | None = Field(default=None, description="With genetic: weight of the targets (100).")
-    dampening: Positive | None = Field(default=None, description="With genetic: divisor of dampened (100).")
+    weight: Bounded | None = Field(default=None, description="With genetic: weight of the targets (100).")
+    dampening: Bounded | None = Field(default=None, description="With genetic: divisor of dampened (100).")
     cap: Whole | None = Field(default=None, description="With genetic: iteration at which capped stops rising (300).")
     population: Annotated[int, Field(ge=2, le=1000)] | None = Field(
         default=None, description="With genetic: chromosomes (24)."
@@ -143,8 +147,8 @@ class Perturb(BaseModel):
     tournament: Annotated[int, Field(ge=2, le=1000)] | None = Field(
         default=None, description="With genetic: drawn to choose parents from (5)."
     )
-    initial_sd: Positive | None = Field(default=None, description="With genetic: sd of the first population (1).")
-    mutation_sd: Positive | None = Field(default=None, description="With genetic: sd of a mutation (3).")
+    initial_sd: Bounded | None = Field(default=None, description="With genetic: sd of the first population (1).")
+    mutation_sd: Bounded | None = Field(default=None, description="With genetic: sd of a mutation (3).")
     mutation_probability: Annotated[float, Field(gt=0, le=1)] | None = Field(
         default=None, description="With genetic: probability that a record is mutated (0.2)."
     )

@@ -21,6 +21,9 @@ from sqldeid.job.series import MAX_ITEMS, Variable
 MOST = 1e9
 """Greatest absolute value that is read: means are exact sums of millionths, and larger values are no measurements."""
 
+LEAST_STEP = 1e-6
+"""Least resolution: finer ones are none."""
+
 REPAIRS = {"": 0, "fahrenheit": 1, "fraction": 2, "percent": 3}
 HEADER = ("variable", "item", "factor", "repair", "low", "high", "unit")
 OPTIONAL = "resolution"
@@ -130,8 +133,8 @@ def _read(path: Path, name: str, key: str) -> tuple[list[str], list[Item], dict[
         place = sum(i.variable == row[0] for i in items)
         items.append(Item(_code(row[1]), row[0], place, factor, REPAIRS[row[3]], max(low, -MOST), min(high, MOST)))
     _refuse_odd(names, items, name, key)
-    if any(step <= 0 for step in resolution.values()):
-        raise JobError(f"{key}: {name} has a resolution that is not above 0", key=key)
+    if any(not LEAST_STEP <= step <= MOST for step in resolution.values()):
+        raise JobError(f"{key}: {name} has a resolution below {LEAST_STEP:f} or above {MOST:,.0f}", key=key)
     return names, items, units, resolution
 
 

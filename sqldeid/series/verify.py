@@ -25,7 +25,7 @@ from sqldeid.sql import identifier, render
 
 FEATURES = ("mean", "variance", "minimum", "maximum")
 SLACK, RELATIVE_SLACK = 1e-6, 1e-9
-"""What two ways to compute a feature may differ by: of its unit, and of the greatest target."""
+"""What two ways to compute a feature may differ by: of its unit, and of the greatest target and distance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,9 @@ def _compare(
 def allowed(tau: Mapping[str, float], classes: Classes) -> dict[str, float]:
     """The greatest distance from a target that passes, by feature: what is reported, and what floats may add."""
     greatest = np.nanmax(np.abs(classes.targets.values), axis=0, initial=0.0)
-    return {name: tau[name] + SLACK + RELATIVE_SLACK * float(greatest[i]) for i, name in enumerate(FEATURES)}
+    return {
+        name: tau[name] + SLACK + RELATIVE_SLACK * (float(greatest[i]) + tau[name]) for i, name in enumerate(FEATURES)
+    }
 
 
 def unfold(plan: SeriesPlan, names: tuple[str, ...], written: exp.Expr, engine: Engine) -> exp.Table:

@@ -85,6 +85,7 @@ CHOICES: list[dict[str, object]] = [
         **{"privacy": {"k": 2, "nulls": "source"}, "perturb": {"method": "projection"}},
         **{"features": {"HR": ["mean"], "Glu": []}, "step_hours": 0.5},
     },
+    {"perturb": {"method": "genetic", "most_iterations": 2, "initial_sd": 1e9, "mutation_sd": 1e9}, "shape": "wide"},
     {
         "perturb": {"method": "genetic", "most_iterations": 30, "idle_iterations": 10},
         "features": {"spread": "max(value) - min(value)", "pH x": []},
@@ -362,6 +363,11 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"privacy": {"k": 3, "nulls": "source"}}, "privacy.nulls: lets a class have"),
     ({"features": ["mean"]}, "features: leaves a series its own shape"),
     ({"perturb": {"population": 3}}, 'population: goes with method = "genetic" alone'),
+    (
+        {"perturb": {"method": "genetic", "mutation_sd": 1e300}},
+        "perturb.mutation_sd: must be a number, greater than 0 and at most 1000000000",
+    ),
+    ({"variables": {"HR": {"items": [1], "resolution": 1e-300}}}, "HR.resolution: must be a number, at least 0.000001"),
     ({"perturb": {"method": "genetic", "population": 3}}, "perturb.tournament: must be at most population"),
     ({"step_hours": 0}, "series.vitals.step_hours: must be a number, greater than 0"),
     ({"disagreement": {"band": 2}}, 'series.vitals.disagreement.band: goes with distance = "dtw" alone'),

@@ -31,7 +31,7 @@ def test_a_file_may_leave_resolutions_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("HR,1,,,,,,0", "has a resolution that is not above 0"),
+        ("HR,1,,,,,,0", "has a resolution below 0.000001 or above 1,000,000,000"),
         ("HR,1,,,,,,one", "line 2 of m.csv: a factor, bound or resolution is not a number"),
         ("HR,1,,,,,", "line 2 of m.csv is not variable,item,factor,repair,low,high,unit,resolution"),
     ],
