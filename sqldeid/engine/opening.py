@@ -7,6 +7,7 @@ good, and only then run anything that a job says.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ Database = str | os.PathLike[str] | duckdb.DuckDBPyConnection
 """Or, untyped here since their drivers are extras: a URL's server, a psycopg connection (`sqldeid.engine.choosing`)."""
 
 _TAKEN = {"memory", "system", "temp", "main", "pg_catalog", "information_schema", "sqldeid_target", "sqldeid_old"}
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SHOWN = 8
 """Macros that a message names."""
 
@@ -51,6 +53,9 @@ def path_of(database: Database) -> Path:
         If there is no such file.
     """
     text = os.fspath(database)  # type: ignore[arg-type]  # connections were sorted out before
+    if _URL.match(text) and not Path(text).exists():
+        engine = text.partition("://")[0]
+        raise JobError(f"{engine}: is not an engine of sqldeid; give a DuckDB file, or a URL of postgresql:// or sc://")
     path = Path(text)
     if path.is_dir():
         raise JobError(f"{path}: the database is a folder, not a file")

@@ -14,6 +14,7 @@ from sqldeid.insight import explore_sequences as sequences_
 from sqldeid.insight import explore_text as text_
 from sqldeid.insight.explore_source import Source, open_table
 from sqldeid.job import Job
+from sqldeid.run.foreign import refuse_missing_parts
 from sqldeid.run.orchestrator import selected
 from sqldeid.run.places import Options, naming_job, reading
 from sqldeid.tables import plan as planning
@@ -92,6 +93,7 @@ def explore_job(
     """
     options = options or Options()
     name = _one_table(job, options)
+    refuse_missing_parts(job, [name], database, "explore")
     with reading(database, _beside(database), options.settings, command="explore") as engine:
         with naming_job(job):
             part = planning.plan(name, job.tables[name], engine, job.folder)

@@ -159,6 +159,7 @@ def verify_certificates(
     """
     options = options or Options()
     path = None if is_connection(database) else path_of(database)
+    refuse_missing_parts(job, selected_tables(job, options.only), database, "verify", ("--certificate",))
     with reading(database, path, options.settings, command="--certificate") as engine, naming_job(job):
         names = selected_tables(job, options.only)
         for name in names:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.job import Job
 from sqldeid.result import Tradeoff
+from sqldeid.run.foreign import refuse_missing_parts
 from sqldeid.run.linked import gather_tables, trade_linked
 from sqldeid.run.orchestrator import selected_tables
 from sqldeid.run.places import Options, naming_job, reading
@@ -30,6 +31,7 @@ def tradeoff(
     """
     options = options or Options()
     path = None if is_connection(database) else path_of(database)
+    refuse_missing_parts(job, selected_tables(job, options.only), database, "tradeoff")
     with reading(database, path, options.settings, command="tradeoff") as engine, naming_job(job):
         found = {}
         for part in gather_tables(job, selected_tables(job, options.only), engine):

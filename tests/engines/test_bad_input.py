@@ -152,12 +152,6 @@ def test_a_file_that_is_no_database(
     assert (path.read_bytes() if path.is_file() else None) == before
 
 
-@pytest.mark.parametrize("name", ["sc://host:15002", "spark"])
-def test_engines_that_are_still_to_come(name: str) -> None:
-    with pytest.raises(JobError, match=r"not on Spark: .*; DuckDB .*can"):
-        anonymize(job(r=people()), name)
-
-
 HOLDER = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True); input()"
 
 

@@ -74,7 +74,9 @@ TYPED = {
     "illness": INSENSITIVE,
 }
 L, T = {"column": "illness", "l": 2}, {"column": "days", "t": 0.4}
-AGES = """SELECT p.id, p."we""ird; DROP TABLE x; --", EXTRACT(YEAR FROM p.seen) - EXTRACT(YEAR FROM p.born) AS years, a.mean, a.place
+AGES = """
+    SELECT p.id, p."we""ird; DROP TABLE x; --", EXTRACT(YEAR FROM p.seen) - EXTRACT(YEAR FROM p.born) AS years,
+           a.mean, a.place
     FROM people AS p JOIN (SELECT id, AVG(n) OVER (PARTITION BY n) AS mean, YEAR(DATE '2020-01-31') - n AS place
                            FROM visits) AS a ON a.id = p.id
     WHERE DATE_DIFF('day', p.born, p.seen) > 25200"""
