@@ -88,6 +88,19 @@ def raised(plan: SeriesPlan, k: int) -> SeriesPlan:
     return replace(plan, part=part.model_copy(update={"durations": durations, "privacy": privacy}))
 
 
+def refuse_alone(plan: SeriesPlan) -> None:
+    """Refuse to make or check linked series without their table: nothing would hold on the join.
+
+    Raises
+    ------
+    JobError
+        If the job links them.
+    """
+    if plan.part.link is not None:
+        key = f"{plan.key}.link"
+        raise JobError(f"{key}: tables.{plan.part.link} is made and checked with it; run both, or remove link", key=key)
+
+
 def join_classes(plan: SeriesPlan, prepared: Prepared, classes: TableClasses, engine: Engine) -> tuple[Prepared, Link]:
     """Take the persons who are in a class of the linked table.
 

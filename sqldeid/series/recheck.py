@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.numbering import Members, TableClasses
-from sqldeid.series.link import members, raised
+from sqldeid.series.link import members, raised, refuse_alone
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.result import SeriesVerified
 from sqldeid.series.shape import Shaped, shape
@@ -38,6 +38,7 @@ def recheck(plan: SeriesPlan, note: Mapping[str, object], written: exp.Expr, eng
     VerificationError
         If the release is not what job, note and source say.
     """
+    refuse_alone(plan)
     return recheck_shaped(reshape(plan, engine), note, written, engine)
 
 

@@ -17,7 +17,7 @@ from sqldeid.numbering import Members, TableClasses
 from sqldeid.publish import Note, Staging
 from sqldeid.series.blocks import Effect, new_numbers, release_blocks, rows_of, secret
 from sqldeid.series.compare import compare
-from sqldeid.series.link import loss_warnings, members, raised
+from sqldeid.series.link import loss_warnings, members, raised, refuse_alone
 from sqldeid.series.own_effect import measure_own_effect
 from sqldeid.series.perturb.draws import generator
 from sqldeid.series.plan import SeriesPlan, plan
@@ -88,6 +88,7 @@ def run(planned: SeriesPlan, engine: Engine, staging: Staging, job_sha256: str, 
     VerificationError
         If what was written fails its re-check.
     """
+    refuse_alone(planned)
     return finish(begin(planned, engine, listener), engine, staging, job_sha256)
 
 

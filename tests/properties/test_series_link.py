@@ -19,6 +19,7 @@ from sqldeid.job.series import Series
 from sqldeid.numbering import TableClasses
 from sqldeid.series.link import Link, combine, members, raised
 from sqldeid.series.plan import SeriesPlan, plan
+from sqldeid.series.release import recheck, run
 from sqldeid.series.shape import Shaped, shape
 from sqldeid.series.verify_link import verify_linked
 from tests.series_data import features, mondrian
@@ -176,6 +177,16 @@ def _too_few(shaped: Shaped, kept: np.ndarray, k: int) -> set[int]:
     pairs = list(zip(link.table_class.tolist(), shaped.measured.lengths.tolist(), strict=True))
     counts = pd.Series([p for p, there in zip(pairs, kept, strict=True) if there]).value_counts()
     return {i for i, pair in enumerate(pairs) if kept[i] and counts[pair] < k}
+
+
+def test_linked_series_are_not_made_or_checked_without_their_table(engine: DuckDBEngine) -> None:
+    asked = planned(engine, as_frame({0: np.ones((2, 3))}))
+    for refused in (
+        lambda: run(asked, engine, None, "", None),  # type: ignore[arg-type]
+        lambda: recheck(asked, {}, engine.workbench("none"), engine),
+    ):
+        with pytest.raises(JobError, match="is made and checked with it"):
+            refused()
 
 
 GOOD = {
