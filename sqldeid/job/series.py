@@ -235,7 +235,7 @@ class Series(BaseModel):
     features: Features = Field(
         default_factory=lambda: list(STATISTICS),
         description="Features that an attacker may know: of every variable; or by variable, [] for none; or a name "
-        "with an SQL aggregate over value and position.",
+        "with an SQL aggregate over value and position, which forms classes, and is measured but not made common.",
     )
     privacy: SeriesPrivacy = Field(description="Feature k-anonymity; k is mandatory.")
     perturb: Perturb = Field(default_factory=Perturb, description="How series are changed.")
