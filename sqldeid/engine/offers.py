@@ -22,7 +22,7 @@ OFFERS: Mapping[str, frozenset[str]] = {
         "pseudonyms": "duckdb postgres",
         "shifted dates": "duckdb postgres",
         'search.method = "mondrian"': "duckdb",
-        'search.method = "epsilon-safe"': "duckdb",
+        'search.method = "epsilon-safe"': "duckdb postgres",
         'view = "computed"': "duckdb",
         "frozen": "duckdb",
         'release.as = "table"': "duckdb postgres spark",

@@ -150,7 +150,7 @@ def draw(plan: TablePlan, folded: Folded, engine: Engine, step: Step) -> Safe:
     sample = sample_classes(plan, folded, guarantee.beta, engine, randomness)
     utility = utility_of(plan, guarantee, sample.rows)
     step(plan.name, "drawing a node")
-    checker = Checker(engine, sample, plan.part.privacy.k, -1, plan.name)  # nothing is weighed while drawing
+    checker = Checker(engine.bench, sample, plan.part.privacy.k, -1, plan.name)  # nothing is weighed while drawing
     marginals = [c.marginal for c in sample.columns]
     if asked.utility == "score":
         drawn = draw_node(utility, checker, randomness, marginals, sample.rows)
@@ -187,17 +187,19 @@ def _reciprocal(
 def sample_classes(plan: TablePlan, folded: Folded, beta: Fraction, engine: Engine, randomness: Randomness) -> Folded:
     """The fold with every row kept with probability β, independently; what later steps see instead of the source."""
     words = list(word_names(folded.coding))
-    read = engine.query(render("tables/read_classes", classes=folded.table, words=words))
+    read = engine.bench.query(render("tables/read_classes", classes=folded.table, words=words))
     counts: Counts = read.column("n").to_numpy().astype(np.int64)
     kept = sample_rows(counts, beta, randomness)
     there = np.flatnonzero(kept)
     columns = {w.name: read.column(w.name).to_numpy()[there] for w in words}
-    table = engine.put(f"{plan.name}_sample", pa.table({**columns, "n": kept[there]}))
+    table = engine.bench.put(f"{plan.name}_sample", pa.table({**columns, "n": kept[there]}))
+    at_source = None if engine.bench is engine else engine.from_bench(table)
     coded = tuple(
         replace(c, marginal=_marginal(c.marginal, c.prefixes, columns[words[c.field.word].name], kept[there]))
         for c in folded.columns
     )
-    return replace(folded, rows=int(kept.sum()), table=table, size=len(there), columns=coded)
+    rows = int(kept.sum())
+    return replace(folded, rows=rows, table=table, size=len(there), columns=coded, at_source=at_source)
 
 
 def _marginal(whole: Marginal, prefixes: Callable[[int], Counts], words: Counts, rows: Counts) -> Marginal:
@@ -241,7 +243,7 @@ def run_safe(
 
 def _result(plan: TablePlan, safe: Safe, verified: Verified, moved: tuple[int, ...], engine: Engine) -> TableRelease:
     """For the data holder but for node, columns and guarantee: rows and losses are those of the secret sample."""
-    checker = Checker(engine, safe.sample, plan.part.privacy.k, safe.sample.rows, plan.name)
+    checker = Checker(engine.bench, safe.sample, plan.part.privacy.k, safe.sample.rows, plan.name)
     bottom = checker([plan.lattice.bottom], histogram=True)[0]
     marginals = [c.marginal for c in safe.sample.columns]
     rows = max(safe.sample.rows, 1)

@@ -69,6 +69,20 @@ CASES = [
         GROUPED_SETUP,
     ),
     Case(
+        "tables/compare_sample",
+        {"written": table_name("written"), "source": table_name("flagged"), "columns": [identifier("q")]},
+        [(1, 10, 4, 14, 1)],
+        GROUPED_SETUP,
+        note="a class that is not there",
+    ),
+    Case(
+        "tables/compare_sample",
+        {"written": table_name("flagged"), "source": table_name("written"), "columns": [identifier("q")]},
+        [(2, 14, 4, 10, 1)],
+        GROUPED_SETUP,
+        note="NULL is a value",
+    ),
+    Case(
         "tables/pick_classes",
         {
             "picked": MADE,
