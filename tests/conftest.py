@@ -81,13 +81,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whatever speaks to an engine runs with the oldest DuckDB that we support, too."""
     twice = (ROOT / "tests" / "engines", ROOT / "tests" / "templates")
     for item in items:
-        if any(folder in item.path.parents for folder in twice) and not _on_spark(item):
+        if any(folder in item.path.parents for folder in twice) and not _once_is_enough(item):
             item.add_marker(pytest.mark.duckdb14)
 
 
-def _on_spark(item: pytest.Item) -> bool:
-    """Whether a JVM is needed: once is enough, for DuckDB has a small part there."""
-    return any(mark.args == ("spark",) for mark in item.iter_markers("xdist_group"))
+ONCE = ("test_bad_input", "test_certificate_criteria", "test_certificate_file", "test_init", "test_lint")
+"""What judges our own words, proofs and rules; its SQL runs on every DuckDB in other files."""
+
+
+def _once_is_enough(item: pytest.Item) -> bool:
+    """Whether another DuckDB makes no difference: on Spark and Postgres it has a small part only."""
+    elsewhere = any(mark.args == ("spark",) for mark in item.iter_markers("xdist_group"))
+    elsewhere = elsewhere or bool({"postgres", "postgres_cluster", "spark"} & set(getattr(item, "fixturenames", ())))
+    return elsewhere or item.path.stem in ONCE
 
 
 @pytest.hookimpl(wrapper=True)
