@@ -289,7 +289,7 @@ def _selected(relation: exp.Expr, where: str | None, texts: list[str], engine: E
 def _comparable_factor(found: Column, texts: list[str], key: str) -> None:
     """A factor's values are told apart: they are of a type that can be compared, and not all NULL."""
     text = next(t for i, t in enumerate(texts) if _factor_column(i) == found.name)
-    if found.shown_type.strip('"') == "NULL":
+    if found.shown_type.strip('"') == "NULL" or isinstance(parse_expression(text, key=key).unnest(), exp.Null):
         raise JobError(f"{key}: {text} is NULL on every row, which tells nothing apart; remove it", key=key)
     _comparable(replace(found, name=text), key)
 
