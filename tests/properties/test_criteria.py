@@ -257,7 +257,7 @@ def possible(oracle: Oracle) -> bool:
     ) and oracle.k <= len(oracle.rows)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(seed=seeds)
 def test_failing_rows_are_those_of_the_definitions(connection, seed):
     oracle = random_oracle(seed)
@@ -272,7 +272,7 @@ def test_failing_rows_are_those_of_the_definitions(connection, seed):
             assert oracle.failing(e.node) > checker.allowed, e.node
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     values=st.lists(st.sampled_from(["low", "high", None]), min_size=2, max_size=12),
     t=st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.3]),
@@ -290,7 +290,7 @@ def test_places_that_no_row_holds_count_in_an_order(connection, values, t):
                 assert oracle.failing(e.node) > checker.allowed, e.node
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(seed=seeds, limit=limits)
 def test_the_core_is_a_lower_bound_of_every_specialisation(connection, seed, limit):
     oracle = random_oracle(seed)
@@ -305,7 +305,7 @@ def test_the_core_is_a_lower_bound_of_every_specialisation(connection, seed, lim
                 assert failing[x] >= y.core_failing, (x, y)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(seed=seeds, limit=limits)
 def test_searches_find_the_optimum_of_exhaustive_search(connection, seed, limit):
     oracle = random_oracle(seed)
@@ -317,7 +317,7 @@ def test_searches_find_the_optimum_of_exhaustive_search(connection, seed, limit)
         assert find(checker, "best-first") == best
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(seed=seeds, limit=limits, suppression=st.sampled_from(["drop", "blank"]))
 def test_releases_hold_what_the_definitions_leave(connection, seed, limit, suppression):
     """The whole way, with the re-check by other formulas; blanked rows are one class that must meet the criteria."""
