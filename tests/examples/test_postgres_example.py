@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,3 +57,32 @@ def test_the_release_is_that_of_duckdb(server: InPostgres, tmp_path: Path) -> No
     assert (there.node, there.loss, there.suppressed) == (here.node, here.loss, here.suppressed)
     with duckdb.connect(str(path), read_only=True) as c:
         assert bag(server.read("deidentified.patients")) == bag(c.execute("FROM deidentified.patients").fetchall())
+
+
+@pytest.mark.parametrize("name", ["ola.toml", "chapters.toml", "inverse_ola.toml"])
+def test_the_study_on_the_mimic_demo(name: str, demo_server: InPostgres, study_file: Path) -> None:
+    """The jobs of examples/mimic_study, but for where the release goes, on real data."""
+    content = tomllib.loads((EXAMPLES / "mimic_study" / name).read_text(encoding="utf-8"))
+    schema = f"of_{name.removesuffix('.toml')}"
+    job = sqldeid.Job.parse({**content, "release": {"schema": schema}}, folder=EXAMPLES / "mimic_study")
+    here = sqldeid.anonymize(job, study_file).releases["patients"]
+    there = sqldeid.anonymize(job, demo_server.database).releases["patients"]
+    assert (there.node, there.loss, there.suppressed, there.k) == (here.node, here.loss, here.suppressed, here.k)
+    with duckdb.connect(str(study_file), read_only=True) as c:
+        assert bag(demo_server.read(f"{schema}.patients")) == bag(c.execute(f"FROM {schema}.patients").fetchall())
+
+
+@pytest.fixture(scope="module")
+def study_file(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The MIMIC-III demo, as the study loads it."""
+    path = tmp_path_factory.mktemp("mimic") / "mimic.duckdb"
+    module_of(EXAMPLES / "mimic_study" / "study.py").load(shared_data / "mimic3demo", path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def demo_server(postgres_cluster: str, study_file: Path) -> Iterator[InPostgres]:
+    """The same tables in Postgres."""
+    with in_postgres(postgres_cluster) as database:
+        module_of(FOLDER / "load.py").copy(study_file, database.address)
+        yield database
