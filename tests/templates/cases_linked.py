@@ -20,6 +20,11 @@ JOINED_SETUP = (
 )
 RIGHT = (*JOINED_SETUP, "INSERT INTO \"joi ned\" VALUES (3, '😀', 30), (2, NULL, NULL)")
 WRONG = (*JOINED_SETUP, "INSERT INTO \"joi ned\" VALUES (3, '😀', 30), (2, 'z', NULL), (2, NULL, NULL), (4, NULL, 40)")
+WHOLE = table_name("ke pt")
+WHOLE_SETUP = (
+    'CREATE TABLE "ke pt" ("x" VARCHAR(20), "y" INTEGER)',
+    "INSERT INTO \"ke pt\" VALUES ('it''s', 1), (NULL, 2), ('😀', 3)",
+)
 COMPARED = {
     "joined": JOINED,
     "source": A,
@@ -76,12 +81,12 @@ CASES = [
         "tables/stage_linked",
         {
             "target": OUT,
-            "whole": A,
-            "columns": [{"name": identifier("x y"), "value": column("x", "w")}],
+            "whole": WHOLE,
+            "columns": [{"name": identifier("x"), "value": column("x", "w")}],
             "key": column("x", "w"),
         },
         [("it's",), (None,), ("😀",)],
-        SETUP,
+        WHOLE_SETUP,
         read=ALL_OUT + "1 NULLS FIRST",
         ordered=False,
     ),
