@@ -10,6 +10,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -21,8 +22,12 @@ from sqldeid.engine.duckdb_errors import translate
 from sqldeid.errors import EngineError, JobError
 from sqldeid.sql import identifier, literal, render, table_name
 
-Database = str | os.PathLike[str] | duckdb.DuckDBPyConnection
-"""Or, untyped here since their drivers are extras: a URL's server, a psycopg connection (`sqldeid.engine.choosing`)."""
+if TYPE_CHECKING:
+    import psycopg
+
+    Database = str | os.PathLike[str] | duckdb.DuckDBPyConnection | psycopg.Connection[Any]
+else:  # drivers of other engines are extras; `sqldeid.engine.choosing` tells their connections by name
+    Database = str | os.PathLike[str] | duckdb.DuckDBPyConnection
 
 _TAKEN = {"memory", "system", "temp", "main", "pg_catalog", "information_schema", "sqldeid_target", "sqldeid_old"}
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

@@ -64,8 +64,8 @@ def anonymize(
     job
         From `Job.load` or `Job.parse`.
     database
-        Path of a DuckDB, CSV or Parquet file, or an open DuckDB connection (left as it was found, but for the
-        releases where `release.into` is absent).
+        Path of a DuckDB, CSV or Parquet file, the URL of a server (``postgresql://…``), or an open connection to
+        either (left as it was found, but for the releases where `release.into` is absent).
 
     Raises
     ------
