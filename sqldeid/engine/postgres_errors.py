@@ -10,8 +10,8 @@ from sqldeid.errors import EngineError, JobError, SqldeidError
 _BY_STATE: dict[str, SqldeidError] = {
     "22012": JobError("a number is divided by zero in the job's SQL or source view; write NULLIF(divisor, 0)"),
     "25006": EngineError(
-        "the server or a view of the source does not allow what a run does: temporary tables need a primary server, "
-        "and no view may write while it is read"
+        "the server or a view of the source does not allow what a run does: temporary tables need a primary server and "
+        "a session that is not read-only (default_transaction_read_only), and no view may write while it is read"
     ),
     "2BP01": EngineError("other views or tables depend on the release that is to be replaced; drop them first"),
     "42P01": EngineError("a table of the source is no longer there; somebody dropped or renamed it"),

@@ -211,6 +211,40 @@ def test_another_server_altogether() -> None:
     assert "hidden-word" not in str(raised.value)
 
 
+TYPED = """CREATE TABLE typed AS
+    SELECT i AS id, (ARRAY['low', 'high'])[1 + i % 2]::grade AS grade, (i % 3)::small AS small,
+           ('x' || i % 2)::char(5) AS code,
+           '2020-01-01 12:00+00'::timestamptz + i % 2 * interval '1 day' AS at, (i % 2)::numeric(4, 1) AS rate,
+           ('12:00'::time + i % 2 * interval '1 hour') AS hour, md5((i % 2)::text)::uuid AS uid,
+           json_build_object('a', i % 2) AS doc, ARRAY[i % 2, NULL] AS list, (i % 2)::numeric AS bare,
+           ('10.0.0.' || i % 2)::inet AS address, 'NaN'::float8 AS nan, i % 2 * interval '1 month' AS span
+    FROM generate_series(1, 60) AS g(i)"""
+
+
+def test_types_of_postgres(server: InPostgres) -> None:
+    """An enumeration leaves as text, for its type lists every value; what has no order or no equality leaves, too."""
+    server.run("CREATE TYPE grade AS ENUM ('low', 'high', 'never seen')", "CREATE DOMAIN small AS smallint", TYPED)
+    leaving = ("doc", "list", "bare", "address", "nan", "span")
+    columns = {c: qi() for c in ("grade", "small", "code", "at", "rate", "hour", "uid")}
+    for text in (False, True):
+        typed = release(columns | dict.fromkeys(leaving, INSENSITIVE), source="typed", k=10, person="id", text=text)
+        target = {"schema": f"typed_{text}"}
+        found = anonymize(job(target, r=typed), server.database).releases["r"]
+        assert set(found.node.values()) == {0}
+        assert verify(job(target, r=typed), server.database)["r"].released == 60
+        with server.connect() as c:
+            rows = c.execute(
+                "SELECT column_name, udt_name FROM information_schema.columns WHERE table_schema = %s",
+                [target["schema"]],
+            ).fetchall()
+        types = dict(rows)
+        assert types["grade"] in ("text", "varchar")
+        assert (types["doc"], types["list"], types["uid"]) == ("json", "_int4", "text" if text else "uuid")
+    for name, kind in (("bare", "NUMERIC"), ("doc", "JSON"), ("list", r"INTEGER\[\]"), ("address", "INET")):
+        with pytest.raises(JobError, match=f"type {kind} cannot be quasi-identifying"):
+            anonymize(job({}, r=release({name: qi()}, source="typed")), server.database)
+
+
 def test_no_server(tmp_path: Path) -> None:
     for url in ("postgresql://sqldeid:hidden-word@127.0.0.1:1/none", f"postgresql:///none?host={tmp_path}"):
         with pytest.raises(EngineError, match="no server answers") as raised:
