@@ -60,16 +60,23 @@ def free_port() -> int:
 
 
 @contextmanager
-def session() -> Iterator[SparkSession]:
-    """A classic session with a warehouse of its own."""
+def session(**others: str | None) -> Iterator[SparkSession]:
+    """A classic session with a warehouse of its own, and a Connect server beside it.
+
+    Parameters
+    ----------
+    others
+        Settings that differ, their dots written as two underscores; None leaves Spark's own.
+    """
     from pyspark.sql import SparkSession
 
     folder = tempfile.mkdtemp(prefix="spark-")
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     builder = SparkSession.builder.config("spark.sql.warehouse.dir", f"{folder}/warehouse")
     own = {"spark.local.dir": f"{folder}/local", PORT: str(free_port())}
-    for name, value in (SETTINGS | own).items():
-        builder = builder.config(name, value)
+    wanted = SETTINGS | own | {name.replace("__", "."): value for name, value in others.items()}
+    for name, value in wanted.items():
+        builder = builder if value is None else builder.config(name, value)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # of pandas 3, which nobody uses here

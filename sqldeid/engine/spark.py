@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from sqldeid.engine.base import Capabilities, Column, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
@@ -27,6 +28,7 @@ from sqldeid.engine.spark_session import open_session
 from sqldeid.engine.spark_types import column_of, plain, sendable
 from sqldeid.errors import JobError, SqldeidError
 from sqldeid.sql import Fixed, Statement, identifier, render, table_name
+from sqldeid.sql.unlike import refuse_unlike
 
 T = TypeVar("T")
 
@@ -212,11 +214,14 @@ class SparkEngine(Remote):
 
     def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
         """The columns of a table or subquery; it is analysed, not run."""
-        text = render("engine/describe_relation", self.dialect, relation=relation)
+        refuse_unlike(relation, "Spark", key=key or "source")
         try:
+            text = render("engine/describe_relation", self.dialect, relation=relation)
             schema = self._run(lambda: self.session.sql(text).schema)
         except JobError as error:
             raise JobError(f"{key or 'source'}: {error.message}", key=key) from None
+        except SqlglotError:
+            raise JobError(f"{key or 'source'}: Spark has no such SQL; simplify it", key=key) from None
         return tuple(column_of(field.name, field.dataType.simpleString()) for field in schema.fields)
 
     # ---- the run ------------------------------------------------------------------------------------------------

@@ -108,7 +108,29 @@ def _mean_as_double(node: exp.Expr) -> exp.Expr:
     return exp.cast(node.copy(), "DOUBLE") if whole else node
 
 
+def _quotient_of_doubles(node: exp.Expr) -> exp.Expr:
+    """``a / b`` as DOUBLE, as in DuckDB: of decimals Spark gives decimals."""
+    if not isinstance(node, exp.Div) or (isinstance(node.this, exp.Cast) and node.this.to.is_type("double")):
+        return node
+    made = node.copy()
+    made.set("this", exp.cast(made.this.transform(_quotient_of_doubles), "DOUBLE"))
+    return made
+
+
+def _days_between_dates(node: exp.Expr) -> exp.Expr:
+    """``DATE_DIFF('day', a, b)`` by dates: Spark counts whole days between times, DuckDB midnights."""
+    if not isinstance(node, exp.DateDiff) or str(node.args.get("unit") or "").upper() != "DAY":
+        return node
+    made = node.copy()
+    for part in ("this", "expression"):
+        made.set(part, exp.cast(made.args[part].transform(_days_between_dates), "DATE"))
+    return made
+
+
 _REWRITES = {
     "postgres": (_series_as_lateral, _microseconds_of_epoch, _parts_as_integers, _mean_as_double),
-    "spark": (_quantile_within_group, _iso_weekday),
+    "spark": (
+        *(_quantile_within_group, _days_between_dates, _quotient_of_doubles),
+        *(_parts_as_integers, _iso_weekday),  # in this order: the weekday loses its name that is known everywhere
+    ),
 }

@@ -49,6 +49,82 @@ _UNLIKE: dict[type[exp.Expr], tuple[str, str, Callable[[exp.Expr], bool]]] = {
 """Node type → its name, what to do instead, and when."""
 
 
+_TRIED = "it was not tried there"
+_WHOLE_NUMBERS = frozenset("TINYINT SMALLINT INT BIGINT INT128 UTINYINT USMALLINT UINT UBIGINT".split())
+_PARTS = frozenset("YEAR QUARTER MONTH WEEK DAY ISODOW DOY HOUR MINUTE SECOND".split())
+_BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseLeftShift, exp.BitwiseRightShift)
+_ROUNDED = (exp.Floor, exp.Ceil, exp.Extract, exp.Year, exp.Month, exp.Day, exp.Count, exp.DateDiff, exp.Length, exp.If)
+
+
+def _rounds(node: exp.Expr) -> bool:
+    """Whether a cast could have to round (Spark cuts), or makes what Spark has not."""
+    kind = node.args["to"].this.name if isinstance(node.args["to"].this, exp.DType) else ""
+    inner = node.this.unnest()
+    return kind in ("TIME", "UUID", "INTERVAL") or (kind in _WHOLE_NUMBERS and not isinstance(inner, _ROUNDED))
+
+
+def _not_of_quotient(node: exp.Expr) -> bool:
+    """Whether FLOOR or CEIL may be of other than floats: Spark gives a whole number for each, DuckDB what it was."""
+    return node.find(exp.Div) is None or isinstance(node.parent, exp.Cast) is False
+
+
+def _in_bits(node: exp.Expr) -> bool:
+    return isinstance(node.parent, _BITS)
+
+
+def _escaping(node: exp.Expr) -> bool:
+    pattern = node.expression.this if isinstance(node.expression, exp.Escape) else node.expression
+    return not pattern.is_string or "\\" in pattern.name
+
+
+def _uncast(node: exp.Expr) -> bool:
+    return not isinstance(node.parent, exp.Cast)
+
+
+def _weekday(node: exp.Expr) -> bool:
+    return node.name.upper() not in _PARTS
+
+
+def _from_the_end(node: exp.Expr) -> bool:
+    return not (isinstance(node.expression, exp.Literal) and node.expression.is_int)
+
+
+_CUTS = "Spark cuts where DuckDB rounds; cast FLOOR(x / 1 + 0.5)"
+_SPARK: dict[type[exp.Expr], tuple[str, str, Callable[[exp.Expr], bool]]] = {
+    exp.Cast: ("a cast to whole numbers or times", _CUTS, _rounds),
+    exp.IntDiv: ("//", "of decimals it is another; write FLOOR(a / b)", _always),
+    exp.Trunc: ("TRUNC", "its type is another; write CAST(FLOOR(a / b) AS BIGINT)", _always),
+    exp.Floor: ("FLOOR", "its type is another; write CAST(FLOOR(a / b) AS BIGINT)", _not_of_quotient),
+    exp.Ceil: ("CEIL", "its type is another; write CAST(CEIL(a / b) AS BIGINT)", _not_of_quotient),
+    exp.Qualify: ("QUALIFY", "it adds a column there; filter in an outer query", _always),
+    exp.Log: ("LOG", "its base is another; write LN(x) / LN(10)", _always),
+    exp.Like: ("LIKE", "a backslash escapes there; write a literal pattern without any", _escaping),
+    exp.ILike: ("ILIKE", "a backslash escapes there; write a literal pattern without any", _escaping),
+    exp.Extract: ("EXTRACT", "this part is another number there; write ISODOW, or another part", _weekday),
+    exp.TimestampTrunc: ("DATE_TRUNC", "its type is another; cast it to DATE or TIMESTAMP", _uncast),
+    exp.DateTrunc: ("DATE_TRUNC", "its type is another; cast it to DATE or TIMESTAMP", _uncast),
+    exp.Left: ("LEFT", "a negative length means another there; write a whole number", _from_the_end),
+    exp.Right: ("RIGHT", "a negative length means another there; write a whole number", _from_the_end),
+    exp.Star: ("EXCLUDE and REPLACE", "name the columns", lambda node: any(node.args.values())),
+    exp.Anonymous: ("a function", _TRIED, _always),
+    **dict.fromkeys(_BITS, ("bits within bits", "their order is another; put parentheses", _in_bits)),
+    **{
+        kind: (name, instead, _always)
+        for name, instead, kinds in (
+            ("a median or quantile", "of decimals it is another", (exp.Median, exp.PercentileCont, exp.PercentileDisc)),
+            ("the day of the week", "write EXTRACT(ISODOW FROM x)", (exp.DayOfWeek, exp.DayOfWeekIso)),
+            ("the name of a day or month", "write EXTRACT", (exp.Dayname, exp.Monthname)),
+            ("EPOCH", "fractions are lost; write DATE_DIFF('day', a, b)", (exp.TimeToUnix,)),
+            ("adding an interval", "to a date it gives another type", (exp.Interval, exp.DateAdd, exp.ToDays)),
+            ("this function", _TRIED, (exp.SplitPart, exp.Translate, exp.Trim, exp.Pad, exp.Week, exp.WeekOfYear)),
+            ("this function", _TRIED, (exp.GroupConcat, exp.ConcatWs, exp.StrPosition, exp.NthValue, exp.LastDay)),
+        )
+        for kind in kinds
+    },
+}
+"""The same for Spark alone: each was tried, or is refused because it was not."""
+
+
 def refuse_unlike(tree: exp.Expr, engine: str, *, key: str) -> None:
     """Refuse what an engine other than DuckDB reads otherwise.
 
@@ -64,7 +140,8 @@ def refuse_unlike(tree: exp.Expr, engine: str, *, key: str) -> None:
     JobError
         Naming the first such part.
     """
+    unlike = _UNLIKE | _SPARK if engine == "Spark" else _UNLIKE
     for node in tree.walk():
-        name, instead, when = _UNLIKE.get(type(node), ("", "", None))
+        name, instead, when = unlike.get(type(node), ("", "", None))
         if when is not None and when(node):
             raise JobError(f"{key}: {name} is not the same on {engine} as in DuckDB: {instead}", key=key)

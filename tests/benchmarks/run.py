@@ -28,7 +28,7 @@ import duckdb
 from rich.console import Console
 
 import sqldeid
-from tests.benchmarks import events, must, prune, series, servers, stacks, strategies, tradeoffs
+from tests.benchmarks import clusters, events, must, prune, series, servers, stacks, strategies, tradeoffs
 from tests.benchmarks.show import console, markdown, show
 from tests.benchmarks.sources import Bench, data_folder
 
@@ -46,6 +46,8 @@ CASES: dict[str, Callable[[Bench], dict[str, list[dict[str, Any]]]]] = {
     "tradeoff": tradeoffs.tradeoff,
     "stacks": stacks.stacks,
     "postgres-1m": servers.postgres_million,
+    "spark-10m": clusters.spark_ten_million,
+    "spark-growth": clusters.spark_growth,
     "series": series.whole_run,
     "series-100m": series.prepare_large,
     "events-1m": events.model_and_make,

@@ -46,6 +46,7 @@ class Both:
             return c.execute(f"SELECT * FROM {table}").fetchall()
 
     def there(self, table: str) -> list[tuple[Any, ...]]:
+        self.spark.sql(f"REFRESH TABLE {table}")  # another session may have replaced it
         rows = self.spark.sql(f"SELECT * FROM {table}").toArrow()
         return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 

@@ -15,6 +15,9 @@ from sqldeid import EngineError, JobError, Options, anonymize
 from sqldeid.engine.spark_session import open_session
 from sqldeid.engine.spark_types import column_of
 from sqldeid.job import Job
+from sqldeid.sql import parse_expression
+from sqldeid.sql.dialects import write
+from sqldeid.sql.unlike import refuse_unlike
 from tests.examples.cli import run as cli
 
 TOKEN = "hidden-word"
@@ -127,3 +130,41 @@ def test_options_that_spark_does_not_have_are_refused() -> None:
 def test_types_are_spelt_as_duckdb_spells_them(type_: str, spelt: str, kind: str) -> None:
     column = column_of("c", type_)
     assert (column.type, column.kind) == (spelt, kind)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "CAST(age / 2 AS INTEGER) = 1",
+        "TRUNC(age) = 1",
+        "FLOOR(age) = 1",
+        "age // 2 = 1",
+        "LOG(age) > 1",
+        r"name LIKE 'a\%'",
+        "EXTRACT(DOW FROM born) = 1",
+        "DAYOFWEEK(born) = 1",
+        "born + INTERVAL 1 MONTH > DATE '2020-01-31'",
+        "5 | 2 & 4 << 1 = 8",
+        "LEFT(name, -1) = 'a'",
+        "AGE(born, born) IS NULL",
+    ],
+)
+def test_sql_that_spark_reads_otherwise_is_refused(condition: str) -> None:
+    with pytest.raises(JobError, match="is not the same on Spark as in DuckDB"):
+        refuse_unlike(parse_expression(condition, key="where"), "Spark", key="where")
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        ("age / 2 > 12.2", "(CAST(age AS DOUBLE) / 2 > 12.2)"),
+        ("CAST(FLOOR(age / 10) AS BIGINT) = 3", "(CAST(FLOOR(CAST(age AS DOUBLE) / 10) AS BIGINT) = 3)"),
+        ("DATE_DIFF('day', came, went) > 3", "(DATEDIFF(DAY, CAST(came AS DATE), CAST(went AS DATE)) > 3)"),
+        ("EXTRACT(ISODOW FROM born) = 1", "(CAST(EXTRACT(DAYOFWEEK_ISO FROM born) AS BIGINT) = 1)"),
+        ("(age | 2) & 3 = 1", "((age | 2) & 3 = 1)"),
+    ],
+)
+def test_sql_that_spark_reads_as_duckdb_does(condition: str, text: str) -> None:
+    tree = parse_expression(condition, key="where")
+    refuse_unlike(tree, "Spark", key="where")
+    assert write(tree, "spark") == text

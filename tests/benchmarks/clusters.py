@@ -1,0 +1,85 @@
+"""The same table release on Spark: 10 million rows on this machine through a Connect server, and how effort grows."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from tests import spark
+from tests.benchmarks.must import GB, MUST, RUNS, Tables, at_most, line
+from tests.benchmarks.process import Row, measure_at
+from tests.benchmarks.sources import Bench, Task
+
+GROWTH = "Growth on Spark"
+OWN = {
+    "spark__master": "local[2]",
+    "spark__driver__memory": "1g",
+    "spark__sql__shuffle__partitions": "8",
+    "spark__sql__codegen__wholeStage": None,
+    "spark__sql__codegen__factoryMode": None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A JVM that serves Connect on this machine."""
+
+    session: Any
+    url: str
+
+    @property
+    def process(self) -> int:
+        """Its number."""
+        return int(self.session._jvm.java.lang.ProcessHandle.current().pid())
+
+    def peak_mb(self) -> int:
+        """The most memory that the JVM held, heap and all."""
+        found = Path(f"/proc/{self.process}/status").read_text(encoding="ascii")
+        return round(int(found.partition("VmHWM:")[2].split()[0]) * 1024 / 1e6)
+
+    def cpu_s(self) -> float:
+        """Seconds of all its threads."""
+        nanoseconds = self.session._jvm.java.lang.ProcessHandle.current().info().totalCpuDuration().get().toNanos()
+        return float(nanoseconds) / 1e9
+
+
+@contextmanager
+def server(bench: Bench, millions: int) -> Iterator[Server]:
+    """A server with the scaled Adult in its catalogue, its session up."""
+    if reason := spark.missing():
+        raise RuntimeError(reason)
+    with tempfile.TemporaryDirectory(dir=bench.cache) as folder, spark.session(**OWN) as session:
+        with duckdb.connect(str(bench.database("adult", millions)), read_only=True) as source:
+            source.execute(f"COPY adult TO '{folder}/adult' (FORMAT PARQUET, PER_THREAD_OUTPUT)")
+        session.sql(f"CREATE TABLE adult USING PARQUET LOCATION '{folder}/adult'")
+        session.sql("SELECT COUNT(*) FROM adult").toArrow()
+        yield Server(session, f"sc://127.0.0.1:{session.conf.get(spark.PORT)}")
+
+
+def _measure(bench: Bench, millions: int) -> Row:
+    with server(bench, millions) as there:
+        before = there.cpu_s()
+        row = measure_at(replace(Task("adult"), millions=millions, repeats=1), bench, there.url)
+        driver = {"driver_mb": there.peak_mb(), "driver_cpu_s": there.cpu_s() - before}
+        return {**row, **driver, "data": f"{millions} million rows on Spark"}
+
+
+def spark_ten_million(bench: Bench) -> Tables:
+    """Adult with 10 million rows: folded, staged and verified by Spark, searched beside it; only classes move."""
+    row = _measure(bench, 10)
+    demands = [
+        at_most(row["process_s"], 60, "s process"),
+        at_most(row["driver_mb"], 2 * GB, "MB driver"),
+    ]
+    return {MUST: [line("10,000,000 rows on Spark, session up", demands, row)], RUNS: [row]}
+
+
+def spark_growth(bench: Bench) -> Tables:
+    """What grows with the rows: the fold, the classes that move, the search."""
+    return {GROWTH: [_measure(bench, millions) for millions in ((1,) if bench.quick else (1, 3, 10))]}
