@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -31,7 +32,8 @@ class _Opens(Protocol):
 def open_engine(database: object, settings: Settings, stack: ExitStack) -> Remote:
     """The engine with its workbench, whose spill files lie in a private folder; it has not begun."""
     parent = settings.temp_dir or Path(tempfile.gettempdir())
-    spill = stack.enter_context(PrivateFolder(Path("bench"), parent)).path
+    name = f"bench-{os.getuid() if hasattr(os, 'getuid') else 0}"  # another user's cannot even be looked at
+    spill = stack.enter_context(PrivateFolder(Path(name), parent)).path
     bench = DuckDBEngine(own_instance(spill, settings), "memory", "main", own=True)
     try:
         close_access(bench, spill)
