@@ -88,6 +88,7 @@ class SparkEngine(Remote):
         self._temporary: list[exp.Table] = []
         self._changed: dict[str, str | None] = {}
         self._persistent = False
+        self._gone = False
 
     @property
     def capabilities(self) -> Capabilities:
@@ -147,16 +148,20 @@ class SparkEngine(Remote):
 
     def _run(self, work: Callable[[], T]) -> T:
         """Do what speaks to Spark; Ctrl-C cancels the statement there. Nothing is logged here: it would hold values."""
-        from sqldeid.engine.spark_errors import translated
+        from sqldeid.engine.spark_errors import Gone, translated
 
         self.statements += 1
-        with _silent(), translated():
-            try:
-                return work()
-            except KeyboardInterrupt:
-                with suppress(Exception):
-                    self.session.interruptTag(self._tag)
-                raise
+        try:
+            with _silent(), translated():
+                try:
+                    return work()
+                except KeyboardInterrupt:
+                    with suppress(Exception):
+                        self.session.interruptTag(self._tag)
+                    raise
+        except Gone:
+            self._gone = True
+            raise
 
     # ---- catalogue ----------------------------------------------------------------------------------------------
 
@@ -257,6 +262,8 @@ class SparkEngine(Remote):
             steps += [partial(self._restore, name, value) for name, value in self._changed.items()]
             steps.append(lambda: self._run(lambda: self.session.removeTag(self._tag)))
         for step in steps:
+            if self._gone:  # every step would knock again for half a minute
+                break
             try:
                 step()
             except SqldeidError as error:

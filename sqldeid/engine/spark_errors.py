@@ -43,7 +43,12 @@ _BY_CONDITION: dict[str, SqldeidError] = {
 }
 """By Spark's error condition, or its first part."""
 
-_GONE = EngineError("the Spark server went away, or ended the session, while the job ran")
+
+class Gone(EngineError):
+    """Nobody answers any more: nothing further is tried."""
+
+
+_GONE = Gone("the Spark server went away, or ended the session, while the job ran")
 _BY_WORDS: tuple[tuple[str, SqldeidError], ...] = (
     (r"outofmemoryerror|java heap space|out of memory", EngineError("Spark ran out of memory; give it more")),
     (r"no space left on device", EngineError("a disk of Spark is full; free some space there")),

@@ -9,9 +9,12 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from sqldeid import EngineError, JobError, Options, anonymize
+from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.spark import SparkEngine
 from sqldeid.engine.spark_session import open_session
 from sqldeid.engine.spark_types import column_of
 from sqldeid.job import Job
@@ -93,6 +96,30 @@ def test_the_command_line_tells_without_a_traceback(tmp_path: Path, capsys: pyte
         done = cli(capsys, command, url, "--job", tmp_path / "job.toml", "--json", told)
         assert done.code == 1 and TOKEN not in done.out + done.err + told.read_text()
         assert json.loads(told.read_text())["error"]["kind"] == "engine"
+
+
+class Down:
+    """A session whose server is gone."""
+
+    asked = 0
+
+    def sql(self, text: str) -> None:
+        self.asked += 1
+        raise ConnectionError(f"[Errno 111] Connection refused: {text} {TOKEN}")
+
+    def stop(self) -> None:
+        raise ConnectionError
+
+
+def test_a_server_that_goes_away_is_asked_no_more() -> None:
+    session = Down()
+    engine = SparkEngine(session, DuckDBEngine(duckdb.connect(), "memory", "main", own=True), "sc://host", own=True)
+    for name in ("a", "b"):
+        engine.workbench(name)
+    with pytest.raises(EngineError, match="the Spark server went away") as error:
+        engine.query("SELECT 'canary7f3a'")
+    assert TOKEN not in str(error.value) and "canary7f3a" not in str(error.value)
+    assert engine.close() is None and session.asked == 1
 
 
 REFUSED = {
