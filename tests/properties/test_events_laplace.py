@@ -164,6 +164,8 @@ def test_how_many_events_are_looked_at_is_chosen_from_noised_lengths_alone(
 
     def listen(counts: Any, spend: Spend) -> Any:
         made, used = noise(counts, spend)
+        if spend.statistic == "lengths":
+            made[0] += 10_000  # noise that chooses 1, where exact lengths choose 4
         drawn.append((spend.statistic, made.ravel().tolist()))
         return made, used
 
@@ -173,7 +175,8 @@ def test_how_many_events_are_looked_at_is_chosen_from_noised_lengths_alone(
         assert plan.domain.chosen and plan.domain.events_max == 4
         found = synthesize.fit_private("x", plan.domain, Fraction(1), placed, engine, lambda text: None)
     assert [n for n, _ in drawn].count("lengths") == 1 and drawn[0][0] == "lengths", "first, and once"
-    assert found.domain.events_max == choose_events(plan.domain, drawn[0][1]).events_max
+    assert found.domain.events_max == choose_events(plan.domain, drawn[0][1]).events_max == 1
+    assert found.objects == sum(drawn[0][1]), "and what was drawn is what is used"
     assert sum(s.epsilon for s in found.ledger.spends) == 1
     states, lengths = found.ledger.of("states"), found.ledger.of("lengths")
     assert states is not None and states.sensitivity == found.domain.events_max
