@@ -117,6 +117,16 @@ def _quotient_of_doubles(node: exp.Expr) -> exp.Expr:
     return made
 
 
+def _mean_of_doubles(node: exp.Expr) -> exp.Expr:
+    """``AVG(x)`` of doubles, as in DuckDB: of decimals Spark gives decimals, cut after four digits more."""
+    if not isinstance(node, exp.Avg):
+        return node
+    made = node.copy()
+    inner = made.this.expressions[0] if isinstance(made.this, exp.Distinct) else made.this
+    inner.replace(exp.cast(inner.copy(), "DOUBLE"))
+    return made
+
+
 def _days_between_dates(node: exp.Expr) -> exp.Expr:
     """``DATE_DIFF('day', a, b)`` by dates: Spark counts whole days between times, DuckDB midnights."""
     if not isinstance(node, exp.DateDiff) or str(node.args.get("unit") or "").upper() != "DAY":
@@ -130,7 +140,7 @@ def _days_between_dates(node: exp.Expr) -> exp.Expr:
 _REWRITES = {
     "postgres": (_series_as_lateral, _microseconds_of_epoch, _parts_as_integers, _mean_as_double),
     "spark": (
-        *(_quantile_within_group, _days_between_dates, _quotient_of_doubles),
+        *(_quantile_within_group, _days_between_dates, _quotient_of_doubles, _mean_of_doubles),
         *(_parts_as_integers, _iso_weekday),  # in this order: the weekday loses its name that is known everywhere
     ),
 }

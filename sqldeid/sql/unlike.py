@@ -89,6 +89,11 @@ def _from_the_end(node: exp.Expr) -> bool:
     return not (isinstance(node.expression, exp.Literal) and node.expression.is_int)
 
 
+def _from_before(node: exp.Expr) -> bool:
+    start = node.args.get("start")
+    return not (isinstance(start, exp.Literal) and start.is_int and int(start.name) > 0)
+
+
 _CUTS = "Spark cuts where DuckDB rounds; cast FLOOR(x / 1 + 0.5)"
 _SPARK: dict[type[exp.Expr], tuple[str, str, Callable[[exp.Expr], bool]]] = {
     exp.Cast: ("a cast to whole numbers or times", _CUTS, _rounds),
@@ -97,7 +102,7 @@ _SPARK: dict[type[exp.Expr], tuple[str, str, Callable[[exp.Expr], bool]]] = {
     exp.Floor: ("FLOOR", "its type is another; write CAST(FLOOR(a / b) AS BIGINT)", _not_of_quotient),
     exp.Ceil: ("CEIL", "its type is another; write CAST(CEIL(a / b) AS BIGINT)", _not_of_quotient),
     exp.Qualify: ("QUALIFY", "it adds a column there; filter in an outer query", _always),
-    exp.Log: ("LOG", "its base is another; write LN(x) / LN(10)", _always),
+    exp.Substring: ("SUBSTRING", "a place below 1 means another one there; write a whole number", _from_before),
     exp.Like: ("LIKE", "a backslash escapes there; write a literal pattern without any", _escaping),
     exp.ILike: ("ILIKE", "a backslash escapes there; write a literal pattern without any", _escaping),
     exp.Extract: ("EXTRACT", "this part is another number there; write ISODOW, or another part", _weekday),
@@ -114,6 +119,8 @@ _SPARK: dict[type[exp.Expr], tuple[str, str, Callable[[exp.Expr], bool]]] = {
             ("a median or quantile", "of decimals it is another", (exp.Median, exp.PercentileCont, exp.PercentileDisc)),
             ("the day of the week", "write EXTRACT(ISODOW FROM x)", (exp.DayOfWeek, exp.DayOfWeekIso)),
             ("the name of a day or month", "write EXTRACT", (exp.Dayname, exp.Monthname)),
+            ("this function", "its last bits are others", (exp.Log, exp.Ln, exp.Exp, exp.Pow)),
+            ("SIGN", "its type is another; write CASE", (exp.Sign,)),
             ("EPOCH", "fractions are lost; write DATE_DIFF('day', a, b)", (exp.TimeToUnix,)),
             ("adding an interval", "to a date it gives another type", (exp.Interval, exp.DateAdd, exp.ToDays)),
             ("this function", _TRIED, (exp.SplitPart, exp.Translate, exp.Trim, exp.Pad, exp.Week, exp.WeekOfYear)),

@@ -82,7 +82,9 @@ def named(text: str) -> str:
     return re.sub(r"\W+", "_", f"of {text}")
 
 
-@pytest.mark.parametrize("name", ["blank", "types", "only quasi-identifiers", "query", "l entropy, blank", "t", "m"])
+@pytest.mark.parametrize(
+    "name", ["blank", "types", "only quasi-identifiers", "query", "dates and means", "l entropy, blank", "t", "m"]
+)
 def test_a_release_is_the_same_on_spark(name: str, both: Both) -> None:
     schema = named(name)
     wanted = job({"schema": schema}, r=RELEASES[name])

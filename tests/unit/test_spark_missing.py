@@ -173,6 +173,9 @@ def test_types_are_spelt_as_duckdb_spells_them(type_: str, spelt: str, kind: str
         "born + INTERVAL 1 MONTH > DATE '2020-01-31'",
         "5 | 2 & 4 << 1 = 8",
         "LEFT(name, -1) = 'a'",
+        "SUBSTR(name, 0, 2) = 'a'",
+        "SIGN(age) = 1",
+        "EXP(age) > 1",
         "AGE(born, born) IS NULL",
     ],
 )

@@ -51,6 +51,12 @@ PAIRS = [
         "SELECT CAST(EXTRACT(EPOCH FROM t) * 1000000 AS BIGINT) FROM t",
     ),
     ("postgres", 'SELECT "we""ird" FROM "a b"', 'SELECT "we""ird" FROM "a b"'),
+    (
+        "spark",
+        "SELECT AVG(x), AVG(DISTINCT x), AVG(x) FILTER (WHERE y > 1), a / b FROM t",
+        "SELECT AVG(CAST(x AS DOUBLE)), AVG(DISTINCT CAST(x AS DOUBLE)), AVG(CAST(x AS DOUBLE)) FILTER(WHERE y > 1), "
+        "CAST(a AS DOUBLE) / b FROM t",
+    ),
     ("spark", 'SELECT "we`ird" FROM "a b"', "SELECT `we``ird` FROM `a b`"),
     ("postgres", r"SELECT 'it''s \n'", r"SELECT 'it''s \n'"),
     ("spark", r"SELECT 'it''s \n'", r"SELECT 'it\'s \\n'"),
