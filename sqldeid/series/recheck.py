@@ -1,12 +1,14 @@
 """Check a published release of series against the source as it is now.
 
-Who is who in a release is not kept anywhere, so persons are compared by what they have in common: lengths and variables
-must be those that the source gives, and every series must lie within the noted distance of a target of its length.
+Who is who in a release is not kept anywhere, so persons are compared by what they have in common: they are numbered
+from 1, lengths and variables must be those that the source gives, all series of a person must lie within the noted
+distance of the targets of one class of that length, and every class must have as many persons as the source gives it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +22,7 @@ from sqldeid.series.link import members, raised, refuse_alone
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.result import SeriesVerified
 from sqldeid.series.shape import Shaped, shape
-from sqldeid.series.verify import FEATURES, allowed, unfold
+from sqldeid.series.verify import FEATURES, allowed, malformed, unfold
 from sqldeid.series.verify_link import verify_linked
 from sqldeid.sql import render
 
@@ -90,31 +92,43 @@ def recheck_shaped(
         engine.workbench(f"{plan.name}_recheck"),
     )
     engine.execute(render("series/measure_written", measured=found, unfolded=unfolded))
+    problems = list(malformed(plan, unfolded, engine))
     linked = beside is not None
     if beside is not None:
         verify_linked(plan, found, beside, None, engine)
         placed = engine.workbench(f"{plan.name}_recheck_placed")
         engine.execute(render("series/place_measured", placed=placed, measured=found, beside=beside))
         found = placed
-    targets = engine.put(f"{plan.name}_recheck_targets", _targets(shaped))
-    rows = engine.query(render("series/compare_groups", measured=found, targets=targets, linked=linked)).to_pylist()
-    row = engine.query(
-        render(
-            "series/find_strays",
-            measured=found,
-            targets=targets,
-            linked=linked,
-            tau=[{"name": _column(n), "value": v} for n, v in allowed(tau, shaped.classes).items()],
-        )
-    ).to_pylist()[0]
-    problems = []
-    if rows:
-        problems.append(f"{len(rows)} lengths or variables have not as many persons as the source gives")
-    if row["strays"]:
-        problems.append(f"{row['strays']} series are farther from every target than noted on the release")
+    row = _unfit(plan, shaped, found, tau, linked, engine)
+    problems += _named(row)
     if problems:
         raise VerificationError(f"{plan.key}: the release failed its re-check: {'; '.join(problems)}", key=plan.key)
     return _counted(shaped, row, tau)
+
+
+def _unfit(
+    plan: SeriesPlan, shaped: Shaped, found: exp.Table, tau: Mapping[str, float], linked: bool, engine: Engine
+) -> dict[str, int]:
+    """What was written held against the classes that it must be of."""
+    targets = engine.put(f"{plan.name}_recheck_targets", _targets(shaped))
+    groups = engine.put(f"{plan.name}_recheck_groups", _groups(shaped))
+    rows = engine.query(render("series/compare_groups", measured=found, targets=targets, linked=linked)).to_pylist()
+    most = [{"name": _column(n), "value": v} for n, v in allowed(tau, shaped.classes).items()]
+    row = engine.query(
+        render("series/count_unfit", measured=found, targets=targets, groups=groups, linked=linked, tau=most)
+    ).to_pylist()[0]
+    return {**row, "groups": len(rows)}
+
+
+def _named(row: Mapping[str, int]) -> Iterator[str]:
+    if row["groups"]:
+        yield f"{row['groups']} lengths or variables have not as many persons as the source gives"
+    if row["strays"]:
+        yield f"{row['strays']} series are farther from every target than noted on the release"
+    elif row["unfit"]:
+        yield f"{row['unfit']} persons have series near targets of different classes"
+    if row["short"]:
+        yield f"{row['short']} classes have fewer persons than the source gives"
 
 
 def _column(name: str) -> exp.Expr:
@@ -154,9 +168,29 @@ def _targets(shaped: Shaped) -> pa.Table:
         {
             "length": unique[:, 0],
             "variable_number": unique[:, 2].astype(np.int32),
+            "class": unique[:, 1],
             "table_class": unique[:, 3],
             "persons": size.astype(np.int64),
             **columns,
+        }
+    )
+
+
+def _groups(shaped: Shaped) -> pa.Table:
+    """Each class and combination of variables with its number of persons."""
+    kept = np.flatnonzero(~shaped.classes.dropped)
+    shown: dict[int, list[int]] = {}
+    for person, variable in zip(
+        shaped.measured.person_at[kept].tolist(), shaped.measured.features.variable_number[kept].tolist(), strict=True
+    ):
+        shown.setdefault(person, []).append(variable)
+    of_person = shaped.classes.of_person
+    sizes = Counter((int(of_person[p]), ",".join(map(str, sorted(found)))) for p, found in shown.items())
+    return pa.table(
+        {
+            "class": pa.array([c for c, _ in sizes], pa.int64()),
+            "variables": pa.array([v for _, v in sizes], pa.string()),
+            "persons": pa.array(list(sizes.values()), pa.int64()),
         }
     )
 

@@ -2,12 +2,12 @@
 
 It holds what was written against the shortened series and the targets: every released length at least `durations.k`
 persons, every target at least `privacy.k` distinct persons, features within the distance that is reported, NULLs where
-they were, series shortened only.
+they were, series shortened only, persons numbered from 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,7 +76,7 @@ def verify(
     persons = _persons(plan, shaped, numbers, engine)
     row = _compare(plan, unfolded, found, expected, persons, shaped.cut, engine)
     counts = engine.query(render("series/count_classes", expected=expected, persons=persons)).to_pylist()[0]
-    _refuse(plan, row, counts, allowed(tau, shaped.classes))
+    _refuse(plan, row, counts, allowed(tau, shaped.classes), malformed(plan, unfolded, engine))
     if beside is not None:
         verify_linked(plan, found, beside, persons, engine)
     for table in (unfolded, found, expected, persons):
@@ -89,6 +89,19 @@ def verify(
         smallest_class=int(counts["by_class"]),
         tau={name: float(row[name]) for name in FEATURES},
     )
+
+
+def malformed(plan: SeriesPlan, unfolded: exp.Table, engine: Engine) -> Iterator[str]:
+    """What no release of series may have: numbers other than 1 to as many as there are persons, or rows of NULL alone.
+
+    Cost: one scan of the release.
+    """
+    wide = plan.part.shape == "wide"
+    row = engine.query(render("series/check_rows", unfolded=unfolded, wide=wide)).to_pylist()[0]
+    if row["misnumbered"]:
+        yield f"person_number does not number its {row['persons']} persons anew, from 1"
+    if row["empty"]:
+        yield f"{row['empty']} {'persons' if wide else 'series'} have no value at all"
 
 
 def _compare(
@@ -173,8 +186,14 @@ def _persons(plan: SeriesPlan, shaped: Shaped, numbers: NDArray[np.int64], engin
     return engine.put(f"{plan.name}_verify_persons", pa.table(rows))
 
 
-def _refuse(plan: SeriesPlan, row: Mapping[str, float], counts: Mapping[str, int], most: Mapping[str, float]) -> None:
-    problems = [*_too_few(plan, counts)] if row["released"] else []
+def _refuse(
+    plan: SeriesPlan,
+    row: Mapping[str, float],
+    counts: Mapping[str, int],
+    most: Mapping[str, float],
+    malformed: Iterable[str],
+) -> None:
+    problems = [*malformed, *(_too_few(plan, counts) if row["released"] else ())]
     for what, text in (
         ("missing", "series are missing"),
         ("unexpected", "series are not what the source gives"),

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -280,6 +283,10 @@ TAMPERED = [
     ("DELETE FROM release.vitals WHERE person_number = 2", "as many persons"),
     ("ALTER TABLE release.vitals ADD COLUMN stay INTEGER", "its columns"),
     ("UPDATE release.vitals SET variable = 'BP' WHERE person_number = 1 AND variable = 'HR'", "as many persons"),
+    ("UPDATE release.vitals SET person_number = person_number + 130000", "does not number its .* from 1"),
+    ("UPDATE release.vitals SET person_number = NULL WHERE person_number = 1", "does not number its .* from 1"),
+    ("INSERT INTO release.vitals VALUES (132539, 0, 'HR', NULL)", "does not number .*; 1 series have no value"),
+    ("INSERT INTO release.vitals VALUES (1, 0, 'stay 132539', NULL)", "1 series have no value at all"),
 ]
 
 
@@ -300,6 +307,66 @@ def test_a_changed_release_is_refused(
         connection.execute(statement)
     with pytest.raises(VerificationError, match=message):
         verify(job(tmp_path), source)
+
+
+def pair_of_classes(release: Path) -> tuple[int, int]:
+    """Two persons of one length and the same variables, with different features of each."""
+    with duckdb.connect(str(release), read_only=True) as connection:
+        rows = connection.execute(
+            "SELECT person_number AS p, variable, MAX(MAX(step)) OVER (PARTITION BY p), ROUND(AVG(value), 4), "
+            "MIN(value), MAX(value) FROM release.vitals GROUP BY p, variable ORDER BY p, variable"
+        ).fetchall()
+    seen: dict[int, list[tuple[Any, ...]]] = {}
+    for person, *features in rows:
+        seen.setdefault(person, []).append(tuple(features))
+    for one, other in combinations(seen, 2):
+        alike = [f[:2] for f in seen[one]] == [f[:2] for f in seen[other]] and len(seen[one]) > 1
+        if alike and all(a != b for a, b in zip(seen[one], seen[other], strict=True)):
+            return one, other
+    raise AssertionError("no two classes alike")
+
+
+def test_a_class_that_lost_a_member_to_another_is_found(source: Path, published: Path, tmp_path: Path) -> None:
+    """Every series is near a target, and every length and variable has as many persons: but one class has k − 1."""
+    one, other = pair_of_classes(Path(shutil.copy(published, tmp_path)))
+    with duckdb.connect(str(tmp_path / "out.duckdb")) as connection:
+        connection.execute(
+            "UPDATE release.vitals AS v SET value = o.value FROM release.vitals AS o "
+            "WHERE v.person_number = ? AND o.person_number = ? AND o.variable = v.variable AND o.step = v.step",
+            [one, other],
+        )
+    with pytest.raises(VerificationError, match="1 classes have fewer persons than the source gives"):
+        verify(job(tmp_path), source)
+
+
+def test_persons_of_two_classes_at_once_are_found(source: Path, published: Path, tmp_path: Path) -> None:
+    """One variable changes places: each target is that of as many as before, but two persons are alone in both."""
+    one, other = pair_of_classes(Path(shutil.copy(published, tmp_path)))
+    with duckdb.connect(str(tmp_path / "out.duckdb")) as connection:
+        connection.execute(
+            "UPDATE release.vitals SET person_number = $one + $other - person_number "
+            "WHERE person_number IN ($one, $other) AND variable = (SELECT MIN(variable) FROM release.vitals "
+            "WHERE person_number = $one)",
+            {"one": one, "other": other},
+        )
+    with pytest.raises(VerificationError, match="2 persons have series near targets of different classes"):
+        verify(job(tmp_path), source)
+
+
+def test_a_wide_release_has_numbers_from_one_and_no_empty_person(source: Path, tmp_path: Path) -> None:
+    asked = job(tmp_path, shape="wide")
+    anonymize(asked, source)
+    shutil.copy(tmp_path / "out.duckdb", tmp_path / "good.duckdb")
+    for statement, message in (
+        ("SELECT 1", None),
+        ("UPDATE release.vitals SET person_number = person_number + 1", "does not number"),
+        ("INSERT INTO release.vitals (person_number, step) VALUES (132539, 0)", "1 persons have no value"),
+    ):
+        shutil.copy(tmp_path / "good.duckdb", tmp_path / "out.duckdb")
+        with duckdb.connect(str(tmp_path / "out.duckdb")) as connection:
+            connection.execute(statement)
+        with nullcontext() if message is None else pytest.raises(VerificationError, match=message):
+            verify(asked, source)
 
 
 def test_another_job_is_refused(source: Path, published: Path, tmp_path: Path) -> None:
