@@ -91,6 +91,7 @@ class DuckDBEngine:
         self.own = own
         self.read_only = False
         self.can_attach = True
+        self.guessed = False  # types, from all rows of a file of text
         self.statements = 0
         self.moved = (0, 0)
         self._run_id = secrets.token_hex(4)

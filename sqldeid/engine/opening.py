@@ -203,6 +203,7 @@ def _open_file(connection: duckdb.DuckDBPyConnection, path: Path) -> DuckDBEngin
         return engine
     texts = [identifier(name) for name in _codes(engine, place)]
     engine.execute(render("engine/read_csv", table=table, path=place, texts=texts))
+    engine.guessed = True
     return engine
 
 

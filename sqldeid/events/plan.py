@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from sqldeid import job as jobfile
 from sqldeid.engine.base import Column, Engine
+from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.errors import JobError
 from sqldeid.events.domain import Domain, read_domain
 from sqldeid.events.privacy.laplace import Ledger
@@ -84,7 +85,8 @@ class EventsPlan:
     domain
         The public domains of `laplace`; None otherwise.
     outward
-        What of the job's SQL looks across rows; a guarantee per object rests on its looking at one object alone.
+        What looks across rows, of the job's SQL or as types that were guessed from all rows; a guarantee per object
+        rests on looking at one object alone.
     """
 
     name: str
@@ -105,6 +107,16 @@ class EventsPlan:
     def timed(self) -> bool:
         """Whether events have times, not only an order."""
         return self.time is not None
+
+    @property
+    def moment(self) -> exp.Expr | None:
+        """The source's time as a timestamp; NULL for a date that no timestamp reaches, which is no usable time."""
+        if self.time is None:
+            return None
+        found = column(self.time.name, "s")
+        if self.time.kind != "date":
+            return found
+        return exp.TryCast(this=found, to=exp.DataType.build("timestamp", dialect="duckdb"))
 
     @property
     def placed(self) -> bool:
@@ -229,7 +241,7 @@ def plan(name: str, part: Events, engine: Engine, folder: Path) -> EventsPlan:
         factors=factors,
         expressions=tuple(Named(identifier(f"x{i}"), column(_factor_column(i), "s")) for i in range(len(texts))),
         domain=_domain(part, folder, key) if part.privacy.method == "laplace" else None,
-        outward=_outward(part, texts),
+        outward=(*_outward(part, texts), *_guessed(engine)),
     )
 
 
@@ -351,6 +363,12 @@ def _outward(part: Events, texts: list[str]) -> tuple[str, ...]:
     for text in [*([part.where] if part.where is not None else []), *texts]:
         found += outward(parse_expression(text, key="where"))
     return tuple(dict.fromkeys(found))
+
+
+def _guessed(engine: Engine) -> tuple[str, ...]:
+    """Whether one value can change how everybody's are read: 12.5 among whole numbers makes 12.0 of every 12."""
+    guessed = isinstance(engine, DuckDBEngine) and engine.guessed
+    return ("types that are guessed from all rows of a file of text",) if guessed else ()
 
 
 def timestamp(text: str) -> exp.Expr:

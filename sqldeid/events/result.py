@@ -74,7 +74,7 @@ class EventsRelease:
         found["ledger"] = [dict(spend) for spend in self.ledger]
         for name in ("source", "gaps", "cluster_sizes", "evaluation", "attacks", "verified"):
             found[name] = dict(found[name])
-        found["audience"] = dict.fromkeys(("source", "gaps", "cluster_sizes", "evaluation", "attacks"), HOLDER)
+        found["audience"] = dict.fromkeys(("source", "gaps", "cluster_sizes", "evaluation", "attacks", "moved"), HOLDER)
         return {"kind": found.pop("kind"), **found}
 
     def to_public(self) -> dict[str, object]:

@@ -132,7 +132,7 @@ def order_events(plan: EventsPlan, engine: Engine) -> exp.Table:
                 events=events,
                 source=plan.source,
                 object=column(plan.owner.name, "s"),
-                time=column(plan.time.name, "s") if plan.time else None,
+                time=plan.moment,
                 first_time=timestamp(FIRST_TIME),
                 last_time=timestamp(LAST_TIME),
                 states=plan.state_names,

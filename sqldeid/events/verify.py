@@ -155,10 +155,12 @@ class _Check:
 
     def source_states(self, least: int) -> int:
         """States are in the source often enough."""
-        source = exp.Subquery(
-            this=exp.select("*").from_(exp.alias_(self.plan.source.copy(), "s", table=True)).where(self.usable())
-        )
-        return self._states(source, {c.name: self._value(c.name, "a") for c in self.plan.states}, least)
+        return self._states(self.events(), {c.name: self._value(c.name, "a") for c in self.plan.states}, least)
+
+    def events(self) -> exp.Expr:
+        """The usable rows of the source."""
+        source = exp.alias_(self.plan.source.copy(), "s", table=True)
+        return exp.Subquery(this=exp.select("*").from_(source).where(self.usable()))
 
     def _value(self, name: str, table: str) -> exp.Expr:
         found = next(c for c in self.plan.states if c.name == name)
@@ -213,9 +215,9 @@ class _Check:
         found = self.engine.query(
             render(
                 "events/fence_gaps",
-                source=plan.source,
+                source=self.events(),
                 object=column(plan.owner.name, "s"),
-                time=column(plan.time.name, "s"),
+                time=plan.moment,
             )
         ).to_pylist()[0]["hours"]
         return float(found) * (1 - 1e-9) if found is not None else 1e12
@@ -224,8 +226,8 @@ class _Check:
         """Rows of the source that have object, time and state."""
         plan = self.plan
         parts: list[exp.Expr] = [_there(column(plan.owner.name, "s"))]
-        if plan.time is not None:
-            time = column(plan.time.name, "s")
+        time = plan.moment
+        if time is not None:
             parts += [
                 exp.GTE(this=time, expression=timestamp(FIRST_TIME)),
                 exp.LTE(this=time.copy(), expression=timestamp(LAST_TIME)),

@@ -348,6 +348,37 @@ def test_times_that_no_calendar_has_are_left_out_and_said(odd: str) -> None:
         release(connection, SMALL, options=sqldeid.Options(replace=True))
 
 
+@pytest.mark.parametrize("method", ["ratio", "laplace"])
+def test_a_date_that_no_timestamp_reaches_is_left_out_and_refuses_nothing(tmp_path: Path, method: str) -> None:
+    """With `laplace` a refusal would tell of one object; `ratio` looks for the threshold again in `verify`."""
+    connection = events(*[(o, 24 * h, "ab"[h % 2]) for o in range(6) for h in range(4)])
+    connection.execute('ALTER TABLE e ALTER COLUMN "at" TYPE DATE')
+    connection.execute("UPDATE e SET \"at\" = '5000000-01-01' WHERE who = 3")
+    (tmp_path / "states.txt").write_text("a\nb", encoding="utf-8")
+    privacy = {"laplace": laplace(tmp_path / "states.txt"), "ratio": {"method": "ratio", "epsilon": 2.0}}
+    found = release(connection, SMALL | {"privacy": privacy[method]})
+    assert found.source["objects"] == 5
+    assert verify(connection, SMALL | {"privacy": privacy[method]}).events == found.events
+
+
+def test_types_that_one_object_can_change_are_told(tmp_path: Path) -> None:
+    """12.5 among wards that are whole numbers makes 12.0 of every 12, which no list of states has."""
+    (tmp_path / "states.txt").write_text("1\n2", encoding="utf-8")
+    text, typed = tmp_path / "text.csv", tmp_path / "typed.parquet"
+    rows = [f"{o},2100-01-01 0{h}:00:00,{1 + h % 2}" for o in range(20) for h in range(3)]
+    text.write_text("\n".join(["who,at,what", *rows]), encoding="utf-8")
+    duckdb.read_csv(str(text)).write_parquet(str(typed))
+    section = SMALL | {"privacy": laplace(tmp_path / "states.txt"), "attacks": False}
+    found = {}
+    for file in (text, typed):
+        into = {"into": str(tmp_path / f"released_{file.stem}"), "as": "parquet"}
+        job = Job.parse({"release": into, "events": {"x": section | {"source": file.stem}}})
+        found[file.stem] = sqldeid.anonymize(job, file).releases["x"]
+    assert any("types that are guessed from all rows" in w for w in found["text"].warnings)
+    assert not any("guessed" in w for w in found["typed"].warnings)
+    assert "moved" in found["text"].to_dict()["audience"], "how many rows a query had is not noised"
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     ("method", "epsilon"),
