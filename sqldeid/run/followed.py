@@ -173,9 +173,9 @@ def recheck_pair(
         return found.members
 
     written, note = published[table.name]
-    verified, placed = recheck_accompanied(table, note, written, engine, following.name, admit, key)
+    verified, placed, together = recheck_accompanied(table, note, written, engine, following.name, admit, key)
     written, note = published[following.name]
     return {
         table.name: verified,
-        following.name: rechecking.recheck_shaped(again[0], note, written, engine, placed),
+        following.name: rechecking.recheck_shaped(again[0], note, written, engine, placed, together),
     }

@@ -8,7 +8,7 @@ distance of the targets of one class of that length, and every class must have a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.numbering import Members, TableClasses
-from sqldeid.series.link import members, raised, refuse_alone
+from sqldeid.series.link import combine, members, raised, refuse_alone
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.result import SeriesVerified
 from sqldeid.series.shape import Shaped, shape
@@ -77,6 +77,7 @@ def recheck_shaped(
     written: exp.Expr,
     engine: Engine,
     beside: exp.Table | None = None,
+    together: Callable[[exp.Table], None] | None = None,
 ) -> SeriesVerified:
     """Verify a published release against what it must be.
 
@@ -84,6 +85,9 @@ def recheck_shaped(
     ----------
     beside
         What the linked table release, as published, says of each number: number, class.
+    together
+        Holds that release against what the series say of each number: number, class (the members' combined one), a row
+        for each class that the number's series could be of.
     """
     plan, shaped = reshaped.plan, reshaped.shaped
     tau = _noted(plan, note)
@@ -99,25 +103,28 @@ def recheck_shaped(
         placed = engine.workbench(f"{plan.name}_recheck_placed")
         engine.execute(render("series/place_measured", placed=placed, measured=found, beside=beside))
         found = placed
-    row = _unfit(plan, shaped, found, tau, linked, engine)
+    row, fit = _unfit(plan, shaped, found, tau, linked, engine)
     problems += _named(row)
     if problems:
         raise VerificationError(f"{plan.key}: the release failed its re-check: {'; '.join(problems)}", key=plan.key)
+    if together is not None:
+        together(fit)
     return _counted(shaped, row, tau)
 
 
 def _unfit(
     plan: SeriesPlan, shaped: Shaped, found: exp.Table, tau: Mapping[str, float], linked: bool, engine: Engine
-) -> dict[str, int]:
-    """What was written held against the classes that it must be of."""
+) -> tuple[dict[str, int], exp.Table]:
+    """What was written held against the classes that it must be of, and whom each class could be of."""
     targets = engine.put(f"{plan.name}_recheck_targets", _targets(shaped))
     groups = engine.put(f"{plan.name}_recheck_groups", _groups(shaped))
+    near, fit = (engine.workbench(f"{plan.name}_recheck_{x}") for x in ("near", "fit"))
     rows = engine.query(render("series/compare_groups", measured=found, targets=targets, linked=linked)).to_pylist()
     most = [{"name": _column(n), "value": v} for n, v in allowed(tau, shaped.classes).items()]
-    row = engine.query(
-        render("series/count_unfit", measured=found, targets=targets, groups=groups, linked=linked, tau=most)
-    ).to_pylist()[0]
-    return {**row, "groups": len(rows)}
+    engine.execute(render("series/find_near", near=near, measured=found, targets=targets, linked=linked, tau=most))
+    engine.execute(render("series/find_fit", fit=fit, measured=found, near=near, groups=groups))
+    row = engine.query(render("series/count_unfit", measured=found, near=near, fit=fit, groups=groups)).to_pylist()[0]
+    return {**row, "groups": len(rows)}, fit
 
 
 def _named(row: Mapping[str, int]) -> Iterator[str]:
@@ -184,12 +191,13 @@ def _groups(shaped: Shaped) -> pa.Table:
         shaped.measured.person_at[kept].tolist(), shaped.measured.features.variable_number[kept].tolist(), strict=True
     ):
         shown.setdefault(person, []).append(variable)
-    of_person = shaped.classes.of_person
-    sizes = Counter((int(of_person[p]), ",".join(map(str, sorted(found)))) for p, found in shown.items())
+    of_person, combined = shaped.classes.of_person, combine(shaped.measured, shaped.classes)
+    sizes = Counter((int(of_person[p]), ",".join(map(str, sorted(v))), int(combined[p])) for p, v in shown.items())
     return pa.table(
         {
-            "class": pa.array([c for c, _ in sizes], pa.int64()),
-            "variables": pa.array([v for _, v in sizes], pa.string()),
+            "class": pa.array([c for c, _, _ in sizes], pa.int64()),
+            "variables": pa.array([v for _, v, _ in sizes], pa.string()),
+            "combined": pa.array([c for _, _, c in sizes], pa.int64()),
             "persons": pa.array(list(sizes.values()), pa.int64()),
         }
     )

@@ -106,7 +106,7 @@ def accompany(chosen: Chosen, partner: Partner, engine: Engine) -> Accompanied:
     )
     members = partner.admit(TableClasses(plan.name, chosen.k, persons, judge_of(plan, source, engine)))
     held = hold(plan, persons, members.table, engine)
-    whole = _given(plan, source, members.table, "number", beside(plan, INNER), engine, all_=True)
+    whole = give(plan, source, members.table, "number", beside(plan, INNER), engine, all_=True)
     linked = numbered(plan)
     left = admitted(linked, engine, whole, held)
     classes = engine.workbench(f"{plan.name}_left_classes")
@@ -201,7 +201,7 @@ def judge_of(plan: TablePlan, source: exp.Expr, engine: Engine) -> Callable[[exp
         return None
 
     def failing(members: exp.Table) -> NDArray[np.int64]:
-        part = _given(plan, source, members, "class", beside(plan, CLASS), engine, all_=False)
+        part = give(plan, source, members, "class", beside(plan, CLASS), engine, all_=False)
         judgement = _judgement(plan, part, part, source, engine)
         grouped = engine.workbench(f"{plan.name}_combined")
         engine.execute(
@@ -231,7 +231,7 @@ def _judgement(plan: TablePlan, source: exp.Expr, written: exp.Expr, whole: exp.
     return Judgement(replace(plan, columns=(only, *plan.others)), engine, source, [labelled], written, whole)
 
 
-def _given(
+def give(
     plan: TablePlan, source: exp.Expr, members: exp.Table, given: str, name: str, engine: Engine, *, all_: bool
 ) -> exp.Table:
     """The source with what its persons were given beside them."""

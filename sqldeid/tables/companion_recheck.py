@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -18,8 +19,8 @@ from sqldeid.numbering import NOTED, NUMBER, Members, TableClasses
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables import verify as verifying
 from sqldeid.tables.bind import bind
-from sqldeid.tables.companion import INNER, check_numbers, hold, judge_of, numbered, place
-from sqldeid.tables.disguise import disguise, noted_secrets
+from sqldeid.tables.companion import CLASS, INNER, beside, check_numbers, give, hold, judge_of, numbered, place
+from sqldeid.tables.disguise import disguise, kept_of, noted_secrets
 from sqldeid.tables.judgement import Judgement
 from sqldeid.tables.plan import TablePlan
 from sqldeid.tables.shape import count_persons, keep
@@ -37,7 +38,7 @@ def recheck_accompanied(
     series: str,
     admit: Admit,
     key: Key | None = None,
-) -> tuple[Verified, exp.Table]:
+) -> tuple[Verified, exp.Table, Callable[[exp.Table], None]]:
     """Verify a published release against source and series as they are now.
 
     Returns
@@ -46,6 +47,9 @@ def recheck_accompanied(
         What was counted.
     exp.Table
         What the release says of each number: number, class; NULL: of none that it may have.
+    Callable
+        Refuses the release if its rows are not those of the classes that they have together with their series, given
+        which of these each number's series could be of: number, class.
 
     Raises
     ------
@@ -73,7 +77,35 @@ def recheck_accompanied(
     held = hold(plan, persons, members.table, engine)
     verified = verifying.verify(plan, node, k, hierarchies, source, content, engine, secrets, held)
     placed = place(plan, written, labels, [f"q{i}" for i in range(len(plan.qis))], engine)
-    return replace(verified, rows=rows), placed
+    return replace(verified, rows=rows), placed, partial(_hold_members, plan, written, source, members, engine)
+
+
+def _hold_members(
+    plan: TablePlan, written: exp.Expr, source: exp.Expr, members: Members, engine: Engine, fit: exp.Table
+) -> None:
+    """Refuse a release in which a class of both lacks its members' rows, for which criteria hold on the join."""
+    kept = [kept_of(plan, released=released) for released in (False, True)]
+    if not kept[0]:
+        return
+    name = beside(plan, CLASS)
+    given = give(plan, source, members.table, "class", name, engine, all_=False)
+    statement = render(
+        "tables/compare_members",
+        given=given,
+        combined=column(name, "s"),
+        source_columns=kept[0],
+        written=written,
+        number=column(NUMBER, "r"),
+        written_columns=kept[1],
+        fit=fit,
+    )
+    missing = int(engine.query(statement).to_pylist()[0]["missing"])
+    if missing:
+        raise VerificationError(
+            f"{plan.key}: the release failed its re-check with its series: {missing} rows are not beside series of "
+            "their class",
+            key=plan.key,
+        )
 
 
 def _named(written: exp.Expr) -> exp.Expr:

@@ -270,6 +270,25 @@ def test_series_that_change_places_across_classes_fail(
         verify(job(tmp_path), source)
 
 
+def test_rows_that_change_places_within_a_class_of_the_table_fail(
+    source: Path, published: tuple[Path, Result], tmp_path: Path
+) -> None:
+    """The table and the series are as before each by itself; but a class of both has another person's row."""
+    shutil.copy(published[0] / "out.duckdb", tmp_path)
+    rows, vitals = joined(tmp_path)
+    seen = classes_of(rows, vitals).reset_index()
+    pairs = seen.merge(seen, on=["age", "sex"], suffixes=("", "_other"))
+    pair = pairs[(pairs.died != pairs.died_other) & (pairs.content != pairs.content_other)].iloc[0]
+    a, b = int(pair.person_number), int(pair.person_number_other)
+    with duckdb.connect(str(tmp_path / "out.duckdb")) as connection:
+        connection.execute(
+            f"UPDATE release.people SET person_number = CASE person_number WHEN {a} THEN {b} ELSE {a} END "
+            f"WHERE person_number IN ({a}, {b})"
+        )
+    with pytest.raises(VerificationError, match="rows are not beside series of their class"):
+        verify(job(tmp_path), source)
+
+
 def test_a_pair_fails_where_the_job_says_less(source: Path, published: tuple[Path, Result], tmp_path: Path) -> None:
     shutil.copy(published[0] / "out.duckdb", tmp_path)
     for changed in (job(tmp_path, link=None), job(tmp_path, {"privacy": {"k": 9, "suppression_limit": 0.05}})):
