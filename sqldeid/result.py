@@ -342,7 +342,8 @@ class Release(Protocol):
 class Result:
     """A run: its releases by name (`TableRelease`, `SeriesRelease`, `EventsRelease`).
 
-    `job` is the job file's name, `finished` the time in UTC (ISO 8601), `versions` those of what computed it.
+    `job` is the job file's name, `finished` the time in UTC (ISO 8601), `versions` those of what computed it;
+    `joinable` the pairs of releases that were compared (`sqldeid.run.joinable`).
     """
 
     releases: Mapping[str, Any]
@@ -354,6 +355,7 @@ class Result:
     job: str = ""
     finished: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
+    joinable: tuple[Mapping[str, object], ...] = ()
 
     @property
     def tables(self) -> dict[str, TableRelease]:
@@ -373,6 +375,7 @@ class Result:
             "job": self.job,
             "finished": self.finished,
             "versions": dict(self.versions),
+            **({"joinable": [dict(pair) for pair in self.joinable]} if self.joinable else {}),
         }
 
     def to_html(self) -> str:

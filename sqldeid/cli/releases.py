@@ -19,7 +19,7 @@ from sqldeid.cli.policies import ledger as ledger_option
 from sqldeid.cli.reports import refuse_without_charts, write_page, write_public
 from sqldeid.engine.choosing import dialect_of, shown
 from sqldeid.report.progress import Progress
-from sqldeid.report.terminal import print_result, print_risk, print_verified
+from sqldeid.report.terminal import print_result, print_risk, print_verified, print_warnings
 from sqldeid.report.text import console
 from sqldeid.result import HOLDER, Told
 
@@ -268,9 +268,12 @@ def verify(
     _refuse_other_nodes(found, proven)
     if json_file is not None:
         proofs = {name: {"certificate": asdict(p)} for name, p in proven.items()}
-        _write(json_file, {name: {**asdict(cast(Any, v)), **proofs.get(name, {})} for name, v in found.items()})
+        checked = {name: {**asdict(cast(Any, v)), **proofs.get(name, {})} for name, v in found.items()}
+        joinable = [pair.to_dict() for pair in found.joinable]
+        _write(json_file, checked, **({"joinable": joinable, "warnings": found.warnings} if joinable else {}))
     if not common.quiet:
         print_verified(found, common.screen(json_file), proven)
+        print_warnings(found.warnings, common.screen(json_file))
 
 
 def _refuse_other_nodes(found: Mapping[str, Verified | Told], proven: Mapping[str, Proven]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Self
 
@@ -163,19 +163,29 @@ class Job(BaseModel):
 
     def _shared_persons(self) -> Iterator[str]:
         """Releases with one person key or one source: likely the same people, and comparable; linked ones are one."""
-        marks = {("tables", name): tuple(_marks(table)) for name, table in self.tables.items()}
-        marks |= {("series", name): tuple(_marks(series)) for name, series in self.series.items()}
-        marks |= {("events", name): tuple(_marks(events)) for name, events in self.events.items()}
+        pairs = self.comparable()
+        shared = [name for name in self._names() if any(name in pair for pair in pairs)]
+        if shared:
+            keys = ", ".join(dotted(name) for name in shared)
+            yield f"{keys}: seem to hold the same persons; who compares these releases may learn more than from each"
+
+    def comparable(self) -> list[tuple[tuple[str, str], tuple[str, str]]]:
+        """Pairs of releases, as (section, name), that may hold the same persons and are not linked, in their order.
+
+        They have a person key of the same name, or the same source.
+        """
         links = {name: {"link": table.link} for name, table in self.tables.items()}
         one: dict[tuple[str, str], tuple[str, ...]] = {
             ("tables", name): group for group in link_groups({"tables": links}) for name in group
         }
         one |= {("series", name): ("tables", series.link) for name, series in self.series.items() if series.link}
-        count = Counter(mark for mark, _ in {(m, one.get(name, name)) for name, found in marks.items() for m in found})
-        shared = [name for name, found in marks.items() if any(count[mark] > 1 for mark in found)]
-        if shared:
-            keys = ", ".join(dotted(name) for name in shared)
-            yield f"{keys}: seem to hold the same persons; who compares these releases may learn more than from each"
+        marks = self._names()
+        return [(a, b) for a, b in combinations(marks, 2) if marks[a] & marks[b] and one.get(a, a) != one.get(b, b)]
+
+    def _names(self) -> dict[tuple[str, str], frozenset[tuple[str, str]]]:
+        """Every release, and what it may share with another one."""
+        parts = (("tables", self.tables), ("series", self.series), ("events", self.events))
+        return {(section, name): frozenset(_marks(part)) for section, of in parts for name, part in of.items()}
 
 
 def _marks(table: Table | Series | Events) -> Iterator[tuple[str, str]]:

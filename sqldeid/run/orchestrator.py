@@ -27,6 +27,7 @@ from sqldeid.run.earlier import Earlier, held_back, open_earlier
 from sqldeid.run.explaining import explain
 from sqldeid.run.followed import Pairs, pair, recheck_pair, tell
 from sqldeid.run.foreign import refuse_missing_parts
+from sqldeid.run.joinable import Joinable, Noticing, Rechecked, compared, find_joinable, warnings_of
 from sqldeid.run.linked import (
     Unit,
     assess_linked,
@@ -77,32 +78,26 @@ def anonymize(
     names = selected(job, options.only)
     releases: list[Release] = []
     written: dict[str, str] = {}
+    joinable: tuple[Joinable, ...] = ()
     try:
         with ExitStack() as stack:
             engine, staging, held = open_run(job, database, names, options, stack)
+            noticing = Noticing(staging)
             with naming_job(job):
                 units = gather(job, names, lambda name: _plan(job, name, engine))
                 pairs = pair(job, units, engine, options, listener)
                 earlier = open_earlier(options, single(units, options), stack, held, destination(job).into)
                 for unit in units:
-                    releases += _make_unit(unit, engine, staging, job.sha256, listener, options, earlier, pairs)
+                    releases += _make_unit(unit, engine, noticing, job.sha256, listener, options, earlier, pairs)
+                joinable = find_joinable(job, noticing.written, engine)
             for release in releases:
                 listener.step(release.name, "publishing")
             written = dict(zip((r.name for r in releases), earlier.publish(staging), strict=True))
     except KeyboardInterrupt:
         if not written:  # between two statements; within one the engine says so
             raise Interrupted("interrupted; nothing was published") from None
-    return Result(
-        releases={r.name: _published(r, written[r.name]) for r in releases},
-        sqldeid=sqldeid.__version__,
-        job_sha256=job.sha256,
-        source={"database": shown(database), "engine": dialect_of(database)},
-        seconds=round(monotonic() - started, 3),
-        warnings=(*job.warnings(), *key_warnings(options.key_file)),
-        job=job.name,
-        finished=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions={"sqldeid": sqldeid.__version__, "duckdb": version("duckdb"), "python": python_version()},
-    )
+    found = {r.name: _published(r, written[r.name]) for r in releases}
+    return _result(job, database, found, joinable, options, monotonic() - started)
 
 
 def plan(job: Job, database: Database, *, options: Options | None = None) -> list[Unit]:
@@ -116,8 +111,13 @@ def plan(job: Job, database: Database, *, options: Options | None = None) -> lis
         return tell(plans, pair(job, plans, engine, options))
 
 
-def verify(job: Job, database: Database, *, options: Options | None = None) -> dict[str, Verified | Told]:
+def verify(job: Job, database: Database, *, options: Options | None = None) -> Rechecked:
     """Check published releases again, against the source as it is now; nothing is written.
+
+    Returns
+    -------
+    Rechecked
+        By release; its `joinable` and `warnings` tell which of them can be joined by what they show.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> d
     path = None if is_connection(database) else path_of(database)
     refuse_missing_parts(job, selected(job, options.only), database, "verify")
     with reading(database, path, options.settings, job, command="verify") as engine, naming_job(job):
-        found: dict[str, Verified | Told] = {}
+        found = Rechecked()
         units = gather(job, selected(job, options.only), lambda name: _plan(job, name, engine))
         pairs = pair(job, units, engine, replace(options, policy=None, ledger=None))
         for unit in units:
@@ -144,6 +144,8 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> d
                 continue
             written, note = published(engine, destination(job), unit.name)
             found[unit.name] = _recheck(unit, note, written, engine, options)
+        there_now = {name: published(engine, destination(job), name)[0] for name in compared(job) if name in found}
+        found.joinable = find_joinable(job, there_now, engine)
         return found
 
 
@@ -306,6 +308,29 @@ def _refuse_changed(part: TablePlan, note: Mapping[str, object], engine: Engine)
             "read the view before and after may tell people apart. Release a snapshot instead",
             key=f"{part.key}.frozen",
         )
+
+
+def _result(
+    job: Job,
+    database: Database,
+    releases: Mapping[str, Release],
+    joinable: tuple[Joinable, ...],
+    options: Options,
+    seconds: float,
+) -> Result:
+    """What a run tells."""
+    return Result(
+        releases=releases,
+        sqldeid=sqldeid.__version__,
+        job_sha256=job.sha256,
+        source={"database": shown(database), "engine": dialect_of(database)},
+        seconds=round(seconds, 3),
+        warnings=(*job.warnings(), *warnings_of(joinable), *key_warnings(options.key_file)),
+        job=job.name,
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions={"sqldeid": sqldeid.__version__, "duckdb": version("duckdb"), "python": python_version()},
+        joinable=tuple(pair.to_dict() for pair in joinable),
+    )
 
 
 def _published(release: Any, written: str) -> Release:

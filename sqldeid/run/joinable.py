@@ -1,0 +1,286 @@
+"""Releases of one job tested for joinability: how far whoever holds two of them matches rows by values that both show.
+
+Only what is released is read, as an attacker has it: two tables are joined on columns of one name, equal values being
+equal as text (numbers, and moments, of different types as such); NULL matches NULL and a blanked value the same blank.
+Each column alone, all of them, and all but one are tried; a column whose values hardly occur in the other table, as
+after another level or in pseudonyms, is no help to anybody and left out. A table is joined with series by the length
+of a series, where a numeric column shows about the same lengths in seconds, minutes, hours or days.
+
+Source: soundness.md 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Column, Engine
+from sqldeid.job import Job
+from sqldeid.publish import Note, Staging
+from sqldeid.sql import column, identifier, literal, render
+
+ENOUGH = 0.1
+"""A column is comparable if this share of the rows of either table has a value that occurs in the other."""
+
+ALIKE = 0.5
+"""A numeric column shows the length of series if the two distributions share as much."""
+
+MOST_SETS = 8
+"""With more comparable columns, those sets that leave one out are not tried."""
+
+HOURS = {"seconds": 1 / 3600, "minutes": 1 / 60, "hours": 1.0, "days": 24.0}
+
+NUMBERS, MOMENTS = ("integer", "float", "number"), ("date", "timestamp")
+_TEXT, _DOUBLE, _TIMESTAMP = (exp.DataType.build(t, dialect="duckdb") for t in ("varchar", "double", "timestamp"))
+_ROUNDED: tuple[Callable[[exp.Expr], exp.Expr], ...] = (
+    lambda value: exp.Round(this=value),
+    lambda value: exp.Floor(this=value),
+    lambda value: exp.Ceil(this=value),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Joinable:
+    """Two releases, and the columns by which most of their rows match few rows of the other; none where none compare.
+
+    Parameters
+    ----------
+    releases
+        Their names. The other fields are in this order.
+    columns
+        For series the numeric column of the table that shows their lengths.
+    k
+        What was asked of each: a row of one that matches fewer rows of the other than the other's k is `below`. At
+        least 2.
+    rows, matched
+        Rows (persons, for series), and those that match any of the other.
+    below
+        Rows that match 1 … k - 1 rows of the other.
+    least
+        The fewest rows of the other release that a row matches; 0 where none does.
+    """
+
+    releases: tuple[str, str]
+    columns: tuple[str, ...]
+    k: tuple[int, int]
+    rows: tuple[int, int]
+    matched: tuple[int, int] = (0, 0)
+    below: tuple[int, int] = (0, 0)
+    least: tuple[int, int] = (0, 0)
+    kinds: tuple[str, str] = ("tables", "tables")
+
+    @property
+    def warning(self) -> str:
+        """One sentence; empty where no row matches few."""
+        if not any(self.below):
+            return ""
+        told = [
+            f"{self.below[i]:,} of {self.rows[i]:,} {_COUNTED[self.kinds[i]]} of {self.releases[i]} match fewer than "
+            f"{self.k[1 - i]} {_COUNTED[self.kinds[1 - i]]} of {self.releases[1 - i]} (as few as {self.least[i]})"
+            for i in (0, 1)
+            if self.below[i]
+        ]
+        by = ", ".join(self.columns) + (" as the length of series" if self.kinds[1] == "series" else "")
+        names = ", ".join(f"{kind}.{name}" for kind, name in zip(self.kinds, self.releases, strict=True))
+        return f"{names}: {' and '.join(told)} by {by}: link them, drop a column or coarsen it"
+
+    def to_dict(self) -> dict[str, object]:
+        """As `--json` writes it."""
+        return asdict(self)
+
+
+_COUNTED = {"tables": "rows", "series": "series"}
+
+
+class Rechecked(dict[str, Any]):
+    """What a re-check found, by release; `joinable` are the pairs of them that were compared."""
+
+    joinable: tuple[Joinable, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Of pairs that can be joined, one sentence each."""
+        return warnings_of(self.joinable)
+
+
+@dataclass(slots=True)
+class Noticing:
+    """A place where releases are staged, which remembers what to read of each."""
+
+    staging: Staging
+    written: dict[str, exp.Expr] = field(default_factory=dict)
+
+    def write(self, statement: Callable[[exp.Table], str], note: Note) -> exp.Expr:
+        """Stage a release."""
+        self.written[note.release] = self.staging.write(statement, note)
+        return self.written[note.release]
+
+    def write_computed(self, statement: Any, note: Note, tables: Mapping[str, Any]) -> exp.Expr:
+        """Stage a computed view."""
+        self.written[note.release] = self.staging.write_computed(statement, note, tables)
+        return self.written[note.release]
+
+    def publish(self) -> tuple[str, ...]:
+        """Make everything appear."""
+        return self.staging.publish()
+
+
+def warnings_of(found: Sequence[Joinable]) -> tuple[str, ...]:
+    """One sentence for each pair with rows that match few of the other."""
+    return tuple(pair.warning for pair in found if pair.warning)
+
+
+def find_joinable(job: Job, written: Mapping[str, exp.Expr], engine: Engine) -> tuple[Joinable, ...]:
+    """Compare the releases that may hold the same persons and are not linked.
+
+    Parameters
+    ----------
+    written
+        What to read, by release; those that are not there are not compared. Events are never: nobody's are released.
+
+    Notes
+    -----
+    Cost of a pair: one scan of either release, and of the classes of their common columns for each set that is tried.
+    """
+    found = []
+    for number, (here, there, kind) in enumerate(_pairs(job)):
+        if here not in written or there not in written:
+            continue
+        right = written[there] if kind == "tables" else _lengths(written[there], engine, number)
+        compare = _compare_tables if kind == "tables" else _compare_lengths
+        found.append(compare(_Pair(job, (here, there), (written[here], right), engine, number)))
+    return tuple(found)
+
+
+def compared(job: Job) -> list[str]:
+    """The releases that `find_joinable` looks at."""
+    return list(dict.fromkeys(name for here, there, _ in _pairs(job) for name in (here, there)))
+
+
+def _pairs(job: Job) -> list[tuple[str, str, str]]:
+    """A table, another release that may hold its persons, and the section of that one."""
+    pairs = job.comparable()
+    return [(here, there, kind) for (of, here), (kind, there) in pairs if of == "tables" and kind != "events"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two releases that are compared; `written` is what to read of each."""
+
+    job: Job
+    names: tuple[str, str]
+    written: tuple[exp.Expr, exp.Expr]
+    engine: Engine
+    number: int
+
+    @property
+    def k(self) -> tuple[int, int]:
+        """The least class size of each, or the persons per length; at least 2, for `inverse-ola` may ask for none."""
+        here, there = self.names
+        series = self.job.series.get(there)
+        asked = series.durations.k if series is not None else self.job.tables[there].privacy.k
+        return max(2, self.job.tables[here].privacy.k), max(2, asked)
+
+    def fold(self, columns: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp.Table:
+        """The classes of both releases by pairs of expressions over their rows: a table of c0, c1, and so on."""
+        folded = self.engine.workbench(f"joinable_{self.number}")
+        named = [{"name": _name(i), "here": here, "there": there} for i, (here, there) in enumerate(columns)]
+        here, there = self.written
+        self.engine.execute(render("tables/fold_pair", folded=folded, here=here, there=there, columns=named))
+        return folded
+
+    def match(self, folded: exp.Table, sets: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
+        """What matches by each set of numbers of columns."""
+        asked = [{"number": i, "columns": [_name(c) for c in s]} for i, s in enumerate(sets)]
+        here_k, there_k = self.k
+        statement = render("tables/count_matches", folded=folded, here_k=here_k, there_k=there_k, sets=asked)
+        return [dict(row) for row in self.engine.query(statement).to_pylist()]
+
+    def told(self, columns: Sequence[str], row: Mapping[str, Any] | None, kind: str) -> Joinable:
+        """The finding by some columns."""
+        here, there = self.written
+        rows = (_rows(here, self.engine), _rows(there, self.engine))
+        made = Joinable(self.names, tuple(columns), self.k, rows, kinds=("tables", kind))
+        if row is None:
+            return made
+        matched, below, least = ((int(row[f"here_{of}"]), int(row[f"there_{of}"])) for of in ("rows", "below", "least"))
+        return Joinable(self.names, tuple(columns), self.k, rows, matched, below, least, ("tables", kind))
+
+
+def _name(number: int) -> exp.Identifier:
+    return identifier(f"c{number}")
+
+
+def _rows(relation: exp.Expr, engine: Engine) -> int:
+    return int(engine.query(render("tables/count_rows", table=relation)).to_pylist()[0]["rows"])
+
+
+def _compare_tables(pair: _Pair) -> Joinable:
+    here, there = ({c.name.casefold(): c for c in pair.engine.columns(w)} for w in pair.written)
+    shared = [(c, there[name]) for name, c in here.items() if name in there]
+    if not shared:
+        return pair.told((), None, "tables")
+    folded = pair.fold([_spelt(c, other) for c, other in shared])
+    alone = pair.match(folded, [[i] for i in range(len(shared))])
+    rows = pair.told((), None, "tables").rows
+    comparable = [
+        i
+        for i, row in enumerate(alone)
+        if row["here_rows"] and (row["here_rows"] >= ENOUGH * rows[0] or row["there_rows"] >= ENOUGH * rows[1])
+    ]
+    tried: dict[tuple[int, ...], dict[str, Any]] = {(i,): alone[i] for i in comparable}
+    if sets := [s for s in _sets(comparable) if s not in tried]:
+        tried |= dict(zip(sets, pair.match(folded, sets), strict=True))
+    pair.engine.execute(render("engine/drop_table", table=folded))
+    if not tried:
+        return pair.told((), None, "tables")
+    worst = max(tried, key=lambda s: (tried[s]["here_below"] + tried[s]["there_below"], -len(s)))
+    return pair.told([shared[i][0].name for i in worst], tried[worst], "tables")
+
+
+def _sets(columns: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """All columns, and all but one."""
+    if columns:
+        yield tuple(columns)
+    if 2 < len(columns) <= MOST_SETS:
+        yield from (tuple(c for c in columns if c != left) for left in columns)
+
+
+def _spelt(here: Column, there: Column) -> tuple[exp.Expr, exp.Expr]:
+    """Two columns so that equal values are equal: as text, or as numbers or moments where these are of two types."""
+    wanted = _TEXT
+    for kinds, common in ((NUMBERS, _DOUBLE), (MOMENTS, _TIMESTAMP)):
+        if here.kind in kinds and there.kind in kinds and here.type != there.type:
+            wanted = common
+    return exp.cast(column(here.name, "r"), wanted), exp.cast(column(there.name, "r"), wanted)
+
+
+def _lengths(series: exp.Expr, engine: Engine, number: int) -> exp.Table:
+    lengths = engine.workbench(f"joinable_lengths_{number}")
+    engine.execute(render("tables/measure_steps", lengths=lengths, series=series))
+    return lengths
+
+
+def _compare_lengths(pair: _Pair) -> Joinable:
+    step = float(pair.job.series[pair.names[1]].step_hours)
+    steps = column("steps", "r")
+    numeric = [c for c in pair.engine.columns(pair.written[0]) if c.kind in NUMBERS]
+    found: list[tuple[str, dict[str, Any]]] = []
+    for c in numeric:
+        values = [_in_steps(c, hours / step, rounded) for hours in HOURS.values() for rounded in _ROUNDED]
+        folded = pair.fold([(value, steps) for value in values])
+        found += [(c.name, row) for row in pair.match(folded, [[i] for i in range(len(values))])]
+        pair.engine.execute(render("engine/drop_table", table=folded))
+    alike = [(name, row) for name, row in found if row["overlap"] >= ALIKE]
+    if not alike:
+        return pair.told((), None, "series")
+    name, row = max(alike, key=lambda f: f[1]["overlap"])
+    return pair.told([name], row, "series")
+
+
+def _in_steps(c: Column, factor: float, rounded: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    value = exp.cast(column(c.name, "r"), _DOUBLE)
+    return rounded(exp.Mul(this=value, expression=literal(factor)))
