@@ -16,6 +16,7 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
+from sqldeid.engine.base import Engine
 from sqldeid.engine.choosing import is_foreign
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.duckdb_errors import translate
@@ -205,6 +206,12 @@ def _open_file(connection: duckdb.DuckDBPyConnection, path: Path) -> DuckDBEngin
     engine.execute(render("engine/read_csv", table=table, path=place, texts=texts))
     engine.guessed = True
     return engine
+
+
+def guessed_types(engine: Engine) -> tuple[str, ...]:
+    """Whether one value can change how everybody's are read: 12.5 among whole numbers makes 12.0 of every 12."""
+    guessed = isinstance(engine, DuckDBEngine) and engine.guessed
+    return ("types that are guessed from all rows of a file of text",) if guessed else ()
 
 
 def _codes(engine: DuckDBEngine, path: exp.Expr) -> list[str]:

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqldeid import job as jobfile
 from sqldeid.engine.base import Column, Engine
-from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.opening import guessed_types
 from sqldeid.errors import JobError
 from sqldeid.events.domain import Domain, read_domain
 from sqldeid.events.privacy.laplace import Ledger
@@ -241,7 +241,7 @@ def plan(name: str, part: Events, engine: Engine, folder: Path) -> EventsPlan:
         factors=factors,
         expressions=tuple(Named(identifier(f"x{i}"), column(_factor_column(i), "s")) for i in range(len(texts))),
         domain=_domain(part, folder, key) if part.privacy.method == "laplace" else None,
-        outward=(*_outward(part, texts), *_guessed(engine)),
+        outward=(*_outward(part, texts), *guessed_types(engine)),
     )
 
 
@@ -363,12 +363,6 @@ def _outward(part: Events, texts: list[str]) -> tuple[str, ...]:
     for text in [*([part.where] if part.where is not None else []), *texts]:
         found += outward(parse_expression(text, key="where"))
     return tuple(dict.fromkeys(found))
-
-
-def _guessed(engine: Engine) -> tuple[str, ...]:
-    """Whether one value can change how everybody's are read: 12.5 among whole numbers makes 12.0 of every 12."""
-    guessed = isinstance(engine, DuckDBEngine) and engine.guessed
-    return ("types that are guessed from all rows of a file of text",) if guessed else ()
 
 
 def timestamp(text: str) -> exp.Expr:

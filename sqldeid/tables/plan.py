@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from sqldeid import job as jobfile
 from sqldeid.engine.base import Column, Engine
+from sqldeid.engine.opening import guessed_types
 from sqldeid.errors import JobError
 from sqldeid.hierarchy import HierarchySource, open_source
 from sqldeid.sql import column, parse_table
@@ -38,8 +39,8 @@ class TablePlan:
     columns
         Every named column in the order of the job.
     outward
-        What of the job's SQL looks across rows (joins, windows, aggregates); guarantees per person rest on its looking
-        at one person's rows only.
+        What looks across rows, of the job's SQL (joins, windows, aggregates) or as types that were guessed from all
+        rows; guarantees per person rest on looking at one person's rows only.
     stacked
         What child tables add (`shape.keep` puts it together): then `source` is the job's source before its filter and
         without those columns, and only what `keep` returns is the input.
@@ -168,7 +169,7 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
         person.name if person else None,
         columns,
         part,
-        _outward(part),
+        (*_outward(part), *guessed_types(engine)),
         stacked=stacked,
         person_type=spelling(person) if person else "",
     )

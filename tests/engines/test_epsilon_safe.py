@@ -129,6 +129,18 @@ def test_an_empty_release_and_unknown_values_are_outcomes(database: Path) -> Non
     assert any("nothing is released" in w and "spends epsilon and delta again" in w for w in release.warnings)
 
 
+def test_types_that_one_row_can_change_are_the_custodians_assertion(database: Path) -> None:
+    file = database.with_suffix(".csv")
+    with duckdb.connect(str(database), read_only=True) as connection:
+        connection.table("people").write_csv(str(file))
+    told = {
+        place.suffix: any("guessed from all rows" in w for w in released.releases["people"].warnings)
+        for place in (database, file)
+        for released in [sqldeid.anonymize(job_of(database.parent), place, options=sqldeid.Options(replace=True))]
+    }
+    assert told == {".duckdb": False, ".csv": True}
+
+
 def test_queries_across_rows_are_the_custodians_assertion(database: Path) -> None:
     query = "SELECT id, age, sex FROM people QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY age) = 1"
     release = sqldeid.anonymize(job_of(database.parent, source={"query": query}), database).releases["people"]
