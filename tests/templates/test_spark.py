@@ -31,9 +31,7 @@ NO_TRANSACTIONS = "not applicable: Spark has no transactions"
 GAPS = {
     "engine/commit_transaction": NO_TRANSACTIONS,
     "engine/rollback_transaction": NO_TRANSACTIONS,
-    "events/join_rest": APPENDS,
     "publish/comment_view": "not applicable: on Spark a view is made with its comments (publish/flip_view)",
-    "tables/append_secrets": APPENDS,
 }
 LASTING = re.compile(r"\s*(CREATE (TABLE|VIEW|SCHEMA)|ALTER TABLE|COMMENT ON|DROP VIEW IF EXISTS `v w)")
 """Statements on what stays in the catalogue."""
@@ -63,6 +61,8 @@ def test_on_spark(case: Case, spark: SparkSession) -> None:
     if not read and case.read:
         read = transpile(case.read, "spark") if isinstance(case.read, str) else case.read["spark"]
     statement = render(case.template, "spark", **case.parameters)
+    if statement.startswith("INSERT INTO"):
+        pytest.skip(APPENDS)
     case = replace(case, after=tuple(transpile(text, "spark") for text in case.after))
     with _prepared(case, spark.newSession(), lasting=LASTING.match(statement) is not None) as run:
         found = shaped(found_rows(case, statement, read, run))
