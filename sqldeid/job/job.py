@@ -168,6 +168,17 @@ class Job(BaseModel):
         if shared:
             keys = ", ".join(dotted(name) for name in shared)
             yield f"{keys}: seem to hold the same persons; who compares these releases may learn more than from each"
+        for name in shared:
+            if self._is_private(name):
+                others = [a if b == name else b for a, b in pairs if name in (a, b)]
+                yield from _composed(name, [dotted(o) for o in others if not self._is_private(o)])
+
+    def _is_private(self, name: tuple[str, str]) -> bool:
+        """Whether a release by (section, name) is differentially private on its own."""
+        section, label = name
+        if section == "events":
+            return self.events[label].privacy.method == "laplace"
+        return section == "tables" and self.tables[label].search.method == "epsilon-safe"
 
     def comparable(self) -> list[tuple[tuple[str, str], tuple[str, str]]]:
         """Pairs of releases, as (section, name), that may hold the same persons and are not linked, in their order.
@@ -186,6 +197,17 @@ class Job(BaseModel):
         """Every release, and what it may share with another one."""
         parts = (("tables", self.tables), ("series", self.series), ("events", self.events))
         return {(section, name): frozenset(_marks(part)) for section, of in parts for name, part in of.items()}
+
+
+def _composed(name: tuple[str, str], open_: list[str]) -> Iterator[str]:
+    """What other releases of the same persons leave of a differentially private one (soundness.md 6)."""
+    if open_:
+        yield (
+            f"{dotted(name)}: its differential privacy holds for itself alone; {', '.join(open_)} beside it voids the "
+            "promise for persons who are in both, so publish one of them only"
+        )
+    else:
+        yield f"{dotted(name)}: differentially private releases of the same persons add up: their epsilons and deltas"
 
 
 def _marks(table: Table | Series | Events) -> Iterator[tuple[str, str]]:

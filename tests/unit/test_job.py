@@ -477,6 +477,17 @@ def test_warnings_name_what_holds_and_may_still_harm() -> None:
     assert all(text.startswith("job: ") for text in twice.warnings())
 
 
+def test_a_private_release_beside_others_of_the_same_persons_is_told() -> None:
+    made = {"source": "moves", "object": "id", "time": "at", "state": ["ward"]}
+    private = {"method": "laplace", "epsilon": 1.0, "states": "wards.txt", "events_max": 9}
+    private |= {"time_range": ["2100-01-01", "2130-01-01"], "gap_bins_hours": [1, 24]}
+    one, two = {**made, "privacy": private}, {**made, "privacy": {"method": "ratio", "epsilon": 1.0}}
+    (first, void) = Job.parse({"events": {"a": one, "b": two}}).warnings()
+    assert "seem to hold" in first and "events.a: its differential privacy" in void and "events.b beside it" in void
+    adding = Job.parse({"events": {"a": one, "b": one}}).warnings()
+    assert len(adding) == 3 and all("add up" in text for text in adding[1:])
+
+
 def objects(node: object) -> list[dict[str, Any]]:
     """Every schema of an object with named keys, wherever it stands."""
     if isinstance(node, list):
