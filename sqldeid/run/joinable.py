@@ -12,7 +12,7 @@ Source: soundness.md 7.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
@@ -21,6 +21,8 @@ from sqldeid.engine.base import Column, Engine
 from sqldeid.job import Job
 from sqldeid.publish import Note, Staging
 from sqldeid.sql import column, identifier, literal, render
+from sqldeid.tables.linked_rows import join_written
+from sqldeid.tables.linking import Linked
 
 ENOUGH = 0.1
 """A column is comparable if this share of the rows of either table has a value that occurs in the other."""
@@ -49,7 +51,7 @@ class Joinable:
     Parameters
     ----------
     releases
-        Their names. The other fields are in this order.
+        Their names; those of linked tables, which are one here, with a plus. The other fields are in this order.
     columns
         For series the numeric column of the table that shows their lengths.
     k
@@ -133,25 +135,36 @@ def warnings_of(found: Sequence[Joinable]) -> tuple[str, ...]:
     return tuple(pair.warning for pair in found if pair.warning)
 
 
-def find_joinable(job: Job, written: Mapping[str, exp.Expr], engine: Engine) -> tuple[Joinable, ...]:
+def find_joinable(
+    job: Job, written: Mapping[str, exp.Expr], engine: Engine, units: Sequence[object] = ()
+) -> tuple[Joinable, ...]:
     """Compare the releases that may hold the same persons and are not linked.
 
     Parameters
     ----------
     written
         What to read, by release; those that are not there are not compared. Events are never: nobody's are released.
+    units
+        The run's; linked tables among them are compared as the join that whoever holds them makes.
 
     Notes
     -----
     Cost of a pair: one scan of either release, and of the classes of their common columns for each set that is tried.
     """
+    linked = {name: unit for unit in units if isinstance(unit, Linked) for name in unit.names}
+    joins = {u.names: join_written(u, [written[n] for n in u.names], engine) for u in _joined(job, linked, written)}
+    pairs = dict.fromkeys(
+        (_together(here, linked), _together(there, linked), kind) for here, there, kind in _pairs(job)
+    )
     found = []
-    for number, (here, there, kind) in enumerate(_pairs(job)):
-        if here not in written or there not in written:
+    for number, (here, there, kind) in enumerate(pairs):
+        if not {*here, *there} <= written.keys():
             continue
-        right = written[there] if kind == "tables" else _lengths(written[there], engine, number)
+        left, right = (joins[names] if names in joins else written[names[0]] for names in (here, there))
+        if kind == "series":
+            right = _lengths(right, engine, number)
         compare = _compare_tables if kind == "tables" else _compare_lengths
-        found.append(compare(_Pair(job, (here, there), (written[here], right), engine, number)))
+        found.append(compare(_Pair(job, (here, there), (left, right), engine, number)))
     return tuple(found)
 
 
@@ -166,12 +179,23 @@ def _pairs(job: Job) -> list[tuple[str, str, str]]:
     return [(here, there, kind) for (of, here), (kind, there) in pairs if of == "tables" and kind != "events"]
 
 
+def _together(name: str, linked: Mapping[str, Linked]) -> tuple[str, ...]:
+    """A release with those that it is linked with."""
+    return linked[name].names if name in linked else (name,)
+
+
+def _joined(job: Job, linked: Mapping[str, Linked], written: Mapping[str, exp.Expr]) -> list[Linked]:
+    """The linked tables that are compared with others and are all there."""
+    units = {u.names: u for name in compared(job) if (u := linked.get(name)) is not None}
+    return [u for names, u in units.items() if written.keys() >= set(names)]
+
+
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two releases that are compared; `written` is what to read of each."""
+    """Two releases, or joins of linked ones, that are compared; `written` is what to read of each."""
 
     job: Job
-    names: tuple[str, str]
+    names: tuple[tuple[str, ...], tuple[str, ...]]
     written: tuple[exp.Expr, exp.Expr]
     engine: Engine
     number: int
@@ -179,10 +203,18 @@ class _Pair:
     @property
     def k(self) -> tuple[int, int]:
         """The least class size of each, or the persons per length; at least 2, for `inverse-ola` may ask for none."""
-        here, there = self.names
-        series = self.job.series.get(there)
-        asked = series.durations.k if series is not None else self.job.tables[there].privacy.k
-        return max(2, self.job.tables[here].privacy.k), max(2, asked)
+        here, there = (max(2, *(self._asked(n) for n in names)) for names in self.names)
+        return here, there
+
+    def _asked(self, name: str) -> int:
+        series = self.job.series.get(name)
+        return series.durations.k if series is not None else self.job.tables[name].privacy.k
+
+    def columns(self, side: int) -> list[tuple[str, Column]]:
+        """What the releases of a side call their columns, and the columns of what is read."""
+        there = self.engine.columns(self.written[side])
+        joined = len(self.names[side]) > 1  # people/age
+        return [(c.name.partition("/")[2] if joined else c.name, c) for c in there]
 
     def fold(self, columns: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp.Table:
         """The classes of both releases by pairs of expressions over their rows: a table of c0, c1, and so on."""
@@ -203,11 +235,12 @@ class _Pair:
         """The finding by some columns."""
         here, there = self.written
         rows = (_rows(here, self.engine), _rows(there, self.engine))
-        made = Joinable(self.names, tuple(columns), self.k, rows, kinds=("tables", kind))
+        names = (" + ".join(self.names[0]), " + ".join(self.names[1]))
+        made = Joinable(names, tuple(columns), self.k, rows, kinds=("tables", kind))
         if row is None:
             return made
         matched, below, least = ((int(row[f"here_{of}"]), int(row[f"there_{of}"])) for of in ("rows", "below", "least"))
-        return Joinable(self.names, tuple(columns), self.k, rows, matched, below, least, ("tables", kind))
+        return replace(made, matched=matched, below=below, least=least)
 
 
 def _name(number: int) -> exp.Identifier:
@@ -219,11 +252,15 @@ def _rows(relation: exp.Expr, engine: Engine) -> int:
 
 
 def _compare_tables(pair: _Pair) -> Joinable:
-    here, there = ({c.name.casefold(): c for c in pair.engine.columns(w)} for w in pair.written)
-    shared = [(c, there[name]) for name, c in here.items() if name in there]
+    shared = [
+        (name, c, other)
+        for name, c in pair.columns(0)
+        for named, other in pair.columns(1)
+        if name.casefold() == named.casefold()
+    ]
     if not shared:
         return pair.told((), None, "tables")
-    folded = pair.fold([_spelt(c, other) for c, other in shared])
+    folded = pair.fold([_spelt(c, other) for _, c, other in shared])
     alone = pair.match(folded, [[i] for i in range(len(shared))])
     rows = pair.told((), None, "tables").rows
     comparable = [
@@ -238,7 +275,7 @@ def _compare_tables(pair: _Pair) -> Joinable:
     if not tried:
         return pair.told((), None, "tables")
     worst = max(tried, key=lambda s: (tried[s]["here_below"] + tried[s]["there_below"], -len(s)))
-    return pair.told([shared[i][0].name for i in worst], tried[worst], "tables")
+    return pair.told(list(dict.fromkeys(shared[i][0] for i in worst)), tried[worst], "tables")
 
 
 def _sets(columns: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -265,14 +302,15 @@ def _lengths(series: exp.Expr, engine: Engine, number: int) -> exp.Table:
 
 
 def _compare_lengths(pair: _Pair) -> Joinable:
-    step = float(pair.job.series[pair.names[1]].step_hours)
+    step = float(pair.job.series[pair.names[1][0]].step_hours)
     steps = column("steps", "r")
-    numeric = [c for c in pair.engine.columns(pair.written[0]) if c.kind in NUMBERS]
     found: list[tuple[str, dict[str, Any]]] = []
-    for c in numeric:
+    for named, c in pair.columns(0):
+        if c.kind not in NUMBERS:
+            continue
         values = [_in_steps(c, hours / step, rounded) for hours in HOURS.values() for rounded in _ROUNDED]
         folded = pair.fold([(value, steps) for value in values])
-        found += [(c.name, row) for row in pair.match(folded, [[i] for i in range(len(values))])]
+        found += [(named, row) for row in pair.match(folded, [[i] for i in range(len(values))])]
         pair.engine.execute(render("engine/drop_table", table=folded))
     alike = [(name, row) for name, row in found if row["overlap"] >= ALIKE]
     if not alike:

@@ -89,7 +89,7 @@ def anonymize(
                 earlier = open_earlier(options, single(units, options), stack, held, destination(job).into)
                 for unit in units:
                     releases += _make_unit(unit, engine, noticing, job.sha256, listener, options, earlier, pairs)
-                joinable = find_joinable(job, noticing.written, engine)
+                joinable = find_joinable(job, noticing.written, engine, units)
             for release in releases:
                 listener.step(release.name, "publishing")
             written = dict(zip((r.name for r in releases), earlier.publish(staging), strict=True))
@@ -145,7 +145,7 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
             written, note = published(engine, destination(job), unit.name)
             found[unit.name] = _recheck(unit, note, written, engine, options)
         there_now = {name: published(engine, destination(job), name)[0] for name in compared(job) if name in found}
-        found.joinable = find_joinable(job, there_now, engine)
+        found.joinable = find_joinable(job, there_now, engine, units)
         return found
 
 

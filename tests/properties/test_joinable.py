@@ -123,6 +123,23 @@ def test_no_column_in_common() -> None:
     assert found["columns"] == () and found["rows"] == (40, 40) and found["matched"] == (0, 0)
 
 
+def test_linked_tables_are_compared_as_their_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A third table of 10 values of i // 10 and of i % 10 each matches ten rows of either linked table, one of both."""
+    monkeypatch.setenv("SQLDEID_KEY", KEY)
+    made = "CREATE TABLE t AS SELECT i AS id, 'p' AS q, i % 10 AS u, i // 10 AS v FROM range(100) AS r(i)"
+    pseudonym = {"id": {"role": "identifying", "pseudonym": True}, "q": QI}
+    parts = {"a": pseudonym | {"u": SHOWN}, "b": pseudonym | {"v": SHOWN}}
+    linked = {name: part("t", 5, columns) for name, columns in parts.items()}
+    third = {"c": part("t", 4, {"id": IDENTIFYING, "q": QI, "u": SHOWN, "v": SHOWN})}
+    apart = one(made, **linked, **third)
+    assert [pair["releases"] for pair in apart] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert all(pair["below"] == (0, 0) for pair in apart)
+    linked["b"]["link"] = "a"
+    (found,) = one(made, **linked, **third)
+    assert found["releases"] == ("a + b", "c") and {"u", "v"} <= set(found["columns"])
+    assert found["below"] == (100, 100) and found["least"] == (1, 1) and found["k"] == (5, 4)
+
+
 def test_other_persons_and_linked_tables_are_not_compared() -> None:
     columns = {"id": {"role": "identifying", "pseudonym": True}, "q": QI, "los": SHOWN}
     other = {**part("u", 5, {"n": IDENTIFYING, "q": QI, "los": SHOWN}), "person": "n"}
