@@ -6,6 +6,7 @@ They yield (keys, text) rather than problems, so that `sqldeid.job.rules` can ta
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import inf
 
 from sqldeid.job.stack_rules import with_stacked
 
@@ -53,7 +54,10 @@ def link_problems(job: Mapping[str, object]) -> Iterator[Found]:
         for name, table in linked.items():
             yield from ((("tables", name, *keys), text) for keys, text in _member(table))
         first = next(iter(linked))
-        yield from ((("tables", n, *keys), text) for n, keys, text in (*_agreement(first, linked), *_roles(linked)))
+        yield from (
+            (("tables", n, *keys), text)
+            for n, keys, text in (*_agreement(first, linked), *_roles(linked), *_tops(linked))
+        )
     tied = {name for names in groups for name in names}
     for name in _section(job, "series"):
         if _section(_section(job, "series"), name).get("link") in tied:
@@ -151,6 +155,32 @@ def _roles(linked: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, tu
                     f"has another role in {other}, with which the table is linked, and is guarded more there; give it "
                     "that role here, or, if it is something else, another name in a source query",
                 )
+
+
+def _tops(linked: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """A column of one name that one table cuts at the top, and another shows above: the join would show it."""
+    released = {
+        name: {c.casefold(): (c, _section(with_stacked(t), c).get("top_code")) for c in with_stacked(t) if _shown(t, c)}
+        for name, t in linked.items()
+    }
+    least: dict[str, tuple[float, str]] = {}
+    for name, columns in released.items():
+        for column, (_, top) in columns.items():
+            if isinstance(top, int | float) and top < least.get(column, (inf, ""))[0]:
+                least[column] = (top, name)
+    for name, columns in released.items():
+        for column, (written, top) in columns.items():
+            if column in least and top != least[column][0]:
+                yield (
+                    name,
+                    ("columns", written, "top_code"),
+                    f"is not that of {least[column][1]}, with which the table is linked, and what is cut there is "
+                    "seen here; give it the same, or, if it is something else, another name in a source query",
+                )
+
+
+def _shown(table: Mapping[str, object], column: str) -> bool:
+    return _section(with_stacked(table), column).get("role") in ("insensitive", "sensitive", "quasi-identifying")
 
 
 def _roles_of(table: Mapping[str, object]) -> dict[str, tuple[str, int]]:

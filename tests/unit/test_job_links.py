@@ -104,6 +104,26 @@ def test_what_one_table_guards_no_other_shows(role: str, there: str, refused: st
     assert f"tables.{refused}.columns.{'age' if refused == 'a' else 'AGE'}: has another role" in refusal(**tables)
 
 
+@pytest.mark.parametrize(
+    ("tops", "refused"), [((90, None), "b"), ((None, 90), "a"), ((90, 95), "b"), ((90, 90), ""), ((None, None), "")]
+)
+@pytest.mark.parametrize("column", [{"role": "insensitive"}, {**QI, "hierarchy": {"bands": [5]}}])
+def test_what_one_table_cuts_at_the_top_no_other_shows(
+    tops: tuple[int | None, int | None], refused: str, column: dict[str, Any]
+) -> None:
+    """Ages of 90 and more in one table and as they are in the other are told for who joins them."""
+    tables = {}
+    for name, age, link, top in zip("ab", ("age", "AGE"), (None, "a"), tops, strict=True):
+        cut = {} if top is None else {"top_code": top}
+        tables[name] = table(link, columns={"id": PSEUDONYM, "x": QI, age: {**column, **cut}})
+    if not refused:
+        Job.parse({"tables": tables})
+        return
+    assert f"tables.{refused}.columns.{'age' if refused == 'a' else 'AGE'}.top_code: is not that of" in refusal(
+        **tables
+    )
+
+
 def test_what_a_stack_makes_has_a_role_too() -> None:
     stack = {"from": "c", "on": "id", "value": "v", "order": "o", "first": 2, "role": "insensitive"}
     codes = table("a", stack={"code": stack})
