@@ -172,6 +172,8 @@ def _warnings(made: Made, member: TablePlan) -> list[str]:
     column = f"{plan.key}.columns."
     for warning in made.release.warnings:
         another = warning.startswith(column) and not warning.startswith(column + qualified(member, ""))
-        if warning not in disguised and not another:
-            found.append(linked.own(warning).replace(f"{plan.key}: ", f"{member.key}: ", 1))
+        told = linked.own(warning).replace(f"{plan.key}: ", f"{member.key}: ", 1)
+        elsewhere = warning.startswith(column) and told not in found  # a date here, beside another table's shifted ones
+        if not another and (warning not in disguised or elsewhere):
+            found.append(told)
     return found

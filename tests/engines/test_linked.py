@@ -288,6 +288,19 @@ def test_dates_of_both_tables_are_shifted_alike(source: Path, tmp_path: Path) ->
     verify(wanted, source)
 
 
+def test_a_date_beside_the_shifted_ones_of_another_table_is_told(source: Path, tmp_path: Path) -> None:
+    """Neither table has both; whoever joins them has the true month, and with it the shift to a month."""
+    tables = parts()
+    tables[PEOPLE]["columns"] = {**tables[PEOPLE]["columns"], "seen": SHIFT}
+    tables[STAYS]["source"] = {"query": "SELECT *, seen AS noted FROM stays"}
+    noted = {"role": "quasi-identifying", "hierarchy": {"dates": ["month", "year"]}}
+    tables[STAYS]["columns"] = {**tables[STAYS]["columns"], "noted": noted}
+    result = anonymize(job(tables, into=str(tmp_path / "out")), source, options=options(source))
+    told = {n: [w for w in r.warnings if ".columns.noted: is a date that is" in w] for n, r in result.tables.items()}
+    assert len(told[STAYS]) == 1 and told[STAYS][0].startswith(f"tables.{STAYS}.columns.noted: ")
+    assert told[PEOPLE] == []
+
+
 def test_blanked_rows_are_blanked_in_both(source: Path, tmp_path: Path) -> None:
     tables = parts()
     rare = "SELECT * REPLACE (CASE true_row WHEN 50 THEN 'x' ELSE sex END AS sex) FROM people"
