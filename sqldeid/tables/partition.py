@@ -17,7 +17,7 @@ row, so that a reader cannot count how many are 45 or older. And it is greedy: n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -311,7 +311,10 @@ def _shown(kind: str, cut: float | None) -> str:
 
 
 def _verify(planned: PartitionPlan, parts: _Parts, written: exp.Expr, engine: Engine) -> PartitionVerified:
-    """Count the rows of each box anew, from the source's values, and compare with what was written."""
+    """Count the rows of each box anew, from the source's values, and compare with what was written.
+
+    So, too, what the other columns hold: the rows of a class have the values that the source gives them, each as often.
+    """
     there = [c.name for c in engine.columns(written, key=planned.key)]
     shown = {c.name for c in planned.cuts} | {n for n, _, _ in planned.others}
     if there != [name for name in planned.part.columns if name in shown]:
@@ -324,20 +327,26 @@ def _verify(planned: PartitionPlan, parts: _Parts, written: exp.Expr, engine: En
         {"name": identifier(f"q{i}"), "released": identifier(c.name), **{s: identifier(f"{s}{i}") for s in sides}}
         for i, c in enumerate(planned.cuts)
     ]
-    row = engine.query(
-        render("tables/compare_parts", points=parts.points, boxes=parts.labels, written=written, columns=columns)
-    ).to_pylist()[0]
+    others = [{"name": identifier(f"o{i}"), "released": identifier(n)} for i, (n, _, _) in enumerate(planned.others)]
+    places = {"points": parts.points, "boxes": parts.labels, "written": written}
+    row = engine.query(render("tables/compare_parts", **places, columns=columns, others=others)).to_pylist()[0]
     problems = []
     if row["smallest"] < planned.part.privacy.k:
         problems.append(f"its smallest class has {row['smallest']} rows, not {planned.part.privacy.k}")
     if row["differing"] or not row["rows"] == row["boxed"] == row["written"]:
         problems.append(f"{row['differing']} classes are not what the source gives")
+    _refuse(planned, problems)
+    criteria = achieved(planned.criteria, written, [c.name for c in planned.cuts], planned.key, engine)
+    if row["changed"]:
+        _refuse(planned, [f"in {row['changed']} classes, the other columns do not hold what the source gives"])
+    return PartitionVerified(int(row["rows"]), int(row["written"]), int(row["smallest"]), int(row["classes"]), criteria)
+
+
+def _refuse(planned: PartitionPlan, problems: Sequence[str]) -> None:
     if problems:
         raise VerificationError(
             f"{planned.key}: the release failed its re-check: {'; '.join(problems)}", key=planned.key
         )
-    criteria = achieved(planned.criteria, written, [c.name for c in planned.cuts], planned.key, engine)
-    return PartitionVerified(int(row["rows"]), int(row["written"]), int(row["smallest"]), int(row["classes"]), criteria)
 
 
 def _warnings(planned: PartitionPlan) -> list[str]:

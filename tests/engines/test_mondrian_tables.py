@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from shutil import copyfile
 
 import duckdb
 import numpy as np
@@ -104,6 +105,52 @@ def test_a_changed_release_is_refused(source: Path, tmp_path: Path) -> None:
         verify(job(tmp_path), source)
     with pytest.raises(VerificationError, match="other criteria"):
         verify(job(tmp_path, privacy={"k": 4}), source)
+
+
+PAIR = """(SELECT a.rowid AS one, b.rowid AS other, b.ward, b.tone
+           FROM rows AS a JOIN rows AS b ON a.ward <> b.ward AND a.tone <> b.tone
+                AND ((a.born, a.age, a.weight) = (b.born, b.age, b.weight)) = {alike}
+           ORDER BY one, other LIMIT 1) AS pair"""
+ALIKE, APART = PAIR.format(alike=True), PAIR.format(alike=False)
+TAMPERS: Mapping[str, str] = {
+    "values of two classes change places": "UPDATE rows SET ward = (SELECT SUM(w.ward) FROM rows AS w "
+    f"WHERE w.rowid IN (one, other)) - rows.ward FROM {APART} WHERE rows.rowid IN (one, other)",
+    "values of a class change places, but for one column": "UPDATE rows SET ward = (SELECT SUM(w.ward) FROM rows AS w "
+    f"WHERE w.rowid IN (one, other)) - rows.ward FROM {ALIKE} WHERE rows.rowid IN (one, other)",
+    "a row of the class stands in for another": "UPDATE rows SET ward = pair.ward, tone = pair.tone "
+    f"FROM {ALIKE} WHERE rows.rowid = one",
+    "a value is another": "UPDATE rows SET tone = 'other' WHERE rowid = 3",
+    "a value is gone": "UPDATE rows SET ward = NULL WHERE rowid = 3",
+    "a missing value is made up": "UPDATE rows SET tone = 'low' FROM (SELECT MIN(rowid) AS one FROM rows "
+    "WHERE tone IS NULL) WHERE rows.rowid = one",
+    "a row is there twice": "INSERT INTO rows SELECT * FROM rows WHERE rowid = 3",
+    "a row is gone": "DELETE FROM rows WHERE rowid = 3",
+}
+TONED: Mapping[str, object] = {**COLUMNS, "tone": {"role": "insensitive"}}
+
+
+def test_what_other_columns_hold_is_compared_class_by_class(source: Path, tmp_path: Path) -> None:
+    with duckdb.connect(str(source)) as connection:
+        tone = "CAST(['low', 'high', NULL][1 + (id // 4) % 3] AS ENUM ('low', 'high', 'never'))"
+        connection.execute(f"CREATE OR REPLACE TABLE people AS SELECT *, {tone} AS tone FROM people")
+    asked, out, kept = job(tmp_path, columns=TONED), tmp_path / "out.duckdb", tmp_path / "kept.duckdb"
+    anonymize(asked, source)
+    assert verify(asked, source)["people"].to_dict()["rows"] == 300
+    copyfile(out, kept)
+    for tamper, statement in TAMPERS.items():
+        copyfile(kept, out)
+        with duckdb.connect(str(out)) as connection:
+            connection.execute("USE release")
+            read = "SELECT * FROM people ORDER BY rowid"
+            before = connection.execute(read).fetchall()
+            connection.execute(statement.replace("rows", "people"))
+            assert connection.execute(read).fetchall() != before, tamper
+        told = (
+            "1 classes are not what" if tamper in ("a row is there twice", "a row is gone") else "other columns do not"
+        )
+        with pytest.raises(VerificationError, match=told) as raised:
+            verify(asked, source)
+        assert raised.value.code == 4
 
 
 PRIVACY: Mapping[str, dict[str, object]] = {
