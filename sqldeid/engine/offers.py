@@ -30,7 +30,8 @@ OFFERS: Mapping[str, frozenset[str]] = {
         'release.as = "parquet"': "duckdb",
         "release.into": "duckdb",
         # other kinds of release
-        "series": "duckdb",
+        "series": "duckdb postgres",
+        "series presets": "duckdb",
         "events": "duckdb",
         # what goes with a run
         "--policy": "duckdb postgres",

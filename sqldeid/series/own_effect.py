@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.series.attack_report import shares_of
 from sqldeid.series.attacks import Attack, feature_attack, standard_scale
+from sqldeid.series.carry import carry
 from sqldeid.series.own import Numbers, read_own
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.shape import Shaped
@@ -75,10 +76,12 @@ def _released(plan: SeriesPlan, shaped: Shaped, numbers: Numbers, written: exp.E
     """(rows, own features) of what was written; NaN where there is none."""
     measured, names = shaped.measured, shaped.prepared.variables.names
     unfolded = unfold(plan, names, written, engine)
+    there = np.sort(numbers[numbers > 0])
+    carried = carry(unfolded, "number", there, measured.lengths[numbers > 0] * len(names), engine)
     wanted = numbers[measured.person_at] * len(names) + measured.features.variable_number
     found = np.full((len(wanted), len(plan.own)), np.nan)
     for i, feature in enumerate(plan.own):
-        number, variable, value = read_own(plan, feature, unfolded, "number", engine)
+        number, variable, value = read_own(plan, feature, carried, "number", engine.bench)
         there = number * len(names) + variable
         at = np.minimum(np.searchsorted(there, wanted), max(len(there) - 1, 0))
         if len(there):

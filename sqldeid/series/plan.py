@@ -40,10 +40,10 @@ class Joined:
     """A table of persons beside the measurements: the cohort, or the labels."""
 
     source: exp.Expr
-    person: exp.Column
-    first_of: exp.Column | None = None
-    order: exp.Column | None = None
-    outcome: exp.Column | None = None
+    person: exp.Expr
+    first_of: exp.Expr | None = None
+    order: exp.Expr | None = None
+    outcome: exp.Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +264,19 @@ def _own(part: Series, key: str) -> tuple[OwnFeature, ...]:
     )
 
 
+def collated(text: exp.Expr, engine: Engine) -> exp.Expr:
+    """Text that sorts by its bytes, as in DuckDB, whatever order the database has: persons are numbered by it."""
+    if engine.capabilities.dialect != "postgres":
+        return text
+    return exp.Collate(this=text, expression=exp.to_identifier("C", quoted=True))
+
+
+def by_bytes(found: Column, table: str, engine: Engine) -> exp.Expr:
+    """A column that persons are sorted by, or compared with those who were."""
+    named = column(found.name, table)
+    return collated(named, engine) if found.type == "VARCHAR" else named
+
+
 def _cohort(part: Series, engine: Engine, key: str) -> Joined | None:
     if part.cohort is None:
         return None
@@ -273,10 +286,10 @@ def _cohort(part: Series, engine: Engine, key: str) -> Joined | None:
         relation = _filtered(relation, part.cohort.where, engine, f"{key}.where")
     person = find(part.cohort.person, f"{key}.person")
     first, order = (
-        column(find(name, f"{key}.{of}").name, "c") if name is not None else None
+        by_bytes(find(name, f"{key}.{of}"), "c", engine) if name is not None else None
         for of, name in (("first_of", part.cohort.first_of), ("order", part.cohort.order))
     )
-    return Joined(relation, column(person.name, "c"), first, order)
+    return Joined(relation, by_bytes(person, "c", engine), first, order)
 
 
 def _labels(part: Series, engine: Engine, key: str) -> Joined | None:
@@ -290,4 +303,7 @@ def _labels(part: Series, engine: Engine, key: str) -> Joined | None:
             f"{key}.column: {outcome.name} is of type {outcome.shown_type}; it must be true or false, 1 or 0",
             key=f"{key}.column",
         )
-    return Joined(relation, column(person.name, "c"), outcome=column(outcome.name, "c"))
+    answer: exp.Expr = column(outcome.name, "c")
+    if outcome.kind == "boolean":
+        answer = exp.cast(answer, "INTEGER")
+    return Joined(relation, by_bytes(person, "c", engine), outcome=answer)

@@ -9,6 +9,7 @@ series     linear between them; nothing outside a variable's own first and last
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +21,9 @@ from sqlglot import exp
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.job.series import MAX_ITEMS
-from sqldeid.series.plan import Measurements, SeriesPlan
+from sqldeid.series.plan import Measurements, SeriesPlan, by_bytes, collated
 from sqldeid.series.variables import Item, VariableMap, refuse_names
-from sqldeid.sql import column, render
+from sqldeid.sql import column, literal, render
 
 HOUR_UNITS = {"seconds": 3600.0, "minutes": 60.0, "hours": 1.0}
 MICROSECONDS = 3_600_000_000.0
@@ -145,9 +146,9 @@ def _read(
             "series/read_records",
             source=plan.source,
             items=put_items(plan, variables, columns.variable, engine),
-            person=column(plan.person.name, "s"),
+            person=by_bytes(plan.person, "s", engine),
             time=_time(columns.time),
-            variable=_code(columns.variable),
+            variable=_code(columns.variable, engine),
             value=column(columns.value.name, "s"),
             members=_members(plan, engine),
         )
@@ -190,17 +191,22 @@ def _time(time: Column) -> exp.Expr:
     if time.kind == "integer":
         return found
     plain = found if time.kind == "float" else exp.cast(found, _type(time))
-    return exp.Case().when(exp.func("isfinite", plain), plain.copy())
+    if time.kind in ("float", "number"):  # Postgres asks isfinite of dates and times alone
+        finite: exp.Expr = exp.Between(this=plain, low=literal(-sys.float_info.max), high=literal(sys.float_info.max))
+    else:
+        finite = exp.func("isfinite", plain)
+    return exp.Case().when(finite, plain.copy())
 
 
 def _type(time: Column) -> exp.DataType:
     return exp.DataType.build("double" if time.kind == "number" else "timestamp", dialect="duckdb")
 
 
-def _code(variable: Column) -> exp.Expr:
+def _code(variable: Column, engine: Engine) -> exp.Expr:
     """The variable column as its items are spelled."""
-    text = variable.kind == "text"
-    return exp.cast(column(variable.name, "s"), exp.DataType.build("varchar" if text else "bigint", dialect="duckdb"))
+    if variable.kind != "text":
+        return exp.cast(column(variable.name, "s"), exp.DataType.build("bigint", dialect="duckdb"))
+    return collated(exp.cast(column(variable.name, "s"), exp.DataType.build("varchar", dialect="duckdb")), engine)
 
 
 def put_items(plan: SeriesPlan, variables: VariableMap, variable: Column, engine: Engine) -> exp.Table:
@@ -251,7 +257,7 @@ def _members(plan: SeriesPlan, engine: Engine) -> exp.Table | None:
 def _found_variables(plan: SeriesPlan, variable: Column, engine: Engine) -> VariableMap:
     """The values of the variable column as variables, where the job names none."""
     read = engine.query(
-        render("series/list_variables", source=plan.source, variable=_code(variable), limit=MAX_ITEMS + 1)
+        render("series/list_variables", source=plan.source, variable=_code(variable, engine), limit=MAX_ITEMS + 1)
     )
     codes = [row["variable"] for row in read.to_pylist()]
     key = f"{plan.key}.variables"

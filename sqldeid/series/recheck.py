@@ -103,7 +103,7 @@ def recheck_shaped(
         placed = engine.workbench(f"{plan.name}_recheck_placed")
         engine.execute(render("series/place_measured", placed=placed, measured=found, beside=beside))
         found = placed
-    row, fit = _unfit(plan, shaped, found, tau, linked, engine)
+    row, fit = _unfit(plan, shaped, engine.to_bench(found), tau, linked, engine.bench)
     problems += _named(row)
     if problems:
         raise VerificationError(f"{plan.key}: the release failed its re-check: {'; '.join(problems)}", key=plan.key)

@@ -67,7 +67,7 @@ class Clock:
 class Begun:
     """A release of series that is decided, but not written: who is in it, with which numbers.
 
-    `members` are those of a linked table.
+    `moved` is what had come out of the engine before, `members` are those of a linked table.
     """
 
     planned: SeriesPlan
@@ -75,6 +75,7 @@ class Begun:
     seed: int | bytes
     numbers: NDArray[np.int64]
     clock: Clock
+    moved: tuple[int, int]
     members: Members | None = None
 
 
@@ -106,7 +107,7 @@ def begin(planned: SeriesPlan, engine: Engine, listener: Hearing, table: TableCl
     JobError
         If the data break a rule of the job.
     """
-    clock = Clock(planned.name, listener)
+    clock, moved = Clock(planned.name, listener), engine.moved
     planned = planned if table is None else raised(planned, table.k)
     shaped = shape(planned, engine, clock.step, table)
     seed = secret(planned.part.perturb)
@@ -115,7 +116,7 @@ def begin(planned: SeriesPlan, engine: Engine, listener: Hearing, table: TableCl
     if link is not None:
         found = members(planned, link, shaped.measured, shaped.classes, numbers, engine)
     clock.end()
-    return Begun(planned, shaped, seed, numbers, clock, found)
+    return Begun(planned, shaped, seed, numbers, clock, moved, found)
 
 
 def finish(
@@ -152,7 +153,9 @@ def finish(
     utility = measure_utility(witness.outcomes(shaped.outcomes)) if shaped.outcomes is not None else {}
     clock.end()
     result = replace(_result(planned, shaped, verified, effect, attacks, clock.seconds), disagreement=differing)
+    rows, size = (after - before for after, before in zip(engine.moved, begun.moved, strict=True))
     result = replace(result, utility=utility, own_features={} if own is None else own.features)
+    result = replace(result, moved={"rows": rows, "bytes": size})
     return result if begun.members is None else with_link(result, planned, begun.members.account)
 
 
@@ -183,8 +186,8 @@ def _perturbed(
     """All released series in a temporary table."""
     released = engine.workbench(f"{planned.name}_released")
     engine.execute(render("series/create_released", released=released))
-    parts = (shaped.prepared.variables, shaped.cut, shaped.measured, shaped.classes)
-    for block in release_blocks(planned, *parts, seed, engine):
+    parts = (shaped.prepared.variables, shaped.carried, shaped.measured, shaped.classes)
+    for block in release_blocks(planned, *parts, seed, engine.bench):
         effect.add(block, shaped.classes)
         witness.see(block, *parts[2:], None if shaped.link is None else shaped.link.table_class)
         rows = engine.put(f"{planned.name}_block", rows_of(block, numbers, shaped.measured, shaped.classes))

@@ -59,6 +59,8 @@ class SeriesRelease:
         class, and `before`, the mean distance of the originals; they are not steered towards.
     disagreement
         Where the job asks for it: how far off a guess by features is, before and after (`sqldeid.series.compare`).
+    moved
+        Rows and bytes (as Arrow) that came out of the engine, and that were sent to one other than DuckDB.
     link
         With a linked table: its name, persons of each side and of both, and those lost to the link; else empty.
     """
@@ -90,6 +92,7 @@ class SeriesRelease:
     own_features: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     disagreement: Mapping[str, Any] = field(default_factory=dict)
     link: Mapping[str, int | str] = field(default_factory=dict)
+    moved: Mapping[str, int] = field(default_factory=dict)
     written: tuple[str, ...] = ()
     kind: str = "series"
 

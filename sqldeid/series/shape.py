@@ -13,6 +13,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.numbering import TableClasses
+from sqldeid.series.carry import carry
 from sqldeid.series.durations import DurationReport, assign, report
 from sqldeid.series.features import Classes, Measured, classify, measure
 from sqldeid.series.link import Link, assign_within, grouped, join_classes, withhold_failing
@@ -26,12 +27,14 @@ from sqldeid.sql import render
 class Shaped:
     """Shortened series, their features, classes and targets; nothing random is in it.
 
+    `cut` is where the source is, `carried` the same on the workbench.
     `link` has the linked table's class of each measured person.
     """
 
     prepared: Prepared
     durations: DurationReport
     cut: exp.Table
+    carried: exp.Table
     measured: Measured
     classes: Classes
     outcomes: Outcomes | None = None
@@ -64,17 +67,18 @@ def shape(
     outcomes = read_outcomes(plan, prepared, engine)
     cut = _cut(plan, prepared, lengths, engine)
     there = lengths > 0
+    carried = carry(cut, "person_number", persons[there], prepared.records_of[there], engine)
     step("features", "measuring features")
-    measured = measure(plan, cut, persons[there], lengths[there], engine)
+    measured = measure(plan, carried, persons[there], lengths[there], engine.bench)
     step("classes", "forming feature classes")
     if link is None:
-        classes = classify(plan, prepared.variables.names, measured, engine)
+        classes = classify(plan, prepared.variables.names, measured, engine.bench)
     else:
         link = replace(link, table_class=link.table_class[there])
         classes = classify(plan, prepared.variables.names, grouped(measured, link.table_class), engine)
         classes = withhold_failing(plan, link, measured, classes, engine)
     durations = replace(durations, records_lost=prepared.records - int(measured.features.n.sum()))
-    return Shaped(prepared, durations, cut, measured, classes, outcomes, link)
+    return Shaped(prepared, durations, cut, carried, measured, classes, outcomes, link)
 
 
 def _lengths(

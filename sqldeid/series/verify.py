@@ -67,20 +67,21 @@ def verify(
     VerificationError
         If anything is not as promised.
 
-    Cost: one scan of the release and one of the shortened series.
+    Cost: one scan of the release and one of the shortened series, where they are; features are compared on the bench.
     """
     unfolded = unfold(plan, shaped.prepared.variables.names, written, engine)
     found = engine.workbench(f"{plan.name}_verify_measured")
     engine.execute(render("series/measure_written", measured=found, unfolded=unfolded))
-    expected = _expected(plan, shaped.measured, shaped.classes, numbers, engine)
-    persons = _persons(plan, shaped, numbers, engine)
-    row = _compare(plan, unfolded, found, expected, persons, shaped.cut, engine)
-    counts = engine.query(render("series/count_classes", expected=expected, persons=persons)).to_pylist()[0]
+    bench, there = engine.bench, engine.to_bench(found)
+    expected = _expected(plan, shaped.measured, shaped.classes, numbers, bench)
+    persons = _persons(plan, shaped, numbers, bench)
+    row = _compare(plan, unfolded, there, expected, persons, shaped.cut, engine)
+    counts = bench.query(render("series/count_classes", expected=expected, persons=persons)).to_pylist()[0]
     _refuse(plan, row, counts, allowed(tau, shaped.classes), malformed(plan, unfolded, engine))
     if beside is not None:
         verify_linked(plan, found, beside, persons, engine)
-    for table in (unfolded, found, expected, persons):
-        engine.execute(render("engine/drop_table", table=table))
+    for where, table in ((engine, unfolded), (engine, found), (bench, expected), (bench, persons)):
+        where.execute(render("engine/drop_table", table=table))
     return Verified(
         released=int(row["released"]),
         lengths=int(counts["lengths"]),
@@ -116,10 +117,10 @@ def _compare(
     """What differs from what was expected; with `shared`, records need not stand where the source has them."""
     shared = plan.part.perturb.method == "shared"
     features = render("series/compare_features", measured=found, expected=expected, same_records=not shared)
-    row = engine.query(features).to_pylist()[0]
+    row = engine.bench.query(features).to_pylist()[0]
     if shared:
         return {**row, "moved": 0}
-    places = render("series/compare_places", unfolded=unfolded, cut=cut, persons=persons)
+    places = render("series/compare_places", unfolded=unfolded, cut=cut, persons=engine.from_bench(persons))
     return {**row, "moved": int(engine.query(places).to_pylist()[0]["moved"])}
 
 

@@ -89,6 +89,38 @@ COHORT_SETUP = (
        (6, 2, TIMESTAMP '2150-01-01'), (NULL, 3, NULL), (9, 4, TIMESTAMP '2150-01-01'),
        (8, 4, TIMESTAMP '2150-01-01')""",
 )
+CUT_SETUP = (
+    "CREATE TABLE len (person_number BIGINT, length BIGINT, released BIGINT)",
+    "INSERT INTO len VALUES (1, 7, 5), (2, 5, 0), (3, 4, 4)",
+)
+WRITTEN_SETUP = (
+    'CREATE TABLE "writ ten" (person_number BIGINT, step BIGINT, variable VARCHAR(20), value DOUBLE PRECISION)',
+    """INSERT INTO "writ ten" VALUES (1, 0, 'it''s', 2.5), (1, 1, 'it''s', NULL), (2, 0, 'Ü "x"', -1),
+       (2, 0, 'other', 3), (3, 0, NULL, 4)""",
+    "CREATE TABLE nam (variable_number INTEGER, name VARCHAR(20))",
+    "INSERT INTO nam VALUES (0, 'it''s'), (1, 'Ü \"x\"')",
+    'CREATE TABLE wide (person_number BIGINT, step BIGINT, "it\'s" DOUBLE PRECISION, "Ü ""x""" DOUBLE PRECISION)',
+    "INSERT INTO wide VALUES (1, 0, 2.5, NULL), (2, 0, NULL, -1)",
+)
+MALFORMED_SETUP = (
+    "CREATE TABLE unf (number BIGINT, variable_number INTEGER, position BIGINT, value DOUBLE PRECISION)",
+    """INSERT INTO unf VALUES (1, 0, 0, 2.5), (1, 0, 1, NULL), (1, 1, 0, NULL), (1, 1, 1, NULL), (9, 0, 0, NULL),
+       (NULL, 0, 0, 4), (0, 0, 0, 4)""",
+)
+PLACES_SETUP = (
+    "CREATE TABLE rel (number BIGINT, variable_number INTEGER, position BIGINT, value DOUBLE PRECISION)",
+    """INSERT INTO rel VALUES (7, 0, 0, 15), (7, 0, 1, 4), (7, 0, 2, NULL), (7, 1, 2, 4), (8, 0, 3, 1), (8, 0, 5, 1),
+       (9, 0, 0, 1)""",
+    "CREATE TABLE who (number BIGINT, person_number BIGINT)",
+    "INSERT INTO who VALUES (7, 1), (8, 2)",
+)
+OUTCOMES_SETUP = (
+    'CREATE TABLE "who else" (person INTEGER, person_number BIGINT)',
+    'INSERT INTO "who else" VALUES (3, 2), (4, 1), (5, 3), (7, 4)',
+    'CREATE TABLE "la bels" ("st""ay; --" INTEGER, "select" INTEGER)',
+    'INSERT INTO "la bels" VALUES (3, 1), (4, NULL), (5, 0), (5, 1), (NULL, 1)',
+)
+UNFOLDED = "number, variable_number, position, value"
 OUT = table_name("o'u\"t")
 FROM_OUT = 'SELECT {} FROM "o\'u""t" ORDER BY {}'
 
@@ -279,5 +311,77 @@ CASES = [
         [(1, 0, -2.0, None), (1, 1, 3.0, 4.0), (2, 0, 1.5, None), (2, 1, None, None)],
         RELEASED_SETUP,
         read='SELECT person_number, step, "it\'s", "Ü ""x""" FROM "o\'u""t" ORDER BY 1, 2',
+    ),
+    Case(
+        "series/cut_series",
+        {"cut": OUT, "series": table_name("bi"), "lengths": table_name("len")},
+        [(1, 0, 0, 40.0), (1, 0, 4, -40.0), (1, 1, 3, 1.0)],
+        BINS_SETUP + CUT_SETUP,
+        read=FROM_OUT.format("person_number, variable_number, position, value", "1, 2, 3"),
+        note="from the beginning",
+    ),
+    Case(
+        "series/read_part",
+        {"series": table_name("rel"), "person": identifier("number"), "first": 8, "last": 9},
+        [(8, 0, 3, 1.0), (8, 0, 5, 1.0), (9, 0, 0, 1.0)],
+        PLACES_SETUP,
+        ordered=False,
+    ),
+    Case(
+        "series/add_released",
+        {"released": table_name("rel"), "rows": table_name("more")},
+        [(1, 1, 1, None), (1, 2, 1, 0.5), (7, 7, 1, 1.0)],
+        (
+            "CREATE TABLE more (number BIGINT, variable_number BIGINT, position BIGINT, value DOUBLE PRECISION)",
+            "INSERT INTO more VALUES (1, 1, 1, NULL), (1, 2, 1, 0.5)",
+            "CREATE TABLE rel (number BIGINT, variable_number INTEGER, position BIGINT, value DOUBLE PRECISION)",
+            "INSERT INTO rel VALUES (7, 7, 1, 1)",
+        ),
+        read="SELECT number, variable_number, position, value FROM rel ORDER BY 1, 2",
+    ),
+    Case(
+        "series/unfold_long",
+        {"unfolded": OUT, "written": table_name("writ ten"), "names": table_name("nam")},
+        [(1, 0, 0, 2.5), (1, 0, 1, None), (2, -1, 0, 3.0), (2, 1, 0, -1.0), (3, -1, 0, 4.0)],
+        WRITTEN_SETUP,
+        read=FROM_OUT.format(UNFOLDED, "1, 2, 3"),
+    ),
+    Case(
+        "series/unfold_wide",
+        {
+            "unfolded": OUT,
+            "written": table_name("wide"),
+            "variables": [{"number": 0, "name": identifier("it's")}, {"number": 1, "name": identifier('Ü "x"')}],
+        },
+        [(1, 0, 0, 2.5), (1, 1, 0, None), (2, 0, 0, None), (2, 1, 0, -1.0)],
+        WRITTEN_SETUP,
+        read=FROM_OUT.format(UNFOLDED, "1, 2, 3"),
+    ),
+    *(
+        Case(
+            "series/check_rows",
+            {"unfolded": table_name("unf"), "wide": wide},
+            [(4, 3, empty)],
+            MALFORMED_SETUP,
+            note="wide" if wide else "long",
+        )
+        for wide, empty in ((True, 1), (False, 2))
+    ),
+    Case(
+        "series/compare_places",
+        {"unfolded": table_name("rel"), "cut": table_name("bi"), "persons": table_name("who")},
+        [(3,)],
+        BINS_SETUP + PLACES_SETUP,
+    ),
+    Case(
+        "series/read_outcomes",
+        {
+            "persons": table_name("who else"),
+            "labels": table_name("la bels"),
+            "person": column(WHO, "c"),
+            "outcome": column(WHAT, "c"),
+        },
+        [(1, None, 1), (2, 1.0, 1), (3, 1.0, 2), (4, None, 0)],
+        OUTCOMES_SETUP,
     ),
 ]

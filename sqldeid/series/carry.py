@@ -1,0 +1,56 @@
+"""Series from the engine that holds the source to the workbench, where they are measured and perturbed.
+
+Only where the two differ. What goes over the wire is a person's number, a variable's, a step and a value: no key and no
+time. Once, by portions of whole persons, so that memory stays bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.sql import identifier, render
+
+Numbers = NDArray[np.int64]
+AT_ONCE = 2_000_000
+"""Values of a portion; a person is never cut."""
+
+
+def carry(series: exp.Table, person: str, persons: Numbers, records: Numbers, engine: Engine) -> exp.Table:
+    """A table of series on the workbench; the table itself where the engine is the workbench.
+
+    Parameters
+    ----------
+    series
+        Columns `person`, variable_number, position, value.
+    persons, records
+        (persons,): their numbers, ascending, and about how many rows each has.
+
+    Cost: a scan of the table for every `AT_ONCE` rows.
+    """
+    if engine.bench is engine:
+        return series
+    parts = _portions(series, person, persons, records, engine)
+    first = next(parts)
+    batches = (batch for part in _chained(first, parts) for batch in part.to_batches())
+    return engine.bench.put("carried", pa.RecordBatchReader.from_batches(first.schema, batches))
+
+
+def _chained(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    yield first
+    yield from others
+
+
+def _portions(series: exp.Table, person: str, persons: Numbers, records: Numbers, engine: Engine) -> Iterator[pa.Table]:
+    portion = (np.cumsum(records) - records) // AT_ONCE
+    cuts = np.flatnonzero(np.diff(portion, prepend=-1))
+    spans = [(int(persons[a]), int(persons[b - 1])) for a, b in pairwise([*cuts, len(persons)])] or [(0, 0)]
+    for first, last in spans:
+        text = render("series/read_part", series=series, person=identifier(person), first=first, last=last)
+        yield engine.query(text)
