@@ -20,7 +20,8 @@ Which statement runs where
     code_values, fold_classes, label_values, keep_classes,     merge_classes, spread_classes, total_classes,
     stage_*, group_source, group_release, flag_source,         check_nodes, roll_up, list_failing, judge_*, …;
     expect_release, compare_release, split_source,             fail_classes and measure_classes on cells that
-    split_release, rank_values, label_rows, split_known        verification split in the source engine
+    split_release, rank_values, label_rows, split_known,       verification split in the source engine
+    all of events: its parts are persons', and stay
     ========================================================== =======================================================
     What a temporary table is (`CREATE TEMPORARY TABLE … AS` in templates) is the engine's business: it reads
     ``statement.template`` and may materialise it as it likes. It must be gone after `close`.

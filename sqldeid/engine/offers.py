@@ -32,7 +32,7 @@ OFFERS: Mapping[str, frozenset[str]] = {
         # other kinds of release
         "series": "duckdb postgres",
         "series presets": "duckdb",
-        "events": "duckdb",
+        "events": "duckdb postgres",
         # what goes with a run
         "--policy": "duckdb postgres",
         "--ledger": "duckdb",

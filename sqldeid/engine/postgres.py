@@ -168,16 +168,15 @@ class PostgresEngine(Remote):
         self._unguarded(render("engine/create_temporary", self.dialect, table=table, columns=columns))
         text = render("engine/copy_in", self.dialect, table=table)
 
-        def send() -> int:
-            sent = 0
+        def send() -> tuple[int, int]:
+            number = sent = 0
             with self._cursor() as cursor, cursor.copy(text.encode()) as copy:
-                for part in to_csv(rows):
+                for count, part in to_csv(rows):
                     copy.write(part)
-                    sent += len(part)
-            return sent
+                    number, sent = number + count, sent + len(part)
+            return number, sent
 
-        sent = self._run(send)
-        self.count(rows.num_rows if isinstance(rows, pa.Table) else 0, sent)
+        self.count(*self._run(send))
         self._guarded_run(render("engine/analyze_table", self.dialect, table=table))
         return table
 

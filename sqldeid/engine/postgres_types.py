@@ -117,13 +117,13 @@ def _longest(data: bytes) -> int:
     return min(len(data), 1 << 26) + 1
 
 
-def to_csv(rows: pa.Table | pa.RecordBatchReader) -> Iterator[bytes]:
-    """Rows as COPY takes them in, batch by batch."""
+def to_csv(rows: pa.Table | pa.RecordBatchReader) -> Iterator[tuple[int, bytes]]:
+    """Rows as COPY takes them in, batch by batch, with how many there are."""
     batches = rows.to_batches(max_chunksize=65_536) if isinstance(rows, pa.Table) else rows
     for batch in batches:
         sink = io.BytesIO()
         csv.write_csv(_plain(batch), sink, csv.WriteOptions(include_header=False, quoting_style="needed"))
-        yield sink.getvalue()
+        yield batch.num_rows, sink.getvalue()
 
 
 def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -118,26 +118,20 @@ def infer_membership(
     inside = _take(plan, placed, 0.0, share / 2, engine)
     everybody = _split(plan, _take(plan, placed, 0.0, share, engine), engine)
     members = _split(plan, inside, engine)
-    known = set(_objects(members, engine))
-    people = _objects(everybody, engine)
-    if not known or len(known) == len(people):
+    known, people = _objects(members, engine), _objects(everybody, engine)
+    if not known or known == people:
         return None
-    made = put_batches(plan.name, refit(inside).generate(len(known), rng, Made()), engine)
+    made = put_batches(plan.name, refit(inside).generate(known, rng, Made()), engine)
     split = engine.workbench(f"{plan.name}_made")
     engine.execute(render("events/split_made", split=split, made=made, objects=2**62, timed=plan.timed, whole=True))
-    labels = np.isin(people, list(known))
-    everyone = read_sets(plan.name, everybody, 1, engine, owners=True)
+    everyone = read_sets(plan.name, everybody, 1, engine, members=members)
     published = [read_sets(plan.name, table, 1, engine) for table in (split, members)]
     return Membership(
-        auc=area(*_by_label(_scores(everyone, published[0]), labels)),
-        ceiling=area(*_by_label(_scores(everyone, published[1]), labels)),
-        members=int(labels.sum()),
-        others=int((~labels).sum()),
+        auc=area(*_scores(everyone, published[0])),
+        ceiling=area(*_scores(everyone, published[1])),
+        members=known,
+        others=people - known,
     )
-
-
-def _by_label(scores: Floats, labels: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    return scores[labels], scores[~labels]
 
 
 def area(inside: Floats, outside: Floats) -> float:
@@ -169,16 +163,16 @@ def _split(plan: EventsPlan, placed: sql.Table, engine: Engine) -> sql.Table:
     return split_events(plan, placed, None, engine)
 
 
-def _objects(split: sql.Table, engine: Engine) -> npt.NDArray[np.int64]:
-    found: npt.NDArray[np.int64] = engine.query(render("events/list_objects", split=split)).column(0).to_numpy()
+def _objects(events: sql.Table, engine: Engine) -> int:
+    found: int = engine.query(render("events/count_objects", events=events)).column(0).to_pylist()[0]
     return found
 
 
-def _scores(people: Shingled, published: Shingled) -> Floats:
-    """How near each object is to what was published, objects in ascending order; one part each."""
+def _scores(people: Shingled, published: Shingled) -> tuple[Floats, Floats]:
+    """How near members and others are to what was published; one part each."""
     left, right = common_sets(people, published)
     best = nearest(left, right) if len(right.parts) else np.zeros(len(left.parts))
-    return best[people.owned - 1]
+    return np.repeat(best, people.members), np.repeat(best, people.parts.astype(np.int64) - people.members)
 
 
 def fly_canary(

@@ -71,14 +71,14 @@ class Shingled:
         One entry per set (0, 1, …) and shingle in it.
     parts
         Of each set: the number of parts that have it.
-    owned
-        The set of each part, by object; empty where nobody asked.
+    members
+        Of each set: how many of the parts are of objects that were asked for; empty where nobody asked.
     """
 
     number: npt.NDArray[np.int64]
     shingle: pa.Array
     parts: Floats
-    owned: npt.NDArray[np.int64]
+    members: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +155,13 @@ def compare_sets(source: Shingled, made: Shingled) -> tuple[float, float]:
     return mean_nearest(right, left, rng), mean_nearest(left, right, rng)
 
 
-def read_sets(name: str, split: exp.Table, shingle: int, engine: Engine, *, owners: bool = False) -> Shingled:
-    """The different sets of a table of ``split_events`` or ``split_made``; on request with the set of each part."""
+def read_sets(
+    name: str, split: exp.Table, shingle: int, engine: Engine, *, members: exp.Table | None = None
+) -> Shingled:
+    """The different sets of a table of ``split_events`` or ``split_made``, with how many objects of another have each.
+
+    Sets and counts come out of the engine, and which part has which set does not.
+    """
 
     def make(template: str, table: str, **parameters: object) -> exp.Table:
         made = engine.workbench(f"{name}_{table}")
@@ -169,18 +174,20 @@ def read_sets(name: str, split: exp.Table, shingle: int, engine: Engine, *, owne
     coded = make("events/code_shingles", "coded", shingles=shingles)
     keyed = make("events/key_parts", "keyed", shingles=shingles, coded=coded)
     ranked = make("events/rank_sets", "ranked", keyed=keyed)
-    members = make("events/list_members", "members", ranked=ranked, shingles=shingles, coded=coded)
-    rows = engine.query(render("events/read_sets", members=members, ranked=ranked, coded=coded))
-    owned = np.zeros(0, dtype=np.int64)
-    if owners:
-        found = engine.query(render("events/read_owners", split=split, keyed=keyed, ranked=ranked))
-        owned = found.column("set_number").to_numpy()
+    content = make("events/list_members", "members", ranked=ranked, shingles=shingles, coded=coded)
+    rows = engine.query(render("events/read_sets", members=content, ranked=ranked, coded=coded))
+    asked = None
+    if members is not None:
+        asked = engine.query(render("events/count_owners", split=split, keyed=keyed, ranked=ranked, members=members))
     for table in tables:
         engine.execute(render("engine/drop_table", table=table))
     number, n = (rows.column(c).to_numpy() for c in ("set_number", "n"))
     parts = np.zeros(int(number.max(initial=0)))
     parts[number - 1] = n
-    return Shingled(number - 1, rows.column("shingle").combine_chunks(), parts, owned)
+    counted = np.zeros(len(parts) if asked is not None else 0, dtype=np.int64)
+    if asked is not None:
+        counted[asked.column("set_number").to_numpy() - 1] = asked.column("n").to_numpy()
+    return Shingled(number - 1, rows.column("shingle").combine_chunks(), parts, counted)
 
 
 def common_sets(left: Shingled, right: Shingled) -> tuple[Sets, Sets]:

@@ -205,10 +205,20 @@ class _Counter:
         row = self.engine.query(
             render("events/measure_steps", split=self.sequences.split, parts=self.sequences.parts, steps=steps)
         ).to_pylist()[0]
-        return {n: Spread(row[f"{n}_mean"] or 0.0, row[f"{n}_sd"] or 0.0) for n in ("step", "jump", "part", "parts")}
+        return {n: _spread(row[f"{n}_mean"], row[f"{n}_sd"]) for n in ("step", "jump", "part", "parts")}
 
 
 START_CLUSTER, END_CLUSTER = -1, -2
+
+LEAST_SD = 1e-9
+"""Times the mean: a deviation below is none. Engines sum in orders of their own, and equal times must stay equal."""
+
+
+def _spread(mean: float | None, sd: float | None) -> Spread:
+    """In single precision, in which engines agree, as entries of chains are kept."""
+    found = float(np.float32(mean or 0.0))
+    deviation = float(np.float32(sd or 0.0))
+    return Spread(found, deviation if deviation > LEAST_SD * found else 0.0)
 
 
 def _flagged(factors: Sequence[Factor]) -> list[_Flagged]:
@@ -285,6 +295,7 @@ def _read(judged: exp.Table, engine: Engine) -> Chain:
         found: npt.NDArray[np.float64] = rows.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
         return found
 
+    mean, sd = real("mean_hours"), real("sd_hours")
     return make_chain(
         column("level"),
         column("cluster"),
@@ -292,6 +303,6 @@ def _read(judged: exp.Table, engine: Engine) -> Chain:
         column("origin"),
         column("target"),
         column("n"),
-        real("mean_hours"),
-        real("sd_hours"),
+        mean,
+        np.where(sd <= LEAST_SD * mean, 0.0, sd),
     )

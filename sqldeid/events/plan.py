@@ -116,7 +116,10 @@ class EventsPlan:
         found = column(self.time.name, "s")
         if self.time.kind != "date":
             return found
-        return exp.TryCast(this=found, to=exp.DataType.build("timestamp", dialect="duckdb"))
+        day, kind = exp.DataType.build("date"), exp.DataType.build("timestamp", dialect="duckdb")
+        first, last = (exp.cast(literal(text[:10]), day.copy()) for text in (FIRST_TIME, LAST_TIME))
+        usable = exp.and_(exp.GTE(this=found, expression=first), exp.LTE(this=found.copy(), expression=last))
+        return exp.Case().when(usable, exp.cast(found.copy(), kind))
 
     @property
     def placed(self) -> bool:
@@ -224,6 +227,8 @@ def plan(name: str, part: Events, engine: Engine, folder: Path) -> EventsPlan:
         )
     relation = _selected(relation, part.where, texts, engine, key)
     states = tuple(_comparable(find(c, f"{key}.state"), f"{key}.state") for c in part.state)
+    if part.privacy.method == "laplace":
+        _refuse_other_texts(states, engine, f"{key}.state")
     orders = tuple(
         Named(identifier(f"o{i}"), column(_comparable(find(c, f"{key}.order"), f"{key}.order").name, "s"))
         for i, c in enumerate(part.order)
@@ -343,6 +348,17 @@ def _comparable(found: Column, key: str) -> Column:
             key=key,
         )
     return found
+
+
+def _refuse_other_texts(states: tuple[Column, ...], engine: Engine, key: str) -> None:
+    """A public list holds texts, and engines write floating-point numbers in ways of their own: 1.0, or 1."""
+    found = next((c for c in states if c.kind == "float"), None)
+    if found is not None and engine.capabilities.dialect != "duckdb":
+        raise JobError(
+            f"{key}: {found.name} is of type {found.shown_type}, which engines do not write alike, as a public list "
+            "needs; cast it to a whole number, a decimal or text in a source query",
+            key=key,
+        )
 
 
 def _time(found: Column, key: str) -> Column:

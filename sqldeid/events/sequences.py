@@ -180,7 +180,8 @@ def find_gaps(plan: EventsPlan, placed: exp.Table, engine: Engine) -> Gaps:
     if not row["gaps"]:
         return Gaps(None, "auto: there are no gaps", histogram)
     low, high = row["low"], row["high"]
-    return Gaps(e_to(high + 1.5 * (high - low)), "auto: exp(Q3 + 1.5 (Q3 - Q1)) of ln(gap in hours)", histogram)
+    fence = float(f"{e_to(high + 1.5 * (high - low)):.13g}")  # the last digits depend on the engine's logarithm
+    return Gaps(fence, "auto: exp(Q3 + 1.5 (Q3 - Q1)) of ln(gap in hours)", histogram)
 
 
 def microseconds(hours: float | None) -> int | None:
