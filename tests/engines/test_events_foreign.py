@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import csv
 
 from sqldeid import Options, anonymize, plan, verify
 from sqldeid.demo.sequences import procedure_rows, transfer_rows
@@ -218,3 +220,27 @@ def test_a_public_list_of_numbers_that_engines_write_otherwise(both: Both, tmp_p
     assert plan(job("numbers", section), both.file)
     with pytest.raises(JobError, match=r"events\.x\.state: number is of type DOUBLE"):
         plan(job("numbers", section), both.foreign.database)
+
+
+def test_the_mimic_demo(foreign: Foreign, shared_data: Path, tmp_path: Path) -> None:
+    """The jobs of examples/events_study, with a seed, on real data: both methods in one run."""
+    folder = Path(__file__).parents[2] / "examples/events_study"
+    rows = csv.read_csv(shared_data / "mimic3demo/TRANSFERS.csv")
+    foreign.load("TRANSFERS", rows.cast(pa.schema([f.with_type(_in_us(f.type)) for f in rows.schema])))
+    file = in_duckdb(tmp_path / "mimic.duckdb", {"TRANSFERS": rows})
+    sections = tomllib.loads((folder / "transfers.toml").read_text(encoding="utf-8"))["events"]
+    for section in sections.values():
+        section |= {"generate": {"seed": 7, "objects": 150}, "attacks": False}
+    wanted = Job.parse({"events": sections, "release": {"schema": "demo"}}, folder=folder)
+    there, here = (anonymize(wanted, d).releases for d in (foreign.database, file))
+    assert told(there["transfers_ratio"]) == told(here["transfers_ratio"])
+    assert there["transfers_ratio"].source["events"] == rows.num_rows > 500
+    assert there["transfers_private"].source == here["transfers_private"].source
+    assert verify(wanted, foreign.database)["transfers_private"].objects == 150
+    with duckdb.connect(str(file)) as c:
+        released = c.execute("FROM demo.transfers_ratio").fetchall()
+    assert bag(foreign.read("demo.transfers_ratio")) == bag(released)
+
+
+def _in_us(kind: pa.DataType) -> pa.DataType:
+    return pa.timestamp("us") if pa.types.is_timestamp(kind) else kind
