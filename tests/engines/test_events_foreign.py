@@ -74,11 +74,14 @@ def both(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Both:
 
 
 OWN = {"source": "h", "object": "who", "time": "at", "order": "row", "state": [HOSTILE, "level"], "gap_hours": "auto"}
+FAR = f"""SELECT who, {QUOTED}, level, row, CASE WHEN row = 3 THEN DATE '294300-01-01' WHEN row = 4 THEN DATE 'infinity'
+           ELSE day END AS day FROM h"""
 RELEASES: dict[str, dict[str, Any]] = {
     "timed": kind_t(**{"source": "t"} | SEEDED),
     "an order alone": kind_c(**{"source": "c"} | SEEDED),
     "fence and shingles": OWN | SEEDED | {"clusters": {"hashes": 10, "shingle": 3}},
     "dates": OWN | SEEDED | {"time": "day"},
+    "far dates": OWN | SEEDED | {"time": "day", "source": {"query": FAR}},
     "ends by duration": OWN | SEEDED | {"end": "duration", "privacy": {"method": "none"}},
     "expressions": OWN | SEEDED | {"factors": ["hour", "year", "level % 2"], "where": QUOTED + " IS NOT NULL"},
     "a query": OWN | SEEDED | {"source": {"query": "SELECT h.* FROM h WHERE h.level >= 0"}, "state": "level"},
