@@ -119,9 +119,11 @@ def _unfit(
     targets = engine.put(f"{plan.name}_recheck_targets", _targets(shaped))
     groups = engine.put(f"{plan.name}_recheck_groups", _groups(shaped))
     near, fit = (engine.workbench(f"{plan.name}_recheck_{x}") for x in ("near", "fit"))
-    rows = engine.query(render("series/compare_groups", measured=found, targets=targets, linked=linked)).to_pylist()
-    most = [{"name": _column(n), "value": v} for n, v in allowed(tau, shaped.classes).items()]
-    engine.execute(render("series/find_near", near=near, measured=found, targets=targets, linked=linked, tau=most))
+    both = {"measured": found, "targets": targets, "linked": linked}
+    rows = engine.query(render("series/compare_groups", **both)).to_pylist()
+    most = allowed(tau, shaped.classes)
+    within = [{"name": _column(n), "value": v} for n, v in most.items()]
+    engine.execute(render("series/find_near", near=near, **both, tau=within, width=2 * most["mean"]))
     engine.execute(render("series/find_fit", fit=fit, measured=found, near=near, groups=groups))
     row = engine.query(render("series/count_unfit", measured=found, near=near, fit=fit, groups=groups)).to_pylist()[0]
     return {**row, "groups": len(rows)}, fit
