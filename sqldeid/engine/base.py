@@ -3,7 +3,8 @@
 An engine is the *source engine* of one run: it holds the table, folds it, stages, publishes and is verified. The search
 always runs in DuckDB, on the folded classes: `Engine.bench`. For a DuckDB source that is the engine itself; for another
 one it is an in-memory DuckDB of this run (`sqldeid.engine.remote`), and classes and labels go between the two by
-`to_bench` and `from_bench`. Rows of the source never do.
+`to_bench` and `from_bench`. Rows of the source never do; of series, what was made of them does, by number, to be
+perturbed (`sqldeid.series.carry`).
 
 How an engine gets its own SQL
     Callers write ``engine.execute(render("area/verb_noun", …))`` without knowing the engine. `render` gives a
