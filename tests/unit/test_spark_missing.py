@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -47,6 +49,9 @@ def port() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
+ROOT = Path(__file__).resolve().parents[2]
+
+
 def closed_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -78,11 +83,12 @@ def test_without_the_extra_the_message_says_how_to_get_it(monkeypatch: pytest.Mo
         open_session("sc://127.0.0.1:1")
 
 
-def test_without_java_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(EngineError, match="Java 17 or later is needed"):
-        open_session("spark")
+def test_without_java_the_message_says_how_to_get_it(tmp_path: Path) -> None:
+    """In a process of its own: where a session is open, as in other tests, no Java is sought."""
+    program = f"from {open_session.__module__} import open_session; open_session('spark')"
+    bare = {**os.environ, "PATH": str(tmp_path), "JAVA_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=bare, cwd=ROOT, capture_output=True, encoding="utf-8")
+    assert done.returncode and "EngineError" in done.stderr and "Java 17 or later is needed" in done.stderr
 
 
 def test_the_command_line_tells_without_a_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
