@@ -48,6 +48,7 @@ SETTINGS = {
 fifth a text such as ${env:HOME} would be replaced within a statement."""
 
 _MADE = re.compile(r"CREATE TEMPORARY VIEW (`(?:[^`]|``)+`) AS\s+(.*)", re.DOTALL)
+_ADDED = re.compile(r"INSERT INTO (`(?:[^`]|``)+`)\s+(SELECT\b.*)", re.DOTALL)
 _COMMENT = re.compile(r"^Comment: (.*)$", re.MULTILINE)
 _KIND = re.compile(r"^Type: (.*)$", re.MULTILINE)
 _KEPT_AT_ONCE = ("tables/keep_source",)
@@ -86,6 +87,8 @@ class SparkEngine(Remote):
         self.undo: list[Callable[[], None]] = []
         self._looked_in: list[str] = []
         self._temporary: list[exp.Table] = []
+        self._parts: dict[str, list[exp.Table | Fixed]] = {}
+        self._longer: dict[str, str] = {}
         self._changed: dict[str, str | None] = {}
         self._persistent = False
         self._gone = False
@@ -111,12 +114,39 @@ class SparkEngine(Remote):
     def execute(self, sql: str) -> None:
         """Run a statement for its effect; of a temporary table the rows are kept, most of them once they are read."""
         text = self.written(sql)
-        made = _MADE.fullmatch(text)
+        made, added = _MADE.fullmatch(text), _ADDED.fullmatch(super().written(sql))
+        if added is not None and any(added[1] == _quoted(table) for table in self._temporary):
+            self._append(added[1], self._named(added[2]))
+            return
         if made is not None:
-            table, rows = Fixed(made[1], self.dialect), Fixed(made[2], self.dialect)
             lazy = not (isinstance(sql, Statement) and sql.template in _KEPT_AT_ONCE)
-            text = render("engine/cache_rows", self.dialect, table=table, rows=rows, lazy=lazy)
+            text = self._keeping(made[1], made[2], lazy=lazy)
         self._run(lambda: self.session.sql(text))
+
+    def _keeping(self, table: str, rows: str, *, lazy: bool = True) -> str:
+        """The statement that makes a temporary table of the rows of a query."""
+        named, query = Fixed(table, self.dialect), Fixed(rows, self.dialect)
+        return render("engine/cache_rows", self.dialect, table=named, rows=query, lazy=lazy)
+
+    def _append(self, table: str, rows: str) -> None:
+        """Add rows to a temporary table: they are kept as a part, and from here on its name means all its parts."""
+        parts = self._parts.setdefault(table, [Fixed(table, self.dialect)])
+        part, whole = self.workbench("part"), self.workbench("parts")
+        text = self._keeping(_quoted(part), rows)
+        self._run(lambda: self.session.sql(text))
+        parts.append(part)
+        together = render("engine/join_parts", self.dialect, table=whole, parts=parts)
+        self._run(lambda: self.session.sql(together))
+        self._longer[table] = _quoted(whole)
+
+    def written(self, sql: str) -> str:
+        """A statement in Spark's SQL; a temporary table that rows were added to is read with them."""
+        return self._named(super().written(sql))
+
+    def _named(self, text: str) -> str:
+        for table, whole in self._longer.items():
+            text = text.replace(table, whole)
+        return text
 
     def query(self, sql: str) -> pa.Table:
         """Run a statement for its rows."""
@@ -221,7 +251,7 @@ class SparkEngine(Remote):
         """The columns of a table or subquery; it is analysed, not run."""
         refuse_unlike(relation, "Spark", key=key or "source")
         try:
-            text = render("engine/describe_relation", self.dialect, relation=relation)
+            text = self._named(render("engine/describe_relation", self.dialect, relation=relation))
             schema = self._run(lambda: self.session.sql(text).schema)
         except JobError as error:
             raise JobError(f"{key or 'source'}: {error.message}", key=key) from None
@@ -256,6 +286,7 @@ class SparkEngine(Remote):
     def close(self) -> SqldeidError | None:
         """Undo what was staged and not published, drop our views, give a user's session its settings back."""
         failed: SqldeidError | None = None
+        self._longer.clear()  # now a name means one view again
         steps: list[Callable[[], None]] = [*reversed(self.undo)]
         steps += [partial(self._drop, table) for table in self._temporary]
         if not self.own:
@@ -283,6 +314,10 @@ class SparkEngine(Remote):
             self._run(lambda: self.session.conf.unset(name))
         else:
             self._run(lambda: self.session.conf.set(name, value))
+
+
+def _quoted(table: exp.Table) -> str:
+    return table.sql(dialect="spark")
 
 
 @contextmanager

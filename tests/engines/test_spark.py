@@ -20,6 +20,8 @@ from sqldeid import EngineError, JobError, Listener, Options, anonymize, assess,
 from sqldeid.engine.opening import Settings
 from sqldeid.publish import Destination
 from sqldeid.run.foreign import open_engine, open_staging
+from sqldeid.sql import identifier, render
+from sqldeid.sql.dialects import transpile
 from tests.conftest import ROOT
 from tests.engines.foreign import bag, in_duckdb
 from tests.engines.sources import job, qi, release
@@ -234,6 +236,26 @@ def test_a_table_dropped_midway_is_told_without_its_values(both: Both) -> None:
     assert "not there" in str(error.value) or "no longer" in str(error.value)
     assert {entry for entry in before - both.catalogue() if entry[0] == "default"} == {("default", "going")}
     assert not both.catalogue() - before
+
+
+def test_rows_are_added_to_a_temporary_table_again_and_again(both: Both) -> None:
+    """Each part keeps its rows, and what is added may read what is there already."""
+    first = 'CREATE TEMPORARY TABLE {t} AS SELECT id, "select" AS age FROM people WHERE id < 3'
+    more = "INSERT INTO {t} SELECT id, age FROM people_of_test WHERE id NOT IN (SELECT id FROM {t}) AND id < {n}"
+    for database in (both.spark, both.url):
+        with ExitStack() as stack:
+            engine = open_engine(database, Settings(), stack)
+            engine.begin()
+            given = engine.put("given", pa.table({"id": pa.array(range(9), pa.int64()), "age": pa.array([7] * 9)}))
+            table = engine.workbench("grow'n")
+            here, there = table.sql("duckdb"), given.sql("duckdb")
+            engine.execute(transpile(first.format(t=here), "spark").replace("TABLE", "VIEW"))
+            for n in (5, 6, 8):
+                engine.execute(transpile(more.format(t=here, n=n).replace("people_of_test", there), "spark"))
+            assert [c.name for c in engine.columns(table)] == ["id", "age"]
+            found = engine.query(render("engine/read_table", table=table, columns=[identifier("id")]))
+            assert sorted(found.column(0).to_pylist()) == list(range(8))
+        assert not [r for r in both.spark.sql("SHOW VIEWS").toArrow().to_pylist() if "sqldeid_" in r["viewName"]]
 
 
 def test_messages_hold_no_value_and_no_statement(both: Both, capfd: pytest.CaptureFixture[str]) -> None:
