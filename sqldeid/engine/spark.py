@@ -51,8 +51,12 @@ _MADE = re.compile(r"CREATE TEMPORARY VIEW (`(?:[^`]|``)+`) AS\s+(.*)", re.DOTAL
 _ADDED = re.compile(r"INSERT INTO (`(?:[^`]|``)+`)\s+(SELECT\b.*)", re.DOTALL)
 _COMMENT = re.compile(r"^Comment: (.*)$", re.MULTILINE)
 _KIND = re.compile(r"^Type: (.*)$", re.MULTILINE)
-_KEPT_AT_ONCE = ("tables/keep_source",)
-"""Temporary tables whose rows are kept before anything else is asked: the source as the run sees it."""
+_KEPT_AT_ONCE = (
+    "tables/keep_source",
+    *("series/bin_instants", "series/fill_steps", "series/fill_points", "series/cut_series"),
+)
+"""Temporary tables whose rows are kept before anything else is asked: the source as the run sees it, and what is
+made of a table that is dropped next."""
 
 
 def open_source(database: object, bench: DuckDBEngine) -> SparkEngine:
@@ -119,21 +123,21 @@ class SparkEngine(Remote):
             self._append(added[1], self._named(added[2]))
             return
         if made is not None:
-            lazy = not (isinstance(sql, Statement) and sql.template in _KEPT_AT_ONCE)
-            text = self._keeping(made[1], made[2], lazy=lazy)
+            self._keep(made[1], made[2], lazy=not (isinstance(sql, Statement) and sql.template in _KEPT_AT_ONCE))
+            return
         self._run(lambda: self.session.sql(text))
 
-    def _keeping(self, table: str, rows: str, *, lazy: bool = True) -> str:
-        """The statement that makes a temporary table of the rows of a query."""
-        named, query = Fixed(table, self.dialect), Fixed(rows, self.dialect)
-        return render("engine/cache_rows", self.dialect, table=named, rows=query, lazy=lazy)
+    def _keep(self, table: str, rows: str, *, lazy: bool = True) -> None:
+        """Make a temporary table of a query's rows: of its plan, so that what the query reads may be dropped."""
+        self._run(lambda: self.session.sql(rows).createOrReplaceTempView(table))
+        text = render("engine/cache_rows", self.dialect, table=Fixed(table, self.dialect), lazy=lazy)
+        self._run(lambda: self.session.sql(text))
 
     def _append(self, table: str, rows: str) -> None:
         """Add rows to a temporary table: they are kept as a part, and from here on its name means all its parts."""
         parts = self._parts.setdefault(table, [Fixed(table, self.dialect)])
         part, whole = self.workbench("part"), self.workbench("parts")
-        text = self._keeping(_quoted(part), rows)
-        self._run(lambda: self.session.sql(text))
+        self._keep(_quoted(part), rows)
         parts.append(part)
         together = render("engine/join_parts", self.dialect, table=whole, parts=parts)
         self._run(lambda: self.session.sql(together))
