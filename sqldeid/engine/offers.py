@@ -27,8 +27,8 @@ OFFERS: Mapping[str, frozenset[str]] = {
         "frozen": "duckdb",
         'release.as = "table"': "duckdb postgres spark",
         'release.as = "view"': "duckdb postgres spark",
-        'release.as = "parquet"': "duckdb",
-        "release.into": "duckdb",
+        'release.as = "parquet"': "duckdb postgres",
+        "release.into": "duckdb postgres",
         # other kinds of release
         "series": "duckdb postgres",
         "series presets": "duckdb",

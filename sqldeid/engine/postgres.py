@@ -10,8 +10,9 @@ Source: engines.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
 import psycopg
@@ -148,23 +149,33 @@ class PostgresEngine(Remote):
 
     def query(self, sql: str) -> pa.Table:
         """Run a statement for its rows, by COPY, where nothing can be written."""
+        [rows] = self.parts(sql, most=None)
+        return rows
+
+    def parts(self, sql: str, *, most: int | None) -> Generator[pa.Table, None, None]:
+        """The rows of a statement in parts of about `most` bytes, one at least; the connection is busy meanwhile.
+
+        Whoever does not read to the end closes it, and the statement is cancelled.
+        """
         text = self.written(sql)
         self._guard()
         described = self._describe(text)
         names = [f"c{i}" for i in range(len(described))]
         types = self._known([oid for _, oid, _ in described])
         schema = pa.schema([(n, arrow_type(oid, types)) for n, (_, oid, _) in zip(names, described, strict=True)])
-        rows = from_csv(self._copy_out(text), schema).rename_columns([name for name, _, _ in described])
-        self.count(rows.num_rows, rows.nbytes)
-        return rows
+        with closing(self._copy_out(text, most)) as read:
+            for part in read:
+                rows = from_csv(part, schema).rename_columns([name for name, _, _ in described])
+                self.count(rows.num_rows, rows.nbytes)
+                yield rows
 
-    def put(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> exp.Table:
-        """A temporary table of this run with these rows, by COPY."""
+    def put(
+        self, name: str, rows: pa.Table | pa.RecordBatchReader, types: Sequence[exp.DataType] | None = None
+    ) -> exp.Table:
+        """A temporary table of this run with these rows, by COPY; of these types, or of those in which rows travel."""
         table = self.workbench(name)
-        columns = [
-            {"name": identifier(f.name), "type": exp.DataType.build(column_type(f.type), dialect="duckdb")}
-            for f in rows.schema
-        ]
+        types = types or [exp.DataType.build(column_type(f.type), dialect="duckdb") for f in rows.schema]
+        columns = [{"name": identifier(f.name), "type": t} for f, t in zip(rows.schema, types, strict=True)]
         self._unguarded(render("engine/create_temporary", self.dialect, table=table, columns=columns))
         text = render("engine/copy_in", self.dialect, table=table)
 
@@ -190,14 +201,20 @@ class PostgresEngine(Remote):
 
         return self._run(ask)
 
-    def _copy_out(self, text: str) -> bytes:
+    def _copy_out(self, text: str, most: int | None) -> Generator[bytes, None, None]:
+        """What COPY gives, whole rows; in parts of about `most` bytes, the first of which may be empty."""
         copy_text = render("engine/copy_out", self.dialect, rows=Fixed(text, self.dialect))
-
-        def receive() -> bytes:
-            with self._cursor() as cursor, cursor.copy(copy_text.encode()) as copy:
-                return b"".join(bytes(part) for part in copy)
-
-        return self._run(receive)
+        self.statements += 1
+        with _translating(), self._cursor() as cursor, cursor.copy(copy_text.encode()) as copy:
+            gathered, size, first = [], 0, True
+            for row in copy:  # a message of the server's is a row
+                gathered.append(bytes(row))
+                size += len(row)
+                if most is not None and size >= most:
+                    yield b"".join(gathered)
+                    gathered, size, first = [], 0, False
+            if gathered or first:
+                yield b"".join(gathered)
 
     def _describe(self, text: str) -> list[tuple[str, int, int]]:
         """Name, type and modifier of every column of a query, which is prepared, not run."""
@@ -224,12 +241,8 @@ class PostgresEngine(Remote):
     def _run(self, work: Callable[[], T]) -> T:
         """Do what speaks to the server; Ctrl-C cancels the statement there (psycopg does that)."""
         self.statements += 1
-        try:
+        with _translating():
             return work()
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted; nothing was published") from None
-        except psycopg.Error as error:
-            raise translate(error) from None
 
     # ---- read-only, but for temporary tables --------------------------------------------------------------------
 
@@ -328,6 +341,17 @@ class PostgresEngine(Remote):
             self.connection.close()
         self.bench.close()
         return failed if not self.own else None
+
+
+@contextmanager
+def _translating() -> Iterator[None]:
+    """Errors of the driver's as ours."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; nothing was published") from None
+    except psycopg.Error as error:
+        raise translate(error) from None
 
 
 def _to_the_end(work: Callable[[], None]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Protocol, cast
 
 from sqlglot import exp
 
@@ -126,6 +128,11 @@ def open_target(engine: DuckDBEngine, target: Destination) -> Path | None:
     return target.into.absolute()
 
 
+class _Published(Protocol):
+    def published(self, engine: Remote, destination: Destination, name: str) -> tuple[exp.Expr, dict[str, object]]:
+        """A release outside the source database, to be read where the source lies, and the note on it."""
+
+
 def published(engine: Engine, target: Destination, name: str) -> tuple[exp.Expr, dict[str, object]]:
     """A published release, to be read, and the note on it.
 
@@ -134,6 +141,9 @@ def published(engine: Engine, target: Destination, name: str) -> tuple[exp.Expr,
     VerificationError
         If it is not there, or sqldeid did not make it.
     """
+    if isinstance(engine, Remote) and target.into is not None:
+        there_too = cast(_Published, import_module(f"sqldeid.publish.{engine.dialect}"))
+        return there_too.published(engine, target, name)
     if target.kind == "parquet":
         file = (target.into or Path()).absolute() / f"{name}.parquet"
         note = _note_in(engine, file)

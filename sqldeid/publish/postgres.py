@@ -16,9 +16,19 @@ from sqldeid.engine.base import Relation
 from sqldeid.engine.postgres import PostgresEngine
 from sqldeid.engine.remote import Remote
 from sqldeid.errors import EngineError, JobError
+from sqldeid.publish.brought import Brought, carried_back
+from sqldeid.publish.existing import published as find_published
 from sqldeid.publish.existing import refuse_existing
 from sqldeid.publish.notes import Note, ours
-from sqldeid.publish.places import SNAPSHOT, Destination, Staging, TableStatement, ViewStatement
+from sqldeid.publish.places import (
+    SNAPSHOT,
+    Destination,
+    FreshFile,
+    ParquetFolder,
+    Staging,
+    TableStatement,
+    ViewStatement,
+)
 from sqldeid.sql import identifier, literal, render, table_name
 
 _RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
@@ -133,8 +143,7 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
     EngineError
         If another run is writing one of these releases.
     """
-    if not isinstance(engine, PostgresEngine):
-        raise TypeError("a release in Postgres needs an engine on Postgres")
+    engine = _postgres(engine)
     most = engine.capabilities.max_identifier_bytes - len(SNAPSHOT if destination.kind == "view" else "")
     for name in names:
         if len(name.encode()) > most:
@@ -147,3 +156,20 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
     refuse_existing(relations, destination.schema, names, replace=replace)
     old = tuple(r for name in names for r in ours(relations, destination.schema, name))
     return InPostgres(engine, destination, old)
+
+
+def bring(engine: Remote, files: FreshFile | ParquetFolder) -> Staging:
+    """Where releases of a server are staged that go into files here."""
+    return Brought(_postgres(engine), files)
+
+
+def published(engine: Remote, destination: Destination, name: str) -> tuple[exp.Expr, dict[str, object]]:
+    """A release in files here, to be read in the server, and the note on it."""
+    written, note = find_published(engine.bench, destination, name)
+    return carried_back(written, _postgres(engine), name), note
+
+
+def _postgres(engine: Remote) -> PostgresEngine:
+    if not isinstance(engine, PostgresEngine):
+        raise TypeError("a release in Postgres needs an engine on Postgres")
+    return engine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +18,7 @@ from sqldeid.engine.opening import Settings, close_access, own_instance
 from sqldeid.engine.remote import Remote
 from sqldeid.job import Job, Table
 from sqldeid.job.rules import SECTIONS
-from sqldeid.publish import Destination, Staging
+from sqldeid.publish import Destination, FreshFile, ParquetFolder, Staging
 
 _OTHER_METHODS = ("mondrian", "epsilon-safe")
 """Methods that do not search a lattice of the folded classes, or not as the others."""
@@ -29,14 +29,28 @@ class _Opens(Protocol):
         """The place where the engine's releases are staged; refuses what is there and may not be replaced."""
 
 
-def open_engine(database: object, settings: Settings, stack: ExitStack) -> Remote:
-    """The engine with its workbench, whose spill files lie in a private folder; it has not begun."""
+Files = Callable[[DuckDBEngine], Path | None]
+
+
+class _Brings(Protocol):
+    def bring(self, engine: Remote, files: FreshFile | ParquetFolder) -> Staging:
+        """The place where the engine's releases are staged that go into files beside the program."""
+
+
+def open_engine(database: object, settings: Settings, stack: ExitStack, files: Files = lambda bench: None) -> Remote:
+    """The engine with its workbench, whose spill files lie in a private folder; it has not begun.
+
+    Parameters
+    ----------
+    files
+        Opens the files of releases on the workbench before all others are closed to it; the folder that it may use.
+    """
     parent = settings.temp_dir or Path(tempfile.gettempdir())
     name = f"bench-{os.getuid() if hasattr(os, 'getuid') else 0}"  # another user's cannot even be looked at
     spill = stack.enter_context(PrivateFolder(Path(name), parent)).path
     bench = DuckDBEngine(own_instance(spill, settings), "memory", "main", own=True)
     try:
-        close_access(bench, spill)
+        close_access(bench, files(bench) or spill)
         engine = open_foreign(database, bench)
     except BaseException:
         bench.close()
@@ -48,6 +62,17 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
     """Where the engine's releases are staged (``publish/<dialect>.py``)."""
     opens = cast(_Opens, import_module(f"sqldeid.publish.{engine.dialect}"))
     return opens.open_staging(engine, destination, names, replace)
+
+
+def bring(engine: Remote, files: FreshFile | ParquetFolder) -> Staging:
+    """Where releases of a server are staged that go into files here (``publish/<dialect>.py``)."""
+    opens = cast(_Brings, import_module(f"sqldeid.publish.{engine.dialect}"))
+    return opens.bring(engine, files)
+
+
+def writes_here(database: object, destination: Destination) -> bool:
+    """Whether files are written by the workbench, beside the program: a cluster writes its own."""
+    return destination.into is not None and dialect_of(database) != "spark"
 
 
 def refuse_missing_parts(

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from sqldeid.engine.choosing import dialect_of, is_foreign
@@ -39,7 +40,7 @@ from sqldeid.publish import (
     refuse_existing,
     refuse_forgotten,
 )
-from sqldeid.run.foreign import open_engine, open_staging, refuse_missing_parts
+from sqldeid.run.foreign import bring, open_engine, open_staging, refuse_missing_parts, writes_here
 from sqldeid.tables.policy import Given
 
 
@@ -112,7 +113,7 @@ def reading(
     with ExitStack() as stack:
         if is_foreign(database):
             refuse_missing(dialect_of(database), command)
-            remote = open_engine(database, settings, stack)
+            remote = open_engine(database, settings, stack, partial(_open_files, job, database))
             remote.begin()
             yield remote
             return
@@ -129,6 +130,14 @@ def reading(
             close_access(engine, into if into is not None and into.is_dir() else None)
         engine.begin()
         yield engine
+
+
+def _open_files(job: Job | None, database: Database, bench: DuckDBEngine) -> Path | None:
+    """Open the releases that lie in files beside the program, where a job's do; the folder that may be read."""
+    if job is None or not writes_here(database, destination(job)):
+        return None
+    into = open_target(bench, destination(job))
+    return into if into is not None and into.is_dir() else None
 
 
 @contextmanager
@@ -150,6 +159,8 @@ def open_run(
     target = destination(job)
     if is_foreign(database):
         refuse_missing_parts(job, names, database, "anonymize", options.named)
+        if writes_here(database, target):
+            return _open_bringing(job, target, database, names, options, stack)
         remote = open_engine(database, options.settings, stack)
         remote.begin(writing=True)
         return remote, open_staging(remote, target, names, replace=options.replace), []
@@ -176,6 +187,25 @@ def open_run(
         refuse_existing(engine.relations(), target.schema, names, replace=options.replace)
         staging.drop_old(names)
     return engine, staging, held
+
+
+def _open_bringing(
+    job: Job, target: Destination, database: Database, names: Sequence[str], options: Options, stack: ExitStack
+) -> tuple[Remote, Staging, list[dict[str, object]]]:
+    """A server that holds the source, and files here that take the releases."""
+    _refuse_target(job, target, None, options)
+    folder = _folder(target.target, stack)
+    opened: list[FreshFile | ParquetFolder] = []
+
+    def files(bench: DuckDBEngine) -> Path:
+        opened.append(_files(bench, target, folder, names, options))
+        refuse_forgotten(held_notes(bench, target, names))
+        return folder
+
+    remote = open_engine(database, options.settings, stack, files)
+    remote.begin(writing=True)
+    remote.bench.begin()
+    return remote, bring(remote, opened[0]), []
 
 
 def _refuse_target(job: Job, target: Destination, path: Path | None, options: Options) -> None:
@@ -225,6 +255,13 @@ def _staging(
 ) -> InPlace | FreshFile | ParquetFolder:
     if target.into is None or folder is None:
         return InPlace(engine, target, engine.catalog)
+    return _files(engine, target, folder, names, options)
+
+
+def _files(
+    engine: DuckDBEngine, target: Destination, folder: Path, names: Sequence[str], options: Options
+) -> FreshFile | ParquetFolder:
+    """A file or folder that is written aside; what stays of the one that it replaces is read now."""
     keep = set(names) if options.only else None
     if target.kind == "parquet":
         files = others_in_folder(engine, target, keep)

@@ -156,8 +156,6 @@ def test_a_release_that_others_read_is_not_dropped_under_them(server: InPostgres
 @pytest.mark.parametrize(
     ("part", "told"),
     [
-        ({"target": {"into": "out.duckdb"}}, "release.into"),
-        ({"target": {"into": "out", "as": "parquet"}}, "parquet"),
         ({"target": {"as": "view"}, "view": "computed", "frozen": True}, "computed"),
     ],
     ids=str,

@@ -1,0 +1,194 @@
+"""Releases of a server's tables into files here: the file that DuckDB writes, verified as written; all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from sqldeid import EngineError, Interrupted, JobError, Listener, Options, VerificationError, anonymize, assess, verify
+from sqldeid.job import Job
+from sqldeid.publish import brought
+from tests.engines.foreign import Foreign, InPostgres, foreign
+from tests.engines.sources import INSENSITIVE, job, qi, release
+from tests.engines.test_foreign import RELEASES, Both, both, told
+
+__all__ = ["both", "foreign"]
+
+PARQUET, FILE, VIEW = {"as": "parquet", "into": "out"}, {"into": "out"}, {"as": "view", "into": "out"}
+REPLACE = Options(replace=True)
+
+
+def content(path: Path, name: str = "r") -> list[list[tuple[Any, ...]]]:
+    """Columns with types, rows, and what is noted on them, as a plain connection finds them."""
+    with duckdb.connect(":memory:" if path.is_dir() else str(path), read_only=path.is_file()) as c:
+        table = f"'{path}/{name}.parquet'" if path.is_dir() else f"release.{name}"
+        notes = f"SELECT DECODE(value) FROM PARQUET_KV_METADATA({table})"
+        if path.is_file():
+            notes = "SELECT comment FROM duckdb_tables() UNION ALL SELECT comment FROM duckdb_columns()"
+        described = [row[:2] for row in c.execute(f"DESCRIBE FROM {table}").fetchall()]
+        return [described, *(sorted(c.execute(q).fetchall(), key=repr) for q in (f"FROM {table}", notes))]
+
+
+def listing(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        *((name, PARQUET) for name in ("k", "types", "types as text", "l entropy, blank")),
+        ("only quasi-identifiers", FILE),
+        ("query", VIEW),
+    ],
+)
+def test_a_file_is_the_one_that_duckdb_writes(
+    name: str, place: Mapping[str, str], both: Both, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(brought, "PART_BYTES", 999)  # many parts
+    monkeypatch.setattr(brought, "AT_ONCE", 7)
+    before = both.foreign.catalogue()
+    asked = [job(place, tmp_path / where, r=RELEASES[name]) for where in ("there", "here")]
+    for where in ("there", "here"):
+        (tmp_path / where).mkdir()
+    there, here = anonymize(asked[0], both.foreign.database), anonymize(asked[1], both.file)
+    assert told(there.releases["r"]) == told(here.releases["r"])
+    assert [w.replace("/there/", "/here/") for w in there.releases["r"].written] == list(here.releases["r"].written)
+    assert there.releases["r"].moved["rows"] >= 2 * there.releases["r"].released, "rows do travel, and are counted"
+    assert content(tmp_path / "there" / "out") == content(tmp_path / "here" / "out")
+    assert verify(asked[0], both.foreign.database)["r"] == verify(asked[1], both.file)["r"]
+    assert verify(asked[0], both.file)["r"].released == there.releases["r"].released, "a file knows no engine"
+    assert assess(asked[0], both.foreign.database, release=True) == assess(asked[1], both.file, release=True)
+    assert both.foreign.catalogue() == before
+    assert set(listing(tmp_path / "there")) == set(listing(tmp_path / "here"))
+
+
+TYPES = """CREATE TABLE kinds AS SELECT i % 3 AS class,
+    CAST('00000000-0000-0000-0000-00000000000' || i % 10 AS UUID) AS uuid,
+    TIMESTAMPTZ '1890-07-01 12:00:00.123456+02' + i * INTERVAL '1 month' AS zoned, TIME '23:59:59.5' AS clock,
+    CAST(i / 7.0 AS REAL) AS small, CAST(CASE i % 5 WHEN 0 THEN 'NaN' WHEN 1 THEN '-0' WHEN 2 THEN 'Infinity'
+    ELSE 1e-300 * i || '' END AS FLOAT8) AS large, CAST('9' AS NUMERIC(38, 5)) / 7 * i AS loose,
+    CAST(i * 1.25 AS NUMERIC(30, 10)) AS exact,
+    CAST(CASE i % 3 WHEN 0 THEN '' WHEN 1 THEN NULL ELSE E'"; \\\\N,\\n''é😀\\t' END AS VARCHAR(30)) AS text,
+    CAST('ab' AS CHAR(5)) AS padded, CAST(i AS INT2) AS short, i % 2 = 0 AS flag, CAST('{"a": 1}' AS JSONB) AS json,
+    CAST('a' AS mood) AS mood FROM generate_series(1, 60) AS g(i)"""
+HELD = ("uuid", "zoned", "clock", "small", "large", "exact", "text", "padded", "short", "flag", "mood")
+
+
+def kinds(place: Mapping[str, str], folder: Path, *names: str) -> Job:
+    return job(place, folder, r=release({"class": qi(), **dict.fromkeys(names, INSENSITIVE)}, source="kinds", k=5))
+
+
+def test_every_type_that_a_file_holds_and_none_other(foreign: Foreign, tmp_path: Path) -> None:
+    """Values are read back as they were, in the server's own text; what a file would change is refused by name."""
+    assert isinstance(foreign, InPostgres)
+    foreign.run("CREATE TYPE mood AS ENUM ('a', 'b')", TYPES)
+    anonymize(kinds(PARQUET, tmp_path, *HELD), foreign.database)
+    assert verify(kinds(PARQUET, tmp_path, *HELD), foreign.database)["r"].released == 60
+    with duckdb.connect() as c:
+        described = c.execute(f"DESCRIBE FROM '{tmp_path}/out/r.parquet'").fetchall()
+        found = {text for (text,) in c.execute(f"SELECT text FROM '{tmp_path}/out/r.parquet'").fetchall()}
+    assert [row[1] for row in described[1:]] == [
+        *("UUID", "TIMESTAMP WITH TIME ZONE", "TIME", "FLOAT", "DOUBLE", "DECIMAL(30,10)"),
+        *("VARCHAR", "VARCHAR", "SMALLINT", "BOOLEAN", "VARCHAR"),
+    ]
+    texts = {text for (text,) in foreign.read("(SELECT text FROM kinds) AS k")}
+    assert found == texts and {"", None} < texts
+    before = listing(tmp_path)
+    for name in ("loose", "json"):
+        with pytest.raises(JobError, match=rf"tables\.r\.columns\.{name}: a file cannot hold the type"):
+            anonymize(kinds(PARQUET, tmp_path, name), foreign.database, options=REPLACE)
+    assert listing(tmp_path) == before
+
+
+def test_what_lies_there_is_kept_or_replaced_as_with_duckdb(both: Both, tmp_path: Path) -> None:
+    for place in (PARQUET, FILE):
+        folder = tmp_path / place.get("as", "file")
+        folder.mkdir()
+        first = job(place, folder, r=RELEASES["k"], s=RELEASES["only quasi-identifiers"])
+        anonymize(first, both.foreign.database)
+        kept, before = content(folder / "out", "s"), listing(folder)
+        with pytest.raises(JobError, match="exists already; allow it to be replaced with --replace"):
+            anonymize(first, both.foreign.database)
+        assert listing(folder) == before
+        second = job(place, folder, r={**RELEASES["k"], "privacy": {"k": 9, "suppression_limit": 0.4}}, s=RELEASES["k"])
+        anonymize(second, both.foreign.database, options=Options(replace=True, only=("r",)))
+        assert content(folder / "out", "s")[:2] == kept[:2]
+        assert verify(second, both.foreign.database, options=Options(only=("r",)))["r"].k >= 9
+    (tmp_path / "parquet" / "out" / "mine.txt").write_text("mine")
+    with pytest.raises(JobError, match="files that sqldeid did not make"):
+        anonymize(job(PARQUET, tmp_path / "parquet", r=RELEASES["k"]), both.foreign.database, options=REPLACE)
+
+
+@pytest.mark.parametrize("place", [PARQUET, FILE], ids=["parquet", "file"])
+@pytest.mark.parametrize("what", ["writing the release", "verifying what was written", "publishing"])
+def test_nothing_is_left_of_a_run_that_fails(what: str, place: Mapping[str, str], both: Both, tmp_path: Path) -> None:
+    before = both.foreign.catalogue()
+
+    def step(name: str, begins: str) -> None:
+        if begins == what:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted):
+        anonymize(job(place, tmp_path, r=RELEASES["k"]), both.foreign.database, listener=Listener(step=step))
+    assert both.foreign.catalogue() == before and not list(tmp_path.iterdir())
+
+
+def test_a_failure_among_the_parts_leaves_a_users_connection_as_it_was(
+    both: Both, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second of many parts cannot be had: COPY is under way in the server then."""
+    assert isinstance(both.foreign, InPostgres)
+    monkeypatch.setattr(brought, "PART_BYTES", 1)
+    inserted: list[str] = []
+    render = brought.render
+
+    def fails(name: str, /, *dialect: str, **parameters: object) -> str:
+        if name == "publish/bring_rows" and not parameters["first"]:
+            inserted.append(name)
+            raise EngineError("no room")
+        return render(name, *dialect, **parameters)
+
+    monkeypatch.setattr(brought, "render", fails)
+    with both.foreign.connect() as c:
+        with pytest.raises(EngineError, match="no room"):
+            anonymize(job(PARQUET, tmp_path, r=RELEASES["k"]), c)
+        assert c.execute("SELECT COUNT(*) FROM people").fetchone() == (300,) and c.autocommit
+    assert inserted and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("place", [PARQUET, FILE], ids=["parquet", "file"])
+def test_what_the_file_holds_is_verified_not_what_was_brought(
+    place: Mapping[str, str], both: Both, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row lost on the way, or changed later, is found: the file is read again, and held to the source."""
+    wanted = job(place, tmp_path, r=RELEASES["k"])
+    bring = brought.Brought._bring
+
+    def loses(self: brought.Brought, *given: Any) -> Any:
+        bench = self.engine.bench
+        rows = bench.connection.sql(f"FROM {bring(self, *given).sql('duckdb')}").to_arrow_table()
+        return bench.put("fewer", rows.slice(1))
+
+    monkeypatch.setattr(brought.Brought, "_bring", loses)
+    with pytest.raises(VerificationError, match="failed its re-check"):
+        anonymize(wanted, both.foreign.database)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(brought.Brought, "_bring", bring)
+    anonymize(wanted, both.foreign.database)
+    assert verify(wanted, both.foreign.database)["r"].released
+    target = tmp_path / "out"
+    with duckdb.connect(":memory:" if target.is_dir() else str(target)) as c:
+        if target.is_file():
+            c.execute("UPDATE release.r SET illness = 'other' WHERE rowid = 3")
+        else:
+            file = f"'{target}/r.parquet'"
+            [(note,)] = c.execute(f"SELECT DECODE(value) FROM PARQUET_KV_METADATA({file})").fetchall()
+            c.execute(f"CREATE TABLE r AS FROM {file}")
+            c.execute("UPDATE r SET illness = 'other' WHERE rowid = 3")
+            c.execute(f"COPY r TO {file} (KV_METADATA {{sqldeid: $1}})", [note])
+    with pytest.raises(VerificationError, match="failed its re-check"):
+        verify(wanted, both.foreign.database)
