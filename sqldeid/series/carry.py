@@ -1,4 +1,4 @@
-"""Series from the engine that holds the source to the workbench, where they are measured and perturbed.
+"""Series from the engine that holds the source to the workbench, where they are measured and perturbed; and back.
 
 Only where the two differ. What goes over the wire is a person's number, a variable's, a step and a value: no key and no
 time. Once, by portions of whole persons, so that memory stays bounded.
@@ -40,6 +40,35 @@ def carry(series: exp.Table, person: str, persons: Numbers, records: Numbers, en
     first = next(parts)
     batches = (batch for part in _chained(first, parts) for batch in part.to_batches())
     return engine.bench.put("carried", pa.RecordBatchReader.from_batches(first.schema, batches))
+
+
+def gathers(engine: Engine) -> Engine:
+    """Where perturbed series are gathered, block by block: with the source, but on the workbench of Spark's.
+
+    What blocks of classes were written to one by one is then written in the order of its numbers, which tell nothing.
+    """
+    return engine.bench if engine.capabilities.dialect == "spark" else engine
+
+
+def send(series: exp.Table, person: str, persons: Numbers, records: Numbers, engine: Engine) -> Iterator[exp.Table]:
+    """Tables where the source is, of whole persons in their order; the table itself where it was gathered there.
+
+    Parameters
+    ----------
+    series
+        Columns `person`, variable_number, position, value, on the engine that `gathers`.
+    persons, records
+        (persons,): their numbers, ascending, and about how many rows each has.
+
+    A table is dropped when the next one is asked for.
+    """
+    if gathers(engine) is engine:
+        yield series
+        return
+    for part in _portions(series, person, persons, records, engine.bench):
+        sent = engine.put("sent", part)
+        yield sent
+        engine.execute(render("engine/drop_table", table=sent))
 
 
 def _chained(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:

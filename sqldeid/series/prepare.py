@@ -147,7 +147,7 @@ def _read(
             source=plan.source,
             items=put_items(plan, variables, columns.variable, engine),
             person=by_bytes(plan.person, "s", engine),
-            time=_time(columns.time),
+            time=_time(columns.time, engine),
             variable=_code(columns.variable, engine),
             value=column(columns.value.name, "s"),
             members=_members(plan, engine),
@@ -175,7 +175,12 @@ def _read(
 
 
 def _portions(persons: exp.Table, engine: Engine) -> list[tuple[int | None, int | None]]:
-    """First and last person number of each portion of the work; of a single one none, which takes everybody."""
+    """First and last person number of each portion of the work; of a single one none, which takes everybody.
+
+    Spark cuts the work by itself, and would read the source once for each of ours.
+    """
+    if engine.capabilities.dialect == "spark":
+        return [(None, None)]
     rows = engine.query(render("series/cut_persons", persons=persons, limit=AT_ONCE)).to_pylist()
     return [(row["first_number"], row["last_number"]) for row in rows] if len(rows) > 1 else [(None, None)]
 
@@ -185,7 +190,7 @@ def _query(text: str) -> exp.Subquery:
     return exp.Subquery(this=sqlglot.parse_one(text, read="duckdb"))
 
 
-def _time(time: Column) -> exp.Expr:
+def _time(time: Column, engine: Engine) -> exp.Expr:
     """Dates and finer timestamps as TIMESTAMP; NULL where infinite, which no series can begin or end with."""
     found = column(time.name, "s")
     if time.kind == "integer":
@@ -193,6 +198,8 @@ def _time(time: Column) -> exp.Expr:
     plain = found if time.kind == "float" else exp.cast(found, _type(time))
     if time.kind in ("float", "number"):  # Postgres asks isfinite of dates and times alone
         finite: exp.Expr = exp.Between(this=plain, low=literal(-sys.float_info.max), high=literal(sys.float_info.max))
+    elif engine.capabilities.dialect == "spark":
+        return plain  # its dates and times end
     else:
         finite = exp.func("isfinite", plain)
     return exp.Case().when(finite, plain.copy())

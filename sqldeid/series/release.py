@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import monotonic
 from typing import Protocol
 
@@ -16,6 +17,7 @@ from sqldeid.job.series import STATISTICS
 from sqldeid.numbering import Members, TableClasses
 from sqldeid.publish import Note, Staging
 from sqldeid.series.blocks import Effect, new_numbers, release_blocks, rows_of, secret
+from sqldeid.series.carry import gathers, send
 from sqldeid.series.compare import compare
 from sqldeid.series.link import loss_warnings, members, raised, refuse_alone
 from sqldeid.series.own_effect import measure_own_effect
@@ -140,7 +142,7 @@ def finish(
     released = _perturbed(planned, shaped, numbers, seed, effect, witness, engine)
     clock.step("write", "writing the release")
     note = note_of(planned, shaped, effect, job_sha256)
-    written = _stage(planned, shaped, released, staging, note, engine)
+    written = _stage(begun, released, staging, note, engine)
     clock.step("verify", "verifying what was written")
     verified = verify(planned, shaped, written, numbers, effect.greatest, engine, beside)
     clock.step("attack", "attacking what was written")
@@ -183,34 +185,36 @@ def _perturbed(
     witness: Witness,
     engine: Engine,
 ) -> exp.Table:
-    """All released series in a temporary table."""
-    released = engine.workbench(f"{planned.name}_released")
-    engine.execute(render("series/create_released", released=released))
+    """All released series in a temporary table of the engine that `gathers`."""
+    there = gathers(engine)
+    released = there.workbench(f"{planned.name}_released")
+    there.execute(render("series/create_released", released=released))
     parts = (shaped.prepared.variables, shaped.carried, shaped.measured, shaped.classes)
     for block in release_blocks(planned, *parts, seed, engine.bench):
         effect.add(block, shaped.classes)
         witness.see(block, *parts[2:], None if shaped.link is None else shaped.link.table_class)
-        rows = engine.put(f"{planned.name}_block", rows_of(block, numbers, shaped.measured, shaped.classes))
-        engine.execute(render("series/add_released", released=released, rows=rows))
-        engine.execute(render("engine/drop_table", table=rows))
+        rows = there.put(f"{planned.name}_block", rows_of(block, numbers, shaped.measured, shaped.classes))
+        there.execute(render("series/add_released", released=released, rows=rows))
+        there.execute(render("engine/drop_table", table=rows))
     return released
 
 
-def _stage(
-    planned: SeriesPlan, shaped: Shaped, released: exp.Table, staging: Staging, note: Note, engine: Engine
-) -> exp.Expr:
-    names = shaped.prepared.variables.names
+def _stage(begun: Begun, released: exp.Table, staging: Staging, note: Note, engine: Engine) -> exp.Expr:
+    """Write the release: whole, or by portions of persons in the order of their numbers."""
+    planned, measured, names = begun.planned, begun.shaped.measured, begun.shaped.prepared.variables.names
     if planned.part.shape == "wide":
         variables = [{"number": i, "name": identifier(name)} for i, name in enumerate(names)]
-        written = staging.write(
-            lambda target: render("series/stage_wide", target=target, released=released, variables=variables), note
-        )
+        statement = partial(render, "series/stage_wide", variables=variables)
     else:
-        table = engine.put(f"{planned.name}_names", name_table(names))
-        written = staging.write(
-            lambda target: render("series/stage_long", target=target, released=released, names=table), note
-        )
-    engine.execute(render("engine/drop_table", table=released))
+        statement = partial(render, "series/stage_long", names=engine.put(f"{planned.name}_names", name_table(names)))
+    kept = measured.person_at[~begun.shaped.classes.dropped]
+    rows = np.bincount(begun.numbers[kept], weights=measured.lengths[kept]).astype(np.int64)[1:]
+    parts = send(released, "number", np.arange(1, len(rows) + 1), rows, engine)
+    first = next(parts)
+    written = staging.write(lambda target: statement(target=target, released=first, append=False), note)
+    for part in parts:
+        engine.execute(statement(target=written, released=part, append=True))
+    gathers(engine).execute(render("engine/drop_table", table=released))
     return written
 
 
