@@ -28,7 +28,7 @@ from sqldeid.engine.choosing import shown
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.postgres_errors import refused, translate
 from sqldeid.engine.postgres_types import PostgresType, arrow_type, column_type, from_csv, spell, to_csv
-from sqldeid.engine.remote import Remote
+from sqldeid.engine.remote import PORTION, Remote
 from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError
 from sqldeid.sql import Fixed, identifier, literal, render
 from sqldeid.sql.unlike import refuse_unlike
@@ -168,6 +168,11 @@ class PostgresEngine(Remote):
                 rows = from_csv(part, schema).rename_columns([name for name, _, _ in described])
                 self.count(rows.num_rows, rows.nbytes)
                 yield rows
+
+    def portions(self, table: exp.Table) -> Generator[pa.Table, None, None]:
+        """The rows of a temporary table, by one COPY; the connection is busy until all are read."""
+        columns = [identifier(c.name) for c in self.columns(table)]
+        return self.parts(render("engine/read_table", table=table, columns=columns), most=PORTION)
 
     def put(
         self, name: str, rows: pa.Table | pa.RecordBatchReader, types: Sequence[exp.DataType] | None = None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from itertools import chain
 from types import TracebackType
 from typing import Self
 
@@ -15,6 +17,9 @@ from sqldeid.engine.base import Capabilities, Column, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.errors import JobError, SqldeidError
 from sqldeid.sql import Statement, identifier, render, table_name
+
+PORTION = 1 << 26
+"""Bytes of classes that are held here on their way to the workbench: as text, as Arrow somewhat less."""
 
 _SHOWN = 8
 """Tables that a message offers."""
@@ -76,6 +81,10 @@ class Remote(ABC):
         """A temporary table of this run with these rows; they are counted as moved."""
 
     @abstractmethod
+    def portions(self, table: exp.Table) -> Generator[pa.Table, None, None]:
+        """The rows of a temporary table, some `PORTION` bytes at a time, at least once; they are counted as moved."""
+
+    @abstractmethod
     def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
         """The columns of a table or subquery, without running it."""
 
@@ -114,9 +123,14 @@ class Remote(ABC):
         self.moved = (self.moved[0] + rows, self.moved[1] + size)
 
     def to_bench(self, table: exp.Table) -> exp.Table:
-        """Bring a temporary table of classes to the workbench."""
-        columns = [identifier(c.name) for c in self.columns(table)]
-        return self.bench.put("brought", self.query(render("engine/read_table", table=table, columns=columns)))
+        """Bring a temporary table of classes to the workbench, portion by portion: there it may spill, here it cannot."""
+        with closing(self.portions(table)) as parts:
+            first = next(parts)
+            second = next(parts, None)
+            if second is None:
+                return self.bench.put("brought", first)
+            with draining(first.schema, chain((first, second), parts)) as rows:
+                return self.bench.put("brought", rows)
 
     def from_bench(self, table: exp.Table) -> exp.Table:
         """Send a table of the workbench to the source engine."""
@@ -176,6 +190,23 @@ class Remote(ABC):
         self._tables += 1
         full = f"sqldeid_{self.run_id}_{self._tables}_{name}"
         return table_name(shortened(full, self.capabilities.max_identifier_bytes))
+
+
+@contextmanager
+def draining(schema: pa.Schema, parts: Iterable[pa.Table]) -> Iterator[pa.RecordBatchReader]:
+    """Tables as a reader; what goes wrong with them is raised in the end, rather than as an error of who reads."""
+    failed: list[BaseException] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            for part in parts:
+                yield from part.to_batches()
+        except (SqldeidError, KeyboardInterrupt) as error:
+            failed.append(error)
+
+    yield pa.RecordBatchReader.from_batches(schema, batches())
+    if failed:
+        raise failed[0]
 
 
 def shortened(name: str, most: int) -> str:

@@ -1,9 +1,9 @@
 """Spark: an open session of an ETL job's, a Connect server named by its URL, or a session of our own (``spark``).
 
-Only `sql`, `createDataFrame` of Arrow, `createOrReplaceTempView` and `toArrow` are used, so that Connect does what a
-classic session does. A temporary table is a view whose rows are kept once they were read. A table of Spark is no
-snapshot: what is folded goes to the workbench at once, a query's rows are kept before they are folded, and a source
-that changes meanwhile makes verification fail.
+Only `sql`, `createDataFrame` of Arrow, `createOrReplaceTempView`, `localCheckpoint` and `toArrow` are used, so that
+Connect does what a classic session does. A temporary table is a view whose rows are kept once they were read. A table
+of Spark is no snapshot: what is folded goes to the workbench at once, a query's rows are kept before they are folded,
+and a source that changes meanwhile makes verification fail.
 
 Source: engines.md.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from sqlglot.errors import SqlglotError
 
 from sqldeid.engine.base import Capabilities, Column, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
-from sqldeid.engine.remote import Remote
+from sqldeid.engine.remote import PORTION, Remote
 from sqldeid.engine.spark_session import open_session
 from sqldeid.engine.spark_types import column_of, plain, sendable
 from sqldeid.errors import JobError, SqldeidError
@@ -51,12 +51,20 @@ _MADE = re.compile(r"CREATE TEMPORARY VIEW (`(?:[^`]|``)+`) AS\s+(.*)", re.DOTAL
 _ADDED = re.compile(r"INSERT INTO (`(?:[^`]|``)+`)\s+(SELECT\b.*)", re.DOTALL)
 _COMMENT = re.compile(r"^Comment: (.*)$", re.MULTILINE)
 _KIND = re.compile(r"^Type: (.*)$", re.MULTILINE)
+_NUMBER = 8
+"""Bytes of a code or count: classes hold nothing else."""
 _KEPT_AT_ONCE = (
     "tables/keep_source",
     *("series/bin_instants", "series/fill_steps", "series/fill_points", "series/cut_series"),
 )
 """Temporary tables whose rows are kept before anything else is asked: the source as the run sees it, and what is
 made of a table that is dropped next."""
+_CUT_OFF = "events/"
+"""Temporary tables that are kept at once and without the plan that made them: here they build on each other ten deep,
+each on several, and in rounds, and a plan that holds all of it outgrows any driver."""
+_INFERRED = "spark.sql.constraintPropagation.enabled"
+"""Off beside such tables: what Spark infers of their columns it notes under numbers of other columns (SPARK-52353), by
+which later statements fail or find wrong rows."""
 
 
 def open_source(database: object, bench: DuckDBEngine) -> SparkEngine:
@@ -117,27 +125,32 @@ class SparkEngine(Remote):
 
     def execute(self, sql: str) -> None:
         """Run a statement for its effect; of a temporary table the rows are kept, most of them once they are read."""
-        text = self.written(sql)
+        text, template = self.written(sql), sql.template if isinstance(sql, Statement) else ""
         made, added = _MADE.fullmatch(text), _ADDED.fullmatch(super().written(sql))
         if added is not None and any(added[1] == _quoted(table) for table in self._temporary):
-            self._append(added[1], self._named(added[2]))
+            self._append(added[1], self._named(added[2]), template)
             return
         if made is not None:
-            self._keep(made[1], made[2], lazy=not (isinstance(sql, Statement) and sql.template in _KEPT_AT_ONCE))
+            self._keep(made[1], made[2], template)
             return
         self._run(lambda: self.session.sql(text))
 
-    def _keep(self, table: str, rows: str, *, lazy: bool = True) -> None:
+    def _keep(self, table: str, rows: str, template: str) -> None:
         """Make a temporary table of a query's rows: of its plan, so that what the query reads may be dropped."""
+        if template.startswith(_CUT_OFF):
+            self._change(_INFERRED, "false")
+            self._run(lambda: self.session.sql(rows).localCheckpoint().createOrReplaceTempView(table))
+            return
         self._run(lambda: self.session.sql(rows).createOrReplaceTempView(table))
+        lazy = template not in _KEPT_AT_ONCE
         text = render("engine/cache_rows", self.dialect, table=Fixed(table, self.dialect), lazy=lazy)
         self._run(lambda: self.session.sql(text))
 
-    def _append(self, table: str, rows: str) -> None:
+    def _append(self, table: str, rows: str, template: str) -> None:
         """Add rows to a temporary table: they are kept as a part, and from here on its name means all its parts."""
         parts = self._parts.setdefault(table, [Fixed(table, self.dialect)])
         part, whole = self.workbench("part"), self.workbench("parts")
-        self._keep(_quoted(part), rows)
+        self._keep(_quoted(part), rows, template)
         parts.append(part)
         together = render("engine/join_parts", self.dialect, table=whole, parts=parts)
         self._run(lambda: self.session.sql(together))
@@ -159,9 +172,21 @@ class SparkEngine(Remote):
         self.count(rows.num_rows, rows.nbytes)
         return rows
 
+    def portions(self, table: exp.Table) -> Generator[pa.Table, None, None]:
+        """The rows of a temporary table, by their hash, each portion a statement: toArrow gathers all rows of one."""
+        columns = [identifier(c.name) for c in self.columns(table)]
+        rows = self.read("tables/count_rows", table=table)[0]["rows"]
+        portions = max(1, -(-rows * len(columns) * _NUMBER // PORTION))
+        if portions == 1:
+            yield self.query(render("engine/read_table", table=table, columns=columns))
+            return
+        asked = {"table": table, "columns": columns, "portions": portions}
+        for portion in range(portions):
+            yield self.query(render("engine/read_portion", self.dialect, **asked, portion=portion))
+
     def read(self, template: str, /, **parameters: object) -> list[dict[str, Any]]:
         """Rows of one of the engine's own questions to the catalogue; they are not counted."""
-        text = render(template, self.dialect, **parameters)
+        text = self._named(render(template, self.dialect, **parameters))
         found: list[dict[str, Any]] = self._run(lambda: self.session.sql(text).toArrow()).to_pylist()
         return found
 
@@ -273,15 +298,21 @@ class SparkEngine(Remote):
         """Give the session the settings that our statements need, and learn where its names are looked up."""
         self._run(lambda: self.session.addTag(self._tag))
         for name, value in SETTINGS.items():
-            before = self._run(partial(self.session.conf.get, name, None))
-            if (before or "").casefold() != value.casefold():
-                self._changed[name] = before
-                self._run(partial(self.session.conf.set, name, value))
+            self._change(name, value)
         place = self.read("engine/read_place")[0]
         kept = self._run(lambda: self.session.conf.get("spark.sql.catalogImplementation", "in-memory"))
         self._persistent = kept != "in-memory" or place["catalog"] != "spark_catalog"
         self.schemas = (place["schema"],)
         self.look_in(place["schema"])
+
+    def _change(self, name: str, value: str) -> None:
+        """Give the session a setting; what it was comes back at the end."""
+        if name in self._changed:
+            return
+        before = self._run(partial(self.session.conf.get, name, None))
+        if (before or "").casefold() != value.casefold():
+            self._changed[name] = before
+            self._run(partial(self.session.conf.set, name, value))
 
     def commit(self) -> None:
         """What was published stays (`sqldeid.publish.spark` made it appear); nothing is undone from here on."""
