@@ -59,6 +59,16 @@ class Checker:
         """Have smaller tables ready for a batch, where that pays."""
         self._rollups.prepare(nodes)
 
+    def near(self, node: Node) -> Checker:
+        """What has the node's classes at hand: this one, unless they are spread over several (`Bases`)."""
+        return self
+
+    def drop(self) -> None:
+        """Drop the classes that were checked on, and all that was rolled up from them."""
+        tables = [*self._rollups.tables, *([] if self.judge is None else self.judge.tables)]
+        for table in tables:
+            self.engine.execute(render("engine/drop_table", table=table))
+
     def _batch(self, nodes: Sequence[Node], histogram: bool) -> list[Evaluation]:
         self.prepare(nodes)
         arms = [self.arm(i, node) for i, node in enumerate(nodes)]
@@ -114,10 +124,11 @@ class Checker:
             if best is not None and e.failing >= best.failing:
                 break
             found = e
-            if self.judge is not None and not admissible(e, self.allowed):
-                verdicts = self.judge.verdicts([self.arm(0, e.node)])
-                found = replace(e, failing=self.judge.sums(verdicts)[0][0])
-                self.judge.drop(verdicts)
+            near = self if self.judge is None or admissible(e, self.allowed) else self.near(e.node)
+            if near.judge is not None and not admissible(e, self.allowed):
+                verdicts = near.judge.verdicts([near.arm(0, e.node)])
+                found = replace(e, failing=near.judge.sums(verdicts)[0][0])
+                near.judge.drop(verdicts)
             if best is None or found.failing < best.failing:
                 best = found
         return best

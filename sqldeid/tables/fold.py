@@ -5,7 +5,7 @@ Source: search.md §1. Cost: one scan of a column for each quasi-identifier, one
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -75,8 +75,11 @@ class Folded:
     cells
         Words, the sensitive columns' codes s0, s1 and so on, and n; None where there are none.
     at_source
-        As `table`, in the source engine, where the release is written; the others lie on its bench. None where that is
-        one place: whoever puts another `table` in its place need not think of it.
+        As `table` or `cells`, in the source engine, where the release is written; the others lie on its bench. None
+        where that is one place: whoever puts another `table` in its place need not think of it.
+    room
+        Where the classes stay in the source engine, for they are too many: how many of them the bench has room for
+        (`sqldeid.tables.bases`). `table` is then there, split by the sensitive columns where there are any. Else None.
     """
 
     source: exp.Expr
@@ -88,6 +91,12 @@ class Folded:
     sensitive: tuple[Sensitive, ...] = ()
     cells: exp.Table | None = None
     at_source: exp.Table | None = None
+    room: int | None = None
+
+    @property
+    def far(self) -> bool:
+        """Whether the classes stay in the source engine."""
+        return self.room is not None
 
     @property
     def words(self) -> tuple[exp.Identifier, ...]:
@@ -100,8 +109,13 @@ def word_names(coding: Coding) -> tuple[exp.Identifier, ...]:
     return tuple(identifier(f"w{i}") for i in range(coding.words))
 
 
-def fold(plan: TablePlan, engine: Engine) -> Folded:
+def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
     """Check the source's persons, bind every hierarchy to the values that are there, and fold.
+
+    Parameters
+    ----------
+    most
+        Classes that are brought to the bench, which may spill; more of them stay in the source engine. None: all are.
 
     Raises
     ------
@@ -133,16 +147,32 @@ def fold(plan: TablePlan, engine: Engine) -> Folded:
             sensitive=[v.in_fold(i) for i, v in enumerate(values)],
         )
     )
-    names, cells = list(word_names(coding)), None
-    if values:
-        folded, classes = classes, engine.workbench(f"{plan.name}_merged")
-        engine.execute(render("tables/merge_classes", classes=classes, folded=folded, words=names))
-        cells = engine.to_bench(folded)
-    sensitive = tuple(v.spread(plan, i, engine.bench, cells, names) for i, v in enumerate(values) if cells is not None)
-    table = engine.to_bench(classes)
-    size = _total(plan, engine.bench, table, coding, rows)
-    at_source = None if engine.bench is engine else classes
-    return Folded(source, rows, table, size, coding, columns, sensitive, cells, at_source)
+    folded = Folded(source, rows, classes, 0, coding, columns, tuple(values))
+    if most is not None and _rows_of(engine, classes) > most:
+        size = _total(plan, engine, classes, coding, rows)
+        return replace(folded, size=size, room=most)
+    brought = onto_bench(plan, engine, folded)
+    return replace(brought, size=_total(plan, engine.bench, brought.table, coding, rows))
+
+
+def onto_bench(plan: TablePlan, engine: Engine, folded: Folded) -> Folded:
+    """The same classes on the bench, and split by each sensitive column; `folded.table` is in the source engine.
+
+    Cost: its rows travel, portion by portion.
+    """
+    names, bench = list(folded.words), engine.bench
+    at_source = None if bench is engine else folded.table
+    table = engine.to_bench(folded.table)
+    if not folded.sensitive:
+        return replace(folded, table=table, at_source=at_source, room=None)
+    classes = bench.workbench(f"{plan.name}_merged")
+    bench.execute(render("tables/merge_classes", classes=classes, folded=table, words=names))
+    sensitive = tuple(v.spread(plan, i, bench, table, names) for i, v in enumerate(folded.sensitive))
+    return replace(folded, table=classes, cells=table, sensitive=sensitive, at_source=at_source, room=None)
+
+
+def _rows_of(engine: Engine, table: exp.Table) -> int:
+    return int(engine.query(render("tables/count_rows", table=table)).column("rows")[0].as_py())
 
 
 def _code(

@@ -59,6 +59,13 @@ class Judge:
     concealing: MConcealing | None = None
     _respreads: dict[Split, Respread] = field(default_factory=dict, init=False, compare=False, repr=False)
 
+    @property
+    def tables(self) -> list[exp.Table]:
+        """Classes split by sensitive values, and what was folded from them."""
+        spread = [t for s in self.folded.sensitive for t in (s.spread_table, s.joint_table) if t is not None]
+        cells = [] if self.folded.cells is None else [self.folded.cells]
+        return [*cells, *spread, *(t for r in self._respreads.values() for t in r.rolled)]
+
     def verdicts(self, arms: Arms) -> Verdicts:
         """Judge every class of the nodes that the arms describe (`Checker.arm`, on the source's own fold)."""
         stats = {split: self._stats(split, self._on_smallest(split, arms, prepare=True)) for split in self._splits()}

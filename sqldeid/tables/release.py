@@ -11,6 +11,7 @@ from sqldeid.keys import Key
 from sqldeid.numbering import Partner
 from sqldeid.publish import Note, Staging
 from sqldeid.result import TableRelease
+from sqldeid.tables.bases import Bases, room
 from sqldeid.tables.certificate import NotProvenError
 from sqldeid.tables.check import Checker
 from sqldeid.tables.companion import accompanied, accompany, followed, verify_joined
@@ -114,8 +115,9 @@ def _search_and_stage(
     secrets = fresh_secrets(plan, key, repeated=ledger is not None)
     moved = engine.moved
     listener.step(plan.name, "folding the source")
-    folded = fold(plan, engine) if policy is None else fold_again(plan, engine)
+    folded = fold(plan, engine, room(plan, engine)) if policy is None else fold_again(plan, engine)
     outcome, checker = _node_of(plan, folded, engine, listener, policy)
+    folded = checker.near(outcome.node).folded
     asked, plan = plan, with_m(plan, outcome.m)
     listener.step(plan.name, "writing the release")
     if secrets is not None:
@@ -157,15 +159,23 @@ def _node_of(
     if policy is not None:
         listener.step(plan.name, "checking the policy's node")
         return reuse(plan, folded, checker, policy)
-    listener.step(plan.name, "searching the lattice")
+    listener.step(plan.name, "searching the lattice" + (", its classes rolled up in the source" if folded.far else ""))
     return find_node(plan, folded, checker, listener)
 
 
 def checker_of(plan: TablePlan, folded: Folded, engine: Engine) -> Checker:
     """What answers the search's questions, by all criteria of the plan."""
-    k, name, engine = plan.part.privacy.k, plan.name, engine.bench
-    judge = Judge(engine, folded, k, plan.criteria, name, plan.concealing) if plan.beyond_k else None
-    return Checker(engine, folded, k, allowed_rows(plan.part.privacy.suppression_limit, folded.rows), name, judge)
+    k, name, bench = plan.part.privacy.k, plan.name, engine.bench
+    judge = Judge(bench, folded, k, plan.criteria, name, plan.concealing) if plan.beyond_k else None
+    allowed = allowed_rows(plan.part.privacy.suppression_limit, folded.rows)
+    if folded.room is None:
+        return Checker(bench, folded, k, allowed, name, judge)
+
+    def checking(brought: Folded) -> Checker:
+        return checker_of(plan, brought, engine)
+
+    most = folded.room
+    return Bases(bench, folded, k, allowed, name, judge, plan=plan, source=engine, most=most, checking=checking)
 
 
 def no_certificate(plan: TablePlan) -> str:
@@ -195,9 +205,9 @@ def _certified(result: TableRelease, chosen: Chosen, outcome: Outcome) -> TableR
 
 def choose(plan: TablePlan, folded: Folded, outcome: Outcome, checker: Checker) -> Chosen:
     """The node with the classes that its criteria suppress."""
-    k, judge = outcome.k or plan.part.privacy.k, checker.judge
-    failing = judge.keep_failing(checker.arm(0, outcome.node)) if judge is not None else None
-    return Chosen(plan, folded, outcome.node, k, judge, failing)
+    k, near = outcome.k or plan.part.privacy.k, checker.near(outcome.node)
+    failing = near.judge.keep_failing(near.arm(0, outcome.node)) if near.judge is not None else None
+    return Chosen(plan, folded, outcome.node, k, near.judge, failing)
 
 
 def find_node(plan: TablePlan, folded: Folded, checker: Checker, listener: Listener) -> tuple[Outcome, Checker]:

@@ -67,6 +67,11 @@ class Respread:
         everything = tuple(-1 for _ in self.words)
         self._tables = [_Folded(everything, self.spread, fix(self.spread), self._rows(self.spread))]
 
+    @property
+    def rolled(self) -> list[exp.Table]:
+        """What was folded once more."""
+        return [t.table for t in self._tables[1:]]
+
     def table(self, arm: Arm) -> Fixed:
         """The smallest table that holds the node's cells."""
         return self._smallest(_masks(arm)).written

@@ -50,6 +50,11 @@ class Rollups:
         self._tables = [Rolled((0,) * len(folded.columns), folded.table, fix(folded.table), folded.size)]
         self._tried: set[Node] = set()
 
+    @property
+    def tables(self) -> list[exp.Table]:
+        """All of them."""
+        return [t.table for t in self._tables]
+
     def table(self, node: Node) -> Fixed:
         """The smallest table that holds the node's classes."""
         return self._smallest(node).written
