@@ -84,6 +84,14 @@ def _microseconds_of_epoch(node: exp.Expr) -> exp.Expr:
     return exp.cast(exp.Mul(this=seconds, expression=exp.Literal.number(1_000_000)), "BIGINT")
 
 
+def _microseconds_by_zone(node: exp.Expr) -> exp.Expr:
+    """``EPOCH_US(t)`` by Spark's function of moments with a zone: the session's is UTC."""
+    if not (isinstance(node, exp.Anonymous) and node.name.upper() == "EPOCH_US"):
+        return node
+    zoned = exp.cast(node.expressions[0], exp.DataType.build("TIMESTAMPLTZ"))
+    return exp.Anonymous(this="UNIX_MICROS", expressions=[zoned])
+
+
 _WHOLE = frozenset("YEAR ISOYEAR QUARTER MONTH WEEK DAY DOW ISODOW DOY HOUR MINUTE DECADE CENTURY".split())
 """Parts of a date or time that are whole numbers everywhere."""
 
@@ -141,6 +149,7 @@ _REWRITES = {
     "postgres": (_series_as_lateral, _microseconds_of_epoch, _parts_as_integers, _mean_as_double),
     "spark": (
         *(_quantile_within_group, _days_between_dates, _quotient_of_doubles, _mean_of_doubles),
+        _microseconds_by_zone,
         *(_parts_as_integers, _iso_weekday),  # in this order: the weekday loses its name that is known everywhere
     ),
 }

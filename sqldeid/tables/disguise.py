@@ -17,7 +17,7 @@ from sqldeid.errors import JobError, VerificationError
 from sqldeid.keys import VARIABLE, Key
 from sqldeid.sql import column, identifier, literal, render
 from sqldeid.tables.plan import OtherColumn, TablePlan
-from sqldeid.tables.pseudonyms import draw_secrets, fresh_run, scope
+from sqldeid.tables.pseudonyms import by_text, draw_secrets, fresh_run, scope
 from sqldeid.tables.shift import OVER_89_YEARS, SHIFT_DAYS
 
 FINGERPRINTS = (
@@ -141,6 +141,7 @@ def disguise(plan: TablePlan, engine: Engine, source: exp.Expr, secrets: Secrets
             "table": _secrets_of(plan, engine, source, secrets, number, name, key),
             "alias": identifier(f"x{number}"),
             "column": key,
+            "text": by_text(engine),
         }
         for number, (name, key) in enumerate(keys.items())
     ]

@@ -71,18 +71,28 @@ def draw_secrets(
     shifted
         Whether days are drawn; else they are 0.
 
-    Cost: one scan of the column; the distinct values travel once to Python and back.
+    Cost: one scan of the column; the distinct values travel once to Python and, as numbers or `by_text`, back.
     """
     numbered, made = engine.workbench(f"{name}_numbered"), engine.workbench(f"{name}_secrets")
-    text = key is not None
-    engine.execute(render("tables/number_values", numbered=numbered, column=column, source=source, text=text))
+    texts = by_text(engine)
+    asked = {"numbered": numbered, "column": column, "source": source, "text": key is not None or texts}
+    engine.execute(render("tables/number_values", **asked))
     for number, part in enumerate(_parts(numbered, engine, key, scope, shifted)):
         there = engine.put(f"{name}_part", part)
         template = "tables/append_secrets" if number else "tables/create_secrets"
-        engine.execute(render(template, secrets=made, numbered=numbered, part=there))
+        engine.execute(render(template, secrets=made, numbered=None if texts else numbered, part=there))
         engine.execute(render("engine/drop_table", table=there))
     engine.execute(render("engine/drop_table", table=numbered))
     return made
+
+
+def by_text(engine: Engine) -> bool:
+    """Whether secrets are kept with the texts of their values, for numbers mean others once the source has changed.
+
+    Where there is no snapshot, a table that is read again may be another one. A value that came later has no secret
+    then, and the re-check refuses the release; but no value ever gets another's.
+    """
+    return not engine.capabilities.snapshot_reads
 
 
 def _parts(numbered: exp.Table, engine: Engine, key: Key | None, scope: bytes, shifted: bool) -> Iterator[pa.Table]:
@@ -97,7 +107,8 @@ def _parts(numbered: exp.Table, engine: Engine, key: Key | None, scope: bytes, s
         texts = read.column("shown").to_pylist() if digest is not None else [None] * read.num_rows
         made = [None if digest is None else digest(str(text).encode())[:DIGITS] for text in texts]
         days = draw_days(read.num_rows, randomness) if shifted else np.zeros(read.num_rows, dtype=np.int64)
-        yield pa.table({"number": read.column("number"), "pseudonym": pa.array(made, pa.string()), "days": days})
+        named = "shown" if by_text(engine) else "number"
+        yield pa.table({named: read.column(named), "pseudonym": pa.array(made, pa.string()), "days": days})
         if read.num_rows < PART_VALUES:
             return
         first += PART_VALUES

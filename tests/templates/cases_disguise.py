@@ -19,6 +19,10 @@ SECRETS_SETUP = (
     'CREATE TABLE "sec rets" (value VARCHAR(20), pseudonym VARCHAR(32), days BIGINT)',
     "INSERT INTO \"sec rets\" VALUES ('k', 'kk', 0)",
 )
+TEXTS_SETUP = (
+    'CREATE TABLE "te xts" (shown VARCHAR(20), pseudonym VARCHAR(32), days BIGINT)',
+    "INSERT INTO \"te xts\" VALUES ('it''s', 'aa', -365), ('it''s', 'bb', 365)",
+)
 STAYS_SETUP = (
     'CREATE TABLE "sta ys" (id INTEGER, "select" DATE, "at" TIMESTAMP)',
     """INSERT INTO "sta ys" VALUES (1, DATE '2020-02-28', TIMESTAMP '2020-03-01 23:59:59.123456'),
@@ -32,6 +36,7 @@ PSEUDONYMS_SETUP = (
     f"INSERT INTO \"rel\" VALUES ('{HEX}', 1), ('{HEX}', 2), ('{HEX.upper()}', 2), ('{HEX}0', NULL), (NULL, NULL)",
 )
 NUMBERED, PART, SECRETS = table_name("num bered"), table_name("pa rt"), table_name("sec rets")
+TEXTS = table_name("te xts")
 DATE, TIMESTAMP = exp.DataType.build("date"), exp.DataType.build("timestamp", dialect="duckdb")
 
 CASES = [
@@ -66,6 +71,22 @@ CASES = [
         read=ALL_OUT + "3",
     ),
     Case(
+        "tables/create_secrets",
+        {"secrets": OUT, "numbered": None, "part": TEXTS},
+        [("it's", "aa", -365), ("it's", "bb", 365)],
+        TEXTS_SETUP,
+        read=ALL_OUT + "3",
+        note="by text",
+    ),
+    Case(
+        "tables/append_secrets",
+        {"secrets": SECRETS, "numbered": None, "part": TEXTS},
+        [("it's", "aa", -365), ("k", "kk", 0), ("it's", "bb", 365)],
+        TEXTS_SETUP + SECRETS_SETUP,
+        read='SELECT * FROM "sec rets" ORDER BY days',
+        note="by text",
+    ),
+    Case(
         "tables/append_secrets",
         {"secrets": SECRETS, "numbered": NUMBERED, "part": PART},
         [("it's", "aa", -365), ("k", "kk", 0), ("😀", None, 365)],
@@ -78,7 +99,9 @@ CASES = [
             "disguised": OUT,
             "source": table_name("sta ys"),
             "columns": [identifier("id"), identifier("select")],
-            "secrets": [{"table": table_name("days of"), "alias": identifier("x0"), "column": column("id", "s")}],
+            "secrets": [
+                {"table": table_name("days of"), "alias": identifier("x0"), "column": column("id", "s"), "text": False}
+            ],
             "hidden": [
                 {"name": identifier("p x"), "value": None, "alias": identifier("x0"), "type": None},
                 {"name": identifier("d x"), "value": column("select", "s"), "alias": identifier("x0"), "type": DATE},
@@ -92,6 +115,29 @@ CASES = [
         ],
         STAYS_SETUP,
         read=ALL_OUT + "1",
+    ),
+    Case(
+        "tables/disguise_source",
+        {
+            "disguised": OUT,
+            "source": table_name("sta ys"),
+            "columns": [identifier("id")],
+            "secrets": [
+                {"table": table_name("texts of"), "alias": identifier("x0"), "column": column("id", "s"), "text": True}
+            ],
+            "hidden": [
+                {"name": identifier("p x"), "value": None, "alias": identifier("x0"), "type": None},
+                {"name": identifier("d x"), "value": column("select", "s"), "alias": identifier("x0"), "type": DATE},
+            ],
+        },
+        [(1, "p1", dt.date(2020, 3, 1)), (2, "p2", dt.date(2020, 1, 2)), (3, None, None)],
+        (
+            *STAYS_SETUP,
+            'CREATE TABLE "texts of" (value VARCHAR(9), pseudonym VARCHAR(32), days BIGINT)',
+            "INSERT INTO \"texts of\" VALUES ('1', 'p9', 2), ('1', 'p1', 2), ('2', 'p2', -365)",
+        ),
+        read=ALL_OUT + "1",
+        note="by text, one twice and one never",
     ),
     Case(
         "tables/check_pseudonyms",
