@@ -24,7 +24,7 @@ from sqlglot.errors import SqlglotError
 from sqldeid.engine.base import Capabilities, Column, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.remote import PORTION, Remote
-from sqldeid.engine.spark_session import open_session
+from sqldeid.engine.spark_session import cut_off, open_session
 from sqldeid.engine.spark_types import column_of, plain, sendable
 from sqldeid.errors import JobError, SqldeidError
 from sqldeid.sql import Fixed, Statement, identifier, render, table_name
@@ -139,7 +139,7 @@ class SparkEngine(Remote):
         """Make a temporary table of a query's rows: of its plan, so that what the query reads may be dropped."""
         if template.startswith(_CUT_OFF):
             self._change(_INFERRED, "false")
-            self._run(lambda: self.session.sql(rows).localCheckpoint().createOrReplaceTempView(table))
+            self._run(lambda: cut_off(self.session, rows).createOrReplaceTempView(table))
             return
         self._run(lambda: self.session.sql(rows).createOrReplaceTempView(table))
         lazy = template not in _KEPT_AT_ONCE

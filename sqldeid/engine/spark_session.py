@@ -119,6 +119,19 @@ def _own_session(sessions: Any) -> tuple[Any, str, bool]:
     return session, "spark", "PYSPARK_GATEWAY_PORT" not in os.environ
 
 
+def cut_off(session: Any, query: str) -> Any:
+    """A query's rows, kept by Spark without the plan that made them; they go with the last who reads them."""
+    rows, active = session.sql(query), getattr(type(session), "_active_session", None)
+    if active is None:
+        return rows.localCheckpoint()
+    before = getattr(active, "session", None)  # the client of Connect gives the rows to whatever session is active
+    active.session = session
+    try:
+        return rows.localCheckpoint()
+    finally:
+        active.session = before
+
+
 def refuse_missing_java() -> None:
     """Refuse to start a session of our own where there is no Java.
 
