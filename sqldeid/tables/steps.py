@@ -11,6 +11,7 @@ from sqlglot import exp
 from sqldeid.sql import Statement, render, table_name
 from sqldeid.sql.templates import SUFFIX, folder
 from sqldeid.tables import stacking
+from sqldeid.tables.bases import METHODS
 from sqldeid.tables.disguise import disguised, pseudonyms, shifted
 from sqldeid.tables.plan import OtherColumn, QuasiIdentifier, TablePlan
 from sqldeid.tables.privacy import TCloseness, others_of
@@ -142,6 +143,8 @@ def _fold(plan: TablePlan) -> Iterator[Step]:
     yield _step("tables/read_values", len(coded))
     yield _step("tables/code_values", len(coded))
     yield _step("tables/fold_classes")
+    if plan.part.search.method in METHODS:
+        yield _step("tables/count_rows", None)
     if plan.judged:
         joint = {c.column for c in plan.criteria if others_of(c)}
         yield _step("tables/merge_classes")
