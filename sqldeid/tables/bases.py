@@ -64,7 +64,7 @@ def room(plan: TablePlan, engine: Engine) -> int | None:
     return most_classes(engine.bench) if plan.part.search.method in METHODS else None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Base:
     """Classes of a node in the source engine, `size` rows; with what checks on them once they are on the bench."""
 

@@ -18,6 +18,12 @@ from sqldeid.tables.rollup import Rollups
 NODES_PER_STATEMENT = 64
 """Longer statements cost more to plan than they save in round trips."""
 
+GROUPED_CLASSES = 20_000_000
+"""Classes, times nodes, that one statement groups: DuckDB groups them all at once, and would spill all of them."""
+
+LISTED_ROWS = 3_000_000
+"""Suppressed rows, times nodes, whose classes one statement lists: as many at most are in memory here."""
+
 JUDGED_CLASSES = 3_000_000
 """Classes of the source, times nodes, that one statement about sensitive values takes: it holds them all at once."""
 
@@ -72,8 +78,12 @@ class Checker:
     def _batch(self, nodes: Sequence[Node], histogram: bool) -> list[Evaluation]:
         self.prepare(nodes)
         arms = [self.arm(i, node) for i, node in enumerate(nodes)]
-        rows = self.engine.query(render("tables/check_nodes", nodes=arms, k=self.k)).to_pylist()
-        sizes = self._histograms(arms) if histogram else {}
+        rows: list[dict[str, int]] = []
+        sizes: dict[int, dict[int, int]] = {}
+        for some in portions([self._rollups.size(node) for node in nodes], GROUPED_CLASSES):
+            asked = [arms[i] for i in some]
+            rows += self.engine.query(render("tables/check_nodes", nodes=asked, k=self.k)).to_pylist()
+            sizes |= self._histograms(asked) if histogram else {}
         found = {
             int(row["node"]): Evaluation(
                 nodes[row["node"]],
@@ -144,7 +154,10 @@ class Checker:
         """The suppressed leaves of the admissible nodes."""
         none = (0,) * len(self.folded.columns)
         ask = [i for i, e in enumerate(found) if admissible(e, self.allowed) and e.failing]
-        weighed = self._weigh([arms[i] for i in ask], [found[i].node for i in ask]) if ask else {}
+        weighed: dict[int, tuple[int, ...]] = {}
+        for portion in portions([found[i].failing for i in ask], LISTED_ROWS):
+            some = [ask[i] for i in portion]
+            weighed |= self._weigh([arms[i] for i in some], [found[i].node for i in some])
         return [
             replace(e, suppressed_leaves=weighed.get(i, none)) if admissible(e, self.allowed) else e
             for i, e in enumerate(found)
@@ -206,3 +219,16 @@ class Checker:
         masks = self.folded.coding.masks(node)
         groups = [{"word": w, "mask": m} for w, m in zip(self._words, masks, strict=True)]
         return {"id": number, "groups": groups, "classes": self._rollups.table(node)}
+
+
+def portions(weights: Sequence[int], most: int) -> list[list[int]]:
+    """Numbers of entries, in order, in portions that weigh at most so much together, or are of one entry."""
+    found: list[list[int]] = []
+    weight = 0
+    for i, own in enumerate(weights):
+        weight += own
+        if not found or weight > most:
+            found.append([])
+            weight = own
+        found[-1].append(i)
+    return found

@@ -59,6 +59,10 @@ class Rollups:
         """The smallest table that holds the node's classes."""
         return self._smallest(node).written
 
+    def size(self, node: Node) -> int:
+        """Its rows."""
+        return self._smallest(node).size
+
     def _smallest(self, node: Node) -> Rolled:
         return min((t for t in self._tables if below(t.node, node)), key=lambda t: t.size)
 

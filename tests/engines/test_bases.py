@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["foreign"]
 
 BASES = sys.modules["sqldeid.tables.bases"]
+CHECK = sys.modules["sqldeid.tables.check"]
 LEVELS = 4
 
 
@@ -89,6 +90,8 @@ def few_at_once(most: int, kept: int = 6) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BASES, "most_classes", lambda bench: most)
         patch.setattr(BASES, "_KEPT", kept)
+        patch.setattr(CHECK, "GROUPED_CLASSES", 3 * most)
+        patch.setattr(CHECK, "LISTED_ROWS", most)
         patch.setattr(BASES.Bases, "_roll_up", lambda self, node: rolled.append(node) or roll_up(self, node))
         yield
     assert rolled
