@@ -7,8 +7,9 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 MISSING = "Postgres is not installed: no initdb on PATH or in /usr/lib/postgresql (apt-get install postgresql)"
@@ -28,6 +29,52 @@ def cluster(programs: Path) -> Iterator[str]:
 
     Its superuser is ``sqldeid``; names and text sort by their bytes; nothing is synced to disk.
     """
+    with server(programs) as found:
+        yield found.address
+
+
+@dataclass(frozen=True)
+class Server:
+    """A cluster that a test may stop and start.
+
+    Parameters
+    ----------
+    run
+        Runs one of Postgres' programs as who owns the cluster.
+    settings
+        Of the server's start.
+    """
+
+    folder: Path
+    run: Callable[..., None]
+    settings: str
+    port: int | None
+
+    @property
+    def address(self) -> str:
+        """The connection string of its superuser."""
+        port = f" port={self.port}" if self.port else ""
+        return f"host={self.folder}{port} user=sqldeid dbname=postgres"
+
+    @property
+    def data(self) -> Path:
+        """The folder of its data."""
+        return self.folder / "data"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        log = str(self.folder / "log")
+        self.run("pg_ctl", "-D", str(self.data), "-w", "-s", "-l", log, "-o", self.settings, "start")
+
+    def stop(self) -> None:
+        """Stop it as a crash would; where it is down already, nothing is done."""
+        if (self.data / "postmaster.pid").exists():
+            self.run("pg_ctl", "-D", str(self.data), "-w", "-s", "-m", "immediate", "stop")
+
+
+@contextmanager
+def server(programs: Path, port: int | None = None) -> Iterator[Server]:
+    """The same, to be stopped and started; with a port it listens on loopback, too."""
     folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))  # a socket's path must stay below 107 bytes
     owner = _owner()
     if owner:
@@ -48,12 +95,14 @@ def cluster(programs: Path) -> Iterator[str]:
 
     try:
         run("initdb", "-D", data, "-U", "sqldeid", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
-        settings = f"-c listen_addresses= -c unix_socket_directories={folder} -c fsync=off -c full_page_writes=off"
-        run("pg_ctl", "-D", data, "-w", "-s", "-l", str(folder / "log"), "-o", settings, "start")
+        where = "-c listen_addresses=" + (f"127.0.0.1 -c port={port}" if port else "")
+        settings = f"{where} -c unix_socket_directories={folder} -c fsync=off -c full_page_writes=off"
+        found = Server(folder, run, settings, port)
+        found.start()
         try:
-            yield f"host={folder} user=sqldeid dbname=postgres"
+            yield found
         finally:
-            run("pg_ctl", "-D", data, "-w", "-s", "-m", "immediate", "stop")
+            found.stop()
     finally:
         shutil.rmtree(folder)
 

@@ -7,6 +7,16 @@ from psycopg import errors
 
 from sqldeid.errors import EngineError, JobError, SqldeidError
 
+_TAKEN = (
+    "a table or schema of the release's name exists by now: another run made it; see with verify what is there, or run "
+    "again with --replace"
+)
+
+_TIMED = (
+    "the server ended the session by a time-out of its own (transaction_timeout or "
+    "idle_in_transaction_session_timeout): allow the user more time, and run again; nothing was published"
+)
+
 _BY_STATE: dict[str, SqldeidError] = {
     "22012": JobError("a number is divided by zero in the job's SQL or source view; write NULLIF(divisor, 0)"),
     "25006": EngineError(
@@ -16,17 +26,25 @@ _BY_STATE: dict[str, SqldeidError] = {
     "2BP01": EngineError("other views or tables depend on the release that is to be replaced; drop them first"),
     "42P01": EngineError("a table of the source is no longer there; somebody dropped or renamed it"),
     "42P06": EngineError("the release's schema was made by somebody else meanwhile; run again"),
-    "42P07": EngineError("a table of the release's name exists by now; another run wrote it"),
-    "23505": EngineError("a table of the release's name exists by now; another run wrote it"),
+    "42P07": EngineError(_TAKEN),
+    "23505": EngineError(_TAKEN),
     "40001": EngineError("somebody else changed what the run was to change; run again"),
     "40P01": EngineError("the run and another session waited for each other, and the server ended ours; run again"),
-    "53100": EngineError("the server's disk is full; free some space there"),
-    "53200": EngineError("the server ran out of memory; give it more, or lower its work_mem"),
-    "53300": EngineError("the server takes no more connections"),
+    "53100": EngineError("the server's disk is full; free some space there, and run again"),
+    "53200": EngineError("the server ran out of memory; give it more"),
+    "53300": EngineError("the server takes no more connections; run again later"),
+    "53400": EngineError("the server allows the user no more space for temporary tables; raise its temp_file_limit"),
     "55P03": EngineError("a table stayed locked by another session for longer than lock_timeout; run again later"),
-    "57014": EngineError("a statement was cancelled at the server: by somebody, or by its statement_timeout"),
+    "57014": EngineError(
+        "a statement was cancelled at the server, by somebody or by its statement_timeout: run again, with more time "
+        "where it was the time-out (?options=-c%20statement_timeout%3D1h in the URL); nothing was published"
+    ),
+    "25P03": EngineError(_TIMED),
+    "25P04": EngineError(_TIMED),
 }
-_GONE = EngineError("the server went away or ended the session while the job ran; nothing was published")
+_GONE = EngineError(
+    "the server went away or ended the session while the job ran: run again when it is back; nothing was published"
+)
 
 
 def translate(error: psycopg.Error) -> SqldeidError:

@@ -148,7 +148,7 @@ def published(engine: Engine, target: Destination, name: str) -> tuple[exp.Expr,
         file = (target.into or Path()).absolute() / f"{name}.parquet"
         note = _note_in(engine, file)
         if note is None:
-            raise VerificationError(f"tables.{name}: {file} is not there, or sqldeid did not make it")
+            raise VerificationError(f"{target.key(name)}: {file} is not there, or sqldeid did not make it")
         return parquet_relation(file), note
     if isinstance(engine, DuckDBEngine):
         there: Sequence[Relation] = engine.relations_in(TARGET if target.into is not None else engine.catalog)
@@ -159,4 +159,4 @@ def published(engine: Engine, target: Destination, name: str) -> tuple[exp.Expr,
     for relation in ours(there, target.schema, name):
         if relation.parts[-1].casefold() == name.casefold():
             return table_name(*relation.parts), read_note(relation.comment) or {}
-    raise VerificationError(f"tables.{name}: {target.shown(name)} is not there, or sqldeid did not make it")
+    raise VerificationError(f"{target.key(name)}: {target.shown(name)} is not there, or sqldeid did not make it")

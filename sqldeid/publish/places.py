@@ -32,11 +32,15 @@ TARGET, OLD = "sqldeid_target", "sqldeid_old"
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a job's releases go: `into` is a database file or a folder; None for the source database."""
+    """Where a job's releases go: `into` is a database file or a folder; None for the source database.
+
+    `sections` has the part of the job of those releases that are not tables.
+    """
 
     kind: As
     schema: str
     into: Path | None
+    sections: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def target(self) -> Path:
@@ -44,6 +48,10 @@ class Destination:
         if self.into is None:
             raise EngineError("release.into is not set")
         return self.into
+
+    def key(self, name: str) -> str:
+        """A release's key in the job file, dotted."""
+        return f"{self.sections.get(name, 'tables')}.{name}"
 
     def shown(self, name: str) -> str:
         """How a release there is called in messages and results."""

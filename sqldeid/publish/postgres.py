@@ -29,7 +29,7 @@ from sqldeid.publish.places import (
     TableStatement,
     ViewStatement,
 )
-from sqldeid.sql import identifier, literal, render, table_name
+from sqldeid.sql import Statement, identifier, literal, render, table_name
 
 _RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
 
@@ -114,10 +114,25 @@ class InPostgres:
 
     def _table(self, statement: Callable[[exp.Table], str], note: Note, name: str) -> exp.Table:
         table = self._stage(name, is_view=False)
-        self.engine.execute(statement(table))
+        self._fill(statement, table)
         self._comment(table, note, is_view=False)
         self.engine.execute(render("engine/analyze_table", "postgres", table=table))
         return table
+
+    def _fill(self, statement: Callable[[exp.Table], str], table: exp.Table) -> None:
+        """Write the rows; those that a table or view of somebody's gives are read where nothing else can be written.
+
+        Functions of a view or of a policy run as the run's user.
+        """
+        made = statement(table)
+        if not (isinstance(made, Statement) and any(t.db and t != table for t in made.tables)):
+            self.engine.execute(made)
+            return
+        kept = self.engine.workbench("written")
+        text = self.engine.written(statement(kept))
+        self.engine.execute(text.replace("CREATE TABLE", "CREATE TEMPORARY TABLE", 1))
+        self.engine.execute(render("publish/copy_table", target=table, table=kept))
+        self.engine.execute(render("engine/drop_table", table=kept))
 
     def _stage(self, final: str, *, is_view: bool) -> exp.Table:
         name = f"sqldeid_{self.engine.run_id}_staged_{len(self.staged)}"
@@ -147,11 +162,13 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
     most = engine.capabilities.max_identifier_bytes - len(SNAPSHOT if destination.kind == "view" else "")
     for name in names:
         if len(name.encode()) > most:
-            raise JobError(f"tables.{name}: Postgres would cut the name of this release; use at most {most} bytes")
+            key = destination.key(name)
+            raise JobError(f"{key}: Postgres would cut the name of this release; use at most {most} bytes", key=key)
     for name in sorted(names):
         claimed = engine.read("publish/claim_name", name=literal(f"{destination.schema}.{name}"))[0][0]
         if not claimed:
-            raise EngineError(f"tables.{name}: another run is writing {destination.shown(name)}; wait for it")
+            key = destination.key(name)
+            raise EngineError(f"{key}: another run is writing {destination.shown(name)}; wait for it", key=key)
     relations = engine.relations()
     refuse_existing(relations, destination.schema, names, replace=replace)
     old = tuple(r for name in names for r in ours(relations, destination.schema, name))

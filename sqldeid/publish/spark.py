@@ -200,7 +200,7 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
         )
     for name in (destination.schema, *names):
         if not (name.isascii() and name.replace("_", "a").isalnum()):
-            where = "release.schema" if name == destination.schema else f"tables.{name}"
+            where = "release.schema" if name == destination.schema else destination.key(name)
             raise JobError(f"{where}: Spark's catalogues take letters, digits and _ alone; rename it", key=where)
     engine.look_in(destination.schema)
     relations = engine.relations()

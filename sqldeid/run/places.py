@@ -26,6 +26,7 @@ from sqldeid.engine.opening import (
 from sqldeid.engine.remote import Remote
 from sqldeid.errors import EngineError, JobError, SqldeidError
 from sqldeid.job import Job
+from sqldeid.job.rules import SECTIONS
 from sqldeid.publish import (
     TARGET,
     Destination,
@@ -92,7 +93,8 @@ class Options:
 def destination(job: Job) -> Destination:
     """Where the job's releases go."""
     into = job.locate(job.release.into) if job.release.into is not None else None
-    return Destination(job.release.kind, job.release.schema_name, into)
+    sections = {name: section for section in SECTIONS for name in getattr(job, section, {})}
+    return Destination(job.release.kind, job.release.schema_name, into, sections)
 
 
 @contextmanager

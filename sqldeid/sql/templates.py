@@ -44,6 +44,21 @@ class Statement(str):
         """The text for an engine: its own template where there is one, else the portable one, transpiled."""
         return str(self) if dialect == "duckdb" else render(self.template, dialect, **self.parameters)
 
+    @property
+    def tables(self) -> list[exp.Table]:
+        """Every table that its parameters name."""
+        found: list[exp.Table] = []
+        waiting: list[object] = [self.parameters]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, exp.Expr):
+                found += part.find_all(exp.Table)
+            elif isinstance(part, Mapping):
+                waiting += part.values()
+            elif isinstance(part, list | tuple):
+                waiting += part
+        return found
+
 
 def _statement(text: str, template: str, parameters: Mapping[str, object]) -> Statement:
     made = Statement(text)
