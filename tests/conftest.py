@@ -85,7 +85,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.duckdb14)
 
 
-ONCE = ("test_bad_input", "test_certificate_criteria", "test_certificate_file", "test_init", "test_lint")
+ONCE = (
+    *("test_bad_input", "test_certificate_criteria", "test_certificate_file", "test_init", "test_lint"),
+    *("test_postgres_failures", "test_spark_failures"),
+)
 """What judges our own words, proofs and rules; its SQL runs on every DuckDB in other files."""
 
 
