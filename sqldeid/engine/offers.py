@@ -27,7 +27,7 @@ OFFERS: Mapping[str, frozenset[str]] = {
         "frozen": "duckdb",
         'release.as = "table"': "duckdb postgres spark",
         'release.as = "view"': "duckdb postgres spark",
-        'release.as = "parquet"': "duckdb postgres",
+        'release.as = "parquet"': "duckdb postgres spark",
         "release.into": "duckdb postgres",
         # other kinds of release
         "series": "duckdb postgres",

@@ -24,6 +24,15 @@ _CONVERSION = "a value cannot be converted or is out of range in the job's SQL o
 _TAKEN = "a table of the release's name exists by now; another run wrote it"
 _NAMES = "this Spark's catalogue takes letters, digits and _ alone in names of tables and schemas; rename the release"
 
+
+class Missing(JobError):
+    """A file or folder is not there."""
+
+
+class NoTable(EngineError):
+    """A table or view that was there is not."""
+
+
 _BY_CONDITION: dict[str, SqldeidError] = {
     "DIVIDE_BY_ZERO": JobError("a number is divided by zero in the job's SQL or source view; write NULLIF(divisor, 0)"),
     "CAST_INVALID_INPUT": JobError(_CONVERSION),
@@ -31,8 +40,9 @@ _BY_CONDITION: dict[str, SqldeidError] = {
     "ARITHMETIC_OVERFLOW": JobError(_CONVERSION),
     "NUMERIC_VALUE_OUT_OF_RANGE": JobError(_CONVERSION),
     "CANNOT_PARSE_TIMESTAMP": JobError(_CONVERSION),
-    "TABLE_OR_VIEW_NOT_FOUND": JobError("a table or view that the job reads is not there, or no longer"),
+    "TABLE_OR_VIEW_NOT_FOUND": NoTable("a table or view is no longer there; somebody dropped or renamed it"),
     "SCHEMA_NOT_FOUND": JobError("a schema that the job names is not there"),
+    "PATH_NOT_FOUND": Missing("a file or folder that the job reads is not there, or no longer"),
     "FAILED_READ_FILE": EngineError("files of the source are no longer there or cannot be read; run again"),
     "TABLE_OR_VIEW_ALREADY_EXISTS": EngineError(_TAKEN),
     "LOCATION_ALREADY_EXISTS": EngineError(_TAKEN),

@@ -24,7 +24,7 @@ from sqldeid.engine.streams import read_batches
 from sqldeid.errors import JobError
 from sqldeid.publish.notes import Note
 from sqldeid.publish.places import FreshFile, ParquetFolder, TableStatement, ViewStatement
-from sqldeid.sql import identifier, render, table_name
+from sqldeid.sql import identifier, render
 
 PART_BYTES = 16 << 20
 """Of text that comes out of the server at a time; a row is never cut."""
@@ -64,8 +64,9 @@ class Brought:
         JobError
             If a column is of a type that the file cannot hold.
         """
-        staged = table_name("pg_temp", self.engine.workbench(f"{note.release}_staged").name)
-        self.engine.execute(statement(staged))
+        staged = self.engine.workbench(f"{note.release}_staged")
+        text = self.engine.written(statement(staged))
+        self.engine.execute(text.replace("CREATE TABLE", "CREATE TEMPORARY TABLE", 1))  # where nothing else is written
         brought = self._bring(staged, note.release)
         self.engine.execute(render("engine/drop_table", table=staged))
         written = self.files.write(lambda target: render("publish/copy_table", target=target, table=brought), note)
@@ -75,7 +76,9 @@ class Brought:
     def _bring(self, staged: exp.Table, name: str) -> exp.Table:
         """The staged rows on the bench, in their order and in the types of the file."""
         bench, columns = self.engine.bench, self.engine.columns(staged)
-        typed = [{"name": identifier(c.name), "type": _type_in_file(c, name)} for c in columns]
+        typed = [
+            {"name": identifier(c.name), "type": _type_in_file(c, self.files.destination.key(name))} for c in columns
+        ]
         brought = bench.workbench(f"{name}_brought")
         text = render("engine/read_table", table=staged, columns=[c["name"] for c in typed])
         with closing(self.engine.parts(text, most=PART_BYTES)) as parts:
@@ -110,7 +113,7 @@ def carried_back(written: exp.Expr, engine: PostgresEngine, name: str) -> exp.Ta
         return engine.put(f"{name}_written", rows, types)
 
 
-def _type_in_file(c: Column, name: str) -> exp.DataType:
+def _type_in_file(c: Column, key: str) -> exp.DataType:
     """The type of a column in the file.
 
     Raises
@@ -123,7 +126,7 @@ def _type_in_file(c: Column, name: str) -> exp.DataType:
     held = c.kind in _AS_THEY_ARE or (c.kind == "number" and _digits(c.type) <= _MOST_DIGITS)
     if held or c.type in _READ_FROM_TEXT:
         return exp.DataType.build(c.type, dialect="duckdb")
-    key = f"tables.{name}.columns.{c.name}"
+    key = f"{key}.columns.{c.name}"
     raise JobError(
         f"{key}: a file cannot hold the type {c.shown_type}; cast it to another in a source query, or leave "
         "release.into out",

@@ -34,13 +34,15 @@ TARGET, OLD = "sqldeid_target", "sqldeid_old"
 class Destination:
     """Where a job's releases go: `into` is a database file or a folder; None for the source database.
 
-    `sections` has the part of the job of those releases that are not tables.
+    `sections` has the part of the job of those releases that are not tables; `place` is `into` as the job writes it: on
+    Spark a path of its own storage.
     """
 
     kind: As
     schema: str
     into: Path | None
     sections: Mapping[str, str] = field(default_factory=dict)
+    place: str = ""
 
     @property
     def target(self) -> Path:
@@ -56,7 +58,8 @@ class Destination:
     def shown(self, name: str) -> str:
         """How a release there is called in messages and results."""
         if self.kind == "parquet":
-            return str((self.into or Path()) / f"{name}.parquet")
+            remote = "://" in self.place
+            return f"{self.place.rstrip('/') if remote else self.into or Path()}/{name}.parquet"
         return f"{self.into}: {self.schema}.{name}" if self.into else f"{self.schema}.{name}"
 
 

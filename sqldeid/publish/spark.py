@@ -9,22 +9,29 @@ Source: engines.md, *Publishing*.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from sqlglot import exp
 
 from sqldeid.engine.base import Relation
+from sqldeid.engine.mark import Mark, forget
 from sqldeid.engine.remote import Remote
 from sqldeid.engine.spark import SparkEngine
 from sqldeid.errors import EngineError, JobError, SqldeidError
 from sqldeid.publish.existing import refuse_existing
 from sqldeid.publish.notes import Note, ours
 from sqldeid.publish.places import Destination, Staging, TableStatement, ViewStatement
-from sqldeid.sql import identifier, literal, render, table_name
+from sqldeid.publish.spark_folder import open_folder
+from sqldeid.publish.spark_folder import published as in_folder
+from sqldeid.publish.spark_runs import STAGED, refuse_alive, refuse_too_old, snapshots, staged_by, stamp
+from sqldeid.sql import Fixed, identifier, literal, render, table_name
 
 _OLD = "replaced"
+_CREATED = re.compile(r"CREATE TABLE ((?:`(?:[^`]|``)+`\.?)+) AS\s+(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +49,22 @@ class OnSpark:
     engine: SparkEngine
     destination: Destination
     old: tuple[Relation, ...] = ()
+    found: Mapping[str, str] = field(default_factory=dict)
     staged: list[_Staged] = field(default_factory=list)
+    mark: Mark | None = None
+    began: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def write(self, statement: Callable[[exp.Table], str], note: Note) -> exp.Expr:
         """Create the table of the run with its notes; it is dropped again unless it is published."""
         self._prepare()
         table = self._table(f"{note.release}__{self.engine.run_id}")
         self.engine.undo.append(lambda: self._drop(table))
-        self.engine.execute(statement(table))
-        self.engine.execute(render("publish/comment_table", table=table, comment=literal(note.to_json())))
+        noted = replace(note, content={**note.content, STAGED: stamp(self.engine.run_id)})
+        made = _CREATED.fullmatch(self.engine.written(statement(table)))
+        if made is None:
+            raise TypeError("a release is made by CREATE TABLE … AS")
+        named, rows, comment = Fixed(made[1], "spark"), Fixed(made[2], "spark"), literal(noted.to_json())
+        self.engine.execute(render("publish/create_staged", "spark", table=named, comment=comment, rows=rows))
         for name, text in note.columns.items():
             self.engine.execute(
                 render("publish/comment_column", table=table, column=identifier(name), comment=literal(text))
@@ -72,6 +86,7 @@ class OnSpark:
         """
         place = self._flip if self.destination.kind == "view" else self._rename
         back: list[Callable[[], None]] = []
+        self._refuse_changed()
         try:
             for made in self.staged:
                 place(made, back)
@@ -79,19 +94,55 @@ class OnSpark:
             self._restore(back, failed)
             raise
         self.engine.commit()
+        self._settle()
+        if self.mark is not None:
+            self.mark.close()
+        return tuple(self.destination.shown(made.note.release) for made in self.staged)
+
+    def _refuse_changed(self) -> None:
+        """What stands at the releases' names must be what stood there as the run began: another run may have come."""
+        refuse_too_old(self.began)
+        self.engine.refresh()
+        now = standing(self.engine, self.destination, [made.note.release for made in self.staged])
+        for made in self.staged:
+            name = made.note.release
+            if now.get(name) != self.found.get(name):
+                key, shown = self.destination.key(name), self.destination.shown(name)
+                raise EngineError(
+                    f"{key}: {shown} was published, replaced or dropped by somebody else meanwhile; run again, with "
+                    "--replace if this run is to replace it",
+                    key=key,
+                )
+
+    def _settle(self) -> None:
+        """Note what is published as such, and drop what was replaced and what dead runs left.
+
+        What fails here is left to the next run: the releases are there.
+        """
+        for made in self.staged:
+            table = made.table if self.destination.kind == "view" else self._table(made.note.release)
+            with suppress(SqldeidError):
+                comment = literal(made.note.to_json())
+                self.engine.execute(render("publish/comment_table", table=table, comment=comment))
         for relation in self.old:
             if relation.parts[-1].casefold() not in self._now:
-                with suppress(SqldeidError):  # another run may have dropped it; the next one tries again
+                with suppress(SqldeidError):
                     self._drop_relation(relation)
-        return tuple(self.destination.shown(made.note.release) for made in self.staged)
+                    if (left := staged_by(relation)) is not None:
+                        forget(left["run"])
 
     def _flip(self, made: _Staged, back: list[Callable[[], None]]) -> None:
         """Have the view of the release's name read the new table; a table that was called so is renamed before."""
         view = self._table(made.note.release)
         was = self._was(made.note.release)
         if was is not None and was.is_view:
-            before = self.engine.read("publish/show_view", view=view)[0]["createtab_stmt"]
-            back.append(lambda: self.engine.execute(before.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1)))
+            before = self._definition(made.note.release)
+
+            def flip_back() -> None:
+                if made.table.name in snapshots(definition(self.engine, view), made.note.release):  # else another run's
+                    self.engine.execute(before.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1))
+
+            back.append(flip_back)
         else:
             if was is not None:
                 self._set_aside(made.note.release, back)
@@ -117,13 +168,21 @@ class OnSpark:
         name, table = made.note.release, self._table(made.note.release)
         was = self._was(name)
         if was is not None and was.is_view:
-            before = self.engine.read("publish/show_view", view=table)[0]["createtab_stmt"]
+            before = self._definition(name)
             self.engine.execute(render("publish/drop_view", table=table))
             back.append(lambda: self.engine.execute(before))
         elif was is not None:
             self._set_aside(name, back)
         self._call(made.table, table)
         back.append(lambda: self._call(table, made.table))
+
+    def _definition(self, name: str) -> str:
+        """What a view is made by that is replaced; the tables of runs that it reads go with it."""
+        text = definition(self.engine, self._table(name))
+        there = {r.parts[-1].casefold() for r in self.old}
+        read = (Relation((self.destination.schema, t), False, "") for t in sorted(snapshots(text, name) - there))
+        self.old = (*self.old, *read)
+        return text
 
     def _set_aside(self, name: str, back: list[Callable[[], None]]) -> None:
         """Rename a table that is replaced; it is dropped at the end."""
@@ -145,10 +204,11 @@ class OnSpark:
             except SqldeidError:
                 lost += 1
         if lost:
+            why = f" ({failed.message})" if isinstance(failed, SqldeidError) else ""
             raise EngineError(
-                f"publishing failed, and {lost} of its steps could not be taken back: look at the schema "
+                f"publishing failed{why}, and {lost} of its steps could not be taken back: look at the schema "
                 f"{self.destination.schema}, whose releases may be of two runs, and run again with --replace"
-            ) from failed
+            ) from None
 
     @property
     def _now(self) -> set[str]:
@@ -161,6 +221,9 @@ class OnSpark:
 
     def _prepare(self) -> None:
         """Make the schema where there is none; it goes again, if it is empty, with a run that fails."""
+        if self.mark is None:
+            self.mark = Mark(self.engine.run_id)
+            self.engine.undo.append(self.mark.close)
         name = self.destination.schema
         there = {row["namespace"].casefold() for row in self.engine.read("engine/list_schemas")}
         if name.casefold() not in there:
@@ -190,9 +253,8 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
     JobError
         If the catalogue is lost with the session, does not take a name, or has it and it may not be replaced.
     """
-    if not isinstance(engine, SparkEngine):
-        raise TypeError("a release on Spark needs an engine on Spark")
-    if not engine.capabilities.persistent_catalog:
+    engine = _spark(engine)
+    if destination.kind != "parquet" and not engine.capabilities.persistent_catalog:
         raise JobError(
             "release: this Spark keeps its catalogue in memory, and a release there is lost with the session; start it "
             "with spark.sql.catalogImplementation = hive (enableHiveSupport), or choose a lasting catalogue with USE",
@@ -202,8 +264,48 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
         if not (name.isascii() and name.replace("_", "a").isalnum()):
             where = "release.schema" if name == destination.schema else destination.key(name)
             raise JobError(f"{where}: Spark's catalogues take letters, digits and _ alone; rename it", key=where)
+    if destination.kind == "parquet":
+        return open_folder(OnSpark(engine, destination), destination)
     engine.look_in(destination.schema)
     relations = engine.relations()
     refuse_existing(relations, destination.schema, names, replace=replace)
-    old = tuple(r for name in names for r in ours(relations, destination.schema, name))
-    return OnSpark(engine, destination, old)
+    found = standing(engine, destination, names)
+    old: list[Relation] = []
+    for name in names:
+        present = snapshots(found.get(name, ""), name)
+        mine = ours(relations, destination.schema, name)
+        left = [r for r in mine if r.parts[-1].casefold() not in {name.casefold(), *present}]
+        refuse_alive(destination.key(name), left)
+        old += mine
+    return OnSpark(engine, destination, tuple(old), found)
+
+
+def standing(engine: SparkEngine, destination: Destination, names: Sequence[str]) -> dict[str, str]:
+    """What stands at the releases' names, each in a text that no other has: of a view what it is made by.
+
+    A table is told by its note and by when it was made.
+    """
+    wanted = {name.casefold(): name for name in names}
+    found = {}
+    for relation in engine.relations():
+        schema, name = relation.parts[-2], wanted.get(relation.parts[-1].casefold())
+        if name is not None and schema.casefold() == destination.schema.casefold():
+            text = definition(engine, table_name(*relation.parts)) if relation.is_view else engine.made_at(relation)
+            found[name] = f"{relation.comment}\n{text}"
+    return found
+
+
+def definition(engine: SparkEngine, view: exp.Table) -> str:
+    """The statement that makes a view as it is now."""
+    return str(engine.read("publish/show_view", view=view)[0]["createtab_stmt"])
+
+
+def published(engine: Remote, destination: Destination, name: str) -> tuple[exp.Expr, dict[str, object]]:
+    """A release in a folder of Spark's storage, and the note on it."""
+    return in_folder(_spark(engine), destination, name)
+
+
+def _spark(engine: Remote) -> SparkEngine:
+    if not isinstance(engine, SparkEngine):
+        raise TypeError("a release on Spark needs an engine on Spark")
+    return engine

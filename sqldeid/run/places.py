@@ -94,7 +94,7 @@ def destination(job: Job) -> Destination:
     """Where the job's releases go."""
     into = job.locate(job.release.into) if job.release.into is not None else None
     sections = {name: section for section in SECTIONS for name in getattr(job, section, {})}
-    return Destination(job.release.kind, job.release.schema_name, into, sections)
+    return Destination(job.release.kind, job.release.schema_name, into, sections, job.release.into or "")
 
 
 @contextmanager
