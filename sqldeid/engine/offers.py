@@ -30,8 +30,8 @@ OFFERS: Mapping[str, frozenset[str]] = {
         'release.as = "parquet"': "duckdb postgres spark",
         "release.into": "duckdb postgres",
         # other kinds of release
-        "series": "duckdb postgres",
-        "series presets": "duckdb",
+        "series": "duckdb postgres spark",
+        "series presets": "duckdb postgres spark",
         "events": "duckdb postgres",
         # what goes with a run
         "--policy": "duckdb postgres spark",

@@ -10,17 +10,18 @@ Harutyunyan et al., Scientific Data 6:96, 2019, and their scripts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 from sqlglot import exp
 
-from sqldeid.engine.base import Engine
+from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.job.series import Series
-from sqldeid.series.plan import OwnFeature, SeriesPlan, finder
+from sqldeid.series.plan import OwnFeature, SeriesPlan, collated, finder
 from sqldeid.series.variables import VariableMap, load_map
-from sqldeid.sql import parse_table, render
+from sqldeid.sql import column, literal, parse_table, render
 
 TEXT, SYSTOLIC, DIASTOLIC, REFILL, OXYGEN_SHARE, LABORATORY, SATURATION, TEMPERATURE, WEIGHT, HEIGHT = range(1, 11)
 RULES = {
@@ -83,6 +84,12 @@ SCORES = {
 }
 """Points of the words that MIMIC-III has for the parts of the Glasgow coma scale."""
 
+NUMBER = "^ *[+-]?([0-9]{1,60}[.]?[0-9]{0,60}|[.][0-9]{1,60})([eE][+-]?[0-9]{1,2})? *$"
+"""Texts that are read as a number; every engine's DOUBLE holds it."""
+
+EVENTS = ("subject_id", "hadm_id", "icustay_id", "charttime", "itemid", "value", "valueuom")
+"""Columns of CHARTEVENTS that are read."""
+
 SISTERS = {
     "icustays": ("icustay_id", "subject_id", "hadm_id", "intime", "los", "first_wardid", "last_wardid"),
     "admissions": ("subject_id", "hadm_id"),
@@ -103,19 +110,29 @@ def plan_benchmark(name: str, part: Series, engine: Engine, own: tuple[OwnFeatur
     key, parts = f"series.{name}", parse_table(str(part.source), key=f"series.{name}.source")
     source = engine.resolve(parts, key=f"{key}.source")
     find = finder(engine.columns(source), str(part.source))
-    for wanted in ("subject_id", "hadm_id", "icustay_id", "charttime", "itemid", "value", "valueuom"):
-        find(wanted, f"{key}.source")
+    _refuse_missing(find, EVENTS, str(part.source), engine, f"{key}.source")
     sisters = {}
     for table, columns in SISTERS.items():
         sisters[table] = engine.resolve((*parts[:-1], table), key=f"{key}.preset")
-        there = finder(engine.columns(sisters[table]), table)
-        for wanted in columns:
-            there(wanted, f"{key}.preset")
+        _refuse_missing(finder(engine.columns(sisters[table]), table), columns, table, engine, f"{key}.preset")
     if part.person.casefold() != "icustay_id":
         raise JobError(f'{key}.person: the preset counts stays; write person = "icustay_id"', key=f"{key}.person")
     mapped = load_map("mimic3/vitals", part.drop, Path(), key)
     person = find(part.person, f"{key}.person")
     return SeriesPlan(name, key, part, source, str(part.source), person, None, mapped, own, sisters=sisters)
+
+
+def _refuse_missing(
+    find: Callable[[str, str], Column], columns: tuple[str, ...], table: str, engine: Engine, key: str
+) -> None:
+    """Refuse a table that lacks a column, or has it in capitals where these are part of a name."""
+    for wanted in columns:
+        found = find(wanted, key)
+        if found.name != wanted and engine.capabilities.case_sensitive_names:
+            raise JobError(
+                f"{key}: the preset reads {wanted}, and {table} has {found.name}; rename it, or make a view",
+                key=key,
+            )
 
 
 def read_benchmark(plan: SeriesPlan, engine: Engine) -> tuple[VariableMap, exp.Table, exp.Table]:
@@ -136,6 +153,9 @@ def read_benchmark(plan: SeriesPlan, engine: Engine) -> tuple[VariableMap, exp.T
             items=engine.put(f"{plan.name}_items", _items(plan.map)),
             scores=engine.put(f"{plan.name}_scores", _scores(plan.map)),
             step=float(plan.part.step_hours),
+            number=literal(NUMBER),
+            said=collated(column("word", "c"), engine),
+            greatest=collated(column("word", "o"), engine),
         )
     )
     return plan.map, instants, persons

@@ -25,6 +25,8 @@ LINKED = "tables.{}: lengths and classes are formed within its classes; every k 
 
 NUMERIC = ("integer", "float", "number")
 CLOCKS = ("date", "timestamp")
+FINER = ("TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE")
+"""Times that travel as text; the hours between them are those of timestamps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +223,7 @@ def _filtered(relation: exp.Expr, where: str, engine: Engine, key: str) -> exp.S
 
 def _refuse_kinds(person: Column, columns: Measurements, part: Series, key: str) -> None:
     time, variable, value = columns.time, columns.variable, columns.value
-    if time.kind not in (*CLOCKS, *NUMERIC) and time.type != "TIMESTAMP_NS":
+    if time.kind not in (*CLOCKS, *NUMERIC) and time.type not in FINER:
         raise JobError(
             f"{key}.time: {time.name} is of type {time.shown_type}; cast it to TIMESTAMP in a source query",
             key=f"{key}.time",

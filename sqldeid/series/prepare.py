@@ -191,14 +191,16 @@ def _query(text: str) -> exp.Subquery:
 
 
 def _time(time: Column, engine: Engine) -> exp.Expr:
-    """Dates and finer timestamps as TIMESTAMP; NULL where infinite, which no series can begin or end with."""
-    found = column(time.name, "s")
+    """Dates, moments and finer timestamps as TIMESTAMP; NULL where infinite, which no series can begin or end with."""
+    found, on_spark = column(time.name, "s"), engine.capabilities.dialect == "spark"
     if time.kind == "integer":
         return found
-    plain = found if time.kind == "float" else exp.cast(found, _type(time))
+    plain: exp.Expr = found if time.kind == "float" else exp.cast(found, _type(time))
+    if time.type == "TIMESTAMP WITH TIME ZONE" and not on_spark:  # whose session has the zone UTC
+        plain = exp.AtTimeZone(this=found, zone=literal("UTC"))
     if time.kind in ("float", "number"):  # Postgres asks isfinite of dates and times alone
         finite: exp.Expr = exp.Between(this=plain, low=literal(-sys.float_info.max), high=literal(sys.float_info.max))
-    elif engine.capabilities.dialect == "spark":
+    elif on_spark:
         return plain  # its dates and times end
     else:
         finite = exp.func("isfinite", plain)

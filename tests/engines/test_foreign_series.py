@@ -105,13 +105,14 @@ def wanted(schema: str, kind: str = "table", **changes: object) -> Job:
 
 @pytest.fixture(scope="module")
 def source(foreign: Foreign) -> Foreign:
-    """The tables on the engine; keys sort there by a language."""
+    """The tables on the engine; keys sort there by a language, and clocks show moments."""
     foreign.load("charted", charted())
     foreign.load("stays", stays())
     if foreign.name == "postgres":
         for table in ("charted", "stays"):
             foreign.run(f'ALTER TABLE {table} ALTER COLUMN "st""ay; --" TYPE TEXT COLLATE "und-x-icu"')
         foreign.run('ALTER TABLE charted ALTER COLUMN item TYPE TEXT COLLATE "und-x-icu"')
+        foreign.run("ALTER TABLE charted ALTER COLUMN at TYPE TIMESTAMPTZ USING at AT TIME ZONE 'Europe/Paris'")
     return foreign
 
 
@@ -146,6 +147,25 @@ def test_the_release_is_that_of_duckdb(source: Foreign, local: Path, choice: str
     assert there.tau == pytest.approx(here.tau, abs=1e-9)
     assert verify(job, source.database)["vitals"].to_dict() == verify(job, local)["vitals"].to_dict()
     assert [p.to_dict() for p in plan(job, source.database)] == [p.to_dict() for p in plan(job, local)]
+
+
+def test_moments_are_as_far_apart_as_their_times_in_utc(tmp_path: Path) -> None:
+    """Also where the clocks of the session's zone are put forward between them."""
+    file = in_duckdb(tmp_path / "m.duckdb", {"charted": charted()})
+    with duckdb.connect(str(file)) as c:
+        c.execute("""UPDATE charted SET "at" = "at" - INTERVAL '125 years' + INTERVAL '29 days 1 hour'""")
+        c.execute("""CREATE TABLE moments AS SELECT * REPLACE ("at" AT TIME ZONE 'UTC' AS "at") FROM charted""")
+        c.execute("SET TimeZone = 'Europe/Paris'")
+        shown = c.execute(
+            """SELECT DISTINCT date_part('timezone', "at") FROM moments WHERE "at" IS NOT NULL"""
+        ).fetchall()
+        assert len(shown) == 2
+        found = [
+            c.execute(f"FROM {source}.vitals").fetchall()
+            for source in ("charted", "moments")
+            if anonymize(wanted(source, source=source, time="at", time_unit=None), c).releases["vitals"].released > 10
+        ]
+    assert len(found) == 2 and bag(found[0]) == bag(found[1])
 
 
 def test_a_table_beside_the_series_is_compared_alike(source: Foreign, local: Path) -> None:
@@ -199,12 +219,6 @@ def test_nothing_is_left_behind_after_a_failure(source: Foreign, monkeypatch: py
 def test_what_is_not_offered_is_refused_first() -> None:
     """No server is needed to say so."""
     nowhere = "postgresql://nobody@127.0.0.1:1/none"
-    preset = {
-        **{"source": "chartevents", "person": "icustay_id", "preset": "benchmark17"},
-        **{"durations": {"k": 6}, "privacy": {"k": 3}},
-    }
-    with pytest.raises(JobError, match="not on Postgres: series presets; DuckDB can"):
-        anonymize(Job.parse({"series": {"vitals": preset}}), nowhere)
     table = {"source": "stays", "person": WHO, "privacy": {"k": 3}, "columns": {WHO: IDENTIFYING, "patient": qi()}}
     linked = {"series": {"vitals": {**BASE, "link": "persons"}}, "tables": {"persons": table}}
     with pytest.raises(JobError, match=r"series\.vitals\.link: not on Postgres: links; DuckDB can"):

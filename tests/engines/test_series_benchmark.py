@@ -1,4 +1,4 @@
-"""The preset `benchmark17` gives the mortality benchmark's own series, cell by cell, from SQL; and it releases."""
+"""The preset `benchmark17` gives the mortality benchmark's own series, cell by cell; it releases on every engine."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from pathlib import Path
 
 import duckdb
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from sqldeid import anonymize
+from sqldeid import Options, anonymize, verify
 from sqldeid.engine.opening import open_connection
 from sqldeid.errors import JobError
 from sqldeid.job import Job
 from sqldeid.job.series import Series
 from sqldeid.series.benchmark import read_benchmark
 from sqldeid.series.plan import plan
+from sqldeid.series.variables import load_map
+from tests.engines.foreign import Foreign, bag, foreign, in_duckdb
+from tests.engines.test_foreign_series import told
+
+__all__ = ["foreign"]
 
 TEXT = {"value": "VARCHAR", "valueuom": "VARCHAR"}
 PRESET = {
@@ -68,6 +74,51 @@ def test_the_preset_releases(mimic: duckdb.DuckDBPyConnection, tmp_path: Path) -
     found = anonymize(job, mimic).releases["vitals"]
     assert found.persons == 57 and found.k >= 5
     assert len(found.variables) == 17
+
+
+def seeded(**changes: object) -> Job:
+    """The preset's release of the tables of `demo`, the same each time."""
+    part = {**PRESET, "source": "chartevents", "perturb": {"seed": 5}, **changes}
+    return Job.parse({"release": {"schema": "preset"}, "series": {"vitals": part}})
+
+
+def demo(folder: Path) -> dict[str, pa.Table]:
+    """The demo's tables as mimic-code calls them; of the events those of the preset's items in the first two days."""
+    items = tuple(int(item.code) for item in load_map("mimic3/vitals", (), folder, "v").items)
+    stays = f"SELECT DISTINCT subject_id, hadm_id, intime FROM read_csv('{folder / 'ICUSTAYS.csv'}')"
+    tables = {}
+    with duckdb.connect() as c:
+        for name in ("icustays", "admissions", "patients"):
+            read = c.sql(f"SELECT * EXCLUDE row_id FROM read_csv('{folder / name.upper()}.csv')")
+            tables[name] = read.to_arrow_table()
+        for name in ("chartevents", "labevents"):
+            columns = ("icustay_id, " if name == "chartevents" else "") + "charttime, itemid, value, valueuom"
+            read = c.sql(
+                f"SELECT subject_id, hadm_id, {columns} "
+                f"FROM read_csv('{folder / name.upper()}.csv.gz', types = {TEXT}) "
+                f"JOIN ({stays}) USING (subject_id, hadm_id) WHERE itemid IN {items} "
+                "AND charttime BETWEEN intime - INTERVAL 1 HOUR AND intime + INTERVAL 49 HOUR"
+            )
+            tables[name] = read.to_arrow_table()
+    return {name: table.rename_columns([c.lower() for c in table.column_names]) for name, table in tables.items()}
+
+
+def test_the_preset_is_the_same_elsewhere(foreign: Foreign, shared_data: Path, tmp_path: Path) -> None:
+    tables = demo(shared_data / "mimic3demo")
+    for name, rows in tables.items():
+        foreign.load(name, rows)
+    file = in_duckdb(tmp_path / "mimic.duckdb", tables)
+    there, here = (anonymize(seeded(), database).releases["vitals"] for database in (foreign.database, file))
+    assert here.persons == 57 and here.released > 40
+    with duckdb.connect(str(file)) as c:
+        rows = c.execute("FROM preset.vitals").fetchall()
+    assert bag(foreign.read("preset.vitals")) == bag(rows)
+    assert repr(told(there)) == repr(told(here))
+    assert verify(seeded(), foreign.database)["vitals"].to_dict() == verify(seeded(), file)["vitals"].to_dict()
+    if foreign.name == "postgres":
+        foreign.run('ALTER TABLE labevents RENAME COLUMN itemid TO "ITEMID"')
+        with pytest.raises(JobError, match="the preset reads itemid, and labevents has ITEMID; rename it"):
+            anonymize(seeded(), foreign.database, options=Options(replace=True))
 
 
 @pytest.mark.parametrize(

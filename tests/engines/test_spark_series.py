@@ -1,0 +1,85 @@
+"""Series on Spark: the release of DuckDB, value by value, from an open session and from a Connect server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sqldeid import Options, anonymize, plan, verify
+from sqldeid.errors import VerificationError
+from sqldeid.series import carry, release
+from tests.engines.foreign import bag, in_duckdb
+from tests.engines.test_foreign_series import CHOICES, charted, stays, told, wanted
+from tests.engines.test_series_benchmark import demo, seeded
+from tests.engines.test_spark import Both, load, named
+from tests.spark import PORT
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+@pytest.fixture(scope="module")
+def both(spark: SparkSession, shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    """Series made up and the MIMIC demo's; clock times are of a time zone on Spark, as its tables have them."""
+    tables = {"charted": charted(), "stays": stays(), **demo(shared_data / "mimic3demo")}
+    for name, rows in tables.items():
+        load(spark, name, rows)
+    spark.sql("CREATE TABLE zoned AS SELECT * EXCEPT (at), CAST(at AS TIMESTAMP_LTZ) AS at FROM charted")
+    spark.sql("DROP TABLE charted")
+    spark.sql("ALTER TABLE zoned RENAME TO charted")
+    url = f"sc://127.0.0.1:{spark.conf.get(PORT)}"
+    yield Both(spark, url, in_duckdb(tmp_path_factory.mktemp("series") / "s.duckdb", tables))
+    for name in tables:
+        spark.sql(f"DROP TABLE {name}")
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_a_release_is_that_of_duckdb(both: Both, choice: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(carry, "AT_ONCE", 400)  # several portions each way
+    schema = named(choice)
+    job = wanted(schema, **CHOICES[choice])  # type: ignore[arg-type]
+    there, here = (anonymize(job, d).releases["vitals"] for d in (both.spark, both.file))
+    assert here.released > 10
+    assert bag(both.there(f"{schema}.vitals")) == bag(both.here(f"{schema}.vitals"))
+    assert repr(told(there)) == repr(told(here))
+    assert there.tau == pytest.approx(here.tau, abs=1e-9)
+    assert [p.to_dict() for p in plan(job, both.spark)] == [p.to_dict() for p in plan(job, both.file)]
+
+
+def test_the_mimic_demo_is_the_same_on_duckdb_spark_and_connect(both: Both) -> None:
+    """The mortality benchmark's stays and their 17 variables."""
+    job = seeded()
+    here = anonymize(job, both.file).releases["vitals"]
+    assert here.persons == 57 and here.released > 40
+    rows, checked = bag(both.here("preset.vitals")), verify(job, both.file)["vitals"].to_dict()
+    for database in (both.spark, both.url):
+        there = anonymize(job, database, options=Options(replace=True)).releases["vitals"]
+        assert repr(told(there)) == repr(told(here))
+        assert bag(both.there("preset.vitals")) == rows
+        assert verify(job, database)["vitals"].to_dict() == checked
+
+
+def test_series_come_out_once_and_go_back_once(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside them figures of persons and of classes alone; a portion that is lost on its way back is seen."""
+    before = both.catalogue()
+    with monkeypatch.context() as patched, pytest.raises(VerificationError, match="series are not of the length"):
+        rows_of = release.rows_of
+        patched.setattr(release, "rows_of", lambda *parts: rows_of(*parts).slice(1))
+        anonymize(wanted("counted"), both.spark)
+    assert both.catalogue() == before
+    found = anonymize(wanted("counted"), both.spark).releases["vitals"]
+    written, series = len(both.there("counted.vitals")), found.released * len(found.variables)
+    assert 2 * written < found.moved["rows"] < 2 * written + 8 * series + 100
+    both.spark.sql("CREATE TABLE changed AS SELECT * FROM counted.vitals")
+    both.spark.sql(
+        "INSERT OVERWRITE counted.vitals SELECT person_number, step, variable, "
+        "value + CASE WHEN person_number = 1 THEN 1 ELSE 0 END FROM changed"
+    )
+    with pytest.raises(VerificationError, match="failed its re-check"):
+        verify(wanted("counted"), both.spark)
+    both.spark.sql("DROP TABLE changed")
