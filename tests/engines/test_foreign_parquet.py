@@ -10,11 +10,15 @@ import duckdb
 import pytest
 
 from sqldeid import EngineError, Interrupted, JobError, Listener, Options, VerificationError, anonymize, assess, verify
+from sqldeid.demo.sequences import transfer_rows
 from sqldeid.job import Job
 from sqldeid.publish import brought
-from tests.engines.foreign import Foreign, InPostgres, foreign
+from tests.engines.foreign import Foreign, InPostgres, foreign, in_duckdb
 from tests.engines.sources import INSENSITIVE, job, qi, release
+from tests.engines.test_events_foreign import SEEDED
 from tests.engines.test_foreign import RELEASES, Both, both, told
+from tests.engines.test_foreign_series import BASE, charted
+from tests.events import kind_t
 
 __all__ = ["both", "foreign"]
 
@@ -64,6 +68,21 @@ def test_a_file_is_the_one_that_duckdb_writes(
     assert assess(asked[0], both.foreign.database, release=True) == assess(asked[1], both.file, release=True)
     assert both.foreign.catalogue() == before
     assert set(listing(tmp_path / "there")) == set(listing(tmp_path / "here"))
+
+
+def test_series_and_events_go_into_one_folder(foreign: Foreign, tmp_path: Path) -> None:
+    tables = {"charted": charted(), "t": transfer_rows(120, 1)}
+    for name, rows in tables.items():
+        foreign.load(name, rows)
+    database = in_duckdb(tmp_path / "source.duckdb", tables)
+    parts = {"series": {"vitals": BASE}, "events": {"x": kind_t(**{"source": "t"} | SEEDED)}}
+    for where, source in (("there", foreign.database), ("here", database)):
+        (tmp_path / where).mkdir()
+        wanted = Job.parse({"release": PARQUET, **parts}, folder=tmp_path / where)
+        anonymize(wanted, source)
+        assert set(verify(wanted, source)) == {"vitals", "x"}
+    there, here = ([content(tmp_path / where / "out", name) for name in ("vitals", "x")] for where in ("there", "here"))
+    assert [found[:2] for found in there] == [found[:2] for found in here] and all(found[1] for found in there)
 
 
 TYPES = """CREATE TABLE kinds AS SELECT i % 3 AS class,
