@@ -28,7 +28,7 @@ import duckdb
 from rich.console import Console
 
 import sqldeid
-from tests.benchmarks import clusters, events, must, prune, series, servers, stacks, strategies, tradeoffs
+from tests.benchmarks import clusters, distinct, events, must, prune, series, servers, stacks, strategies, tradeoffs
 from tests.benchmarks.show import console, markdown, show
 from tests.benchmarks.sources import Bench, data_folder
 
@@ -45,6 +45,8 @@ CASES: dict[str, Callable[[Bench], dict[str, list[dict[str, Any]]]]] = {
     **{name.replace(" ", "-"): partial(must.criterion, name=name) for name in must.CRITERIA},
     "tradeoff": tradeoffs.tradeoff,
     "stacks": stacks.stacks,
+    "distinct-30m": distinct.distinct_30m,
+    "distinct-postgres": distinct.distinct_postgres,
     "postgres-1m": servers.postgres_million,
     "spark-10m": clusters.spark_ten_million,
     "spark-growth": clusters.spark_growth,
