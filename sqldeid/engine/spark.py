@@ -11,9 +11,8 @@ Source: engines.md.
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -24,7 +23,8 @@ from sqlglot.errors import SqlglotError
 from sqldeid.engine.base import Capabilities, Column, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.remote import PORTION, Remote
-from sqldeid.engine.spark_session import cut_off, open_session
+from sqldeid.engine.spark_rows import by_size, cut_off, register
+from sqldeid.engine.spark_session import open_session, silent
 from sqldeid.engine.spark_types import column_of, plain, sendable
 from sqldeid.errors import JobError, SqldeidError
 from sqldeid.sql import Fixed, Statement, identifier, render, table_name
@@ -139,7 +139,7 @@ class SparkEngine(Remote):
         """Make a temporary table of a query's rows: of its plan, so that what the query reads may be dropped."""
         if template.startswith(_CUT_OFF):
             self._change(_INFERRED, "false")
-            self._run(lambda: cut_off(self.session, rows).createOrReplaceTempView(table))
+            self._run(lambda: cut_off(self.session, self.session.sql(rows)).createOrReplaceTempView(table))
             return
         self._run(lambda: self.session.sql(rows).createOrReplaceTempView(table))
         lazy = template not in _KEPT_AT_ONCE
@@ -149,12 +149,17 @@ class SparkEngine(Remote):
     def _append(self, table: str, rows: str, template: str) -> None:
         """Add rows to a temporary table: they are kept as a part, and from here on its name means all its parts."""
         parts = self._parts.setdefault(table, [Fixed(table, self.dialect)])
-        part, whole = self.workbench("part"), self.workbench("parts")
+        part = self.workbench("part")
         self._keep(_quoted(part), rows, template)
         parts.append(part)
+        self._longer[table] = _quoted(self._join(parts))
+
+    def _join(self, parts: Sequence[exp.Table | Fixed]) -> exp.Table:
+        """A temporary table of the rows of several."""
+        whole = self.workbench("parts")
         together = render("engine/join_parts", self.dialect, table=whole, parts=parts)
         self._run(lambda: self.session.sql(together))
-        self._longer[table] = _quoted(whole)
+        return whole
 
     def written(self, sql: str) -> str:
         """A statement in Spark's SQL; a temporary table that rows were added to is read with them."""
@@ -191,13 +196,14 @@ class SparkEngine(Remote):
         return found
 
     def put(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> exp.Table:
-        """A temporary view of this run on these rows."""
-        table = self.workbench(name)
-        sent = sendable(rows if isinstance(rows, pa.Table) else rows.read_all())
-        named = table.sql(dialect=self.dialect)
-        self._run(lambda: self.session.createDataFrame(sent).createOrReplaceTempView(named))
-        self.count(sent.num_rows, sent.nbytes)
-        return table
+        """A temporary view of this run on these rows; those of a reader go over, and are kept there, by portions."""
+        parts, kept = [], not isinstance(rows, pa.Table)
+        for portion in by_size(rows, PORTION):
+            part, sent = self.workbench(name), sendable(portion)
+            self._run(partial(register, self.session, sent, _quoted(part), kept=kept))
+            self.count(sent.num_rows, sent.nbytes)
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else self._join(parts)
 
     def workbench(self, name: str) -> exp.Table:
         """A temporary table's name, unique to this call; it is dropped when the engine is closed."""
@@ -211,7 +217,7 @@ class SparkEngine(Remote):
 
         self.statements += 1
         try:
-            with _silent(), translated():
+            with silent(), translated():
                 try:
                     return work()
                 except KeyboardInterrupt:
@@ -336,7 +342,7 @@ class SparkEngine(Remote):
                 failed = failed or error
         self.undo, self._temporary, self._changed = [], [], {}
         if self.own:
-            with suppress(Exception), _silent():
+            with suppress(Exception), silent():
                 self.session.stop()
         self.bench.close()
         return failed
@@ -353,21 +359,3 @@ class SparkEngine(Remote):
 
 def _quoted(table: exp.Table) -> str:
     return table.sql(dialect="spark")
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Keep PySpark from writing statements and errors to standard error, and from warning of a pandas nobody uses."""
-    from pyspark.logger import PySparkLogger
-
-    loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
-    before = [logger.disabled for logger in loggers]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for logger in loggers:
-            logger.disabled = True
-        try:
-            yield
-        finally:
-            for logger, disabled in zip(loggers, before, strict=True):
-                logger.disabled = disabled

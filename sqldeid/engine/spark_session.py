@@ -6,6 +6,8 @@ import os
 import shutil
 import socket
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -119,19 +121,6 @@ def _own_session(sessions: Any) -> tuple[Any, str, bool]:
     return session, "spark", "PYSPARK_GATEWAY_PORT" not in os.environ
 
 
-def cut_off(session: Any, query: str) -> Any:
-    """A query's rows, kept by Spark without the plan that made them; they go with the last who reads them."""
-    rows, active = session.sql(query), getattr(type(session), "_active_session", None)
-    if active is None:
-        return rows.localCheckpoint()
-    before = getattr(active, "session", None)  # the client of Connect gives the rows to whatever session is active
-    active.session = session
-    try:
-        return rows.localCheckpoint()
-    finally:
-        active.session = before
-
-
 def refuse_missing_java() -> None:
     """Refuse to start a session of our own where there is no Java.
 
@@ -147,3 +136,21 @@ def refuse_missing_java() -> None:
             "spark: Java 17 or later is needed and was not found in JAVA_HOME or on PATH "
             "(Debian: apt-get install openjdk-17-jre-headless); a server by sc://host:15002 needs none here"
         )
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Keep PySpark from writing statements and errors to standard error, and from warning of a pandas nobody uses."""
+    from pyspark.logger import PySparkLogger
+
+    loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    before = [logger.disabled for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for logger in loggers:
+            logger.disabled = True
+        try:
+            yield
+        finally:
+            for logger, disabled in zip(loggers, before, strict=True):
+                logger.disabled = disabled
