@@ -1,15 +1,20 @@
-"""A small Spark on this machine: one JVM for the tests of a worker, on loopback only, gone afterwards."""
+"""A small Spark on this machine: one JVM for the tests of a worker, on loopback only, gone afterwards; or a server."""
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
+import signal
 import socket
+import subprocess
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,4 +91,85 @@ def session(**others: str | None) -> Iterator[SparkSession]:
         yield spark
         spark.stop()
     finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Server:
+    """A Connect server in a process of its own, its executor in another one, each of which a test may kill."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    folder: Path
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"sc://127.0.0.1:{self.port}"
+
+    @property
+    def executors(self) -> list[int]:
+        """The processes that run tasks now."""
+        found = []
+        for status in Path("/proc").glob("[0-9]*/status"):
+            try:
+                parent = re.search(r"^PPid:\s*(\d+)", status.read_text(), re.MULTILINE)
+                command = (status.parent / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if parent and int(parent[1]) == self.process.pid and b"CoarseGrainedExecutorBackend" in command:
+                found.append(int(status.parent.name))
+        return found
+
+    def answers(self) -> bool:
+        """Whether it listens by now."""
+        assert self.process.poll() is None, (self.folder / "log").read_text()[-3000:]
+        with socket.socket() as knock:
+            return knock.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+@contextmanager
+def server(**others: str | None) -> Iterator[Server]:
+    """A Connect server with a catalogue on disk and one executor; a task that fails is not tried again.
+
+    It is started, not waited for (`Server.answers`).
+    """
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    folder = Path(tempfile.mkdtemp(prefix="spark-"))
+    port = free_port()
+    own = {
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        "spark.local.dir": f"{folder}/local",
+        "spark.master": "local-cluster[1,1,512]",
+        "spark.executor.memory": "512m",
+        "spark.task.maxFailures": "1",
+        "spark.plugins": None,
+        PORT: str(port),
+    }
+    wanted = SETTINGS | own | {name.replace("__", "."): value for name, value in others.items()}
+    settings = [f"--conf={name}={value}" for name, value in wanted.items() if value is not None]
+    command = [home / "bin" / "spark-submit", "--class=org.apache.spark.sql.connect.service.SparkConnectServer"]
+    here = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": str(folder / "work")}
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [*map(str, command), *settings, "spark-internal"],
+            cwd=folder,
+            env={**os.environ, **here, "PYSPARK_PYTHON": sys.executable},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    found = Server(process, port, folder)
+    try:
+        yield found
+    finally:
+        left = found.executors
+        process.kill()
+        process.wait()
+        for executor in left:
+            with suppress(ProcessLookupError):
+                os.kill(executor, signal.SIGKILL)
         shutil.rmtree(folder, ignore_errors=True)

@@ -51,6 +51,9 @@ _MADE = re.compile(r"CREATE TEMPORARY VIEW (`(?:[^`]|``)+`) AS\s+(.*)", re.DOTAL
 _ADDED = re.compile(r"INSERT INTO (`(?:[^`]|``)+`)\s+(SELECT\b.*)", re.DOTALL)
 _COMMENT = re.compile(r"^Comment: (.*)$", re.MULTILINE)
 _KIND = re.compile(r"^Type: (.*)$", re.MULTILINE)
+_CREATED = re.compile(r"^Created Time: (.*)$", re.MULTILINE)
+_LOOKS = 3
+"""How often a catalogue is read in which tables go while it is read."""
 _NUMBER = 8
 """Bytes of a code or count: classes hold nothing else."""
 _KEPT_AT_ONCE = (
@@ -98,12 +101,13 @@ class SparkEngine(Remote):
         self.own = own
         self.undo: list[Callable[[], None]] = []
         self._looked_in: list[str] = []
+        self._made_at: dict[tuple[str, ...], str] = {}
         self._temporary: list[exp.Table] = []
         self._parts: dict[str, list[exp.Table | Fixed]] = {}
         self._longer: dict[str, str] = {}
         self._changed: dict[str, str | None] = {}
         self._persistent = False
-        self._gone = False
+        self.gone = False
 
     @property
     def capabilities(self) -> Capabilities:
@@ -225,7 +229,7 @@ class SparkEngine(Remote):
                         self.session.interruptTag(self._tag)
                     raise
         except Gone:
-            self._gone = True
+            self.gone = True
             raise
 
     # ---- catalogue ----------------------------------------------------------------------------------------------
@@ -242,14 +246,28 @@ class SparkEngine(Remote):
         """Tables and views of the schemas that were looked in: a catalogue may hold thousands."""
         found = []
         for schema in self._looked_in:
-            for row in self.read("engine/list_relations", schema=identifier(schema)):
+            for row in self._listed(schema):
                 if not row["isTemporary"]:
                     head = row["information"].partition("\nView Text:")[0].partition("\nSchema:")[0]
-                    kind, comment = _KIND.search(head), _COMMENT.search(head)
+                    kind, comment, made = _KIND.search(head), _COMMENT.search(head), _CREATED.search(head)
                     is_view = kind is not None and kind[1] == "VIEW"
                     parts = (row["namespace"], row["tableName"])
                     found.append(Relation(parts, is_view, comment[1] if comment else ""))
+                    self._made_at[parts] = made[1] if made else ""
         return found
+
+    def _listed(self, schema: str) -> list[dict[str, Any]]:
+        """A schema's tables with what is told of each; Spark fails where one is dropped after it was listed."""
+        from sqldeid.engine.spark_errors import NoTable
+
+        for _ in range(_LOOKS - 1):
+            with suppress(NoTable):
+                return self.read("engine/list_relations", schema=identifier(schema))
+        return self.read("engine/list_relations", schema=identifier(schema))
+
+    def made_at(self, relation: Relation) -> str:
+        """When a table of `relations` was made, as the catalogue writes it; empty where it does not say."""
+        return self._made_at.get(tuple(relation.parts), "")
 
     def resolve(self, parts: tuple[str, ...], *, key: str = "") -> exp.Table:
         """The table or view of that name (case does not matter); a temporary view of the session before others.
@@ -259,6 +277,8 @@ class SparkEngine(Remote):
         JobError
             If there is none.
         """
+        from sqldeid.engine.spark_errors import NoTable
+
         name = parts[-1].casefold()
         schema = parts[-2] if len(parts) > 1 else self.schemas[0]
         try:
@@ -266,7 +286,7 @@ class SparkEngine(Remote):
                 self.columns(table_name(*parts))
                 return table_name(*parts)
             there = self.read("engine/list_tables", schema=identifier(schema))
-        except JobError:
+        except (JobError, NoTable):
             there = []
         temporary = [r for r in there if r["isTemporary"] and r["tableName"].casefold() == name]
         if temporary and len(parts) == 1:
@@ -334,7 +354,7 @@ class SparkEngine(Remote):
             steps += [partial(self._restore, name, value) for name, value in self._changed.items()]
             steps.append(lambda: self._run(lambda: self.session.removeTag(self._tag)))
         for step in steps:
-            if self._gone:  # every step would knock again for half a minute
+            if self.gone:  # every step would knock again for half a minute
                 break
             try:
                 step()

@@ -33,6 +33,14 @@ class NoTable(EngineError):
     """A table or view that was there is not."""
 
 
+class Gone(EngineError):
+    """Nobody answers any more: nothing further is tried."""
+
+
+_GONE = Gone("the Spark server went away, or ended the session, while the job ran: run again when it is back")
+_CANCELLED = EngineError("a statement was cancelled on the server by somebody else: run again")
+_LOST = EngineError("Spark lost its executors, more often than it tries again: see there what ends them, and run again")
+
 _BY_CONDITION: dict[str, SqldeidError] = {
     "DIVIDE_BY_ZERO": JobError("a number is divided by zero in the job's SQL or source view; write NULLIF(divisor, 0)"),
     "CAST_INVALID_INPUT": JobError(_CONVERSION),
@@ -47,29 +55,27 @@ _BY_CONDITION: dict[str, SqldeidError] = {
     "TABLE_OR_VIEW_ALREADY_EXISTS": EngineError(_TAKEN),
     "LOCATION_ALREADY_EXISTS": EngineError(_TAKEN),
     "INVALID_SCHEMA_OR_RELATION_NAME": JobError(_NAMES),
-    "OPERATION_CANCELED": EngineError("a statement was cancelled on the server by somebody else"),
-    "SPARK_JOB_CANCELLED": EngineError("a statement was cancelled on the server by somebody else"),
+    "OPERATION_CANCELED": _CANCELLED,
+    "SPARK_JOB_CANCELLED": _CANCELLED,
+    "INVALID_HANDLE": _GONE,
+    "RETRIES_EXCEEDED": _GONE,
     "UNRESOLVED_COLUMN": JobError("a column that the job's SQL names is not there"),
 }
 """By Spark's error condition, or its first part."""
 
 
-class Gone(EngineError):
-    """Nobody answers any more: nothing further is tried."""
-
-
-_GONE = Gone("the Spark server went away, or ended the session, while the job ran")
 _BY_WORDS: tuple[tuple[str, SqldeidError], ...] = (
     (r"outofmemoryerror|java heap space|out of memory", EngineError("Spark ran out of memory; give it more")),
     (r"no space left on device", EngineError("a disk of Spark is full; free some space there")),
-    (r"executorlostfailure|executor lost|exited caused by one of the running", EngineError("Spark lost an executor")),
-    (r"cancelled|canceled", EngineError("a statement was cancelled on the server by somebody else")),
+    (r"executorlostfailure|executor lost|exited caused by one of the running", _LOST),
+    (r"sparkcontext was shut down|master removed our application", _GONE),
+    (r"cancelled|canceled", _CANCELLED),
     (r"filenotfoundexception|file does not exist", EngineError("files of the source are no longer there; run again")),
-    (r"session_closed|session_not_found|invalid_handle", _GONE),
-    (r"unauthenticated|permission_denied", EngineError("the server refuses the token")),
-    (r"unavailable|connection refused|socket closed|retriesexceeded|sparkcontext was shut down", _GONE),
+    (r"unauthenticated|permission_denied", EngineError("the server refuses the token: see the URL's")),
+    (r"unavailable|connection refused|socket closed|retriesexceeded", _GONE),
 )
-"""By words of the error's text, which is read, never shown."""
+"""By words of the error's text, which is read, never shown. It may quote the job: that nobody answers is taken
+from errors that have no condition."""
 
 
 @contextmanager
@@ -88,12 +94,12 @@ def translate(error: Exception) -> SqldeidError:
     condition = condition_of(error)
     for name in (condition, condition.partition(".")[0]):
         if name in _BY_CONDITION:
-            return _copy(_BY_CONDITION[name])
+            return _naming(_copy(_BY_CONDITION[name]), error)
     if isinstance(error, AnalysisException | ParseException):
         return JobError(f"Spark cannot run this SQL of the job ({condition or 'no condition'})")
     text = f"{type(error).__name__} {error}".casefold()
     for words, found in _BY_WORDS:
-        if re.search(words, text):
+        if re.search(words, text) and not (found is _GONE and condition):
             return _copy(found)
     if isinstance(error, Py4JError | RpcError | ConnectionError):
         return _copy(_GONE)
@@ -114,3 +120,10 @@ def condition_of(error: Exception) -> str:
 
 def _copy(error: SqldeidError) -> SqldeidError:
     return type(error)(error.message)
+
+
+def _naming(found: SqldeidError, error: Exception) -> SqldeidError:
+    """The error with the table that is gone; a table's name is no data value."""
+    parameters = error.getMessageParameters() if isinstance(error, PySparkException) else None
+    name = (parameters or {}).get("relationName")
+    return NoTable(f"{found.message} ({name.replace('`', '')})") if isinstance(found, NoTable) and name else found

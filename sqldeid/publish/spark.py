@@ -200,7 +200,10 @@ class OnSpark:
         lost = 0
         for step in reversed(back):
             try:
-                step()
+                if self.engine.gone:  # it would be asked for half a minute
+                    lost += 1
+                else:
+                    step()
             except SqldeidError:
                 lost += 1
         if lost:

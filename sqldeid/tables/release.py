@@ -35,6 +35,7 @@ from sqldeid.tables.search import Outcome, Problem, Progress, search
 from sqldeid.tables.search.base import no_solution
 from sqldeid.tables.stage import Chosen, stage
 from sqldeid.tables.summary import near_keys, summarise
+from sqldeid.tables.unmoved import unmoved
 from sqldeid.tables.verify import noted_criteria, verify
 
 PROVING = ("frontier", "best-first", "ola")
@@ -135,8 +136,9 @@ def _search_and_stage(
     listener.step(plan.name, "verifying what was written")
     hierarchies = [c.hierarchy for c in folded.columns]
     source, held = folded.source, held_by(let_out) if company is None else company.held
-    verified = verify(plan, outcome.node, chosen.k, hierarchies, source, written, engine, secrets, held)
-    verified = replace(verified, rows=folded.rows)
+    whole = company is None and let_out is None  # else rows are left out that the search saw
+    with unmoved(plan, folded, outcome.evaluation.failing if whole else None, engine) as check:
+        verified = check(verify(plan, outcome.node, chosen.k, hierarchies, source, written, engine, secrets, held))
     joined = () if company is None else verify_joined(company, written, engine)
     chosen = replace(chosen, folded=folded)
     result = summarise(chosen, outcome, verified, checker, engine, moved)
@@ -159,7 +161,7 @@ def _node_of(
     if policy is not None:
         listener.step(plan.name, "checking the policy's node")
         return reuse(plan, folded, checker, policy)
-    listener.step(plan.name, "searching the lattice" + (", its classes rolled up in the source" if folded.far else ""))
+    listener.step(plan.name, "searching the lattice" + (" by classes rolled up in the source" if folded.far else ""))
     return find_node(plan, folded, checker, listener)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,16 +16,13 @@ import pytest
 
 import sqldeid
 from sqldeid.engine.postgres import PostgresEngine
-from sqldeid.engine.remote import Remote
+from sqldeid.publish import postgres as publishing
 from sqldeid.publish.postgres import InPostgres
-from sqldeid.sql import Statement
 from tests import postgres
+from tests.engines.failing import SECRETS, before_method, before_statement, until
 from tests.engines.foreign import bag
 from tests.examples.cli import Ran, run
 from tests.spark import free_port
-
-SECRETS = ("hidden-word", "canary7f3a", "Traceback")
-"""The password, a value of the source, and what no user should have to read."""
 
 JOB = """
 [release]
@@ -101,14 +97,6 @@ def reload(hospital: Hospital) -> None:
     until(lambda: hospital.read("SELECT pg_conf_load_time()") != [(before,)])
 
 
-def until(condition: Callable[[], object]) -> None:
-    """Wait for a condition, never for a time."""
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "what was waited for did not come"
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def command(
     hospital: Hospital, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -163,25 +151,10 @@ def before(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], objec
     """Have something happen once, just before a statement of a template, or before a release is published."""
 
     def plan(what: str, action: Callable[[], object]) -> None:
-        waiting = [action]
-
-        def act() -> None:
-            while waiting:
-                waiting.pop()()
-
         if what in ("publish", "commit"):
-            owner: Any = InPostgres if what == "publish" else PostgresEngine
-            done = getattr(owner, what)
-            monkeypatch.setattr(owner, what, lambda self: (act(), done(self))[1])
-            return
-        written = Remote.written
-
-        def watched(self: Remote, sql: str) -> str:
-            if isinstance(sql, Statement) and sql.template == what:
-                act()
-            return written(self, sql)
-
-        monkeypatch.setattr(Remote, "written", watched)
+            before_method(monkeypatch, InPostgres if what == "publish" else PostgresEngine, what, action)
+        else:
+            before_statement(monkeypatch, what, action)
 
     return plan
 
@@ -399,17 +372,9 @@ def test_of_two_runs_that_began_together_one_says_so(hospital: Hospital, command
     def other() -> None:
         sqldeid.anonymize(job, hospital.url, options=options)
 
-    begin = PostgresEngine.begin
     for replace in ((), ("--replace",)):
-        waiting = [other]
-
-        def began(self: PostgresEngine, *, writing: bool = False, waiting: Any = waiting) -> None:
-            begin(self, writing=writing)
-            while waiting:
-                waiting.pop()()
-
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(PostgresEngine, "begin", began)
+            before_method(patched, publishing, "open_staging", other)
             done = command(*replace)
         there = [
             row[0] for row in hospital.read("SELECT relname FROM pg_class WHERE relnamespace = 'out'::regnamespace")

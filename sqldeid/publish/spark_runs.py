@@ -1,0 +1,88 @@
+"""What runs on Spark leave in a schema, and whether it is another run's that is still at work.
+
+A staged table carries its run and the time in its note until it is published. Of a run of this machine that was killed,
+the mark tells (`sqldeid.engine.mark`); any other is taken for alive for a day, after which no run publishes what it
+staged (`too_old`). So nothing that a live run needs is ever dropped, and what dead ones left goes, sooner or later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from sqldeid.engine.base import Relation
+from sqldeid.engine.mark import is_dead
+from sqldeid.errors import EngineError
+from sqldeid.publish.notes import read_note
+
+STAGED = "staged"
+"""Key of a note's entry on a table that is not published yet: {"run", "at"}."""
+
+DEAD_AFTER = timedelta(hours=24)
+TOO_OLD = timedelta(hours=23)
+"""An hour less: clocks differ."""
+
+
+def stamp(run: str) -> dict[str, str]:
+    """What is noted on a table that a run stages now."""
+    return {"run": run, "at": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
+def snapshots(text: str, name: str) -> set[str]:
+    """The tables of runs of release `name` that a view's definition reads."""
+    return set(re.findall(rf"\b({re.escape(name.casefold())}__[0-9a-f]{{8}})\b", text.casefold()))
+
+
+def refuse_alive(key: str, left: Sequence[Relation]) -> None:
+    """Refuse to go on where another run may be writing the release.
+
+    Parameters
+    ----------
+    left
+        Tables of the release that are not the present one's.
+
+    Raises
+    ------
+    EngineError
+        Naming the table that the other run staged.
+    """
+    for relation in left:
+        staged = staged_by(relation)
+        if staged is None or is_dead(staged["run"]) or _age(staged) > DEAD_AFTER:
+            continue
+        minutes = max(int(_age(staged).total_seconds() // 60), 0)
+        table = ".".join(relation.parts)
+        raise EngineError(
+            f"{key}: another run is writing it: it staged {table} {minutes} minutes ago; wait for it, or, if it was "
+            f"killed, DROP TABLE {table} (a day later the next run does)",
+            key=key,
+        )
+
+
+def refuse_too_old(at: datetime) -> None:
+    """Refuse to publish what others may take for left behind.
+
+    Raises
+    ------
+    EngineError
+        If it was staged too long ago.
+    """
+    if datetime.now(UTC) - at > TOO_OLD:
+        hours = int(TOO_OLD.total_seconds() // 3600)
+        raise EngineError(f"the release was staged more than {hours} hours ago, and others may clear it; run again")
+
+
+def staged_by(relation: Relation) -> Mapping[str, str] | None:
+    """Who staged a table, and when; None where it was published, or nobody said so."""
+    found = (read_note(relation.comment) or {}).get(STAGED)
+    if not isinstance(found, dict) or not all(isinstance(found.get(name), str) for name in ("run", "at")):
+        return None
+    return found
+
+
+def _age(staged: Mapping[str, str]) -> timedelta:
+    try:
+        return datetime.now(UTC) - datetime.fromisoformat(staged["at"])
+    except (TypeError, ValueError):
+        return DEAD_AFTER * 2

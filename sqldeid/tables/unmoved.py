@@ -1,0 +1,74 @@
+"""Sources that may change while a release is made of them, where an engine has no snapshot: such a release is refused.
+
+What was written is compared with the source as it is then (`sqldeid.tables.verify`). A change that is in both, what was
+written and what it is compared with, shows in the persons or in what is suppressed; where it shows in neither, the
+release is what the source gives now, but for the search, which saw the rows before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError, VerificationError
+from sqldeid.tables.fold import Folded
+from sqldeid.tables.plan import TablePlan
+from sqldeid.tables.shape import count_persons
+from sqldeid.tables.verify import Verified
+
+
+@contextmanager
+def unmoved(
+    plan: TablePlan, folded: Folded, failing: int | None, engine: Engine
+) -> Iterator[Callable[[Verified], Verified]]:
+    """Where there is no snapshot, refuse a release whose source has other persons, or suppresses other rows, by now.
+
+    Parameters
+    ----------
+    failing
+        Rows that the search's node suppresses; None where the release leaves out rows that the search saw.
+
+    Yields
+    ------
+    What to give to the re-check's counts; it gives them the rows that were folded.
+
+    Raises
+    ------
+    VerificationError
+        If it has, or the re-check failed: the message then says that this may be why.
+
+    Cost: one scan of the source, where the engine has no snapshot.
+    """
+    still = engine.capabilities.snapshot_reads
+
+    def check(verified: Verified) -> Verified:
+        if (
+            not still
+            and failing is not None
+            and (verified.suppressed, _rows(plan, folded, engine))
+            != (
+                failing,
+                folded.rows,
+            )
+        ):
+            raise VerificationError(f"{plan.key}: the release is not of the rows that were folded", key=plan.key)
+        return replace(verified, rows=folded.rows)
+
+    try:
+        yield check
+    except VerificationError as error:
+        if still:
+            raise
+        raise VerificationError(
+            f"{error.message}; where the source changed meanwhile, run again while nobody writes to it", key=error.key
+        ) from None
+
+
+def _rows(plan: TablePlan, folded: Folded, engine: Engine) -> int:
+    """Rows of the source now; -1 where a person is in it twice, or has no key."""
+    try:
+        return count_persons(plan, engine, folded.source)
+    except JobError:
+        return -1
