@@ -24,7 +24,7 @@ from sqldeid.engine.base import Capabilities, Column, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.remote import PORTION, Remote
 from sqldeid.engine.spark_rows import by_size, cut_off, register
-from sqldeid.engine.spark_session import open_session, silent
+from sqldeid.engine.spark_session import open_session, silent, stop_session
 from sqldeid.engine.spark_types import column_of, plain, sendable
 from sqldeid.errors import JobError, SqldeidError
 from sqldeid.sql import Fixed, Statement, identifier, render, table_name
@@ -362,8 +362,8 @@ class SparkEngine(Remote):
                 failed = failed or error
         self.undo, self._temporary, self._changed = [], [], {}
         if self.own:
-            with suppress(Exception), silent():
-                self.session.stop()
+            with silent():
+                stop_session(self.session, gone=self.gone)
         self.bench.close()
         return failed
 

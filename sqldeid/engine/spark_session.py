@@ -7,7 +7,7 @@ import shutil
 import socket
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,8 +17,9 @@ from sqldeid.errors import EngineError, JobError
 
 CONNECT_SECONDS = 10
 CONNECT_PORT = 15002
-_KNOCKS, _TRIES = 3, 6
-"""How often a call is repeated, at first and later: a second and half a minute. The client's own 15 are ten minutes."""
+_KNOCKS, _TRIES, _WAIT_MILLISECONDS = 3, 10, 4000
+"""How often a call is repeated, at first and later, and the longest wait between: a second and half a minute in all.
+The client's own 15 are ten minutes."""
 EXTRA = "pip install 'sqldeid[spark]'"
 
 LOCAL = {
@@ -95,8 +96,20 @@ def _remote_session(url: str) -> Any:
     session = SparkSession(url)
     session.client.set_retry_policies([DefaultPolicy(max_retries=_KNOCKS)])
     _ = session.version  # the first word with the server
-    session.client.set_retry_policies([DefaultPolicy(max_retries=_TRIES)])
+    session.client.set_retry_policies([DefaultPolicy(max_retries=_TRIES, max_backoff=_WAIT_MILLISECONDS)])
     return session
+
+
+def stop_session(session: Any, *, gone: bool) -> None:
+    """Stop a session of our own; where nobody answers any more it is not knocked again."""
+    client = getattr(session, "client", None)
+    with suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if gone and client is not None:
+            from pyspark.sql.connect.client.retries import DefaultPolicy
+
+            client.set_retry_policies([DefaultPolicy(max_retries=0)])
+        session.stop()
 
 
 def _own_session(sessions: Any) -> tuple[Any, str, bool]:
