@@ -32,7 +32,7 @@ OFFERS: Mapping[str, frozenset[str]] = {
         # other kinds of release
         "series": "duckdb postgres spark",
         "series presets": "duckdb postgres spark",
-        "events": "duckdb postgres",
+        "events": "duckdb postgres spark",
         # what goes with a run
         "--policy": "duckdb postgres spark",
         "--ledger": "duckdb",
