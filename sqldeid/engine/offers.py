@@ -19,6 +19,7 @@ OFFERS: Mapping[str, frozenset[str]] = {
         "tables": "duckdb postgres spark",
         "stacks": "duckdb postgres",
         "links": "duckdb",
+        "series links": "duckdb postgres",
         "pseudonyms": "duckdb postgres spark",
         "shifted dates": "duckdb postgres spark",
         'search.method = "mondrian"': "duckdb",

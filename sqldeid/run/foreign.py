@@ -108,7 +108,7 @@ def _needs(job: Job, names: Sequence[str]) -> Iterator[tuple[str, str]]:
         if name in names and part.preset is not None:
             yield "series presets", f"series.{name}.preset"
         if name in names and part.link is not None:
-            yield "links", f"series.{name}.link"
+            yield "series links", f"series.{name}.link"
     for name, table in job.tables.items():
         if name in names:
             yield from _needs_of(table, f"tables.{name}")

@@ -46,10 +46,10 @@ from sqldeid.errors import JobError
 from sqldeid.numbering import Members, TableClasses
 from sqldeid.series.durations import assign
 from sqldeid.series.features import Classes, Measured
-from sqldeid.series.plan import SeriesPlan
+from sqldeid.series.plan import SeriesPlan, collated
 from sqldeid.series.prepare import Prepared
 from sqldeid.series.targets import Targets
-from sqldeid.sql import render
+from sqldeid.sql import column, render
 
 Numbers = NDArray[np.int64]
 MUCH = 0.1
@@ -112,7 +112,9 @@ def join_classes(plan: SeriesPlan, prepared: Prepared, classes: TableClasses, en
     Cost: one join of persons.
     """
     joined = engine.workbench(f"{plan.name}_joined")
-    engine.execute(render("series/join_classes", joined=joined, persons=prepared.persons, classes=classes.persons))
+    text = collated(exp.cast(column("person", "p"), exp.DataType.build("varchar", dialect="duckdb")), engine)
+    tables = {"joined": joined, "persons": prepared.persons, "classes": classes.persons}
+    engine.execute(render("series/join_classes", person=text, **tables))
     read = engine.query(render("series/read_joined", joined=joined))
     numbers, of_number = (read.column(i).to_numpy().astype(np.int64) for i in range(2))
     there = np.isin(prepared.person_number, numbers)

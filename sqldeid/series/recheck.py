@@ -86,8 +86,8 @@ def recheck_shaped(
     beside
         What the linked table release, as published, says of each number: number, class.
     together
-        Holds that release against what the series say of each number: number, class (the members' combined one), a row
-        for each class that the number's series could be of.
+        Holds that release against what the series say of each number, on the workbench: number, class (the members'
+        combined one), a row for each class that the number's series could be of.
     """
     plan, shaped = reshaped.plan, reshaped.shaped
     tau = _noted(plan, note)
@@ -97,13 +97,14 @@ def recheck_shaped(
     )
     engine.execute(render("series/measure_written", measured=found, unfolded=unfolded))
     problems = list(malformed(plan, unfolded, engine))
-    linked = beside is not None
+    linked, bench, found = beside is not None, engine.bench, engine.to_bench(found)
     if beside is not None:
-        verify_linked(plan, found, beside, None, engine)
-        placed = engine.workbench(f"{plan.name}_recheck_placed")
-        engine.execute(render("series/place_measured", placed=placed, measured=found, beside=beside))
+        brought = engine.to_bench(beside)
+        verify_linked(plan, found, brought, None, bench)
+        placed = bench.workbench(f"{plan.name}_recheck_placed")
+        bench.execute(render("series/place_measured", placed=placed, measured=found, beside=brought))
         found = placed
-    row, fit = _unfit(plan, shaped, engine.to_bench(found), tau, linked, engine.bench)
+    row, fit = _unfit(plan, shaped, found, tau, linked, bench)
     problems += _named(row)
     if problems:
         raise VerificationError(f"{plan.key}: the release failed its re-check: {'; '.join(problems)}", key=plan.key)

@@ -75,7 +75,7 @@ def shape(
         classes = classify(plan, prepared.variables.names, measured, engine.bench)
     else:
         link = replace(link, table_class=link.table_class[there])
-        classes = classify(plan, prepared.variables.names, grouped(measured, link.table_class), engine)
+        classes = classify(plan, prepared.variables.names, grouped(measured, link.table_class), engine.bench)
         classes = withhold_failing(plan, link, measured, classes, engine)
     durations = replace(durations, records_lost=prepared.records - int(measured.features.n.sum()))
     return Shaped(prepared, durations, cut, carried, measured, classes, outcomes, link)

@@ -79,7 +79,7 @@ def verify(
     counts = bench.query(render("series/count_classes", expected=expected, persons=persons)).to_pylist()[0]
     _refuse(plan, row, counts, allowed(tau, shaped.classes), malformed(plan, unfolded, engine))
     if beside is not None:
-        verify_linked(plan, found, beside, persons, engine)
+        verify_linked(plan, there, engine.to_bench(beside), persons, bench)
     for where, table in ((engine, unfolded), (engine, found), (bench, expected), (bench, persons)):
         where.execute(render("engine/drop_table", table=table))
     return Verified(

@@ -111,7 +111,7 @@ def accompany(chosen: Chosen, partner: Partner, engine: Engine) -> Accompanied:
     left = admitted(linked, engine, whole, held)
     classes = engine.workbench(f"{plan.name}_left_classes")
     engine.execute(render("tables/fold_classes", classes=classes, source=left, words=chosen.words, sensitive=[]))
-    folded = replace(chosen.folded, source=left, table=classes)
+    folded = replace(chosen.folded, source=left, table=classes, at_source=None)
     return Accompanied(replace(chosen, plan=linked, folded=folded), whole, held, members, kept, partner)
 
 

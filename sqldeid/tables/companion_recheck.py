@@ -49,7 +49,7 @@ def recheck_accompanied(
         What the release says of each number: number, class; NULL: of none that it may have.
     Callable
         Refuses the release if its rows are not those of the classes that they have together with their series, given
-        which of these each number's series could be of: number, class.
+        which of these each number's series could be of: number, class, on the workbench.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def _hold_members(
         written=written,
         number=column(NUMBER, "r"),
         written_columns=kept[1],
-        fit=fit,
+        fit=engine.from_bench(fit),
     )
     missing = int(engine.query(statement).to_pylist()[0]["missing"])
     if missing:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sqldeid import anonymize, plan, verify
-from sqldeid.errors import JobError, VerificationError
+from sqldeid.errors import VerificationError
 from sqldeid.job import Job
 from sqldeid.series import carry, prepare, release
 from tests.engines.foreign import Foreign, bag, foreign, in_duckdb
@@ -214,12 +214,3 @@ def test_nothing_is_left_behind_after_a_failure(source: Foreign, monkeypatch: py
     with pytest.raises(VerificationError, match="series are not of the length of their class"):
         anonymize(wanted("never"), source.database)
     assert source.catalogue() == before
-
-
-def test_what_is_not_offered_is_refused_first() -> None:
-    """No server is needed to say so."""
-    nowhere = "postgresql://nobody@127.0.0.1:1/none"
-    table = {"source": "stays", "person": WHO, "privacy": {"k": 3}, "columns": {WHO: IDENTIFYING, "patient": qi()}}
-    linked = {"series": {"vitals": {**BASE, "link": "persons"}}, "tables": {"persons": table}}
-    with pytest.raises(JobError, match=r"series\.vitals\.link: not on Postgres: links; DuckDB can"):
-        anonymize(Job.parse(linked), nowhere)
