@@ -22,7 +22,9 @@ Which statement runs where
     stage_*, group_source, group_release, flag_source,         check_nodes, roll_up, list_failing, judge_*, …;
     expect_release, compare_release, split_source,             fail_classes and measure_classes on cells that
     split_release, rank_values, label_rows, split_known,       verification split in the source engine
-    all of events: its parts are persons', and stay
+    all of events: its parts are persons', and stay;
+    roll_up, histogram_nodes and count_rows on classes that
+    are too many to travel (`sqldeid.tables.bases`)
     ========================================================== =======================================================
     What a temporary table is (`CREATE TEMPORARY TABLE … AS` in templates) is the engine's business: it reads
     ``statement.template`` and may materialise it as it likes. It must be gone after `close`.
