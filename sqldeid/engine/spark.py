@@ -62,6 +62,8 @@ _KEPT_AT_ONCE = (
 )
 """Temporary tables whose rows are kept before anything else is asked: the source as the run sees it, and what is
 made of a table that is dropped next."""
+_NEVER_KEPT = ("tables/label_values", "tables/expect_release")
+"""Temporary tables that are read once, or as cheaply from what they are made of."""
 _CUT_OFF = "events/"
 """Temporary tables that are kept at once and without the plan that made them: here they build on each other ten deep,
 each on several, and in rounds, and a plan that holds all of it outgrows any driver."""
@@ -146,6 +148,8 @@ class SparkEngine(Remote):
             self._run(lambda: cut_off(self.session, self.session.sql(rows)).createOrReplaceTempView(table))
             return
         self._run(lambda: self.session.sql(rows).createOrReplaceTempView(table))
+        if template in _NEVER_KEPT:
+            return
         lazy = template not in _KEPT_AT_ONCE
         text = render("engine/cache_rows", self.dialect, table=Fixed(table, self.dialect), lazy=lazy)
         self._run(lambda: self.session.sql(text))

@@ -35,8 +35,13 @@ class Bound:
     rows: Whole
 
 
-def bind(plan: TablePlan, index: int, engine: Engine, source: exp.Expr) -> Bound:
+def bind(plan: TablePlan, index: int, engine: Engine, source: exp.Expr, n: exp.Column | None = None) -> Bound:
     """Read the distinct values of a quasi-identifier and find each in its hierarchy. Cost: one scan of the column.
+
+    Parameters
+    ----------
+    n
+        The column of `source` that counts rows, where it was combined; None: each of its rows is one.
 
     Raises
     ------
@@ -45,19 +50,21 @@ def bind(plan: TablePlan, index: int, engine: Engine, source: exp.Expr) -> Bound
     """
     qi = plan.qis[index]
     values = engine.workbench(f"{plan.name}_values_{index}")
-    engine.execute(render("tables/count_values", values=values, column=qi.column, type=qi.travel_type, source=source))
+    engine.execute(
+        render("tables/count_values", values=values, column=qi.column, type=qi.travel_type, source=source, n=n)
+    )
     read = engine.query(render("tables/read_values", values=values))
-    n: Whole = read.column("n").to_numpy().astype(np.int64)
+    rows: Whole = read.column("n").to_numpy().astype(np.int64)
     distinct = read.column("value").combine_chunks()
     numeric = qi.source.kind == "number"
     try:
         hierarchy = qi.hierarchy.bind(distinct, numeric=numeric, uncovered=qi.uncovered)
     except UncoveredValues as error:
-        _refuse_uncovered(plan, qi, error, n)
+        _refuse_uncovered(plan, qi, error, rows)
     except HierarchyError as error:
         key = f"{plan.key}.columns.{qi.name}"
         raise HierarchyError(f"{key}: {error.message}", key=key) from None
-    return Bound(hierarchy, values, n)
+    return Bound(hierarchy, values, rows)
 
 
 def _refuse_uncovered(plan: TablePlan, qi: QuasiIdentifier, error: UncoveredValues, n: Whole) -> NoReturn:

@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.hierarchy import Hierarchy
-from sqldeid.sql import identifier, render
+from sqldeid.sql import column, identifier, render
 from sqldeid.tables.bind import Bound, bind
 from sqldeid.tables.coding import Coding, Field, pack
 from sqldeid.tables.evaluation import Marginal
@@ -132,19 +132,21 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
             f"{rows} {'row' if rows == 1 else 'rows'}",
             key=f"{plan.key}.privacy.k",
         )
-    bound = [bind(plan, i, engine, source) for i in range(len(plan.qis))]
+    read, n = _combined(plan, engine, source)
+    bound = [bind(plan, i, engine, read, n) for i in range(len(plan.qis))]
     leaf_codes = [b.hierarchy.codes() for b in bound]
     coding = pack([bits for _, bits in leaf_codes])
     columns = tuple(_code(plan, i, engine, b, leaf_codes[i][0], coding.fields[i]) for i, b in enumerate(bound))
-    values = [code_sensitive(plan, c, engine, source) for c in plan.judged]
+    values = [code_sensitive(plan, c, engine, read, n) for c in plan.judged]
     classes = engine.workbench(f"{plan.name}_classes")
     engine.execute(
         render(
             "tables/fold_classes",
             classes=classes,
-            source=source,
+            source=read,
             words=_words(coding, columns),
             sensitive=[v.in_fold(i) for i, v in enumerate(values)],
+            n=n,
         )
     )
     folded = Folded(source, rows, classes, 0, coding, columns, tuple(values))
@@ -153,6 +155,20 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
         return replace(folded, size=size, room=most)
     brought = onto_bench(plan, engine, folded)
     return replace(brought, size=_total(plan, engine.bench, brought.table, coding, rows))
+
+
+def _combined(plan: TablePlan, engine: Engine, source: exp.Expr) -> tuple[exp.Expr, exp.Column | None]:
+    """What the fold reads, and its column that counts rows: in another engine the source's combinations, read once."""
+    if engine.bench is engine:
+        return source, None
+    names = list(dict.fromkeys([*(q.source.name for q in plan.qis), *(c.source.name for c in plan.judged)]))
+    taken, n = {name.casefold() for name in names}, "n"
+    while n in taken:
+        n += "_"
+    columns = [column(name, "s") for name in names]
+    combined = engine.workbench(f"{plan.name}_combined")
+    engine.execute(render("tables/combine_rows", combined=combined, source=source, columns=columns, n=identifier(n)))
+    return combined, column(n, "s")
 
 
 def onto_bench(plan: TablePlan, engine: Engine, folded: Folded) -> Folded:

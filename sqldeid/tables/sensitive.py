@@ -94,10 +94,17 @@ def _spread(
     return spread
 
 
-def code_sensitive(plan: TablePlan, column: OtherColumn, engine: Engine, source: exp.Expr) -> Sensitive:
+def code_sensitive(
+    plan: TablePlan, column: OtherColumn, engine: Engine, source: exp.Expr, n: exp.Column | None = None
+) -> Sensitive:
     """Number the values of a sensitive column: by value, or by the order that the job states.
 
     Cost: one scan of the column.
+
+    Parameters
+    ----------
+    n
+        The column of `source` that counts rows, where it was combined; None: each of its rows is one.
 
     Raises
     ------
@@ -107,15 +114,14 @@ def code_sensitive(plan: TablePlan, column: OtherColumn, engine: Engine, source:
     name = f"{plan.name}_sensitive_{column.name}"
     values = engine.workbench(f"{name}_values")
     engine.execute(
-        render("tables/count_values", values=values, column=column.column, type=column.travel_type, source=source)
+        render("tables/count_values", values=values, column=column.column, type=column.travel_type, source=source, n=n)
     )
     read = engine.query(render("tables/read_values", values=values))
     found = read.column("value").to_pylist()
     _refuse_too_diverse(plan, column, len(found))
-    n: Whole = read.column("n").to_numpy().astype(np.int64)
     codes, places = _ranks(plan, column, found)
     rows = np.zeros(places, dtype=np.int64)
-    rows[codes] = n
+    rows[codes] = read.column("n").to_numpy().astype(np.int64)
     ids = np.arange(1, len(codes) + 1, dtype=np.int64)
     staged = engine.put(f"{name}_codes", pa.table({"id": ids, "code": codes}))
     coded = engine.workbench(f"{name}_coded")

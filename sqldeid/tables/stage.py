@@ -58,8 +58,8 @@ def stage(chosen: Chosen, engine: Engine, staging: Staging, note: Note) -> exp.E
 
     Cost: none of the source where every released column is quasi-identifying (the classes say it all), else one scan.
     """
-    kept = keep_classes(chosen, engine)
     plan = chosen.plan
+    kept = keep_classes(chosen, engine, placed=bool(plan.others))
     place = {q.name: column(kept_name(i), "e") for i, q in enumerate(plan.qis)}
     columns = [
         {"name": identifier(c.name), "value": place[c.name] if isinstance(c, QuasiIdentifier) else c.leaving}
@@ -84,8 +84,11 @@ def stage(chosen: Chosen, engine: Engine, staging: Staging, note: Note) -> exp.E
     )
 
 
-def keep_classes(chosen: Chosen, engine: Engine) -> exp.Table:
-    """A temporary table of the released classes with their labels and order."""
+def keep_classes(chosen: Chosen, engine: Engine, *, placed: bool = True) -> exp.Table:
+    """A temporary table of the released classes with their labels; with their order, too, where it is wanted.
+
+    Where classes are blanked it has their order in any case.
+    """
     plan, folded = chosen.plan, chosen.folded
     kept = engine.workbench(f"{plan.name}_kept")
     columns = [
@@ -109,6 +112,7 @@ def keep_classes(chosen: Chosen, engine: Engine) -> exp.Table:
         k=chosen.k,
         columns=columns,
         failing=None if chosen.failing is None else engine.from_bench(chosen.failing),
+        placed=placed or blank,
     )
     engine.execute(statement(kept=kept, blank=blank))
     if blank and not _blanked_pass(chosen, engine.to_bench(kept)):

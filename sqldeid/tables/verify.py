@@ -107,12 +107,20 @@ def verify(
     tops = [{"name": identifier(f"q{i}"), "top": literal(str(h.labels[-1][0]))} for i, h in enumerate(hierarchies)]
     blank = plan.part.privacy.suppression == "blank" and judgement.blanked_pass(counted_source, tops)
     expected = _expect(plan, counted_source, k, tops, engine, blank=blank)
-    statement = render("tables/compare_release", expected=expected, written=counted_release, source=counted_source)
-    row = engine.query(statement).to_pylist()[0]
+    row = _compare(plan, expected, counted_release, counted_source, engine)
     verified = _verified(plan, node, row, _sizes(counted_release, engine), int(row["failing"]), judgement.achieved())
     _refuse_differences(plan, int(row["missing"]), int(row["unexpected"]), verified, k)
     check_pseudonyms(plan, source, written, engine)
     return verified
+
+
+def _compare(
+    plan: TablePlan, expected: exp.Table, written: exp.Table, source: exp.Table, engine: Engine
+) -> dict[str, int]:
+    names = [identifier(f"q{i}") for i in range(len(plan.qis))]
+    statement = render("tables/compare_release", expected=expected, written=written, source=source, columns=names)
+    row: dict[str, int] = engine.query(statement).to_pylist()[0]
+    return row
 
 
 def _sizes(grouped: exp.Table, engine: Engine) -> list[dict[str, int]]:

@@ -26,6 +26,10 @@ CODED_SETUP = (
     'INSERT INTO "coded 1" VALUES (-30, 0), (40, 1)',
 )
 """Sex in bits 2 and 3 (NULL is 8), age in bit 0."""
+COMBINED_SETUP = (
+    'CREATE TABLE "com bined" (word TEXT, n BIGINT)',
+    "INSERT INTO \"com bined\" VALUES ('a', 2), (NULL, 1), ('a', 3)",
+)
 CLASSES_SETUP = (
     'CREATE TABLE "clas ses" (w0 BIGINT, n BIGINT)',
     'INSERT INTO "clas ses" VALUES (0, 2), (4, 1), (5, 1), (9, 2)',
@@ -281,6 +285,32 @@ TABLES = [
         note="numbers",
     ),
     Case(
+        "tables/count_values",
+        {
+            "values": OUT,
+            "column": column("word", "s"),
+            "type": TEXT,
+            "source": table_name("com bined"),
+            "n": column("n", "s"),
+        },
+        [(1, "a", "a", 5), (2, None, None, 1)],
+        COMBINED_SETUP,
+        read=ALL_OUT + "1",
+        note="of combinations",
+    ),
+    Case(
+        "tables/combine_rows",
+        {
+            "combined": OUT,
+            "source": PEOPLE,
+            "columns": [column(SEX, "s"), column(AGE, "s")],
+            "n": identifier("n"),
+        },
+        [("it's", -30, 2), ("😀", -30, 1), ("😀", 40, 1), (None, 40, 2)],
+        PEOPLE_SETUP,
+        read=ALL_OUT + "1 NULLS LAST, 2",
+    ),
+    Case(
         "tables/read_values",
         {"values": table_name("v")},
         [("b", 1), (None, 3), ("a", 2)],
@@ -327,6 +357,24 @@ TABLES = [
         PEOPLE_SETUP + CODED_SETUP,
         read=ALL_OUT + "1, 2",
         note="two words",
+    ),
+    Case(
+        "tables/fold_classes",
+        {
+            "classes": OUT,
+            "source": table_name("com bined"),
+            "words": [{"name": W0, "columns": [coded(0, "word", 4)]}],
+            "sensitive": [],
+            "n": column("n", "s"),
+        },
+        [(0, 5), (4, 1)],
+        (
+            *COMBINED_SETUP,
+            'CREATE TABLE "coded 0" (original TEXT, code BIGINT)',
+            "INSERT INTO \"coded 0\" VALUES ('a', 0)",
+        ),
+        read=ALL_OUT + "1",
+        note="of combinations",
     ),
     Case(
         "tables/fold_classes",
@@ -442,6 +490,14 @@ TABLES = [
         CLASSES_SETUP + LABELS_SETUP,
         read=ALL_OUT + "1",
         note="as text",
+    ),
+    Case(
+        "tables/keep_classes",
+        {**kept(blank=False, text=True), "placed": False},
+        [(0, 2), (9, 2)],
+        CLASSES_SETUP + LABELS_SETUP,
+        read='SELECT w0, size FROM "o\'u""t" ORDER BY 1',
+        note="without a place",
     ),
     Case(
         "tables/keep_classes",

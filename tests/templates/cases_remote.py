@@ -64,7 +64,12 @@ CASES = [
     ),
     Case(
         "tables/compare_release",
-        {"expected": table_name("expected"), "written": table_name("written"), "source": table_name("flagged")},
+        {
+            "expected": table_name("expected"),
+            "written": table_name("written"),
+            "source": table_name("flagged"),
+            "columns": [identifier("q")],
+        },
         [(1, 2, 1, 10, 4, 14, 5)],
         GROUPED_SETUP,
     ),
