@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,11 +22,14 @@ from tests.engines.test_foreign import RELEASES, people, told
 from tests.oracle import Table, exhaustive
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from sqldeid.job import Job
 
 __all__ = ["foreign"]
 
 BASES = sys.modules["sqldeid.tables.bases"]
+SPARK = importlib.import_module("sqldeid.engine.spark")
 CHECK = sys.modules["sqldeid.tables.check"]
 LEVELS = 4
 
@@ -65,6 +69,8 @@ def assert_exhaustive(seed: int, load: Any, folder: Path) -> None:
     table = random_table(seed, entropy=bool(seed % 3 == 0))
     limit = float(random.choice([0.0, 0.05, 0.2]))
     method, loss = str(random.choice(["frontier", "best-first"])), str(random.choice(["loss", "dm_star", "prec"]))
+    if loss != "loss" and not table.entropy and seed % 2:
+        method = "ola"
     database, name = load(rows_of(table))
     job_ = job_of(table, limit, folder, {"method": method, "loss": loss}, name)
     allowed = int(Fraction(repr(limit)) * table.rows)
@@ -143,3 +149,32 @@ def test_criteria_and_proofs_elsewhere(name: str, foreign: Foreign) -> None:
         assert_same(name, foreign.database, foreign.read)
     finally:
         foreign.run('DROP TABLE "people"')  # type: ignore[attr-defined]
+
+
+@pytest.mark.xdist_group("spark")
+def test_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """Rolled up there, brought in portions that no statement gathers together: the release of DuckDB."""
+    file = in_duckdb(tmp_path / "crowd.duckdb", {"crowd": people()})
+    spark.createDataFrame(people()).createOrReplaceTempView("crowd")
+    wanted = job({"schema": "of_bases"}, r={**RELEASES["l distinct"], "source": "crowd"})
+    here = anonymize(wanted, file).releases["r"]
+    portions: list[str] = []
+    render = SPARK.render
+
+    def rendering(template: str, *dialect: str, **parameters: Any) -> Any:
+        portions.extend([template] if template == "engine/read_portion" else [])
+        return render(template, *dialect, **parameters)
+
+    with few_at_once(80, 2), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SPARK, "PORTION", 1500)
+        patch.setattr(SPARK, "render", rendering)
+        there = anonymize(wanted, spark).releases["r"]
+    assert len(portions) > 1
+    assert told(there) == told(here)
+    rows = spark.sql("SELECT * FROM of_bases.r").toArrow()
+    with duckdb.connect(str(file)) as c:
+        assert bag(list(zip(*(x.to_pylist() for x in rows.columns), strict=True))) == bag(
+            c.execute("SELECT * FROM of_bases.r").fetchall()
+        )
+    spark.sql("DROP SCHEMA of_bases CASCADE")
+    spark.catalog.dropTempView("crowd")
