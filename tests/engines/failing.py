@@ -17,7 +17,7 @@ SECRETS = ("hidden-word", "canary7f3a", "Traceback")
 
 def until(condition: Callable[[], object]) -> None:
     """Wait for a condition."""
-    end = time.monotonic() + 120
+    end = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < end, "what was waited for did not come"
         time.sleep(0.02)

@@ -456,3 +456,27 @@ def test_a_temporary_table_of_the_sources_name_is_not_read(hospital: Hospital, c
         c.execute("CREATE TEMPORARY TABLE people AS SELECT 1::bigint AS id, 1 AS age, 'other' AS name")
         sqldeid.anonymize(sqldeid.Job.load("job.toml"), c, options=sqldeid.Options(replace=True))
     assert bag(hospital.read("SELECT * FROM out.r")) == wanted
+
+
+def test_names_of_tables_schemas_and_roles_are_no_sql(hospital: Hospital) -> None:
+    """Source, schema, release, and who had a right on what is replaced."""
+    source, schema, release, role = ("pe\"ople'; --", 'o"ut; DROP TABLE people; --', "r'; --", 'ro"le; --')
+    quoted = {name: '"' + name.replace('"', '""') + '"' for name in (source, schema, release, role)}
+    hospital.run(f"CREATE TABLE {quoted[source]} AS SELECT * FROM people", f"CREATE ROLE {quoted[role]}")
+    age = {"age": {"role": "quasi-identifying", "hierarchy": {"bands": [10]}}}
+    part = {"source": quoted[source], "person": "id", "columns": age, "privacy": {"k": 3}}
+    job = sqldeid.Job.parse({"release": {"schema": schema, "as": "view"}, "tables": {release: part}})
+    people = bag(hospital.read("SELECT * FROM people"))
+    try:
+        with hospital.connect() as c:
+            sqldeid.anonymize(job, c)
+            c.execute(f"GRANT SELECT ON {quoted[schema]}.{quoted[release]} TO {quoted[role]}".encode())
+            sqldeid.anonymize(job, c, options=sqldeid.Options(replace=True))
+            assert sqldeid.verify(job, c)[release].released == 200
+            right = "SELECT has_table_privilege(%s, %s, 'SELECT')"
+            assert c.execute(right, [role, f"{quoted[schema]}.{quoted[release]}"]).fetchone() == (True,)
+        assert bag(hospital.read("SELECT * FROM people")) == people
+    finally:
+        hospital.run(
+            f"DROP SCHEMA {quoted[schema]} CASCADE", f"DROP TABLE {quoted[source]}", f"DROP ROLE {quoted[role]}"
+        )
