@@ -42,7 +42,9 @@ def write(tree: exp.Expr, dialect: str) -> str:
         return tree.sql(dialect=dialect)
     for rewrite in _REWRITES[dialect]:
         tree = tree.transform(rewrite)
-    return tree.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)
+    if tree.find(exp.With) is not None:  # sqlglot moves it to a root for Spark: before a subquery's parenthesis
+        exp.Tuple(expressions=[tree])
+    return tree.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE, copy=False)
 
 
 def _series_as_lateral(node: exp.Expr) -> exp.Expr:

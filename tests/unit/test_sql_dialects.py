@@ -58,6 +58,11 @@ PAIRS = [
         "CAST(a AS DOUBLE) / b FROM t",
     ),
     ("spark", 'SELECT "we`ird" FROM "a b"', "SELECT `we``ird` FROM `a b`"),
+    (
+        "spark",
+        "(WITH a AS (SELECT x FROM t) SELECT x FROM (WITH b AS (SELECT x FROM a) SELECT x FROM b))",
+        "(WITH a AS (SELECT x FROM t) SELECT x FROM (WITH b AS (SELECT x FROM a) SELECT x FROM b))",
+    ),
     ("postgres", r"SELECT 'it''s \n'", r"SELECT 'it''s \n'"),
     ("spark", r"SELECT 'it''s \n'", r"SELECT 'it\'s \\n'"),
 ]
