@@ -23,7 +23,7 @@ from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
 from sqldeid.tables.privacy.t_closeness import TCloseness
 from sqldeid.tables.release import no_certificate
-from sqldeid.tables.steps import Step, certificate_steps, in_dialect, steps
+from sqldeid.tables.steps import DIALECT, Step, certificate_steps, in_dialect, steps
 
 FOLLOWED = "series.{}: formed within its classes; who is in both gets one person_number, and nobody is in one alone"
 """What a plan says of the series that are linked to a table."""
@@ -64,7 +64,11 @@ def _print_plan(plan: TablePlan, job: Job, to: Console, verbose: bool, dialect: 
     put(to, Text(plain(plan.name), style="bold"), " from ", plain(plan.source_label))
     print_table(_columns(plan), to)
     print_table(facts(_facts(plan, job)), to)
-    _print_steps(in_dialect(steps(plan, job.release.kind), dialect), to, verbose)
+    _print_steps(_listed(plan, job, dialect), to, verbose)
+
+
+def _listed(plan: TablePlan, job: Job, dialect: str) -> tuple[Step, ...]:
+    return in_dialect(steps(plan, job.release.kind, remote=dialect != DIALECT), dialect)
 
 
 def _print_steps(listed: Sequence[Step], to: Console, verbose: bool) -> None:
@@ -215,7 +219,7 @@ def plan_dict(plan: Unit, job: Job, options: Options, dialect: str = "duckdb") -
         "search": plan.part.search.model_dump(exclude_none=True),
         "written": destination(job).shown(plan.name),
         "kind": job.release.kind,
-        "statements": [step.to_dict() for step in in_dialect(steps(plan, job.release.kind), dialect)],
+        "statements": [step.to_dict() for step in _listed(plan, job, dialect)],
         **({"followed": plan.followed} if plan.followed else {}),
         **({"certificate": proof} if options.certificate else {}),
     }

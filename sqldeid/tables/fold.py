@@ -161,14 +161,21 @@ def _combined(plan: TablePlan, engine: Engine, source: exp.Expr) -> tuple[exp.Ex
     """What the fold reads, and its column that counts rows: in another engine the source's combinations, read once."""
     if engine.bench is engine:
         return source, None
+    combined = engine.workbench(f"{plan.name}_combined")
+    columns, n = combined_columns(plan)
+    engine.execute(
+        render("tables/combine_rows", combined=combined, source=source, columns=columns, n=identifier(n.name))
+    )
+    return combined, n
+
+
+def combined_columns(plan: TablePlan) -> tuple[list[exp.Column], exp.Column]:
+    """The columns whose combinations are counted before the fold, and what counts them: n, where none is called so."""
     names = list(dict.fromkeys([*(q.source.name for q in plan.qis), *(c.source.name for c in plan.judged)]))
     taken, n = {name.casefold() for name in names}, "n"
     while n in taken:
         n += "_"
-    columns = [column(name, "s") for name in names]
-    combined = engine.workbench(f"{plan.name}_combined")
-    engine.execute(render("tables/combine_rows", combined=combined, source=source, columns=columns, n=identifier(n)))
-    return combined, column(n, "s")
+    return [column(name, "s") for name in names], column(n, "s")
 
 
 def onto_bench(plan: TablePlan, engine: Engine, folded: Folded) -> Folded:

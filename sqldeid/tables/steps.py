@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqldeid.sql import Statement, render, table_name
+from sqldeid.sql import Statement, identifier, render, table_name
 from sqldeid.sql.templates import SUFFIX, folder
 from sqldeid.tables import stacking
 from sqldeid.tables.bases import METHODS
 from sqldeid.tables.disguise import disguised, pseudonyms, shifted
+from sqldeid.tables.fold import combined_columns
 from sqldeid.tables.plan import OtherColumn, QuasiIdentifier, TablePlan
 from sqldeid.tables.privacy import TCloseness, others_of
 from sqldeid.tables.shape import kept_columns
@@ -54,21 +55,24 @@ class Step:
         }
 
 
-def steps(plan: TablePlan, kind: str) -> tuple[Step, ...]:
+def steps(plan: TablePlan, kind: str, *, remote: bool = False) -> tuple[Step, ...]:
     """What a run of this plan executes, in order; what opens the database and ends the transaction is left out.
 
     Parameters
     ----------
     kind
         What the release becomes: ``table``, ``view`` or ``parquet``.
+    remote
+        Whether the source lies in another engine than the workbench.
 
     Cost: no statement is run.
     """
+    folding = tuple(_fold(plan, remote))
     if plan.sampled:
         drawn = (_step("tables/read_classes"), _step("tables/roll_up", None), _step("tables/check_nodes", None))
         found = (_step("tables/list_failing", None), _step("tables/histogram_nodes"))
-        return (*_fold(plan), *drawn, *_stage(plan, kind), *_verify(plan), *found)
-    return (*_fold(plan), *_search(plan), *_stage(plan, kind), *_verify(plan), *_report(plan))
+        return (*folding, *drawn, *_stage(plan, kind), *_verify(plan), *found)
+    return (*folding, *_search(plan), *_stage(plan, kind), *_verify(plan), *_report(plan))
 
 
 def certificate_steps(plan: TablePlan) -> tuple[Step, ...]:
@@ -132,14 +136,17 @@ def _stack(plan: TablePlan) -> Iterator[Step]:
             yield _step(made.template, 1, made.sql)
 
 
-def _fold(plan: TablePlan) -> Iterator[Step]:
+def _fold(plan: TablePlan, remote: bool = False) -> Iterator[Step]:
     yield from _stack(plan)
     if plan.joined and plan.stacked is None:
         yield _step("tables/keep_source", 1, _keep_source(plan))
     person = render("tables/check_person", source=_source(plan), person=plan.person_column)
     yield _step("tables/check_person", 1, person)
     coded: tuple[QuasiIdentifier | OtherColumn, ...] = (*plan.qis, *plan.judged)
-    yield _step("tables/count_values", len(coded), *(_count_values(plan, c, i) for i, c in enumerate(coded)))
+    if remote:
+        yield _step("tables/combine_rows", 1, _combine_rows(plan))
+    counted = (_count_values(plan, c, i, remote) for i, c in enumerate(coded))
+    yield _step("tables/count_values", len(coded), *counted)
     yield _step("tables/read_values", len(coded))
     yield _step("tables/code_values", len(coded))
     yield _step("tables/fold_classes")
@@ -156,13 +163,19 @@ def _source(plan: TablePlan) -> exp.Expr:
     return table_name(f"{plan.name}_source") if plan.joined or plan.stacked is not None else plan.source
 
 
-def _count_values(plan: TablePlan, column: QuasiIdentifier | OtherColumn, number: int) -> str:
+def _combine_rows(plan: TablePlan) -> str:
+    combined, (columns, n) = table_name(f"{plan.name}_combined"), combined_columns(plan)
+    return render("tables/combine_rows", combined=combined, source=_source(plan), columns=columns, n=identifier(n.name))
+
+
+def _count_values(plan: TablePlan, column: QuasiIdentifier | OtherColumn, number: int, remote: bool = False) -> str:
     return render(
         "tables/count_values",
         values=table_name(f"{plan.name}_values_{number}"),
         column=column.column,
         type=column.travel_type,
-        source=_source(plan),
+        source=table_name(f"{plan.name}_combined") if remote else _source(plan),
+        n=combined_columns(plan)[1] if remote else None,
     )
 
 
