@@ -17,13 +17,13 @@ OFFERS: Mapping[str, frozenset[str]] = {
     for what, engines in {
         # sources and releases of tables
         "tables": "duckdb postgres spark",
-        "stacks": "duckdb postgres",
+        "stacks": "duckdb postgres spark",
         "links": "duckdb",
         "series links": "duckdb postgres",
         "pseudonyms": "duckdb postgres spark",
         "shifted dates": "duckdb postgres spark",
         'search.method = "mondrian"': "duckdb",
-        'search.method = "epsilon-safe"': "duckdb postgres",
+        'search.method = "epsilon-safe"': "duckdb postgres spark",
         'view = "computed"': "duckdb",
         "frozen": "duckdb",
         'release.as = "table"': "duckdb postgres spark",
@@ -37,18 +37,18 @@ OFFERS: Mapping[str, frozenset[str]] = {
         # what goes with a run
         "--policy": "duckdb postgres spark",
         "--ledger": "duckdb",
-        "--certificate": "duckdb postgres",
-        "--report": "duckdb postgres",
+        "--certificate": "duckdb postgres spark",
+        "--report": "duckdb postgres spark",
         # commands
         "anonymize": "duckdb postgres spark",
         "verify": "duckdb postgres spark",
         "assess": "duckdb postgres spark",
-        "explore": "duckdb postgres",
-        "explore --per": "duckdb postgres",
+        "explore": "duckdb postgres spark",
+        "explore --per": "duckdb postgres spark",
         "explore --text": "duckdb",
         "hierarchies": "duckdb",
         "init": "duckdb",
-        "tradeoff": "duckdb postgres",
+        "tradeoff": "duckdb postgres spark",
         "evaluate": "duckdb",
     }.items()
 }

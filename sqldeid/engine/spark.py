@@ -57,7 +57,7 @@ _LOOKS = 3
 _NUMBER = 8
 """Bytes of a code or count: classes hold nothing else."""
 _KEPT_AT_ONCE = (
-    "tables/keep_source",
+    *("tables/keep_source", "tables/join_stacks"),
     *("series/bin_instants", "series/fill_steps", "series/fill_points", "series/cut_series"),
 )
 """Temporary tables whose rows are kept before anything else is asked: the source as the run sees it, and what is

@@ -146,10 +146,10 @@ def children() -> dict[str, pa.Table]:
             i,
             stay,
             None if (stay + q) % 11 == 0 else (stay * 7 + q) % 4,
-            [f"0{(stay + q) % 3}", "1é", None][(stay + q) % 3],
+            [f"0{stay % 2}", "1é", None][(stay + q) % 3],
         )
         for i, stay, _ in reversed(stays)
-        for q in range(stay % 4)
+        for q in range((stay + i) % 4)
     ]
     return {
         "stays": pa.table(

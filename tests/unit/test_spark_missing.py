@@ -142,8 +142,8 @@ def test_what_spark_does_not_do_is_refused_before_it_is_called(what: str) -> Non
 
 
 def test_options_that_spark_does_not_have_are_refused() -> None:
-    with pytest.raises(JobError, match="not on Spark: --certificate"):
-        anonymize(Job.parse({"tables": {"r": TABLE}}), "sc://127.0.0.1:1", options=Options(certificate=True))
+    with pytest.raises(JobError, match="not on Spark: --ledger"):
+        anonymize(Job.parse({"tables": {"r": TABLE}}), "sc://127.0.0.1:1", options=Options(ledger="l"))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,225 @@
+"""Tables on Spark beyond plain releases: child tables stacked, columns explored, what goes with a release, samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from sqldeid import (
+    Asked,
+    JobError,
+    Options,
+    anonymize,
+    explore,
+    explore_job,
+    explore_sequences,
+    tradeoff,
+    verify,
+    verify_certificates,
+)
+from sqldeid.sql import column, identifier, render, table_name
+from tests.engines.foreign import bag, in_duckdb
+from tests.engines.sources import job, qi, release
+from tests.engines.test_foreign import (
+    AGE,
+    FIRST,
+    ORDERED,
+    RELEASES,
+    SEX,
+    STACK,
+    SUMMED,
+    WARD,
+    asked,
+    children,
+    people,
+    told,
+)
+from tests.engines.test_spark import Both, load, named
+from tests.spark import PORT
+from tests.templates import cases_stack
+from tests.templates.cases_stack import CHILD, CHILD_SETUP, KEYS, PICKED, PICKED_SETUP, THROUGH
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+@pytest.fixture(scope="module")
+def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    tables = {"people": people(), **children()}
+    for name, rows in tables.items():
+        load(spark, name, rows)
+    url = f"sc://127.0.0.1:{spark.conf.get(PORT)}"
+    yield Both(spark, url, in_duckdb(tmp_path_factory.mktemp("tables") / "people.duckdb", tables))
+    for name in tables:
+        spark.sql(f"DROP TABLE {name}")
+
+
+# ---- stacks ----------------------------------------------------------------------------------------------------------
+
+SHOWN = {name: value for name, value in STACK.items() if name != "hierarchy"} | {"role": "insensitive"}
+MEASURED = {**SUMMED, "role": "insensitive"}
+BY_SEQ = {"order": "seq", "then": "code"}
+STACKS = {
+    "first": {**STACK, **ORDERED, "first": 2},
+    "as_set": {**SHOWN, **ORDERED, "items": [1, 2, 4], "unordered": True},
+    "of_last": {**SHOWN, **FIRST, **BY_SEQ, "pick": "last", "aggregate": "last"},
+    "of_longest": {**SHOWN, **FIRST, **BY_SEQ, "pick": "longest", "pick_order": "stay", "items": [1, 3]},
+    "mean": {**MEASURED, "aggregate": "mean", "value": "seq"},
+}
+"""What single rows hold is released as it stands, so that each value is compared."""
+
+
+def test_stacked_rows_are_those_of_duckdb(both: Both) -> None:
+    """And made once more by verification: from there, too, on either engine."""
+    wanted = job({"schema": "stacked"}, r=asked({SEX: qi()}, k=3, stack=STACKS))
+    there, here = (anonymize(wanted, d).releases["r"] for d in (both.spark, both.file))
+    assert told(there) == told(here)
+    rows = both.there("stacked.r")
+    assert bag(rows) == bag(both.here("stacked.r"))
+    values = [{row[i] for row in rows} for i in range(len(rows[0]))]
+    assert all(len(different) > 1 for different in values[1:]), "a column of one value says nothing"
+    assert verify(wanted, both.url)["r"] == verify(wanted, both.file)["r"]
+
+
+OPEN = {
+    "child": {**STACK, "through": "stays", "through_on": "stay", "order": "came", "first": 2},
+    "between": {**STACK, "through": "stays", "through_on": "stay", "pick": "first", "pick_order": "id", **BY_SEQ},
+}
+
+
+@pytest.mark.parametrize("which", OPEN)
+def test_an_order_that_leaves_rows_open_is_refused_alike(which: str, both: Both) -> None:
+    wanted = job({"schema": "open"}, r=asked({SEX: qi()}, k=3, stack={"c": {"first": 2, **OPEN[which]}}))
+    said = []
+    for database in (both.spark, both.file):
+        with pytest.raises(JobError, match="leaves open which row") as error:
+            anonymize(wanted, database)
+        said.append(str(error.value))
+    assert said[0] == said[1]
+
+
+def _names(letter: str, *columns: str) -> list[dict[str, object]]:
+    return [
+        {"name": identifier(f"{letter}{i}"), "there": identifier(f"n{i}"), "column": column(*c.split(".")[::-1])}
+        for i, c in enumerate(columns)
+    ]
+
+
+def _stacking(**other: object) -> dict[str, object]:
+    places = other.pop("places", [1, 3])
+    asked = {"stacked": table_name("made"), "relation": CHILD, "keys": KEYS, "picked": None, "joins": []}
+    asked |= {"order": _names("o", "c.select"), "value": column(cases_stack.CODE, "c"), "last": False, "most": 4}
+    asked |= {"places": places, "telling": [{"first": 1, "second": 2}, {"first": 2, "second": 3}], "unordered": False}
+    asked["values"] = [{"name": identifier(f"v{i}"), "place": place} for i, place in enumerate(places)]  # type: ignore
+    return asked | other
+
+
+def _picking(**other: object) -> dict[str, object]:
+    asked = {"picked": table_name("made"), "relation": cases_stack.BETWEEN, "keys": cases_stack.BETWEEN_KEYS}
+    asked |= {"joins": _names("j", "t.hadm"), "extra": _names("x", "t.at"), "order": _names("o", "t.at")}
+    return asked | {"pick": True, "last": False} | other
+
+
+TWINS = {
+    "in order": ("tables/stack_rows", _stacking()),
+    "from the last": ("tables/stack_rows", _stacking(last=True)),
+    "as a set": ("tables/stack_rows", _stacking(unordered=True, places=[1, 2])),
+    "all equal in order": ("tables/stack_rows", _stacking(order=_names("o", "c.id"))),
+    "through": ("tables/stack_rows", _stacking(**THROUGH)),
+    "first": ("tables/pick_rows", _picking()),
+    "last": ("tables/pick_rows", _picking(last=True)),
+    "any": ("tables/pick_rows", _picking(order=_names("o", "t.id"), extra=[])),
+    "all": ("tables/pick_rows", _picking(pick=False, order=[])),
+}
+
+
+@pytest.fixture(scope="module")
+def twins(spark: SparkSession) -> Iterator[tuple[SparkSession, duckdb.DuckDBPyConnection]]:
+    """Hostile rows on both: NULL keys, orders and values, ties, people of one row."""
+    session = spark.newSession()
+    with closing(duckdb.connect()) as connection:
+        for statement in (*CHILD_SETUP, *cases_stack.BETWEEN_SETUP, *PICKED_SETUP):
+            connection.execute(statement)
+        connection.execute(
+            "INSERT INTO \"chi ld\" VALUES (5, 50, 1, 'a', 1), (5, 50, 1, 'a', 1), (5, 50, NULL, 'c', 2)"
+        )
+        connection.execute('INSERT INTO "be tween" VALUES (5, 50, 2), (5, 50, 2), (5, 51, NULL), (6, 60, 1)')
+        for table in (CHILD, cases_stack.BETWEEN, PICKED):
+            rows = connection.table(table.sql("duckdb")).to_arrow_table()
+            session.createDataFrame(rows).createOrReplaceTempView(table.sql("spark"))
+        yield session, connection
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_statement_of_sparks_own_gives_duckdbs_rows(
+    name: str, twins: tuple[SparkSession, duckdb.DuckDBPyConnection]
+) -> None:
+    session, connection = twins
+    template, parameters = TWINS[name]
+    connection.execute(render(template, **parameters))
+    session.sql(render(template, "spark", **parameters))
+    here = connection.execute("SELECT * FROM made").fetchall()
+    there = [tuple(row.values()) for row in session.sql("SELECT * FROM made").toArrow().to_pylist()]
+    connection.execute("DROP TABLE made")
+    session.sql("DROP VIEW made")
+    assert bag(there) == bag(here)
+    assert len(here) >= 3
+
+
+# ---- looks -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_looked_at_is_the_same(both: Both) -> None:
+    for person in (None, "id"):
+        found = [
+            explore(d, "people", columns=[SEX, AGE, WARD], person=person, max_size=2) for d in (both.url, both.file)
+        ]
+        there, here = ((f.persons, f.columns, f.sets, f.smallest) for f in found)
+        assert there == here
+    wanted = job({}, r=RELEASES["stack first of all"])
+    assert explore_job(wanted, both.spark).sets == explore_job(wanted, both.file).sets
+    known: dict[str, Any] = {
+        "per": ["id"],
+        "value": "code",
+        "order": ["stay", "seq"],
+        "places": [[1], [1, 2]],
+        "unordered": [[1, 2]],
+    }
+    assert told(explore_sequences(both.spark, "codes", **known)) == told(explore_sequences(both.file, "codes", **known))
+
+
+@pytest.mark.parametrize("name", ["blank", "m"])
+def test_what_goes_with_a_release_is_the_same(name: str, both: Both) -> None:
+    """The certificate, checked on the other engine, too; other k and limits; what a report tells of column sets."""
+    wanted = job({"schema": named(f"proven {name}")}, r=RELEASES[name])
+    databases = (both.spark, both.file)
+    there, here = (
+        anonymize(wanted, d, options=Options(certificate=True, explain=True)).releases["r"] for d in databases
+    )
+    assert told(there) == told(here)
+    for certificate in (there.certificate, here.certificate):
+        proven = [verify_certificates(wanted, d, {"r": certificate}) for d in databases]
+        assert proven[0] == proven[1]
+    traded = [told(tradeoff(wanted, d, Asked((2, 5), (0.0, 0.1)))["r"]) for d in databases]
+    assert traded[0] == traded[1]
+
+
+def test_a_seeded_sample_is_the_same(both: Both, tmp_path: Path) -> None:
+    """Only with a seed can two draws be compared; the sample goes back to Spark, to be written there."""
+    (tmp_path / "age.csv").write_text("\n".join(f"{a};{a // 10 * 10};*" for a in range(60)))
+    (tmp_path / "ward.csv").write_text("\n".join(f"{w};*" for w in range(5)))
+    found = release({AGE: qi("age.csv", uncovered="top"), WARD: qi("ward.csv")}, source="people", k=8, person="id")
+    drawn = {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.4, "epsilon": 2.0, "seed": 7}}
+    wanted = job({"schema": "sampled"}, tmp_path, r={**found, "privacy": {"k": 8}, "search": drawn})
+    there, here = (anonymize(wanted, d).releases["r"] for d in (both.url, both.file))
+    assert told(there) == told(here)
+    assert there.released
+    assert bag(both.there("sampled.r")) == bag(both.here("sampled.r"))
+    assert verify(wanted, both.spark)["r"] == verify(wanted, both.file)["r"]
