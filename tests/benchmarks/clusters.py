@@ -5,18 +5,19 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from tests import spark
+from tests.benchmarks.growth import growing, planned, with_combinations, with_rows
 from tests.benchmarks.must import GB, MUST, RUNS, Tables, at_most, line
 from tests.benchmarks.process import Row, measure_at
 from tests.benchmarks.sources import Bench, Task
 
-GROWTH = "Growth on Spark"
+GROWTH, PLANNED = "Growth on Spark", "Growth on Spark, carried on"
 OWN = {
     "spark__master": "local[2]",
     "spark__driver__memory": "1g",
@@ -50,29 +51,29 @@ class Server:
 
 
 @contextmanager
-def server(bench: Bench, millions: int) -> Iterator[Server]:
-    """A server with the scaled Adult in its catalogue, its session up."""
+def server(bench: Bench, database: Path, table: str, **others: str) -> Iterator[Server]:
+    """A server with a table of a DuckDB file in its catalogue, its session up; `others` as of `tests.spark.session`."""
     if reason := spark.missing():
         raise RuntimeError(reason)
-    with tempfile.TemporaryDirectory(dir=bench.cache) as folder, spark.session(**OWN) as session:
-        with duckdb.connect(str(bench.database("adult", millions)), read_only=True) as source:
-            source.execute(f"COPY adult TO '{folder}/adult' (FORMAT PARQUET, PER_THREAD_OUTPUT)")
-        session.sql(f"CREATE TABLE adult USING PARQUET LOCATION '{folder}/adult'")
-        session.sql("SELECT COUNT(*) FROM adult").toArrow()
+    with tempfile.TemporaryDirectory(dir=bench.cache) as folder, spark.session(**OWN | others) as session:
+        with duckdb.connect(str(database), read_only=True) as source:
+            source.execute(f"COPY {table} TO '{folder}/{table}' (FORMAT PARQUET, PER_THREAD_OUTPUT)")
+        session.sql(f"CREATE TABLE {table} USING PARQUET LOCATION '{folder}/{table}'")
+        session.sql(f"SELECT COUNT(*) FROM {table}").toArrow()
         yield Server(session, f"sc://127.0.0.1:{session.conf.get(spark.PORT)}")
 
 
-def _measure(bench: Bench, millions: int) -> Row:
-    with server(bench, millions) as there:
+def _measure(bench: Bench, task: Task) -> Row:
+    with server(bench, bench.database("adult", task.millions), "adult") as there:
         before = there.cpu_s()
-        row = measure_at(replace(Task("adult"), millions=millions, repeats=1), bench, there.url)
+        row = measure_at(task, bench, there.url, there.cpu_s)
         driver = {"driver_mb": there.peak_mb(), "driver_cpu_s": there.cpu_s() - before}
-        return {**row, **driver, "data": f"{millions} million rows on Spark"}
+        return {**row, **driver, "data": f"{task.millions} million rows on Spark"}
 
 
 def spark_ten_million(bench: Bench) -> Tables:
     """Adult with 10 million rows: folded, staged and verified by Spark, searched beside it; only classes move."""
-    row = _measure(bench, 10)
+    row = _measure(bench, Task("adult", millions=10))
     demands = [
         at_most(row["process_s"], 60, "s process"),
         at_most(row["driver_mb"], 2 * GB, "MB driver"),
@@ -81,5 +82,7 @@ def spark_ten_million(bench: Bench) -> Tables:
 
 
 def spark_growth(bench: Bench) -> Tables:
-    """What grows with the rows: the fold, the classes that move, the search."""
-    return {GROWTH: [_measure(bench, millions) for millions in ((1,) if bench.quick else (1, 3, 10))]}
+    """What grows with the rows, and what with the distinct combinations: the scale plan's figures (README, *Scale*)."""
+    tasks = [*with_rows(bench, 1, 3, 10, 30), *with_combinations(bench, 3)]
+    rows = [growing(_measure(bench, task), bench, task) for task in tasks]
+    return {GROWTH: rows, PLANNED: planned(rows)}

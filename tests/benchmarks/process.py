@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -31,12 +32,18 @@ def measure(task: Task, bench: Bench) -> Row:
     return rows[len(rows) // 2]
 
 
-def measure_at(task: Task, bench: Bench, database: str) -> Row:
-    """Run it once on another engine's database, which takes the release, too."""
-    return _once(task, bench, database)
+def measure_at(task: Task, bench: Bench, database: str, meter: Callable[[], float] | None = None) -> Row:
+    """Run it once on another engine's database, which takes the release, too.
+
+    Parameters
+    ----------
+    meter
+        Gives the CPU seconds that the engine has used so far; the row then has those of each step (`engine_cpu`).
+    """
+    return _once(task, bench, database, meter)
 
 
-def _once(task: Task, bench: Bench, database: Path | str) -> Row:
+def _once(task: Task, bench: Bench, database: Path | str, meter: Callable[[], float] | None = None) -> Row:
     with tempfile.TemporaryDirectory(prefix="bench-", dir=bench.cache) as name:
         folder = Path(name)
         into = folder / "release.duckdb" if isinstance(database, Path) else None
@@ -47,10 +54,22 @@ def _once(task: Task, bench: Bench, database: Path | str) -> Row:
         command += ["--json", str(result), "--verbose"]
         command += ["--memory-limit", task.memory_limit] if task.memory_limit else []
         launcher = [sys.executable, "-I", "-S", str(LAUNCH), str(figures)]
-        done = subprocess.run([*launcher, *command], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RunError(f"exit code {done.returncode}: {done.stderr.strip()}")
-        return _row(task, json.loads(result.read_text()), json.loads(figures.read_text()), _steps(done.stderr))
+        said, used = _listen([*launcher, *command], meter)
+        found = _row(task, json.loads(result.read_text()), json.loads(figures.read_text()), _steps(said))
+        return found if meter is None else {**found, "engine_cpu": used}
+
+
+def _listen(command: list[str], meter: Callable[[], float] | None) -> tuple[str, dict[str, float]]:
+    """Run it to its end: what it said of its steps, and what the meter showed from each to the next."""
+    said, marks = "", list[tuple[float, str]]()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
+        for text in child.stderr or ():
+            said += text
+            if meter is not None and (step := _STEP.match(text)):
+                marks.append((meter(), step[2]))
+    if child.returncode:
+        raise RunError(f"exit code {child.returncode}: {said.strip()}")
+    return said, {step: after - at for (at, step), (after, _) in pairwise(marks)}
 
 
 def _steps(text: str) -> dict[str, float]:
@@ -87,4 +106,5 @@ def _row(task: Task, result: dict[str, Any], figures: dict[str, float], steps: d
         "memory_limit": task.memory_limit,
         "cpu_s": figures["cpu"],
         "steps": steps,
+        "moved": release["moved"],
     }

@@ -48,6 +48,7 @@ CASES: dict[str, Callable[[Bench], dict[str, list[dict[str, Any]]]]] = {
     "distinct-30m": distinct.distinct_30m,
     "distinct-postgres": distinct.distinct_postgres,
     "postgres-1m": servers.postgres_million,
+    "postgres-growth": servers.postgres_growth,
     "spark-10m": clusters.spark_ten_million,
     "spark-growth": clusters.spark_growth,
     "series": series.whole_run,

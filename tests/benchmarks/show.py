@@ -11,7 +11,7 @@ from rich.text import Text
 
 Row = Mapping[str, Any]
 
-HIDDEN = {"node", "steps", "cpu_s", "suppressed", "memory_limit", "time_limit"}
+HIDDEN = {"node", "steps", "engine_cpu", "moved", "cpu_s", "suppressed", "memory_limit", "time_limit"}
 """Only in the JSON."""
 
 _WIDTH = 200
