@@ -40,8 +40,10 @@ class Gone(EngineError):
 _GONE = Gone("the Spark server went away, or ended the session, while the job ran: run again when it is back")
 _CANCELLED = EngineError("a statement was cancelled on the server by somebody else: run again")
 _LOST = EngineError("Spark lost its executors, more often than it tries again: see there what ends them, and run again")
+_LOST_ROWS = EngineError("Spark lost an executor, and what this run kept there cannot be made again: run it again")
 
 _BY_CONDITION: dict[str, SqldeidError] = {
+    "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND": _LOST_ROWS,
     "DIVIDE_BY_ZERO": JobError("a number is divided by zero in the job's SQL or source view; write NULLIF(divisor, 0)"),
     "CAST_INVALID_INPUT": JobError(_CONVERSION),
     "CAST_OVERFLOW": JobError(_CONVERSION),

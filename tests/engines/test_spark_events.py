@@ -31,7 +31,7 @@ FAR = f"""SELECT who, {QUOTED}, level, row, CASE WHEN row = 3 THEN DATE '294300-
           FROM sequences WHERE level IS NULL OR level < 9"""
 RICH = OWN | SEEDED | {"source": {"query": FAR}, "time": "day", "clusters": {"hashes": 10, "shingle": 3}}
 RICH |= {"factors": ["weekday", "duration", "level % 2"], "where": QUOTED + " IS NOT NULL"}
-"""Dates that no timestamp reaches, a threshold by the fence, shingles, states of two columns, a factor by expression."""
+"""Dates that no timestamp reaches, a threshold by the fence, shingles, states of two columns, an expression."""
 
 
 def marked() -> pa.Table:
