@@ -101,7 +101,7 @@ def test_parquet_is_written_by_the_cluster(both: Both, tmp_path: Path) -> None:
         with pytest.raises(JobError, match="not empty; on Spark a folder is not replaced"):
             anonymize(wanted, both.spark, options=options)
     with pytest.raises(VerificationError, match="not there, or sqldeid did not make it"):
-        verify(job({"as": "parquet", "into": f"{folder}/a.parquet"}, a=asked["a"]), both.spark)
+        verify(job({"as": "parquet", "into": str(folder)}, c=asked["a"]), both.spark)
     both.spark.read.parquet(f"{folder}/a.parquet").limit(9).createOrReplaceTempView("few")
     few = f"{folder}/a.parquet".replace("'", "\\'")
     both.spark.sql("CREATE TABLE kept_few AS SELECT * FROM few")
