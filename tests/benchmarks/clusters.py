@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -84,5 +87,12 @@ def spark_ten_million(bench: Bench) -> Tables:
 def spark_growth(bench: Bench) -> Tables:
     """What grows with the rows, and what with the distinct combinations: the scale plan's figures (README, *Scale*)."""
     tasks = [*with_rows(bench, 1, 3, 10, 30), *with_combinations(bench, 3)]
-    rows = [growing(_measure(bench, task), bench, task) for task in tasks]
+    with ProcessPoolExecutor(
+        1, get_context("spawn"), max_tasks_per_child=1
+    ) as one:  # a JVM lives as long as its process
+        rows = list(one.map(partial(_grown, bench), tasks))
     return {GROWTH: rows, PLANNED: planned(rows)}
+
+
+def _grown(bench: Bench, task: Task) -> Row:
+    return growing(_measure(bench, task), bench, task)
