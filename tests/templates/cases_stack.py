@@ -47,7 +47,9 @@ THROUGH = {
 }
 
 
-def summarised(again: bool, aggregate: str, value: str, rows: list[tuple[object, ...]], **other: object) -> Case:
+def summarised(
+    again: bool, aggregate: str, value: str | exp.Expr, rows: list[tuple[object, ...]], **other: object
+) -> Case:
     """The same case for both ways of summarising."""
     return Case(
         "tables/resummarise_rows" if again else "tables/summarise_rows",
@@ -58,7 +60,7 @@ def summarised(again: bool, aggregate: str, value: str, rows: list[tuple[object,
             "picked": None,
             "joins": [],
             "aggregate": aggregate,
-            "value": column(value, "c"),
+            "value": column(value, "c") if isinstance(value, str) else value,
             "counted": True,
             "result": identifier("v0"),
         }
@@ -153,12 +155,15 @@ def joined(note: str, rows: list[tuple[object, ...]], *, drop: bool, condition: 
 
 
 AGAIN = (False, True)
+SEVENTHS: list[tuple[object, ...]] = [(1, 0.4285714286 / 3), (2, 1.5714285714 / 2), (3, None), (4, 0.0)]
+"""Sums of sevenths with ten decimals: a product of decimals would have lost four of them on Spark."""
 CASES = [
     *(summarised(a, "count", CODE, [(1, 3), (2, 2), (3, 0), (4, 1)]) for a in AGAIN),
     *(summarised(a, "count", CODE, [(1, 4), (2, 2), (3, 1), (4, 1)], counted=False) for a in AGAIN),
     *(summarised(a, "min", CODE, [(1, "b"), (2, "😀"), (3, None), (4, "")]) for a in AGAIN),
     *(summarised(a, "max", "n", [(1, 4), (2, 6), (3, None), (4, 0)]) for a in AGAIN),
     *(summarised(a, "mean", "n", [(1, 1.0), (2, 5.5), (3, None), (4, 0.0)]) for a in AGAIN),
+    *(summarised(a, "mean", exp.Div(this=column("n", "c"), expression=literal(7.0)), SEVENTHS) for a in AGAIN),
     *(summarised(a, "count", CODE, [(1, 1), (2, 1), (3, 0)], **THROUGH) for a in AGAIN),
     stacked("in order", [(1, "b", None), (2, "😀", None), (3, None, None), (4, "", None)]),
     stacked("from the last", [(1, None, "b"), (2, "😀", None), (3, None, None), (4, "", None)], last=True),
