@@ -20,7 +20,8 @@ import duckdb
 from sqldeid.engine.opening import Settings
 from sqldeid.run.foreign import open_engine
 from sqldeid.sql import render
-from tests import postgres
+from tests import postgres, spark
+from tests.benchmarks.clusters import OWN
 from tests.benchmarks.must import GB, MUST, RUNS, Demand, Tables, at_most, line, proven
 from tests.benchmarks.process import measure
 from tests.benchmarks.sources import MILLION, Bench
@@ -100,6 +101,9 @@ def _classes(bench: Bench) -> int:
 
 CARRIED = f"""CREATE TABLE made AS
     SELECT i * 977 AS w0, CAST(1 AS BIGINT) AS n FROM generate_series(CAST(1 AS BIGINT), {LEAST}) AS g(i)"""
+ON_SPARK = f"CREATE TABLE made USING PARQUET AS SELECT id * 977 AS w0, CAST(1 AS BIGINT) AS n FROM RANGE({LEAST})"
+SMALL = {**OWN, "spark__driver__maxResultSize": "128m"}
+"""A session of 1 GB that gives out 128 MB at once: a quarter of these classes."""
 
 
 def distinct_postgres(bench: Bench) -> Tables:
@@ -109,12 +113,25 @@ def distinct_postgres(bench: Bench) -> Tables:
     programs = postgres.binaries()
     if programs is None:
         raise RuntimeError(postgres.MISSING)
-    with postgres.cluster(programs) as address, ExitStack() as stack:
+    with postgres.cluster(programs) as address:
         with psycopg.connect(address, autocommit=True) as server:
             server.execute(CARRIED.encode())
         host = dict(part.split("=") for part in address.split())["host"]
-        settings = Settings(memory_limit="1GB", temp_dir=bench.cache)
-        engine = open_engine(f"postgresql://sqldeid@/postgres?host={host}", settings, stack)
+        return _carry(bench, f"postgresql://sqldeid@/postgres?host={host}", "Postgres")
+
+
+def distinct_spark(bench: Bench) -> Tables:
+    """The same from a session of Spark in this machine; the peak is of the Python process."""
+    if reason := spark.missing():
+        raise RuntimeError(reason)
+    with spark.session(**SMALL) as session:
+        session.sql(ON_SPARK)
+        return _carry(bench, session, "Spark, which gives out 128 MB at once")
+
+
+def _carry(bench: Bench, database: object, name: str) -> Tables:
+    with ExitStack() as stack:
+        engine = open_engine(database, Settings(memory_limit="1GB", temp_dir=bench.cache), stack)
         engine.begin()
         started = monotonic()
         brought = engine.to_bench(engine.resolve(("made",)))
@@ -123,4 +140,4 @@ def distinct_postgres(bench: Bench) -> Tables:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     row = {"process_s": seconds, "peak_mb": round(peak / 1e6)}
     demands = [Demand(f"{LEAST:,} classes", f"{rows:,} classes", rows == LEAST), at_most(row["peak_mb"], 4 * GB, "MB")]
-    return {MUST: [line("from Postgres to the workbench", demands, row)]}
+    return {MUST: [line(f"to the workbench from {name}", demands, row)]}

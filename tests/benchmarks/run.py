@@ -47,6 +47,7 @@ CASES: dict[str, Callable[[Bench], dict[str, list[dict[str, Any]]]]] = {
     "stacks": stacks.stacks,
     "distinct-30m": distinct.distinct_30m,
     "distinct-postgres": distinct.distinct_postgres,
+    "distinct-spark": distinct.distinct_spark,
     "postgres-1m": servers.postgres_million,
     "postgres-growth": servers.postgres_growth,
     "spark-10m": clusters.spark_ten_million,
