@@ -123,7 +123,7 @@ class Remote(ABC):
         self.moved = (self.moved[0] + rows, self.moved[1] + size)
 
     def to_bench(self, table: exp.Table) -> exp.Table:
-        """Bring a temporary table of classes to the workbench, portion by portion: there it may spill, here it cannot."""
+        """Bring a temporary table of classes to the workbench, portion by portion: there it may spill, not here."""
         with closing(self.portions(table)) as parts:
             first = next(parts)
             second = next(parts, None)
