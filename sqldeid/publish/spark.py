@@ -21,6 +21,7 @@ from sqldeid.engine.base import Relation
 from sqldeid.engine.mark import Mark, forget
 from sqldeid.engine.remote import Remote
 from sqldeid.engine.spark import SparkEngine
+from sqldeid.engine.spark_errors import NoTable
 from sqldeid.errors import EngineError, JobError, SqldeidError
 from sqldeid.publish.existing import refuse_existing
 from sqldeid.publish.notes import Note, ours
@@ -136,17 +137,12 @@ class OnSpark:
         view = self._table(made.note.release)
         was = self._was(made.note.release)
         if was is not None and was.is_view:
-            before = self._definition(made.note.release)
-
-            def flip_back() -> None:
-                if made.table.name in snapshots(definition(self.engine, view), made.note.release):  # else another run's
-                    self.engine.execute(before.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1))
-
-            back.append(flip_back)
+            before = self._definition(made.note.release).replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1)
         else:
+            before = render("publish/drop_view", table=view)
             if was is not None:
                 self._set_aside(made.note.release, back)
-            back.append(lambda: self.engine.execute(render("publish/drop_view", table=view)))
+        back.append(lambda: self.engine.execute(before) if self._shows(view, made) else None)
         columns = [
             {"name": identifier(c.name), "comment": literal(made.note.columns.get(c.name, ""))}
             for c in self.engine.columns(made.table)
@@ -162,6 +158,14 @@ class OnSpark:
                 columns=columns,
             )
         )
+
+    def _shows(self, view: exp.Table, made: _Staged) -> bool:
+        """Whether a view is the one that this run made; another run's is left alone."""
+        try:
+            read = snapshots(definition(self.engine, view), made.note.release)
+        except NoTable:
+            return False
+        return made.table.name.casefold() in read
 
     def _rename(self, made: _Staged, back: list[Callable[[], None]]) -> None:
         """Give the new table the release's name; what was called so is renamed, a view dropped, before."""
