@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
@@ -20,28 +21,20 @@ Whole = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A hierarchy with its leaves, the table of the column's distinct values, and the rows of each.
+    """A hierarchy with its leaves, and the rows of each of the column's distinct values.
 
     Parameters
     ----------
-    values
-        Table id, original, value, n; numbered in the order of `hierarchy.values`.
     rows
         Rows per distinct value; shape (distinct values,).
     """
 
     hierarchy: Hierarchy
-    values: exp.Table
     rows: Whole
 
 
-def bind(plan: TablePlan, index: int, engine: Engine, source: exp.Expr, n: exp.Column | None = None) -> Bound:
+def bind(plan: TablePlan, index: int, engine: Engine, source: exp.Expr) -> Bound:
     """Read the distinct values of a quasi-identifier and find each in its hierarchy. Cost: one scan of the column.
-
-    Parameters
-    ----------
-    n
-        The column of `source` that counts rows, where it was combined; None: each of its rows is one.
 
     Raises
     ------
@@ -50,21 +43,28 @@ def bind(plan: TablePlan, index: int, engine: Engine, source: exp.Expr, n: exp.C
     """
     qi = plan.qis[index]
     values = engine.workbench(f"{plan.name}_values_{index}")
-    engine.execute(
-        render("tables/count_values", values=values, column=qi.column, type=qi.travel_type, source=source, n=n)
-    )
+    engine.execute(render("tables/count_values", values=values, column=qi.column, type=qi.travel_type, source=source))
     read = engine.query(render("tables/read_values", values=values))
-    rows: Whole = read.column("n").to_numpy().astype(np.int64)
-    distinct = read.column("value").combine_chunks()
-    numeric = qi.source.kind == "number"
+    n: Whole = read.column("n").to_numpy().astype(np.int64)
+    return Bound(cover(plan, index, read.column("value").combine_chunks(), n), n)
+
+
+def cover(plan: TablePlan, index: int, distinct: pa.Array, n: Whole) -> Hierarchy:
+    """The hierarchy of a quasi-identifier with its distinct values, of which there are n rows each.
+
+    Raises
+    ------
+    HierarchyError
+        If the hierarchy does not cover them, or does not fit the column's type.
+    """
+    qi = plan.qis[index]
     try:
-        hierarchy = qi.hierarchy.bind(distinct, numeric=numeric, uncovered=qi.uncovered)
+        return qi.hierarchy.bind(distinct, numeric=qi.source.kind == "number", uncovered=qi.uncovered)
     except UncoveredValues as error:
-        _refuse_uncovered(plan, qi, error, rows)
+        _refuse_uncovered(plan, qi, error, n)
     except HierarchyError as error:
         key = f"{plan.key}.columns.{qi.name}"
         raise HierarchyError(f"{key}: {error.message}", key=key) from None
-    return Bound(hierarchy, values, rows)
 
 
 def _refuse_uncovered(plan: TablePlan, qi: QuasiIdentifier, error: UncoveredValues, n: Whole) -> NoReturn:

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.hierarchy import Hierarchy
-from sqldeid.sql import column, identifier, render
-from sqldeid.tables.bind import Bound, bind
+from sqldeid.sql import identifier, render
+from sqldeid.tables.bind import Bound, cover
 from sqldeid.tables.coding import Coding, Field, pack
+from sqldeid.tables.combined import Combined, Separate, held
 from sqldeid.tables.evaluation import Marginal
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.sensitive import Sensitive, code_sensitive
@@ -132,21 +132,22 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
             f"{rows} {'row' if rows == 1 else 'rows'}",
             key=f"{plan.key}.privacy.k",
         )
-    read, n = _combined(plan, engine, source)
-    bound = [bind(plan, i, engine, read, n) for i in range(len(plan.qis))]
+    there = held(plan, engine, source)
+    bound = [_bind(plan, i, there) for i in range(len(plan.qis))]
     leaf_codes = [b.hierarchy.codes() for b in bound]
     coding = pack([bits for _, bits in leaf_codes])
-    columns = tuple(_code(plan, i, engine, b, leaf_codes[i][0], coding.fields[i]) for i, b in enumerate(bound))
-    values = [code_sensitive(plan, c, engine, read, n) for c in plan.judged]
+    columns = tuple(_code(plan, i, there, b, leaf_codes[i][0], coding.fields[i]) for i, b in enumerate(bound))
+    values = [code_sensitive(plan, i, engine, there) for i in range(len(plan.judged))]
+    there.send()
     classes = engine.workbench(f"{plan.name}_classes")
     engine.execute(
         render(
             "tables/fold_classes",
             classes=classes,
-            source=read,
+            source=there.table,
             words=_words(coding, columns),
             sensitive=[v.in_fold(i) for i, v in enumerate(values)],
-            n=n,
+            n=there.n,
         )
     )
     folded = Folded(source, rows, classes, 0, coding, columns, tuple(values))
@@ -155,27 +156,6 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
         return replace(folded, size=size, room=most)
     brought = onto_bench(plan, engine, folded)
     return replace(brought, size=_total(plan, engine.bench, brought.table, coding, rows))
-
-
-def _combined(plan: TablePlan, engine: Engine, source: exp.Expr) -> tuple[exp.Expr, exp.Column | None]:
-    """What the fold reads, and its column that counts rows: in another engine the source's combinations, read once."""
-    if engine.bench is engine:
-        return source, None
-    combined = engine.workbench(f"{plan.name}_combined")
-    columns, n = combined_columns(plan)
-    engine.execute(
-        render("tables/combine_rows", combined=combined, source=source, columns=columns, n=identifier(n.name))
-    )
-    return combined, n
-
-
-def combined_columns(plan: TablePlan) -> tuple[list[exp.Column], exp.Column]:
-    """The columns whose combinations are counted before the fold, and what counts them: n, where none is called so."""
-    names = list(dict.fromkeys([*(q.source.name for q in plan.qis), *(c.source.name for c in plan.judged)]))
-    taken, n = {name.casefold() for name in names}, "n"
-    while n in taken:
-        n += "_"
-    return [column(name, "s") for name in names], column(n, "s")
 
 
 def onto_bench(plan: TablePlan, engine: Engine, folded: Folded) -> Folded:
@@ -198,10 +178,15 @@ def _rows_of(engine: Engine, table: exp.Table) -> int:
     return int(engine.query(render("tables/count_rows", table=table)).column("rows")[0].as_py())
 
 
+def _bind(plan: TablePlan, index: int, there: Separate | Combined) -> Bound:
+    values, n = there.values(index)
+    return Bound(cover(plan, index, values, n), n)
+
+
 def _code(
     plan: TablePlan,
     index: int,
-    engine: Engine,
+    there: Separate | Combined,
     bound: Bound,
     leaf_codes: Whole,
     field: Field,
@@ -209,10 +194,7 @@ def _code(
     qi, hierarchy = plan.qis[index], bound.hierarchy
     codes = leaf_codes << np.int64(field.shift)
     value_codes = codes[hierarchy.leaf]
-    ids = np.arange(1, len(value_codes) + 1, dtype=np.int64)
-    staged = engine.put(f"{plan.name}_codes_{index}", pa.table({"id": ids, "code": value_codes}))
-    coded = engine.workbench(f"{plan.name}_coded_{index}")
-    engine.execute(render("tables/code_values", coded=coded, values=bound.values, codes=staged))
+    coded = there.code(index, value_codes)
     missing = hierarchy.values.is_null().to_numpy(zero_copy_only=False)
     null_code = int(value_codes[missing][0]) if missing.any() else None
     return Coded(qi, hierarchy, codes, field, coded, null_code, _marginal(qi, hierarchy, bound.rows))

@@ -13,6 +13,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.sql import identifier, render
+from sqldeid.tables.combined import Combined, Separate
 from sqldeid.tables.plan import OtherColumn, TablePlan
 from sqldeid.tables.privacy import others_of
 from sqldeid.tables.privacy.t_closeness import TCloseness
@@ -94,40 +95,29 @@ def _spread(
     return spread
 
 
-def code_sensitive(
-    plan: TablePlan, column: OtherColumn, engine: Engine, source: exp.Expr, n: exp.Column | None = None
-) -> Sensitive:
+def code_sensitive(plan: TablePlan, number: int, engine: Engine, held: Separate | Combined) -> Sensitive:
     """Number the values of a sensitive column: by value, or by the order that the job states.
-
-    Cost: one scan of the column.
 
     Parameters
     ----------
-    n
-        The column of `source` that counts rows, where it was combined; None: each of its rows is one.
+    number
+        Of the column among those that are judged.
 
     Raises
     ------
     JobError
         If a stated order does not name every value, or more values are asked for than there are.
     """
-    name = f"{plan.name}_sensitive_{column.name}"
-    values = engine.workbench(f"{name}_values")
-    engine.execute(
-        render("tables/count_values", values=values, column=column.column, type=column.travel_type, source=source, n=n)
-    )
-    read = engine.query(render("tables/read_values", values=values))
-    found = read.column("value").to_pylist()
+    column, place = plan.judged[number], len(plan.qis) + number
+    values, n = held.values(place)
+    found = values.to_pylist()
     _refuse_too_diverse(plan, column, len(found))
     codes, places = _ranks(plan, column, found)
     rows = np.zeros(places, dtype=np.int64)
-    rows[codes] = read.column("n").to_numpy().astype(np.int64)
-    ids = np.arange(1, len(codes) + 1, dtype=np.int64)
-    staged = engine.put(f"{name}_codes", pa.table({"id": ids, "code": codes}))
-    coded = engine.workbench(f"{name}_coded")
-    engine.execute(render("tables/code_values", coded=coded, values=values, codes=staged))
+    rows[codes] = n
     null_code = int(codes[found.index(None)]) if None in found else None
-    return Sensitive(column, coded, rows, null_code, engine.bench.put(f"{name}_reference", reference_of(rows)))
+    reference = engine.bench.put(f"{plan.name}_sensitive_{column.name}_reference", reference_of(rows))
+    return Sensitive(column, held.code(place, codes), rows, null_code, reference)
 
 
 def _refuse_too_diverse(plan: TablePlan, column: OtherColumn, there: int) -> None:

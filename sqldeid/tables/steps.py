@@ -12,8 +12,8 @@ from sqldeid.sql import Statement, identifier, render, table_name
 from sqldeid.sql.templates import SUFFIX, folder
 from sqldeid.tables import stacking
 from sqldeid.tables.bases import METHODS
+from sqldeid.tables.combined import combined_columns, counted_columns
 from sqldeid.tables.disguise import disguised, pseudonyms, shifted
-from sqldeid.tables.fold import combined_columns
 from sqldeid.tables.plan import OtherColumn, QuasiIdentifier, TablePlan
 from sqldeid.tables.privacy import TCloseness, others_of
 from sqldeid.tables.shape import kept_columns
@@ -145,10 +145,14 @@ def _fold(plan: TablePlan, remote: bool = False) -> Iterator[Step]:
     coded: tuple[QuasiIdentifier | OtherColumn, ...] = (*plan.qis, *plan.judged)
     if remote:
         yield _step("tables/combine_rows", 1, _combine_rows(plan))
-    counted = (_count_values(plan, c, i, remote) for i, c in enumerate(coded))
-    yield _step("tables/count_values", len(coded), *counted)
-    yield _step("tables/read_values", len(coded))
-    yield _step("tables/code_values", len(coded))
+        yield _step("tables/count_every", 1, _count_every(plan))
+        yield _step("tables/read_every")
+        yield _step("tables/code_every")
+        yield _step("tables/pick_coded", len(coded))
+    else:
+        yield _step("tables/count_values", len(coded), *(_count_values(plan, c, i) for i, c in enumerate(coded)))
+        yield _step("tables/read_values", len(coded))
+        yield _step("tables/code_values", len(coded))
     yield _step("tables/fold_classes")
     if plan.part.search.method in METHODS:
         yield _step("tables/count_rows", None)
@@ -168,14 +172,19 @@ def _combine_rows(plan: TablePlan) -> str:
     return render("tables/combine_rows", combined=combined, source=_source(plan), columns=columns, n=identifier(n.name))
 
 
-def _count_values(plan: TablePlan, column: QuasiIdentifier | OtherColumn, number: int, remote: bool = False) -> str:
+def _count_every(plan: TablePlan) -> str:
+    values, combined = table_name(f"{plan.name}_values"), table_name(f"{plan.name}_combined")
+    columns, n = counted_columns(plan), combined_columns(plan)[1]
+    return render("tables/count_every", values=values, columns=columns, source=combined, n=n)
+
+
+def _count_values(plan: TablePlan, column: QuasiIdentifier | OtherColumn, number: int) -> str:
     return render(
         "tables/count_values",
         values=table_name(f"{plan.name}_values_{number}"),
         column=column.column,
         type=column.travel_type,
-        source=table_name(f"{plan.name}_combined") if remote else _source(plan),
-        n=combined_columns(plan)[1] if remote else None,
+        source=_source(plan),
     )
 
 

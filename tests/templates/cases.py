@@ -285,20 +285,6 @@ TABLES = [
         note="numbers",
     ),
     Case(
-        "tables/count_values",
-        {
-            "values": OUT,
-            "column": column("word", "s"),
-            "type": TEXT,
-            "source": table_name("com bined"),
-            "n": column("n", "s"),
-        },
-        [(1, "a", "a", 5), (2, None, None, 1)],
-        COMBINED_SETUP,
-        read=ALL_OUT + "1",
-        note="of combinations",
-    ),
-    Case(
         "tables/combine_rows",
         {
             "combined": OUT,
@@ -309,6 +295,63 @@ TABLES = [
         [("it's", -30, 2), ("😀", -30, 1), ("😀", 40, 1), (None, 40, 2)],
         PEOPLE_SETUP,
         read=ALL_OUT + "1 NULLS LAST, 2",
+    ),
+    Case(
+        "tables/count_every",
+        {
+            "values": OUT,
+            "columns": [
+                {"column": column("word", "s"), "original": identifier("o0"), "value": identifier("v0"), "type": TEXT},
+                {"column": column("n", "s"), "original": identifier("o1"), "value": identifier("v1"), "type": INTEGER},
+            ],
+            "source": table_name("com bined"),
+            "n": column("n", "s"),
+        },
+        [
+            (0, 1, 5, "a", "a", None, None),
+            (0, 2, 1, None, None, None, None),
+            (1, 1, 1, None, None, 1, 1),
+            (1, 2, 2, None, None, 2, 2),
+            (1, 3, 3, None, None, 3, 3),
+        ],
+        COMBINED_SETUP,
+        read=ALL_OUT + "1, 2",
+    ),
+    Case(
+        "tables/read_every",
+        {"values": table_name("v"), "columns": [identifier("v0"), identifier("v1")]},
+        [(0, 5, "a", None), (1, 1, None, 1), (1, 2, None, 2)],
+        (
+            "CREATE TABLE v (c BIGINT, id BIGINT, n BIGINT, v0 TEXT, v1 BIGINT)",
+            "INSERT INTO v VALUES (1, 2, 2, NULL, 2), (0, 1, 5, 'a', NULL), (1, 1, 1, NULL, 1)",
+        ),
+    ),
+    Case(
+        "tables/code_every",
+        {
+            "coded": OUT,
+            "values": table_name("v"),
+            "codes": table_name("c"),
+            "columns": [identifier("o0"), identifier("o1")],
+        },
+        [(0, "a", None, 8), (1, None, 1, 0), (1, None, 2, 4)],
+        (
+            "CREATE TABLE v (c BIGINT, id BIGINT, n BIGINT, o0 TEXT, o1 BIGINT)",
+            "INSERT INTO v VALUES (1, 2, 2, NULL, 2), (0, 1, 5, 'a', NULL), (1, 1, 1, NULL, 1)",
+            "CREATE TABLE c (c BIGINT, id BIGINT, code BIGINT)",
+            "INSERT INTO c VALUES (0, 1, 8), (1, 1, 0), (1, 2, 4)",
+        ),
+        read=ALL_OUT + "1, 4",
+    ),
+    Case(
+        "tables/pick_coded",
+        {"coded": OUT, "every": table_name("v"), "place": 1, "column": identifier("o1")},
+        [(0, 1), (2, 4)],
+        (
+            "CREATE TABLE v (c BIGINT, o0 TEXT, o1 BIGINT, code BIGINT)",
+            "INSERT INTO v VALUES (1, NULL, 2, 4), (0, 'a', NULL, 8), (1, NULL, 0, 1), (1, NULL, NULL, 9)",
+        ),
+        read=ALL_OUT + "1",
     ),
     Case(
         "tables/read_values",
