@@ -17,9 +17,9 @@ Which statement runs where
     ========================================================== =======================================================
     source engine (`engine`)                                   bench (`engine.bench`)
     ========================================================== =======================================================
-    keep_source, check_person, combine_rows (on engines that   everything on `Folded.table`, `.cells`, `.sensitive`:
-    are not their own bench), count_values, read_values,
-    code_values, fold_classes, label_values, keep_classes,     merge_classes, spread_classes, total_classes,
+    keep_source, check_person, count_values, read_values,      everything on `Folded.table`, `.cells`, `.sensitive`:
+    code_values (of a remote engine combine_rows, *_every,     merge_classes, spread_classes, total_classes,
+    pick_coded), fold_classes, label_values, keep_classes,
     stage_*, group_source, group_release, flag_source,         check_nodes, roll_up, list_failing, judge_*, …;
     expect_release, compare_release, split_source,             fail_classes and measure_classes on cells that
     split_release, rank_values, label_rows, split_known,       verification split in the source engine
