@@ -22,6 +22,7 @@ from sqldeid.events.plan import plan
 from sqldeid.events.sequences import read_sequences
 from sqldeid.job.events import Events
 from sqldeid.run import reading
+from tests.benchmarks.clusters import server
 from tests.benchmarks.must import GB, MUST, Demand, at_most, line
 from tests.benchmarks.process import LAUNCH, RunError
 from tests.benchmarks.sources import Bench, toml
@@ -46,15 +47,27 @@ STATES = {
 def model_and_make(bench: Bench) -> Tables:
     """A whole run on a million events."""
     section = TRANSFERS | {"privacy": {"method": "ratio", "epsilon": 0.65}}
-    row = _run(bench, "T", MILLION_OBJECTS, section, "900MB", "1 million events, ratio")
+    row = _run(bench, _database(bench, "T", MILLION_OBJECTS), section, "900MB", "1 million events, ratio")
     demands = [at_most(row["process_s"], 40, "s"), at_most(row["peak_mb"], 1.5 * GB, "MB")]
     return {MUST: [line("events, 1 million", demands, row)], "Events": [row]}
+
+
+def spark_million(bench: Bench) -> Tables:
+    """The run of `model_and_make` on Spark, through a Connect server of this machine."""
+    section = TRANSFERS | {"privacy": {"method": "ratio", "epsilon": 0.65}}
+    title = "1 million events on Spark, ratio"
+    with server(bench, _database(bench, "T", MILLION_OBJECTS), "e", spark__driver__memory="2g") as there:
+        before = there.cpu_s()
+        row = _run(bench, there.url, section, "500MB", title)
+        row |= {"driver_mb": there.peak_mb(), "driver_cpu_s": there.cpu_s() - before}
+    demands = [at_most(row["peak_mb"], GB, "MB process"), at_most(row["driver_mb"], 4 * GB, "MB driver")]
+    return {MUST: [line(title, demands, row)], "Events": [row]}
 
 
 def make_many(bench: Bench) -> Tables:
     """Ten million events from the models of 25,000."""
     section = TRANSFERS | {"privacy": {"method": "none"}, "generate": {"objects": 1_750_000}}
-    row = _run(bench, "T", PAPER_OBJECTS, section, "500MB", "10 million events made")
+    row = _run(bench, _database(bench, "T", PAPER_OBJECTS), section, "500MB", "10 million events made")
     demands = [at_most(row["process_s"], 120, "s"), at_most(row["peak_mb"], GB, "MB")]
     return {MUST: [line("events, 10 million made", demands, row)], "Events": [row]}
 
@@ -70,7 +83,7 @@ def laplace_large(bench: Bench) -> Tables:
         if kind == "T":
             privacy |= {"time_range": ["2100-01-01", "2125-01-01"], "gap_bins_hours": [1, 6, 24, 168, 1000, 10_000]}
         title = f"laplace, {objects:,} objects of kind {kind}"
-        row = _run(bench, kind, objects, section | {"privacy": privacy}, "900MB", title)
+        row = _run(bench, _database(bench, kind, objects), section | {"privacy": privacy}, "900MB", title)
         distance = row["tvd_2gram"]
         rows.append(row)
         lines.append(line(title, [Demand(f"2-gram TVD ≤ {most}", f"{distance:.3f}", distance <= most)], row))
@@ -128,12 +141,12 @@ def _database(bench: Bench, kind: str, objects: int) -> Path:
     return path
 
 
-def _run(bench: Bench, kind: str, objects: int, section: dict[str, Any], memory: str, title: str) -> dict[str, Any]:
-    """`sqldeid anonymize` on a generated database."""
-    database = _database(bench, kind, objects)
+def _run(bench: Bench, database: Path | str, section: dict[str, Any], memory: str, title: str) -> dict[str, Any]:
+    """`sqldeid anonymize` on a generated database; on a server into a schema there."""
     with tempfile.TemporaryDirectory(prefix="bench-", dir=bench.cache) as name:
         folder = Path(name)
-        job = {"release": {"into": str(folder / "release.duckdb")}, "events": {"x": section}}
+        release = {"into": str(folder / "release.duckdb")} if isinstance(database, Path) else {"schema": "made"}
+        job = {"release": release, "events": {"x": section}}
         (folder / "job.toml").write_text(toml(job), encoding="utf-8")
         figures, result = folder / "figures.json", folder / "result.json"
         program = Path(sys.executable).with_name("sqldeid")

@@ -56,6 +56,7 @@ CASES: dict[str, Callable[[Bench], dict[str, list[dict[str, Any]]]]] = {
     "series-100m": series.prepare_large,
     "events-1m": events.model_and_make,
     "events-10m": events.make_many,
+    "spark-events-1m": events.spark_million,
     "events-parts": events.cluster_many,
     "events-laplace": events.laplace_large,
     "methods": strategies.methods,
