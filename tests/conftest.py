@@ -73,7 +73,7 @@ def spark() -> Iterator[SparkSession]:
     """A classic Spark session on one core, for all tests of the group ``spark``: a JVM takes ten seconds to start."""
     if reason := spark_server.missing():
         pytest.skip(reason)
-    with spark_server.session() as session:
+    with spark_server.session(**spark_server.BRIEF) as session:
         yield session
 
 

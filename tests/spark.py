@@ -27,10 +27,11 @@ NO_JAVA = "Spark needs Java 17 or later: none in JAVA_HOME or on PATH (apt-get i
 
 PORT = "spark.connect.grpc.binding.port"
 
+NO_LOG = "-Dderby.stream.error.file=/dev/null"
 SETTINGS = {
     "spark.sql.catalogImplementation": "hive",
     "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:sqldeid;create=true",
-    "spark.driver.extraJavaOptions": "-Dderby.stream.error.file=/dev/null",
+    "spark.driver.extraJavaOptions": NO_LOG,
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",  # a Connect server in the same JVM
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.master": "local[1]",
@@ -46,6 +47,9 @@ SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",  # a fixture has five rows: compiling for them takes most of the time
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+
+BRIEF = {"spark__driver__extraJavaOptions": f"{NO_LOG} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""For tests, which end before more compiling, or collecting by several threads, would pay: half the processor time."""
 
 
 def missing() -> str:
