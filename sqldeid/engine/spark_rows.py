@@ -10,8 +10,17 @@ import pyarrow as pa
 
 def register(session: Any, rows: pa.Table, name: str, *, kept: bool) -> None:
     """Make a temporary view of rows; where it is kept, Spark holds them apart from the session's own statements."""
-    frame = session.createDataFrame(rows)
+    frame = session.createDataFrame(rows, _schema(rows))
     (cut_off(session, frame) if kept else frame).createOrReplaceTempView(name)
+
+
+def _schema(rows: pa.Table) -> Any:
+    """What the columns are, where there is no row: Connect does not ask Arrow for it."""
+    if rows.num_rows:
+        return None
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
 
 
 def cut_off(session: Any, rows: Any) -> Any:

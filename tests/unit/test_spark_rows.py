@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from sqldeid.engine.spark_rows import by_size, cut_off
+from sqldeid.engine.spark_rows import by_size, cut_off, register
 
 SCHEMA = pa.schema([("n", pa.int64())])
 
@@ -59,3 +59,18 @@ def test_what_connect_keeps_belongs_to_its_own_session() -> None:
         patched.setattr(SparkSession, "is_stopped", False)
         assert cut_off(own, Frame()) is own
     assert SparkSession.getActiveSession() is before
+
+
+def test_a_table_without_rows_has_its_columns_on_connect() -> None:
+    """Its client asks Arrow for the types of columns only where there is a row."""
+    from pyspark.sql.connect.dataframe import DataFrame
+    from pyspark.sql.connect.session import SparkSession
+
+    types = {"n": pa.int64(), "word": pa.string(), "value": pa.float64(), "at": pa.timestamp("us")}
+    made: list[DataFrame] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(DataFrame, "createOrReplaceTempView", lambda frame, name: made.append(frame))
+        register(object.__new__(SparkSession), pa.schema(list(types.items())).empty_table(), "v", kept=False)
+    told = made[0]._plan._schema  # type: ignore[attr-defined]
+    for name, type_ in {"n": "long", "word": "string", "value": "double", "at": "timestamp_ntz"}.items():
+        assert f'"name":"{name}","nullable":true,"type":"{type_}"' in told
