@@ -103,6 +103,8 @@ def _remote_session(url: str) -> Any:
 def stop_session(session: Any, *, gone: bool) -> None:
     """Stop a session of our own; where nobody answers any more it is not knocked again."""
     client = getattr(session, "client", None)
+    if gone:  # a thread of the client's still tries, and would warn beside our message
+        warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")
     with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if gone and client is not None:
