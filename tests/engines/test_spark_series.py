@@ -12,6 +12,10 @@ from sqldeid import Options, anonymize, plan, verify
 from sqldeid.errors import VerificationError
 from sqldeid.series import carry, release
 from tests.engines.foreign import bag, in_duckdb
+from tests.engines.test_foreign import told as told_of_table
+from tests.engines.test_foreign_link import LINKED
+from tests.engines.test_foreign_link import job as followed
+from tests.engines.test_foreign_link import tables as linked_tables
 from tests.engines.test_foreign_series import CHOICES, charted, stays, told, wanted
 from tests.engines.test_series_benchmark import demo, seeded
 from tests.engines.test_spark import Both, load, named
@@ -26,7 +30,8 @@ pytestmark = pytest.mark.xdist_group("spark")
 @pytest.fixture(scope="module")
 def both(spark: SparkSession, shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     """Series made up and the MIMIC demo's; clock times are of a time zone on Spark, as its tables have them."""
-    tables = {"charted": charted(), "stays": stays(), **demo(shared_data / "mimic3demo")}
+    linked = {f"linked_{name}": rows for name, rows in linked_tables().items()}
+    tables = {"charted": charted(), "stays": stays(), **linked, **demo(shared_data / "mimic3demo")}
     for name, rows in tables.items():
         load(spark, name, rows)
     spark.sql("CREATE TABLE zoned AS SELECT * EXCEPT (at), CAST(at AS TIMESTAMP_LTZ) AS at FROM charted")
@@ -65,6 +70,21 @@ def test_the_mimic_demo_is_the_same_on_duckdb_spark_and_connect(both: Both) -> N
         assert repr(told(there)) == repr(told(here))
         assert bag(both.there("preset.vitals")) == rows
     assert verify(job, both.url)["vitals"].to_dict() == checked
+
+
+def test_series_that_follow_a_table_are_those_of_duckdb(both: Both) -> None:
+    """With a criterion on the join, from a Connect server."""
+    table, series = LINKED[1]
+    job = followed("linked", {**table, "source": "linked_stays"}, {**series, "source": "linked_charted"})
+    there, here = (anonymize(job, database).releases for database in (both.url, both.file))
+    assert here["vitals"].released > 20
+    for name in ("people", "vitals"):
+        assert bag(both.there(f"linked.{name}")) == bag(both.here(f"linked.{name}"))
+    assert told_of_table(there["people"]) == told_of_table(here["people"])
+    assert repr(told(there["vitals"])) == repr(told(here["vitals"]))
+    checked = [verify(job, database) for database in (both.url, both.file)]
+    assert checked[0]["people"] == checked[1]["people"]
+    assert checked[0]["vitals"].to_dict() == checked[1]["vitals"].to_dict()
 
 
 def test_series_come_out_once_and_go_back_once(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
