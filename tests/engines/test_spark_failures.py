@@ -21,10 +21,8 @@ from sqldeid.engine import mark
 from sqldeid.engine.opening import Settings
 from sqldeid.engine.spark import SparkEngine
 from sqldeid.publish import Destination, Note
-from sqldeid.publish import spark as publishing
-from sqldeid.publish.spark import OnSpark
 from sqldeid.publish.spark_runs import STAGED
-from sqldeid.run.foreign import open_engine
+from sqldeid.run.foreign import open_engine, open_staging
 from sqldeid.sql import render
 from tests import spark as spark_server
 from tests.engines.failing import SECRETS, before_statement, until
@@ -34,6 +32,8 @@ from tests.spark import PORT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from sqldeid.publish.spark import OnSpark
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -200,7 +200,9 @@ def engine(cluster: Cluster) -> Iterator[SparkEngine]:
 
 def staged(engine: SparkEngine, *names: str, as_: Any = "view", replace: bool = True) -> OnSpark:
     """Releases that are staged, without a run around them."""
-    found = publishing.open_staging(engine, Destination(as_, "shelf", None), names, replace)
+    from sqldeid.publish.spark import OnSpark
+
+    found = open_staging(engine, Destination(as_, "shelf", None), names, replace=replace)
     assert isinstance(found, OnSpark)
     for name in names:
         write(found, name)
@@ -220,7 +222,7 @@ def test_of_two_runs_at_once_one_is_published(as_: Any, cluster: Cluster, engine
     with ExitStack() as stack:
         other = open_engine(cluster.spark, Settings(), stack)
         other.begin(writing=True)
-        late = publishing.open_staging(other, place, ["a"], True)
+        late = open_staging(other, place, ["a"], replace=True)
         first = staged(engine, "a", as_=as_)
         said = judged(command(cluster.url, "--replace", as_=as_, schema="shelf"))
         assert f"tables.a: another run is writing it: it staged shelf.a__{engine.run_id} " in said
@@ -284,6 +286,8 @@ def test_a_step_that_cannot_be_taken_back_is_told(cluster: Cluster, engine: Spar
         def lost() -> None:
             cluster.run("DROP TABLE shelf.b__0000ffff", f"DROP TABLE shelf.Aa__{first}")
 
+        from sqldeid.publish.spark import OnSpark
+
         flip = OnSpark._flip
 
         def flipped(self: OnSpark, made: Any, back: Any) -> None:
@@ -309,6 +313,8 @@ def test_another_runs_view_is_not_taken_back(cluster: Cluster, engine: SparkEngi
     def other() -> None:
         cluster.run("CREATE OR REPLACE VIEW shelf.a AS SELECT * FROM shelf.a__00000000")
         cluster.run("DROP TABLE shelf.b__0000ffff")
+
+    from sqldeid.publish.spark import OnSpark
 
     flip = OnSpark._flip
     with pytest.MonkeyPatch.context() as patched:
