@@ -72,6 +72,10 @@ _CUT_OFF = (
 """Temporary tables, by the beginning of their template, that are kept at once and without the plan that made them:
 here they build on each other ten deep, each on several, and in rounds, and a plan that holds all of it outgrows any
 driver."""
+_BROUGHT = ("tables/code_every",)
+"""Temporary tables that come here and go back as they are. Spark does not know again what it keeps of numbered values
+where a statement reads them more than once, and makes them anew for every column; and it sends rows to every task only
+where it knows how few they are."""
 _INFERRED = "spark.sql.constraintPropagation.enabled"
 """Off beside such tables: what Spark infers of their columns it notes under numbers of other columns (SPARK-52353), by
 which later statements fail or find wrong rows."""
@@ -148,6 +152,11 @@ class SparkEngine(Remote):
 
     def _keep(self, table: str, rows: str, template: str) -> None:
         """Make a temporary table of a query's rows: of its plan, so that what the query reads may be dropped."""
+        if template in _BROUGHT:
+            brought = self._run(lambda: self.session.sql(rows).toArrow())
+            self._run(partial(register, self.session, brought, table, kept=False))
+            self.count(2 * brought.num_rows, 2 * brought.nbytes)
+            return
         if template.startswith(_CUT_OFF):
             self._change(_INFERRED, "false")
             self._run(lambda: cut_off(self.session, self.session.sql(rows)).createOrReplaceTempView(table))
