@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING
 import click
 
 from sqldeid.cli.options import Common, common, examples
+from sqldeid.engine.choosing import may_hold_secret
 from sqldeid.report.terminal import print_commands
 from sqldeid.report.text import facts, plain, print_table, put
 
 if TYPE_CHECKING:
     from sqldeid.demo import Demo
 
-_PATH = click.argument("path", type=click.Path(path_type=Path))
+
+def _a_file(_context: click.Context, _parameter: click.Parameter, path: Path) -> Path:
+    """Refuse a server's address, and do not repeat it."""
+    if not path.parent.exists() and may_hold_secret(str(path)):
+        raise click.BadParameter("a demo is written to a DuckDB file, not to a server (what was given is not shown)")
+    return path
+
+
+_PATH = click.argument("path", type=click.Path(path_type=Path), callback=_a_file)
 _SEED = click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same data.")
 
 

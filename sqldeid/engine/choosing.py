@@ -8,6 +8,7 @@ spark       sc:// or spark                          pyspark.sql.SparkSession, cl
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from sqldeid.engine.remote import Remote
 
 _SCHEMES = {"postgresql": "postgres", "postgres": "postgres", "sc": "spark"}
+_ENDS = re.compile("[/?#]")
+_ADDRESS = re.compile(r"@|\b(password|token|user|host)\s*=|^(postgres|postgresql|sc):?/", re.IGNORECASE)
 _MODULES = {"duckdb": "duckdb", "_duckdb": "duckdb", "psycopg": "postgres", "pyspark": "spark"}
 
 
@@ -44,12 +47,22 @@ def shown(database: object) -> str:
         return str(database) if isinstance(database, str) else "connection"
     if not is_foreign(database):
         return database
+    scheme, _, rest = database.partition("://")
+    credentials = _ENDS.search(rest)
+    if credentials is not None and "@" in rest[credentials.start() :]:
+        return f"{scheme} (address not shown: in a password write / ? # @ as %2F %3F %23 %40)"
     try:
         parts = urlsplit(database)
+        _ = parts.port
         hosts = parts.netloc.rpartition("@")[2] or ",".join(parse_qs(parts.query).get("host", []))
-        return f"{parts.scheme}://{hosts}/{unquote(parts.path.lstrip('/').partition(';')[0])}".rstrip("/")
+        return f"{parts.scheme}://{hosts}/{unquote(parts.path.lstrip('/'))}".partition(";")[0].rstrip("/")
     except ValueError:
-        return database.partition("://")[0]
+        return scheme
+
+
+def may_hold_secret(path: str) -> bool:
+    """Whether what was given for a path looks like a server's address, which messages must not repeat."""
+    return _ADDRESS.search(path) is not None
 
 
 def open_foreign(database: object, bench: DuckDBEngine) -> Remote:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.engine.choosing import is_foreign
+from sqldeid.engine.choosing import is_foreign, may_hold_secret
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.duckdb_errors import translate
 from sqldeid.errors import EngineError, JobError
@@ -63,6 +63,11 @@ def path_of(database: Database) -> Path:
         engine = text.partition("://")[0]
         raise JobError(f"{engine}: is not an engine of sqldeid; give a DuckDB file, or a URL of postgresql:// or sc://")
     path = Path(text)
+    if not path.exists() and may_hold_secret(text):
+        raise JobError(
+            "this is neither a file nor a URL of a server (not shown, for it may hold a password); write "
+            "postgresql://user@host/database or sc://host:15002/;token=…, with %2F for / in a password"
+        )
     if path.is_dir():
         raise JobError(f"{path}: the database is a folder, not a file")
     if not path.exists():

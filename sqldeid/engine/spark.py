@@ -24,28 +24,13 @@ from sqldeid.engine.base import Capabilities, Column, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.remote import PORTION, Remote
 from sqldeid.engine.spark_rows import by_size, cut_off, register
-from sqldeid.engine.spark_session import open_session, silent, stop_session
+from sqldeid.engine.spark_session import FORMAT, open_session, settings_for, silent, stop_session
 from sqldeid.engine.spark_types import column_of, plain, sendable
 from sqldeid.errors import JobError, SqldeidError
 from sqldeid.sql import Fixed, Statement, identifier, render, table_name
 from sqldeid.sql.unlike import refuse_unlike
 
 T = TypeVar("T")
-
-SETTINGS = {
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.timestampType": "TIMESTAMP_NTZ",
-    "spark.sql.caseSensitive": "false",
-    "spark.sql.variable.substitute": "false",
-    "spark.sql.parser.escapedStringLiterals": "false",
-    "spark.sql.parser.quotedRegexColumnNames": "false",
-    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
-    "spark.sql.ansi.enforceReservedKeywords": "false",
-    "spark.sql.legacy.createHiveTableByDefault": "false",
-}
-"""Settings of a session under which our statements mean what they say; a user's own come back at the end. Without the
-fifth a text such as ${env:HOME} would be replaced within a statement."""
 
 _MADE = re.compile(r"CREATE TEMPORARY VIEW (`(?:[^`]|``)+`) AS\s+(.*)", re.DOTALL)
 _ADDED = re.compile(r"INSERT INTO (`(?:[^`]|``)+`)\s+(SELECT\b.*)", re.DOTALL)
@@ -341,7 +326,8 @@ class SparkEngine(Remote):
     def begin(self, *, writing: bool = False) -> None:
         """Give the session the settings that our statements need, and learn where its names are looked up."""
         self._run(lambda: self.session.addTag(self._tag))
-        for name, value in SETTINGS.items():
+        written_as = self._run(lambda: self.session.conf.get(FORMAT, ""))
+        for name, value in settings_for(written_as).items():
             self._change(name, value)
         place = self.read("engine/read_place")[0]
         kept = self._run(lambda: self.session.conf.get("spark.sql.catalogImplementation", "in-memory"))

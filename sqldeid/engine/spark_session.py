@@ -22,6 +22,25 @@ _KNOCKS, _TRIES, _WAIT_MILLISECONDS = 3, 10, 4000
 The client's own 15 are ten minutes."""
 EXTRA = "pip install 'sqldeid[spark]'"
 
+SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
+    "spark.sql.legacy.createHiveTableByDefault": "false",
+}
+"""Settings of a session under which our statements mean what they say; a user's own come back at the end. Without the
+fifth a text such as ${env:HOME} would be replaced within a statement."""
+
+FORMAT = "spark.sql.sources.default"
+_LOSSY = ("csv", "json", "text", "xml")
+"""Formats of tables that do not tell NULL from an empty text."""
+
 LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -29,6 +48,11 @@ LOCAL = {
     "spark.ui.showConsoleProgress": "false",
 }
 """Of a session of our own on this machine: nothing listens but on loopback, and no page shows statements."""
+
+
+def settings_for(written_as: str) -> dict[str, str]:
+    """The settings of a run in a session whose tables are written in this format: in Parquet instead of a lossy one."""
+    return SETTINGS | ({FORMAT: "parquet"} if written_as.casefold() in _LOSSY else {})
 
 
 def open_session(database: object) -> tuple[Any, str, bool]:

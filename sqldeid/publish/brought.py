@@ -12,7 +12,7 @@ Source: engines.md, *Publishing*.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ from sqldeid.engine.streams import read_batches
 from sqldeid.errors import JobError
 from sqldeid.publish.notes import Note
 from sqldeid.publish.places import FreshFile, ParquetFolder, TableStatement, ViewStatement
-from sqldeid.sql import identifier, render
+from sqldeid.sql import column, identifier, render
 
 PART_BYTES = 16 << 20
 """Of text that comes out of the server at a time; a row is never cut."""
@@ -67,20 +67,22 @@ class Brought:
         staged = self.engine.workbench(f"{note.release}_staged")
         text = self.engine.written(statement(staged))
         self.engine.execute(text.replace("CREATE TABLE", "CREATE TEMPORARY TABLE", 1))  # where nothing else is written
-        brought = self._bring(staged, note.release)
+        brought = self._bring(staged, note)
         self.engine.execute(render("engine/drop_table", table=staged))
         written = self.files.write(lambda target: render("publish/copy_table", target=target, table=brought), note)
         self.engine.bench.drop(brought)
         return carried_back(written, self.engine, note.release)
 
-    def _bring(self, staged: exp.Table, name: str) -> exp.Table:
+    def _bring(self, staged: exp.Table, note: Note) -> exp.Table:
         """The staged rows on the bench, in their order and in the types of the file."""
-        bench, columns = self.engine.bench, self.engine.columns(staged)
+        bench, columns, name = self.engine.bench, self.engine.columns(staged), note.release
+        node = note.content.get("node")
+        coded = set(node) if isinstance(node, Mapping) else set()
         typed = [
             {"name": identifier(c.name), "type": _type_in_file(c, self.files.destination.key(name))} for c in columns
         ]
         brought = bench.workbench(f"{name}_brought")
-        text = render("engine/read_table", table=staged, columns=[c["name"] for c in typed])
+        text = render("publish/read_staged", "postgres", table=staged, columns=[_as_coded(c, coded) for c in columns])
         with closing(self.engine.parts(text, most=PART_BYTES)) as parts:
             for number, rows in enumerate(parts):
                 part = bench.put(f"{name}_part", rows)
@@ -111,6 +113,15 @@ def carried_back(written: exp.Expr, engine: PostgresEngine, name: str) -> exp.Ta
     text = render("publish/read_written", written=written, columns=travelling)
     with read_batches(engine.bench, text, AT_ONCE) as rows:
         return engine.put(f"{name}_written", rows, types)
+
+
+def _as_coded(c: Column, coded: Set[str]) -> exp.Expr:
+    """A column as it comes: text that classes are told apart by as they see it, without the blanks of CHAR(n).
+
+    A cast keeps the column's name.
+    """
+    found = column(c.name, "t")
+    return exp.cast(found, "TEXT") if c.name in coded and c.kind == "text" and not c.is_enum else found
 
 
 def _type_in_file(c: Column, key: str) -> exp.DataType:

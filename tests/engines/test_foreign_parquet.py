@@ -123,6 +123,22 @@ def test_every_type_that_a_file_holds_and_none_other(foreign: Foreign, tmp_path:
     assert listing(tmp_path) == before
 
 
+@pytest.mark.parametrize("other", [qi(), INSENSITIVE], ids=["coded", "not coded"])
+def test_blanks_that_fill_a_column(other: dict[str, Any], foreign: Foreign, tmp_path: Path) -> None:
+    """CHAR(n) is compared without its blanks in the server; a file would tell them apart."""
+    if not isinstance(foreign, InPostgres):
+        pytest.skip("not applicable: types of Postgres")
+    foreign.run(
+        "CREATE TABLE filled AS SELECT i AS id, CAST('a' || i % 2 AS CHAR(5)) AS a, "
+        "CAST('b' || i % 2 AS CHAR(5)) AS b FROM generate_series(1, 60) AS g(i)"
+    )
+    asked = job(PARQUET, tmp_path, r=release({"a": qi(), "b": other}, source="filled", k=5, limit=0.0))
+    anonymize(asked, foreign.database)
+    assert verify(asked, foreign.database)["r"].released == 60
+    [_, rows, _] = content(tmp_path / "out")
+    assert {row[0] for row in rows} == {"a0", "a1"}
+
+
 def test_what_lies_there_is_kept_or_replaced_as_with_duckdb(both: Both, tmp_path: Path) -> None:
     for place in (PARQUET, FILE):
         folder = tmp_path / place.get("as", "file")

@@ -24,6 +24,8 @@ from sqldeid.job import Job
 from sqldeid.run import Listener
 from tests.engines.foreign import InPostgres, bag, in_postgres
 from tests.engines.sources import INSENSITIVE, job, qi, release
+from tests.examples.cli import JOB
+from tests.examples.cli import run as command_line
 
 COLUMNS = {"sex": qi(), "age": qi({"bands": [5, 10]}), "ward": INSENSITIVE}
 
@@ -416,6 +418,34 @@ def test_names_by_case(server: InPostgres) -> None:
         assess(wanted(source="nobody"), server.database)
 
 
+def test_a_temporary_table_of_the_session_is_what_its_name_means(server: InPostgres) -> None:
+    """As to every statement of the session: not the table of the same name that others see."""
+    with server.connect() as c:
+        c.execute("CREATE TEMPORARY TABLE people AS SELECT id, 'f' AS sex, age, ward FROM people")
+        for source in ("people", {"query": "SELECT * FROM people"}):
+            anonymize(wanted(source=source), c, options=Options(replace=True))
+            assert {row[0] for row in c.execute("SELECT DISTINCT sex FROM release.r").fetchall()} == {"f"}
+
+
+HIDDEN = "postgresql (address not shown: in a password write / ? # @ as %2F %3F %23 %40)"
+
+
+@pytest.mark.parametrize("given", ["host=h password=pass", "postgres:/u:pass@h/x", "sc:/h;token=pass", "x/u:pass@h"])
+@pytest.mark.parametrize("command", [("anonymize", "{}", "--job", "job.toml"), ("demo", "adult", "{}/x")])
+def test_what_may_hold_a_password_is_not_repeated(
+    given: str,
+    command: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "job.toml").write_text(JOB)
+    monkeypatch.chdir(tmp_path)
+    ran = command_line(capsys, *(part.format(given) for part in command))
+    assert ran.code == 2 and "not shown" in ran.err
+    assert "pass@" not in ran.out + ran.err and "=pass" not in ran.out + ran.err
+
+
 @pytest.mark.parametrize(
     ("url", "label"),
     [
@@ -424,6 +454,12 @@ def test_names_by_case(server: InPostgres) -> None:
         ("postgres:///db?host=/tmp&user=u&password=pass", "postgres:///tmp/db"),
         ("postgresql://u:pass@a@host/db", "postgresql://host/db"),
         ("postgresql://[broken:pass", "postgresql"),
+        ("postgresql://u:pass#a@host/db", HIDDEN),
+        ("postgresql://u:pass/a@host/db", HIDDEN),
+        ("postgresql://host/db?user=u&password=pass@a", HIDDEN),
+        ("postgresql://u:pass", "postgresql"),
+        ("sc://host:15002;token=pass", "sc"),
+        ("sc://host:15002/;token=pass", "sc://host:15002"),
     ],
 )
 def test_what_a_url_shows(url: str, label: str) -> None:

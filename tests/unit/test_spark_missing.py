@@ -17,7 +17,7 @@ import pytest
 from sqldeid import EngineError, JobError, Options, anonymize
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.spark import SparkEngine
-from sqldeid.engine.spark_session import open_session
+from sqldeid.engine.spark_session import FORMAT, open_session, settings_for
 from sqldeid.engine.spark_types import column_of
 from sqldeid.job import Job
 from sqldeid.sql import parse_expression
@@ -203,3 +203,8 @@ def test_sql_that_spark_reads_as_duckdb_does(condition: str, text: str) -> None:
     tree = parse_expression(condition, key="where")
     refuse_unlike(tree, "Spark", key="where")
     assert write(tree, "spark") == text
+
+
+@pytest.mark.parametrize(("given", "wanted"), [("csv", "parquet"), ("JSON", "parquet"), ("delta", None), ("", None)])
+def test_no_release_is_written_in_a_format_that_loses_null(given: str, wanted: str | None) -> None:
+    assert settings_for(given).get(FORMAT) == wanted
