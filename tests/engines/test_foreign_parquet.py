@@ -129,8 +129,9 @@ def test_blanks_that_fill_a_column(other: dict[str, Any], foreign: Foreign, tmp_
     if not isinstance(foreign, InPostgres):
         pytest.skip("not applicable: types of Postgres")
     foreign.run(
+        "DROP TABLE IF EXISTS filled",
         "CREATE TABLE filled AS SELECT i AS id, CAST('a' || i % 2 AS CHAR(5)) AS a, "
-        "CAST('b' || i % 2 AS CHAR(5)) AS b FROM generate_series(1, 60) AS g(i)"
+        "CAST('b' || i % 2 AS CHAR(5)) AS b FROM generate_series(1, 60) AS g(i)",
     )
     asked = job(PARQUET, tmp_path, r=release({"a": qi(), "b": other}, source="filled", k=5, limit=0.0))
     anonymize(asked, foreign.database)
