@@ -3,7 +3,7 @@
 Only `sql`, `createDataFrame` of Arrow, `createOrReplaceTempView`, `localCheckpoint` and `toArrow` are used, so that
 Connect does what a classic session does. A temporary table is a view whose rows are kept once they were read. A table
 of Spark is no snapshot: what is folded goes to the workbench at once, a query's rows are kept before they are folded,
-and a source that changes meanwhile makes verification fail.
+and a source that changes meanwhile makes verification fail where it shows (`sqldeid.tables.unmoved`).
 
 Source: engines.md.
 """
