@@ -448,16 +448,6 @@ SHADOWS = (
 )
 
 
-def test_a_temporary_table_of_the_sources_name_is_not_read(hospital: Hospital, command: Any) -> None:
-    """A session's own table, left by an earlier part of a pipeline, is not taken for the one of the schema."""
-    assert command().code == 0
-    wanted = bag(hospital.read("SELECT * FROM out.r"))
-    with hospital.connect() as c:
-        c.execute("CREATE TEMPORARY TABLE people AS SELECT 1::bigint AS id, 1 AS age, 'other' AS name")
-        sqldeid.anonymize(sqldeid.Job.load("job.toml"), c, options=sqldeid.Options(replace=True))
-    assert bag(hospital.read("SELECT * FROM out.r")) == wanted
-
-
 def test_names_of_tables_schemas_and_roles_are_no_sql(hospital: Hospital) -> None:
     """Source, schema, release, and who had a right on what is replaced."""
     source, schema, release, role = ("pe\"ople'; --", 'o"ut; DROP TABLE people; --', "r'; --", 'ro"le; --')
