@@ -47,7 +47,7 @@ _KEPT_AT_ONCE = (
 )
 """Temporary tables whose rows are kept before anything else is asked: the source as the run sees it, and what is
 made of a table that is dropped next."""
-_NEVER_KEPT = ("tables/pick_coded", "tables/label_values", "tables/expect_release")
+_NEVER_KEPT = ("tables/pick_coded", "tables/label_values", "tables/group_source", "tables/expect_release")
 """Temporary tables that are read once, or as cheaply from what they are made of."""
 _CUT_OFF = (
     "events/",

@@ -98,7 +98,7 @@ def explore_job(
         with naming_job(job):
             part = planning.plan(name, job.tables[name], engine, job.folder)
             kept = keep(part, engine)
-            rows = count_persons(part, engine, kept)
+            rows = count_persons(part, engine, kept).rows
         released = tuple(dict.fromkeys(c.source for c in part.released))
         source = Source(kept, f"{job.name}: {part.key}", released, None, rows, rows)
         qis = tuple(dict.fromkeys(q.source.name for q in part.qis))

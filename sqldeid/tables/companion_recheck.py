@@ -59,7 +59,7 @@ def recheck_accompanied(
     _refuse_changed(plan, note, written, series, engine)
     node, k = verifying._noted_node(plan, dict(note)), verifying._noted_k(plan, dict(note))
     source = keep(plan, engine)
-    rows = count_persons(plan, engine, source)
+    rows = count_persons(plan, engine, source).rows
     hierarchies = [bind(plan, i, engine, source).hierarchy for i in range(len(plan.qis))]
     secrets = noted_secrets(plan, note, key)
     if secrets is not None:

@@ -80,6 +80,8 @@ class Folded:
     room
         Where the classes stay in the source engine, for they are too many: how many of them the bench has room for
         (`sqldeid.tables.bases`). `table` is then there, split by the sensitive columns where there are any. Else None.
+    keys
+        By which the source's persons are known again (`sqldeid.tables.shape.Persons`).
     """
 
     source: exp.Expr
@@ -92,6 +94,7 @@ class Folded:
     cells: exp.Table | None = None
     at_source: exp.Table | None = None
     room: int | None = None
+    keys: tuple[int, int] | None = None
 
     @property
     def far(self) -> bool:
@@ -125,7 +128,8 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
         If a hierarchy does not cover the values of its column.
     """
     source = keep(plan, engine)
-    rows = count_persons(plan, engine, source)
+    persons = count_persons(plan, engine, source)
+    rows = persons.rows
     if plan.part.privacy.k > rows and not plan.sampled:
         raise JobError(
             f"{plan.key}.privacy.k: k is {plan.part.privacy.k}, but {plan.source_label} has only "
@@ -150,7 +154,7 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
             n=there.n,
         )
     )
-    folded = Folded(source, rows, classes, 0, coding, columns, tuple(values))
+    folded = Folded(source, rows, classes, 0, coding, columns, tuple(values), keys=persons.keys)
     if most is not None and _rows_of(engine, classes) > most:
         size = _total(plan, engine, classes, coding, rows)
         return replace(folded, size=size, room=most)

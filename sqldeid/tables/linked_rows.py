@@ -50,7 +50,7 @@ def join_sources(linked: Linked, engine: Engine) -> Joined:
         If a person is NULL or twice in one of them, or nobody is in all of them.
     """
     sources = tuple(keep(m, engine) for m in linked.members)
-    persons = [count_persons(m, engine, source) for m, source in zip(linked.members, sources, strict=True)]
+    persons = [count_persons(m, engine, source).rows for m, source in zip(linked.members, sources, strict=True)]
     joined = engine.workbench(f"{linked.joint.name}_joined")
     first, *others = (_side(m, i, source) for i, (m, source) in enumerate(zip(linked.members, sources, strict=True)))
     columns = [{"name": identifier(PERSON), "value": first["key"]}]

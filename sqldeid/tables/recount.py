@@ -45,7 +45,7 @@ class Recount:
             If a value is in no group of its hierarchy, or the source changes while it is read.
         """
         source = keep(plan, engine)
-        rows = count_persons(plan, engine, source)
+        rows = count_persons(plan, engine, source).rows
         hierarchies = [bind(plan, i, engine, source).hierarchy for i in range(len(plan.qis))]
         columns = [_levels(plan, i, q, h, engine) for i, (q, h) in enumerate(zip(plan.qis, hierarchies, strict=True))]
         folded = engine.workbench(f"{plan.name}_proof")

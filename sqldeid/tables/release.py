@@ -118,7 +118,7 @@ def _search_and_stage(
     listener.step(plan.name, "folding the source")
     folded = fold(plan, engine, room(plan, engine)) if policy is None else fold_again(plan, engine)
     outcome, checker = _node_of(plan, folded, engine, listener, policy)
-    folded = checker.near(outcome.node).folded
+    folded = seen = checker.near(outcome.node).folded
     asked, plan = plan, with_m(plan, outcome.m)
     listener.step(plan.name, "writing the release")
     if secrets is not None:
@@ -137,7 +137,7 @@ def _search_and_stage(
     hierarchies = [c.hierarchy for c in folded.columns]
     source, held = folded.source, held_by(let_out) if company is None else company.held
     whole = company is None and let_out is None  # else rows are left out that the search saw
-    with unmoved(plan, folded, outcome.evaluation.failing if whole else None, engine) as check:
+    with unmoved(plan, seen, outcome.evaluation.failing if whole else None, engine) as check:
         verified = check(verify(plan, outcome.node, chosen.k, hierarchies, source, written, engine, secrets, held))
     joined = () if company is None else verify_joined(company, written, engine)
     chosen = replace(chosen, folded=folded)

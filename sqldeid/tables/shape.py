@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -73,10 +74,28 @@ def _stack(plan: TablePlan, engine: Engine, recipe: stacking.Recipe) -> exp.Expr
     return kept
 
 
-def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> int:
+@dataclass(frozen=True, slots=True)
+class Persons:
+    """Rows of a source, one for each person.
+
+    Parameters
+    ----------
+    rows
+        Their number.
+    keys
+        Sums of the hashes of their keys, where the engine has no snapshot to read them from; (0, 0) without a key.
+    """
+
+    rows: int
+    keys: tuple[int, int] | None = None
+
+
+def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:
     """Rows of the source; the person key must be there on each, and on no two."""
+    still = engine.capabilities.snapshot_reads
     with _naming(plan):
-        row = engine.query(render("tables/check_person", source=source, person=plan.person_column)).to_pylist()[0]
+        check, dialect = "tables/check_person" if still else "tables/check_keys", engine.capabilities.dialect
+        row = engine.query(render(check, dialect, source=source, person=plan.person_column)).to_pylist()[0]
     rows, keyed, persons = int(row["rows"]), int(row["keyed"]), int(row["persons"])
     key = f"{plan.key}.person"
     if rows == 0:
@@ -89,7 +108,17 @@ def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> int:
             "k counts persons, so give one row per person (a query that picks one)",
             key=key,
         )
-    return rows
+    return Persons(rows, None if still else (int(row["high"]), int(row["low"])))
+
+
+def persons_now(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:
+    """Rows and keys of a source as they are by now, on an engine without a snapshot; they are not checked.
+
+    Two sources with other keys have the same sums by chance alone: of hashes of 60 bits.
+    """
+    statement = render("tables/sum_keys", engine.capabilities.dialect, source=source, person=plan.person_column)
+    row = engine.query(statement).to_pylist()[0]
+    return Persons(int(row["rows"]), (int(row["high"] or 0), int(row["low"] or 0)))
 
 
 @contextmanager

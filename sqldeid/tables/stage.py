@@ -53,6 +53,10 @@ def _coded(number: int, c: Coded) -> dict[str, object]:
     return {"alias": identifier(f"h{number}"), "column": c.qi.column, "coded": c.table, "null_code": c.null_code}
 
 
+_PART = 1_000_000
+"""Rows of a part of a release, which one task of a cluster writes; classes do not tell how many rows they stand for."""
+
+
 def stage(chosen: Chosen, engine: Engine, staging: Staging, note: Note) -> exp.Expr:
     """Write the release where it is staged; what was written, to be verified.
 
@@ -66,8 +70,9 @@ def stage(chosen: Chosen, engine: Engine, staging: Staging, note: Note) -> exp.E
         for c in plan.released
     ]
     if not plan.others:
+        parts = -(-chosen.folded.rows // _PART)
         return staging.write(
-            lambda target: render("tables/stage_classes", target=target, kept=kept, columns=columns), note
+            lambda target: render("tables/stage_classes", target=target, kept=kept, columns=columns, parts=parts), note
         )
     order = [c.leaving for c in plan.others]
     return staging.write(

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from sqldeid.engine.base import Engine
-from sqldeid.errors import JobError, VerificationError
+from sqldeid.errors import VerificationError
 from sqldeid.tables.fold import Folded
 from sqldeid.tables.plan import TablePlan
-from sqldeid.tables.shape import count_persons
+from sqldeid.tables.shape import persons_now
 from sqldeid.tables.verify import Verified
 
 
@@ -27,6 +27,8 @@ def unmoved(
 
     Parameters
     ----------
+    folded
+        With the source as the persons were counted in it, before anything in it was disguised.
     failing
         Rows that the search's node suppresses; None where the release leaves out rows that the search saw.
 
@@ -44,16 +46,10 @@ def unmoved(
     still = engine.capabilities.snapshot_reads
 
     def check(verified: Verified) -> Verified:
-        if (
-            not still
-            and failing is not None
-            and (verified.suppressed, _rows(plan, folded, engine))
-            != (
-                failing,
-                folded.rows,
-            )
-        ):
-            raise VerificationError(f"{plan.key}: the release is not of the rows that were folded", key=plan.key)
+        if not still and failing is not None:
+            now = persons_now(plan, engine, folded.source)
+            if (verified.suppressed, now.rows, now.keys) != (failing, folded.rows, folded.keys):
+                raise VerificationError(f"{plan.key}: the release is not of the rows that were folded", key=plan.key)
         return replace(verified, rows=folded.rows)
 
     try:
@@ -65,10 +61,3 @@ def unmoved(
             f"{error.message}; where the source changed meanwhile, run again while nobody writes to it", key=error.key
         ) from None
 
-
-def _rows(plan: TablePlan, folded: Folded, engine: Engine) -> int:
-    """Rows of the source now; -1 where a person is in it twice, or has no key."""
-    try:
-        return count_persons(plan, engine, folded.source)
-    except JobError:
-        return -1
