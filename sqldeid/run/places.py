@@ -163,6 +163,7 @@ def open_run(
         refuse_missing_parts(job, names, database, "anonymize", options.named)
         if writes_here(database, target):
             return _open_bringing(job, target, database, names, options, stack)
+        _refuse_kind(job, target)
         remote = open_engine(database, options.settings, stack)
         remote.begin(writing=True)
         return remote, open_staging(remote, target, names, replace=options.replace), []
@@ -210,10 +211,10 @@ def _open_bringing(
     return remote, bring(remote, opened[0]), []
 
 
-def _refuse_target(job: Job, target: Destination, path: Path | None, options: Options) -> None:
-    into = target.into
+def _refuse_kind(job: Job, target: Destination) -> None:
+    """Refuse views of what no view may show, wherever they would stand."""
     for name, table in job.tables.items():
-        if into is not None and table.view == "computed":
+        if target.into is not None and table.view == "computed":
             key = f"tables.{name}.view"
             raise JobError(
                 f"{job.name}: {key}: a computed view reads its source and can only stand there; leave release.into out",
@@ -224,6 +225,11 @@ def _refuse_target(job: Job, target: Destination, path: Path | None, options: Op
                 f"{job.name}: release.as: epsilon-safe releases a sample, and no view; write a table or parquet",
                 key="release.as",
             )
+
+
+def _refuse_target(job: Job, target: Destination, path: Path | None, options: Options) -> None:
+    _refuse_kind(job, target)
+    into = target.into
     where = f"{job.name}: release.into"
     if into is None:
         if target.kind == "parquet":

@@ -16,6 +16,7 @@ from pyarrow import csv
 
 from sqldeid import (
     Asked,
+    JobError,
     Options,
     anonymize,
     assess,
@@ -310,6 +311,10 @@ def test_a_seeded_sample_is_the_same(both: Both, tmp_path: Path) -> None:
     assert there.released
     assert bag(both.foreign.read("sampled.r")) == bag(both.rows("sampled.r"))
     assert verify(wanted, both.foreign.database)["r"] == verify(wanted, both.file)["r"]
+    seen = job({"schema": "seen", "as": "view"}, tmp_path, r={**found, "privacy": {"k": 8}, "search": drawn})
+    for database in (both.foreign.database, both.file):
+        with pytest.raises(JobError, match="and no view"):
+            anonymize(seen, database)
 
 
 def test_adult(foreign: Foreign, shared_data: Path, tmp_path: Path) -> None:
