@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from sqldeid.result import Criterion
 
@@ -12,7 +12,13 @@ LIMITS = "one value is recoded differently from row to row; Mondrian is greedy, 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRelease:
-    """What was released; counts are for the data holder."""
+    """What was released; counts are for the data holder.
+
+    Parameters
+    ----------
+    moved
+        Rows and bytes (as Arrow) that came out of the source's engine or went to it while this release was made.
+    """
 
     name: str
     rows: int
@@ -24,6 +30,7 @@ class PartitionRelease:
     asked: int
     heuristic: str = "range"
     criteria: tuple[Criterion, ...] = ()
+    moved: Mapping[str, int] = field(default_factory=dict)
     written: tuple[str, ...] = ()
     kind: str = "table"
     method: str = "mondrian"

@@ -1,0 +1,183 @@
+"""Mondrian of a table: folded where its rows lie, parted on the bench, and the classes brought back to where it lies.
+
+The rows are folded into distinct combinations of the cut columns' values and numbers of the sensitive ones, with how
+often each is there (one GROUP BY). They go to the bench, where medians are found; back go the class of each
+combination and the labels of each class. Of a DuckDB source all of this is one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError
+from sqldeid.mondrian import Box, Dimension, Mondrian, partition_boxes
+from sqldeid.sql import column, identifier, render
+from sqldeid.tables.columns import released_value
+from sqldeid.tables.partition_criteria import checks_of, refuse_whole
+from sqldeid.tables.partition_plan import TIMES, Cut, PartitionPlan
+
+EPOCH = datetime(1970, 1, 1)
+SIDES = ("label", "low", "high", "missing")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A source and its classes, where the source lies.
+
+    Parameters
+    ----------
+    source
+        What later statements read: the plan's source, or the kept rows of its query.
+    rows
+        Rows of the source, one a person.
+    classes
+        Temporary table, one row per combination of values that is there: the values q0, q1 and so on; of its class
+        label0, low0 (exclusive), high0 (inclusive), missing0 (whether points without the value lie in it) and so on.
+    """
+
+    source: exp.Expr
+    rows: int
+    classes: exp.Table
+
+
+def part(planned: PartitionPlan, engine: Engine) -> Parts:
+    """Fold the source, cut it at medians, and bring the classes to where it lies.
+
+    Raises
+    ------
+    JobError
+        If there are fewer than k rows, or a person is NULL or there twice.
+    NoSolutionError
+        If the whole table as one class fails a criterion.
+
+    Cost: a scan of the source, another for each sensitive column of a criterion; on the bench the source's rows as
+    numbers, and some statements a depth.
+    """
+    source = _keep(planned, engine)
+    rows = count_rows(planned, source, engine)
+    bench, cuts = engine.bench, values_of(planned)
+    judged = {name: identifier(f"s{i}") for i, (name, _) in enumerate(planned.judged)}
+    folded = engine.to_bench(_fold(planned, source, engine))
+    points = bench.workbench(f"{planned.name}_points")
+    columns = [c["name"] for c in cuts]
+    bench.execute(render("tables/list_points", points=points, folded=folded, columns=[*columns, *judged.values()]))
+    refuse_whole(planned.criteria, points, judged, f"{planned.key}.privacy", bench)
+    checks = checks_of(planned.criteria, judged, points, planned.name, bench)
+    settings = Mondrian(planned.part.privacy.k, planned.heuristic, "source")  # missing values share their class's label
+    dimensions = [Dimension(f"q{i}", i) for i in range(len(cuts))]
+    numbers, boxes = partition_boxes(points, dimensions, settings, bench, f"{planned.name}_mondrian", checks)
+    means = bench.query(render("tables/average_parts", points=points, classes=numbers, cuts=cuts))
+    parts = bench.workbench(f"{planned.name}_parts")
+    bench.execute(render("tables/list_parts", parts=parts, points=points, classes=numbers, columns=columns))
+    for used in (points, numbers):
+        bench.execute(render("engine/drop_table", table=used))
+    labels = engine.put(f"{planned.name}_labels", _labels(planned, boxes, means))
+    classes = engine.workbench(f"{planned.name}_classes")
+    sides = [identifier(f"{side}{i}") for i in range(len(cuts)) for side in SIDES]
+    there = engine.from_bench(parts)
+    engine.execute(
+        render("tables/label_parts", classes=classes, parts=there, labels=labels, columns=columns, sides=sides)
+    )
+    return Parts(source, rows, classes)
+
+
+def count_rows(planned: PartitionPlan, source: exp.Expr, engine: Engine) -> int:
+    """Rows of the source, one a person.
+
+    Raises
+    ------
+    JobError
+        If there are fewer than k, or a person is NULL or there twice.
+    """
+    person = column(planned.person, "s") if planned.person else None
+    row = engine.query(render("tables/check_person", source=source, person=person)).to_pylist()[0]
+    key, k = f"{planned.key}.person", planned.part.privacy.k
+    if row["keyed"] < row["rows"] or (row["persons"] < row["rows"] and planned.person is not None):
+        raise JobError(f"{key}: {planned.person} is NULL or there twice; give one row per person", key=key)
+    if row["rows"] < k:
+        key = f"{planned.key}.privacy.k"
+        raise JobError(f"{key}: is {k}, and {planned.source_label} has {row['rows']} rows (after where)", key=key)
+    return int(row["rows"])
+
+
+def values_of(planned: PartitionPlan) -> list[dict[str, Any]]:
+    """The cut columns as templates take them: name (q0, q1 and so on) and value."""
+    return [{"name": identifier(f"q{i}"), "value": c.value} for i, c in enumerate(planned.cuts)]
+
+
+def others_of(planned: PartitionPlan) -> list[dict[str, Any]]:
+    """The columns that leave as they are: name (o0, o1 and so on), value, and what they are released as."""
+    return [
+        {"name": identifier(f"o{i}"), "value": released_value(source), "released": identifier(name)}
+        for i, (name, source, _) in enumerate(planned.others)
+    ]
+
+
+def _keep(planned: PartitionPlan, engine: Engine) -> exp.Expr:
+    """The relation that statements read; a query's rows are kept first, so that it is run once."""
+    if not planned.joined:
+        return planned.source
+    kept = engine.workbench(f"{planned.name}_source")
+    engine.execute(render("tables/keep_source", kept=kept, columns=planned.kept_columns, source=planned.source))
+    return kept
+
+
+def _fold(planned: PartitionPlan, source: exp.Expr, engine: Engine) -> exp.Table:
+    sensitive = []
+    for i, (_, value) in enumerate(planned.judged):
+        numbered = engine.workbench(f"{planned.name}_numbered")
+        engine.execute(render("tables/number_values", numbered=numbered, column=value, source=source, text=False))
+        alias = identifier(f"t{i}")
+        sensitive.append({"name": identifier(f"s{i}"), "alias": alias, "column": value, "numbered": numbered})
+    folded = engine.workbench(f"{planned.name}_folded")
+    engine.execute(
+        render("tables/fold_points", folded=folded, source=source, cuts=values_of(planned), sensitive=sensitive)
+    )
+    return folded
+
+
+def _labels(planned: PartitionPlan, boxes: Mapping[int, Box], means: pa.Table) -> pa.Table:
+    """For each class and column: label, low, high, and whether a missing value lies in the box."""
+    numbers = means.column("class").to_pylist()
+    found: dict[str, Any] = {"class": pa.array(numbers, pa.int64())}
+    for i, cut in enumerate(planned.cuts):
+        mean = means.column(f"q{i}").to_pylist()
+        low, high, missing = ([getattr(boxes[c], side)[i] for c in numbers] for side in ("low", "high", "missing"))
+        found[f"label{i}"] = _shown(cut, mean, low, high, missing)
+        found[f"low{i}"], found[f"high{i}"] = pa.array(low, pa.float64()), pa.array(high, pa.float64())
+        found[f"missing{i}"] = pa.array(missing, pa.bool_())
+    return pa.table(found)
+
+
+def _shown(cut: Cut, mean: Any, low: Any, high: Any, missing: Any) -> pa.Array:
+    if cut.show == "mean":
+        return pa.array(mean, pa.float64())
+    ranges = [_range(cut.source.kind, *bounds) for bounds in zip(low, high, missing, strict=True)]
+    return pa.array(ranges, pa.string())
+
+
+def _range(kind: str, low: float | None, high: float | None, missing: bool) -> str:
+    """A box's side as text: ``(40, 50]``, ``≤ 40``, ``> 50 or missing``, ``*``."""
+    if low is None and high is None:
+        return "*"
+    if low is None:
+        return f"≤ {_bound(kind, high)}"
+    if high is None:
+        return f"> {_bound(kind, low)}" + (" or missing" if missing else "")
+    return f"({_bound(kind, low)}, {_bound(kind, high)}]"
+
+
+def _bound(kind: str, cut: float | None) -> str:
+    value = 0.0 if cut is None else cut
+    if kind in TIMES:
+        moment = EPOCH + timedelta(microseconds=int(value))
+        return moment.date().isoformat() if kind == "date" else moment.isoformat(sep=" ")
+    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(float(np.float64(value)))
