@@ -27,8 +27,8 @@ Which statement runs where
     roll_up, histogram_nodes and count_rows on classes that
     are too many to travel (`sqldeid.tables.bases`)
     ========================================================== =======================================================
-    What a temporary table is (`CREATE TEMPORARY TABLE … AS` in templates) is the engine's business: it reads
-    ``statement.template`` and may materialise it as it likes. It must be gone after `close`.
+    What a temporary table is (`CREATE TEMPORARY TABLE … AS` in templates) is the engine's business; where it is a view,
+    ``statement.kept_on(dialect)`` says how its rows are kept. It must be gone after `close`.
 
 What a further engine adds
     1. ``engine/<name>.py``: a class derived from `sqldeid.engine.remote.Remote`, and its row in

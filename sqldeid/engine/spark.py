@@ -1,9 +1,10 @@
 """Spark: an open session of an ETL job's, a Connect server named by its URL, or a session of our own (``spark``).
 
 Only `sql`, `createDataFrame` of Arrow, `createOrReplaceTempView`, `localCheckpoint` and `toArrow` are used, so that
-Connect does what a classic session does. A temporary table is a view whose rows are kept once they were read. A table
-of Spark is no snapshot: what is folded goes to the workbench at once, a query's rows are kept before they are folded,
-and a source that changes meanwhile makes verification fail where it shows (`sqldeid.tables.unmoved`).
+Connect does what a classic session does. A temporary table is a view, whose rows are kept as the statement that makes
+it says (`sqldeid.sql.templates.KEPT`). A table of Spark is no snapshot: what is folded goes to the workbench at once, a
+query's rows are kept before they are folded, and a source that changes meanwhile makes verification fail where it shows
+(`sqldeid.tables.unmoved`).
 
 Source: engines.md.
 """
@@ -23,6 +24,7 @@ from sqlglot.errors import SqlglotError
 from sqldeid.engine.base import Capabilities, Column, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.remote import PORTION, Remote
+from sqldeid.engine.spark_catalogue import Catalogue
 from sqldeid.engine.spark_rows import by_size, cut_off, register
 from sqldeid.engine.spark_session import FORMAT, open_session, settings_for, silent, stop_session
 from sqldeid.engine.spark_types import column_of, plain, sendable
@@ -34,36 +36,11 @@ T = TypeVar("T")
 
 _MADE = re.compile(r"CREATE TEMPORARY VIEW (`(?:[^`]|``)+`) AS\s+(.*)", re.DOTALL)
 _ADDED = re.compile(r"INSERT INTO (`(?:[^`]|``)+`)\s+(SELECT\b.*)", re.DOTALL)
-_COMMENT = re.compile(r"^Comment: (.*)$", re.MULTILINE)
-_KIND = re.compile(r"^Type: (.*)$", re.MULTILINE)
-_CREATED = re.compile(r"^Created Time: (.*)$", re.MULTILINE)
-_LOOKS = 3
-"""How often a catalogue is read in which tables go while it is read."""
 _NUMBER = 8
 """Bytes of a code or count: classes hold nothing else."""
-_KEPT_AT_ONCE = (
-    *("tables/keep_source", "tables/join_stacks"),
-    *("series/bin_instants", "series/fill_steps", "series/fill_points", "series/cut_series"),
-)
-"""Temporary tables whose rows are kept before anything else is asked: the source as the run sees it, and what is
-made of a table that is dropped next."""
-_NEVER_KEPT = ("tables/pick_coded", "tables/label_values", "tables/group_source", "tables/expect_release")
-"""Temporary tables that are read once, or as cheaply from what they are made of."""
-_CUT_OFF = (
-    "events/",
-    *("tables/class_persons", "tables/number_source", "tables/hold_unlinked", "tables/keep_admitted"),
-    *("tables/place_labels", "tables/place_persons", "series/join_classes", "series/name_members"),
-)
-"""Temporary tables, by the beginning of their template, that are kept at once and without the plan that made them:
-here they build on each other ten deep, each on several, and in rounds, and a plan that holds all of it outgrows any
-driver."""
-_BROUGHT = ("tables/code_every",)
-"""Temporary tables that come here and go back as they are. Spark does not know again what it keeps of numbered values
-where a statement reads them more than once, and makes them anew for every column; and it sends rows to every task only
-where it knows how few they are."""
 _INFERRED = "spark.sql.constraintPropagation.enabled"
-"""Off beside such tables: what Spark infers of their columns it notes under numbers of other columns (SPARK-52353), by
-which later statements fail or find wrong rows."""
+"""Off beside tables that are cut off from their plans: what Spark infers of their columns it notes under numbers of
+other columns (SPARK-52353), by which later statements fail or find wrong rows."""
 
 
 def open_source(database: object, bench: DuckDBEngine) -> SparkEngine:
@@ -96,8 +73,7 @@ class SparkEngine(Remote):
         self.session = session
         self.own = own
         self.undo: list[Callable[[], None]] = []
-        self._looked_in: list[str] = []
-        self._made_at: dict[tuple[str, ...], str] = {}
+        self._there = Catalogue(self.read)
         self._temporary: list[exp.Table] = []
         self._parts: dict[str, list[exp.Table | Fixed]] = {}
         self._longer: dict[str, str] = {}
@@ -124,40 +100,44 @@ class SparkEngine(Remote):
     # ---- statements ---------------------------------------------------------------------------------------------
 
     def execute(self, sql: str) -> None:
-        """Run a statement for its effect; of a temporary table the rows are kept, most of them once they are read."""
-        text, template = self.written(sql), sql.template if isinstance(sql, Statement) else ""
+        """Run a statement for its effect; the rows of a temporary table are kept as it says."""
+        text, kept = self.written(sql), sql.kept_on(self.dialect) if isinstance(sql, Statement) else "lazily"
         made, added = _MADE.fullmatch(text), _ADDED.fullmatch(super().written(sql))
         if added is not None and any(added[1] == _quoted(table) for table in self._temporary):
-            self._append(added[1], self._named(added[2]), template)
-            return
-        if made is not None:
-            self._keep(made[1], made[2], template)
-            return
-        self._run(lambda: self.session.sql(text))
+            self._append(added[1], self._named(added[2]), kept)
+        elif made is not None:
+            self._keep(made[1], made[2], kept)
+        else:
+            self._run(lambda: self.session.sql(text))
 
-    def _keep(self, table: str, rows: str, template: str) -> None:
-        """Make a temporary table of a query's rows: of its plan, so that what the query reads may be dropped."""
-        if template in _BROUGHT:
+    def _keep(self, table: str, rows: str, kept: str) -> None:
+        """Make a temporary table of a query's rows: of its plan, so that what the query reads may be dropped.
+
+        Some are brought here and go back: Spark does not know again what it keeps of numbered values where a statement
+        reads them more than once, and sends rows to every task only where it knows how few they are. Others are cut
+        off from their plans: where they build on each other ten deep, each on several, a plan that holds all of it
+        outgrows any driver.
+        """
+        if kept == "brought":
             brought = self._run(lambda: self.session.sql(rows).toArrow())
             self._run(partial(register, self.session, brought, table, kept=False))
             self.count(2 * brought.num_rows, 2 * brought.nbytes)
             return
-        if template.startswith(_CUT_OFF):
+        if kept == "cut off":
             self._change(_INFERRED, "false")
             self._run(lambda: cut_off(self.session, self.session.sql(rows)).createOrReplaceTempView(table))
             return
         self._run(lambda: self.session.sql(rows).createOrReplaceTempView(table))
-        if template in _NEVER_KEPT:
-            return
-        lazy = template not in _KEPT_AT_ONCE
-        text = render("engine/cache_rows", self.dialect, table=Fixed(table, self.dialect), lazy=lazy)
-        self._run(lambda: self.session.sql(text))
+        if kept != "never":
+            view, lazy = Fixed(table, self.dialect), kept == "lazily"
+            text = render("engine/cache_rows", self.dialect, table=view, lazy=lazy)
+            self._run(lambda: self.session.sql(text))
 
-    def _append(self, table: str, rows: str, template: str) -> None:
+    def _append(self, table: str, rows: str, kept: str) -> None:
         """Add rows to a temporary table: they are kept as a part, and from here on its name means all its parts."""
         parts = self._parts.setdefault(table, [Fixed(table, self.dialect)])
         part = self.workbench("part")
-        self._keep(_quoted(part), rows, template)
+        self._keep(_quoted(part), rows, kept)
         parts.append(part)
         self._longer[table] = _quoted(self._join(parts))
 
@@ -239,38 +219,16 @@ class SparkEngine(Remote):
 
     def look_in(self, schema: str) -> None:
         """Have `relations` tell of a schema, too, where there is one of that name."""
-        there = {row["namespace"].casefold() for row in self.read("engine/list_schemas")}
-        looked = {s.casefold() for s in self._looked_in}
-        if schema.casefold() in there and schema.casefold() not in looked:
-            self._looked_in.append(schema)
+        self._there.look_in(schema)
         self.refresh()
 
     def read_relations(self) -> Sequence[Relation]:
-        """Tables and views of the schemas that were looked in: a catalogue may hold thousands."""
-        found = []
-        for schema in self._looked_in:
-            for row in self._listed(schema):
-                if not row["isTemporary"]:
-                    head = row["information"].partition("\nView Text:")[0].partition("\nSchema:")[0]
-                    kind, comment, made = _KIND.search(head), _COMMENT.search(head), _CREATED.search(head)
-                    is_view = kind is not None and kind[1] == "VIEW"
-                    parts = (row["namespace"], row["tableName"])
-                    found.append(Relation(parts, is_view, comment[1] if comment else ""))
-                    self._made_at[parts] = made[1] if made else ""
-        return found
-
-    def _listed(self, schema: str) -> list[dict[str, Any]]:
-        """A schema's tables with what is told of each; Spark fails where one is dropped after it was listed."""
-        from sqldeid.engine.spark_errors import NoTable
-
-        for _ in range(_LOOKS - 1):
-            with suppress(NoTable):
-                return self.read("engine/list_relations", schema=identifier(schema))
-        return self.read("engine/list_relations", schema=identifier(schema))
+        """Tables and views of the schemas that were looked in."""
+        return self._there.relations()
 
     def made_at(self, relation: Relation) -> str:
         """When a table of `relations` was made, as the catalogue writes it; empty where it does not say."""
-        return self._made_at.get(tuple(relation.parts), "")
+        return self._there.made_at(relation)
 
     def resolve(self, parts: tuple[str, ...], *, key: str = "") -> exp.Table:
         """The table or view of that name (case does not matter); a temporary view of the session before others.

@@ -7,6 +7,10 @@ Every template
       inside quotes;
     - reads no clock and draws nothing at random.
 
+A template that makes or fills a temporary table
+    may say how an engine whose temporary tables are views keeps its rows, by a line ``kept <how> — <reason>`` in its
+    head, with one of `sqldeid.sql.templates.KEPT`.
+
 A template for one engine
     has the engine in its file name *and* a line ``engine <engine> — <reason>`` in its head (both or neither: the name
     is what the loader goes by, the line says why). It is free of the portable style.
@@ -28,12 +32,16 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from sqldeid.sql.templates import KEPT, head_of, kept_by
+
 MAX_LINES = 60
 ENGINES = ("duckdb", "postgres", "spark")
 HEAD_KEYS = ("parameters", "returns", "grain", "source")
 HOLE = "hole_of_a_template"
 
 _NAME = re.compile(rf"[a-z]+/[a-z]+(_[a-z0-9]+)+(\.({'|'.join(ENGINES)}))?")
+_FILLS = re.compile(r"\b(CREATE TEMPORARY|INSERT INTO) ")
+_KEPT_LINE = re.compile(r"^\s+kept ", re.MULTILINE)
 _ENGINE_LINE = re.compile(r"^\s*engine (\w+) — \S", re.MULTILINE)
 _TEXT = (TokenType.STRING, TokenType.IDENTIFIER)
 
@@ -96,19 +104,14 @@ def lint(name: str, source: str) -> list[str]:
     source
         The template's text.
     """
-    complaints = [*_lint_head(name, source), *_lint_jinja(source)]
+    complaints = [*_lint_head(name, source), *_lint_kept(name, source), *_lint_jinja(source)]
     words = _sql_tokens(source)
     if words is None:
         return [*complaints, "the SQL cannot be split into words: a quote is not closed"]
     complaints += _lint_every(words)
-    if "." not in name and not _ENGINE_LINE.search(_head(source)):
+    if "." not in name and not _ENGINE_LINE.search(head_of(source)):
         complaints += _lint_portable(words)
     return complaints
-
-
-def _head(source: str) -> str:
-    found = re.match(r"\{#-?(.*?)-?#\}", source, re.DOTALL)
-    return found[1] if found else ""
 
 
 def _lint_head(name: str, source: str) -> Iterator[str]:
@@ -116,7 +119,7 @@ def _lint_head(name: str, source: str) -> Iterator[str]:
         yield f"{name} is not named <area>/<verb>_<noun> or <area>/<verb>_<noun>.<engine>"
     if (lines := len(source.splitlines())) > MAX_LINES:
         yield f"{lines} lines; at most {MAX_LINES} are allowed"
-    head = _head(source)
+    head = head_of(source)
     if not head.strip():
         yield "it does not begin with a comment that tells what it is"
         return
@@ -129,6 +132,16 @@ def _lint_head(name: str, source: str) -> Iterator[str]:
     named = name.partition(".")[2]
     if (engine[1] if engine else "") != named:
         yield f"an engine template says so in its name and by 'engine {named or '<engine>'} — <reason>' in its head"
+
+
+def _lint_kept(name: str, source: str) -> Iterator[str]:
+    head = head_of(source)
+    if not _KEPT_LINE.search(head):
+        return
+    if not kept_by(head):
+        yield f"a temporary table is 'kept <how> — <reason>', with one of {', '.join(KEPT)}"
+    if not _FILLS.search(source) or name.partition(".")[2] not in ("", "spark"):
+        yield "'kept' is said of a temporary table, where an engine has views for it"
 
 
 def _lint_jinja(source: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,13 @@ from sqlglot import exp
 from sqldeid.sql.dialects import transpile, write
 
 SUFFIX = ".sql.jinja"
+
+KEPT = ("at once", "lazily", "never", "cut off", "brought")
+"""How an engine whose temporary tables are views keeps the rows of one: as its statement is run, once they are read,
+not at all, at once and without the plan that made them, or here and back. A template says it by a line ``kept`` of its
+head; lazily is what holds without one."""
+
+_KEPT = re.compile(rf"^\s+kept +({'|'.join(KEPT)}) — \S", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,10 @@ class Statement(str):
     def written_for(self, dialect: str) -> str:
         """The text for an engine: its own template where there is one, else the portable one, transpiled."""
         return str(self) if dialect == "duckdb" else render(self.template, dialect, **self.parameters)
+
+    def kept_on(self, dialect: str) -> str:
+        """How the temporary table that it makes or adds to is kept on an engine, one of `KEPT`."""
+        return _kept(self.template, dialect)
 
     @property
     def tables(self) -> list[exp.Table]:
@@ -92,6 +104,24 @@ def load(name: str, dialect: str = "duckdb") -> jinja2.Template:
     """A parsed template; ``name.dialect`` is taken before ``name`` where it exists."""
     environment = _environment(dialect)
     return environment.select_template([f"{name}.{dialect}{SUFFIX}", f"{name}{SUFFIX}"])
+
+
+def head_of(source: str) -> str:
+    """What a template says of itself in the comment that it begins with; empty where there is none."""
+    found = re.match(r"\{#-?(.*?)-?#\}", source, re.DOTALL)
+    return found[1] if found else ""
+
+
+def kept_by(head: str) -> str:
+    """How the head says that a temporary table is kept, one of `KEPT`; empty where it says nothing."""
+    found = _KEPT.search(head)
+    return found[1] if found else ""
+
+
+@cache
+def _kept(name: str, dialect: str) -> str:
+    source = (folder() / str(load(name, dialect).name)).read_text(encoding="utf-8")
+    return kept_by(head_of(source)) or "lazily"
 
 
 def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqldeid.sql import Statement, identifier, render, table_name
-from sqldeid.sql.templates import SUFFIX, folder
+from sqldeid.sql.templates import SUFFIX, folder, head_of
 from sqldeid.tables import stacking
 from sqldeid.tables.bases import METHODS
 from sqldeid.tables.combined import combined_columns, counted_columns
@@ -332,5 +332,5 @@ def purpose(template: str) -> str:
     """The first sentence of a template's head."""
     named = [folder() / f"{template}{engine}{SUFFIX}" for engine in (f".{DIALECT}", "", ".postgres", ".spark")]
     text = next(path for path in named if path.exists()).read_text(encoding="utf-8")
-    head = re.sub(r"\s+", " ", text.removeprefix("{#-").partition("#}")[0]).strip()
+    head = re.sub(r"\s+", " ", head_of(text)).strip()
     return re.split(r"(?<=\.) ", head, maxsplit=1)[0]
