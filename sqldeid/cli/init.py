@@ -11,6 +11,7 @@ import click
 import sqldeid
 from sqldeid.cli.options import Common, common, examples
 from sqldeid.cli.targets import check_output, is_stdout, is_stream, write_text
+from sqldeid.engine.choosing import again
 from sqldeid.errors import JobError
 from sqldeid.report.terminal import print_commands
 from sqldeid.report.text import console, plain, put
@@ -20,6 +21,7 @@ from sqldeid.report.text import console, plain, put
     epilog=examples(
         "sqldeid init hospital.duckdb main.patients -o job.toml",
         "sqldeid init people.csv > job.toml",
+        "sqldeid init postgresql://me@db.example.org/hospital public.patients -o job.toml",
         "sqldeid anonymize hospital.duckdb --job job.toml --plan",
     )
 )
@@ -32,7 +34,7 @@ def init(common: Common, database: str, table: str | None, output: str) -> None:
 
     Each column gets a role, a hierarchy and the reason, guessed from its name, type, look and number of different
     values; columns that HIPAA's Safe Harbor names are marked. No data value is printed. Read it before you release
-    anything: a role is a judgement about what strangers know.
+    anything: a role is a judgement about what strangers know. DB is a DuckDB file, a CSV or Parquet file, or a server.
     """
     if not is_stdout(output):
         check_output("-o", output)
@@ -45,5 +47,5 @@ def init(common: Common, database: str, table: str | None, output: str) -> None:
     if not common.quiet and not is_stdout(output):
         to = console(sys.stderr) if is_stream(output) else common.screen()
         put(to, f"{plain(output)}: a proposed job. Read it, change what is wrong, then:")
-        given = f"sqldeid anonymize {quote(plain(database))} --job {quote(plain(output))}"
+        given = f"sqldeid anonymize {quote(plain(again(database)))} --job {quote(plain(output))}"
         print_commands([(f"{given} --plan", "shows what would be done"), (given, "does it")], to)

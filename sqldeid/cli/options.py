@@ -13,7 +13,7 @@ import click
 
 import sqldeid
 from sqldeid.cli.targets import is_stdout
-from sqldeid.errors import JobError
+from sqldeid.errors import Interrupted, JobError
 from sqldeid.report.text import console
 
 if TYPE_CHECKING:
@@ -71,7 +71,11 @@ def common(run: Callable[..., None]) -> Callable[..., None]:
     def packed(
         memory_limit: str | None, threads: int | None, temp_dir: Path | None, quiet: bool, verbose: bool, **rest: Any
     ) -> None:
-        run(Common(sqldeid.Settings(memory_limit, threads, temp_dir), quiet, verbose), **rest)
+        try:
+            settings = sqldeid.Settings(memory_limit, threads, temp_dir)  # imports the database: that takes a while
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted; nothing was published") from None
+        run(Common(settings, quiet, verbose), **rest)
 
     found: Callable[..., None] = packed
     for option in reversed(_OPTIONS):

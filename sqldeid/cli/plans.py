@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sqldeid.engine.choosing import dialect_of, shown
+from sqldeid.engine.choosing import again, dialect_of
 from sqldeid.job import Job
 from sqldeid.report.terminal import print_commands, print_warnings
 from sqldeid.report.text import cell, count, facts, plain, print_table, put, table
@@ -47,7 +47,7 @@ def print_plans(
     print_warnings(job.warnings(), to)
     to.print()
     to.print("Next:")
-    given = f"sqldeid anonymize {quote(plain(shown(database)))} --job {quote(plain(job.path or job.name))}"
+    given = f"sqldeid anonymize {quote(plain(again(database)))} --job {quote(plain(job.path or job.name))}"
     print_commands([(given, "does it"), (f"{given} --plan -v", "prints the SQL that is known before the run")], to)
 
 

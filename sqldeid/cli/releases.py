@@ -17,7 +17,7 @@ from sqldeid.cli.options import Common, common, examples
 from sqldeid.cli.policies import earlier
 from sqldeid.cli.policies import ledger as ledger_option
 from sqldeid.cli.reports import refuse_without_charts, write_page, write_public
-from sqldeid.engine.choosing import dialect_of, shown
+from sqldeid.engine.choosing import again, dialect_of
 from sqldeid.report.progress import Progress
 from sqldeid.report.terminal import print_result, print_risk, print_verified, print_warnings
 from sqldeid.report.text import console
@@ -114,16 +114,16 @@ def anonymize(
         refuse_without_charts(report_file)
         reads = [str(file) for file in (policy, ledger) if file is not None]
         check_outputs(outputs.by_option, job, database, reads)
-    options = sqldeid.Options(
-        only=only,
-        replace=replace,
-        certificate=certificate_file is not None,
-        explain=report_file is not None,
-        settings=common.settings,
-        key_file=key_file,
-        policy=policy,
-        ledger=ledger,
-    )
+        options = sqldeid.Options(
+            only=only,
+            replace=replace,
+            certificate=certificate_file is not None,
+            explain=report_file is not None,
+            settings=common.settings,
+            key_file=key_file,
+            policy=policy,
+            ledger=ledger,
+        )
     if plan:
         if policy is not None or ledger is not None:
             raise sqldeid.JobError("--plan shows what a search would do; leave --policy and --ledger out", key="--plan")
@@ -136,7 +136,7 @@ def anonymize(
     with _published(key="--json"):
         if not common.quiet:
             screen = common.screen(*outputs.by_option.values())
-            print_result(result, screen, database=shown(database), job=job_file, verbose=common.verbose)
+            print_result(result, screen, database=again(database), job=job_file, verbose=common.verbose)
 
 
 def _write_outputs(result: sqldeid.Result, to: Outputs) -> sqldeid.Result:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from sqldeid.engine.offers import NAMES
 from sqldeid.errors import EngineError, JobError
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _SCHEMES = {"postgresql": "postgres", "postgres": "postgres", "sc": "spark"}
 _ENDS = re.compile("[/?#]")
 _ADDRESS = re.compile(r"@|\b(password|token|user|host)\s*=|^(postgres|postgresql|sc):?/", re.IGNORECASE)
+_HARMLESS = ("host", "hostaddr", "port", "dbname", "user", "sslmode", "sslrootcert", "service")
+"""Parameters of a URL that say where a server is and who asks, and hold no secret."""
 _MODULES = {"duckdb": "duckdb", "_duckdb": "duckdb", "psycopg": "postgres", "pyspark": "spark"}
 
 
@@ -58,6 +60,19 @@ def shown(database: object) -> str:
         return f"{parts.scheme}://{hosts}/{unquote(parts.path.lstrip('/'))}".partition(";")[0].rstrip("/")
     except ValueError:
         return scheme
+
+
+def again(database: str) -> str:
+    """What names a database once more, on a command line that is printed: its URL without password and token."""
+    label = shown(database)
+    if dialect_of(database) != "postgres" or "(" in label or "://" not in label:
+        return label
+    parts = urlsplit(database)
+    user = parts.netloc.rpartition("@")[0].partition(":")[0]
+    asked = [(name, value) for name, value in parse_qsl(parts.query) if name in _HARMLESS and "=" not in value]
+    hosts = parts.netloc.rpartition("@")[2]
+    query = urlencode(asked, safe="/:,", quote_via=quote)
+    return f"{parts.scheme}://{f'{user}@' if user else ''}{hosts}{parts.path}{'?' if query else ''}{query}"
 
 
 def may_hold_secret(path: str) -> bool:

@@ -45,9 +45,9 @@ OFFERS: Mapping[str, frozenset[str]] = {
         "assess": "duckdb postgres spark",
         "explore": "duckdb postgres spark",
         "explore --per": "duckdb postgres spark",
-        "explore --text": "duckdb",
-        "hierarchies": "duckdb",
-        "init": "duckdb",
+        "explore --text": "duckdb postgres spark",
+        "hierarchies": "duckdb postgres spark",
+        "init": "duckdb postgres spark",
         "tradeoff": "duckdb postgres spark",
         "evaluate": "duckdb",
     }.items()

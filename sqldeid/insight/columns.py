@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
@@ -19,7 +20,7 @@ class ColumnValues:
     Parameters
     ----------
     values
-        The distinct values in the order of the engine, at most one of them NULL.
+        The distinct values in their order, texts by their bytes, NULL last; at most one of them is.
     numeric
         Whether they are exact numbers that travel as text.
     """
@@ -54,4 +55,7 @@ def read_values(table: str, name: str, engine: Engine) -> ColumnValues:
     statement = render(
         "insight/list_values", column=column(found.name, "s"), type=travel_type(found.kind), source=relation
     )
-    return ColumnValues(engine.query(statement).column("value").combine_chunks(), found.kind == "number")
+    values = engine.query(statement).column("value").combine_chunks()
+    if found.type == "VARCHAR":  # which Postgres sorts by a collation
+        values = values.take(pc.sort_indices(values))
+    return ColumnValues(values, found.kind == "number")

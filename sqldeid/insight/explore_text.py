@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 
-from sqldeid.engine.base import Engine
+from sqlglot import exp
+
+from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.findings import ExploredText, KeywordCount
 from sqldeid.insight.explore_source import Arm, Source, measure, open_table
+from sqldeid.insight.keywords import pattern
 from sqldeid.sql import column, identifier, literal, render
 
 FIRST = (10, 20, 40)
@@ -26,8 +29,6 @@ KEYWORDS: Mapping[str, tuple[str, ...]] = {
     "habits": ("alcohol", "etoh", "smoker", "tobacco", "cocaine", "heroin", "abuse"),
 }
 """Groups of English words that give a person's attributes away, after table 3.1 of the source."""
-
-_SPECIAL = frozenset(r"\.+*?()|[]{}^$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def explore_text(asked: TextQuestion, engine: Engine) -> ExploredText:
     found = source.find(asked.column, "--text")
     if found.kind != "text":
         raise JobError(f"--text: {found.name} is of type {found.shown_type}; name a column of text", key="--text")
-    text = column(found.name, "s")
+    text = _text_of(found)
     row = engine.query(
         render("insight/count_texts", source=source.relation, text=text, person=source.person_column)
     ).to_pylist()[0]
@@ -98,37 +99,34 @@ def explore_text(asked: TextQuestion, engine: Engine) -> ExploredText:
         rows=int(row["n"]),
         persons=int(row["persons"]),
         prefixes=tuple(measure(arms, engine, shared=source.person is not None)),
-        keywords=_count_keywords(asked, source, engine),
+        keywords=_count_keywords(asked, text, source, engine),
         seconds=round(monotonic() - started, 3),
     )
 
 
-def _count_keywords(asked: TextQuestion, source: Source, engine: Engine) -> tuple[KeywordCount, ...]:
+def _text_of(found: Column) -> exp.Expr:
+    """The column as text, which not every engine makes by itself of an enumeration, say."""
+    value = column(found.name, "s")
+    return value if found.type == "VARCHAR" else exp.cast(value, exp.DataType.build("varchar", dialect="duckdb"))
+
+
+def _count_keywords(asked: TextQuestion, text: exp.Expr, source: Source, engine: Engine) -> tuple[KeywordCount, ...]:
     if not asked.keywords:
         return ()
+    dialect = engine.capabilities.dialect
     groups = [
         {
             "hit": identifier(f"hit_{i}"),
-            "pattern": literal(_pattern(group, words)),
+            "pattern": literal(pattern(group, words, dialect)),
             "rows": identifier(f"rows_{i}"),
             "persons": identifier(f"persons_{i}"),
         }
         for i, (group, words) in enumerate(asked.keywords.items())
     ]
-    text, person = column(source.find(asked.column, "--text").name, "s"), source.person_column
-    row = engine.query(
-        render("insight/count_keywords", source=source.relation, text=text, person=person, groups=groups)
-    ).to_pylist()[0]
+    found = render(
+        "insight/count_keywords", source=source.relation, text=text, person=source.person_column, groups=groups
+    )
+    row = engine.query(found).to_pylist()[0]
     return tuple(
         KeywordCount(group, int(row[f"rows_{i}"]), int(row[f"persons_{i}"])) for i, group in enumerate(asked.keywords)
     )
-
-
-def _pattern(group: str, words: tuple[str, ...]) -> str:
-    """One regular expression for a group; a word's ends are no letters, digits or underscores."""
-    if not words or not all(word.strip() for word in words):
-        raise JobError(
-            f"--keywords: {group} has no word, or an empty one; give at least one character", key="--keywords"
-        )
-    quoted = "|".join("".join(f"\\{c}" if c in _SPECIAL else c for c in word.strip()) for word in words)
-    return rf"(?:^|[^\pL\pN_])(?:{quoted})(?:$|[^\pL\pN_])"

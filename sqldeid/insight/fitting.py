@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +16,6 @@ from sqldeid.hierarchy import check, open_source, shipped
 from sqldeid.insight.identifiers import named, words_of
 from sqldeid.insight.profile import ColumnFacts
 from sqldeid.sql import column, render
-from sqldeid.tables.plan import released_value, travel_type
 
 FEW_VALUES = 12
 """Different numbers up to which a number is taken for a code."""
@@ -38,19 +39,37 @@ _SAFE_ZIP = "; Safe Harbor itself leaves three digits at most, and those where m
 Fit = tuple[object, str, bool]
 """The hierarchy as a job writes it, why, and whether it is sure to cover every value."""
 
+_TRAVEL = {
+    "integer": pa.int64(),
+    "float": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+}
 
-def fit(facts: ColumnFacts, relation: exp.Expr, top: int | None, engine: Engine) -> Fit:
-    """The hierarchy for a quasi-identifying column.
 
-    Parameters
-    ----------
-    top
-        What greater numbers are cut to before.
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """A quasi-identifying column, and what its greater numbers are cut to before, if they are."""
 
-    Cost: one scan of the column where a shipped hierarchy may fit.
+    facts: ColumnFacts
+    top: int | None
+
+
+def fit_all(sought: Sequence[Sought], relation: exp.Expr, engine: Engine) -> list[Fit]:
+    """The hierarchies for quasi-identifying columns.
+
+    Cost: one statement that scans the columns for which a shipped hierarchy may fit; their different values come here.
     """
-    if (name := _shipped(facts, relation, top, engine)) is not None:
-        return name, "shipped, and covers its values", True
+    alike = {i: names for i, s in enumerate(sought) if (names := _alike(s.facts))}
+    values = _values({i: sought[i] for i in alike}, relation, engine)
+    return [_fit(s, _covering(alike[i], s, values[i]) if i in alike else None) for i, s in enumerate(sought)]
+
+
+def _fit(sought: Sought, shipped_one: str | None) -> Fit:
+    facts, top = sought.facts, sought.top
+    if shipped_one is not None:
+        return shipped_one, "shipped, and covers its values", True
     if facts.kind in ("date", "timestamp"):
         return {"dates": ["month", "year", "decade"]}, f"months, years, decades{_SAFE_DATE}", False
     if facts.kind == "text" and facts.looks.get("date", 0.0) == 1 and facts.longest >= len("2000-01-01"):
@@ -100,8 +119,8 @@ def bands(facts: ColumnFacts) -> list[int | float]:
     return [float(f"{step * factor}e{power}") for factor in (1, 2, 4)]
 
 
-def _shipped(facts: ColumnFacts, relation: exp.Expr, top: int | None, engine: Engine) -> str | None:
-    """A shipped hierarchy of the column's name, or for text of any name, that covers every value that is there."""
+def _alike(facts: ColumnFacts) -> list[str]:
+    """Shipped hierarchies of the column's name, or for text of any name; those that list their values first."""
     words = set(words_of(facts.name))
     names = [name for name in shipped() if name.split("/")[0] in ("adult", "mimic3")]
     alike = [name for name in names if set(words_of(name.split("/")[1])) <= words]
@@ -110,25 +129,32 @@ def _shipped(facts: ColumnFacts, relation: exp.Expr, top: int | None, engine: En
     listed = [name for name in names if not open_source(name, Path()).data_derived]
     if facts.kind == "text" and 3 <= facts.different <= MOST_READ:
         alike += [name for name in listed if name not in alike]
-    if not alike:
+    return sorted(alike, key=lambda n: n not in listed)
+
+
+def _covering(names: Sequence[str], sought: Sought, values: pa.Array | None) -> str | None:
+    """The first of these hierarchies that covers every value that is there."""
+    if values is None:
         return None
-    values = _values(facts, relation, top, engine)
-    for name in sorted(alike, key=lambda n: n not in listed):
-        if not check(name, Path(), values, numeric=facts.kind == "number").problems:
-            return name
-    return None
+    numeric = sought.facts.kind == "number"
+    return next((name for name in names if not check(name, Path(), values, numeric=numeric).problems), None)
 
 
-def _values(facts: ColumnFacts, relation: exp.Expr, top: int | None, engine: Engine) -> pa.Array:
-    """The different values as a run will see them."""
-    statement = render(
-        "insight/list_values",
-        column=released_value(facts.column) if facts.column.is_enum else column(facts.name, "s"),
-        type=travel_type(facts.kind),
-        source=relation,
-    )
-    values = engine.query(statement).column("value").combine_chunks()
-    if top is None or facts.kind == "number":
+def _values(sought: Mapping[int, Sought], relation: exp.Expr, engine: Engine) -> dict[int, pa.Array | None]:
+    """The different values of columns as a run will see them; None for dates that no calendar has."""
+    if not sought:
+        return {}
+    columns = [{"number": i, "column": column(s.facts.name, "s")} for i, s in sought.items()]
+    found = engine.query(render("insight/list_texts", source=relation, columns=columns))
+    numbers, texts = found.column("number"), found.column("value")
+    return {i: _read(texts.filter(pc.equal(numbers, i)).combine_chunks(), s) for i, s in sought.items()}
+
+
+def _read(texts: pa.Array, sought: Sought) -> pa.Array | None:
+    try:
+        values = texts.cast(_TRAVEL.get(sought.facts.kind, pa.string()))
+    except pa.ArrowInvalid:
+        return None
+    if sought.top is None or sought.facts.kind == "number":
         return values
-    cut = pc.min_element_wise(values, pa.scalar(top, values.type), skip_nulls=False)
-    return pc.unique(cut)
+    return pc.unique(pc.min_element_wise(values, pa.scalar(sought.top, values.type), skip_nulls=False))

@@ -15,9 +15,10 @@ _COLUMN = 28
 TIME_LIMIT_SECONDS = 60
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NOT_ON_SPARK = re.compile(r"\W", re.ASCII)
 
 
-def job_text(proposed: Proposed, database: str, into: str) -> str:
+def job_text(proposed: Proposed, database: str, into: str | None, dialect: str = "duckdb") -> str:
     """The job file.
 
     Parameters
@@ -25,14 +26,16 @@ def job_text(proposed: Proposed, database: str, into: str) -> str:
     database
         As the user named it; for the first comment.
     into
-        Database file that the release goes to, relative to the job file.
+        Database file that the release goes to, relative to the job file; None for a schema of the database itself.
+    dialect
+        The engine that the database is for.
     """
-    name = release_name(proposed.facts.parts[-1])
+    name = release_name(proposed.facts.parts[-1], dialect)
     table = f"tables.{_key(name)}"
     lines = [
         *_head(proposed, database),
         "[release]",
-        f"into = {_text(into)}    # a fresh file: whoever gets it sees nothing else",
+        _place(into),
         "",
         f"[{table}]",
         f"source = {_text(_source(proposed.facts.parts))}",
@@ -65,6 +68,12 @@ def _head(proposed: Proposed, database: str) -> Iterator[str]:
     if not proposed.facts.rows:
         yield from _comment("The table has no rows now; until it has some, there is nothing to release.")
     yield ""
+
+
+def _place(into: str | None) -> str:
+    if into is None:
+        return 'schema = "release"    # made if it is not there; give readers this schema and nothing else'
+    return f"into = {_text(into)}    # a fresh file: whoever gets it sees nothing else"
 
 
 def _person(proposed: Proposed) -> Iterator[str]:
@@ -112,9 +121,11 @@ def _comment(text: str) -> Iterator[str]:
         yield f"# {line}"
 
 
-def release_name(table: str) -> str:
-    """The table's name, mended where a release may not be called so."""
+def release_name(table: str, dialect: str = "duckdb") -> str:
+    """The table's name, mended where a release may not be called so: on Spark of letters, digits and _ alone."""
     name = "".join("_" if c in "\0/\\" else c for c in table).lstrip(".") or "release"
+    if dialect == "spark":
+        name = _NOT_ON_SPARK.sub("_", name)
     name = name.encode("utf-8", "replace")[:MAX_NAME_BYTES].decode("utf-8", "ignore")
     return "release" if name_flaw(name) else name
 

@@ -1,6 +1,7 @@
 """A table from afar: what its columns hold, told in counts. For proposals only; no value is shown to anybody.
 
-Cost: one pass for counts (numbers of different values are approximate), one for a sample of some thousand rows.
+Nothing but counts leaves the database, whichever it is; it holds a sample of some thousand rows meanwhile.
+Cost: one pass for counts and one for the sample, and a scan of each column for its different values.
 """
 
 from __future__ import annotations
@@ -9,17 +10,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from sqlglot import exp
 
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
-from sqldeid.sql import column, identifier, parse_table, render
+from sqldeid.sql import column, identifier, literal, parse_table, render
 from sqldeid.sql.names import refuse_same_names
 
 SAMPLE_ROWS = 2_000
 _BROAD = ("integer", "float", "number")
+_SAME_TEXT = ("integer", "text", "date", "boolean")
+"""Kinds whose values every engine spells alike."""
+
+_MOST_HASHED = 8
+"""Columns by which rows of a sample are chosen, at most."""
+
+_AT_ONCE = 32
+"""Columns that one statement is about, at most: each is a query of its own within."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +38,7 @@ class ColumnFacts:
     there
         Rows in which it is not NULL.
     different
-        Different values, approximately; 0 for nested types and the like, which cannot be counted.
+        Different values; 0 for nested types and the like, which cannot be counted.
     low, high
         Of numbers; None elsewhere, and where they are not finite.
     length, longest
@@ -62,7 +69,7 @@ class ColumnFacts:
 
     @property
     def uniqueness(self) -> float:
-        """Different values per value that is there, 0 … 1; approximate."""
+        """Different values per value that is there, 0 … 1."""
         return min(1.0, self.different / self.there) if self.there else 0.0
 
 
@@ -90,7 +97,7 @@ def profile(table: str | None, engine: Engine, patterns: Mapping[str, str], *, k
     table
         As a job's ``source`` names it; None where the database has one table only.
     patterns
-        Regular expressions (RE2, of the whole value) by name.
+        Regular expressions by name, of the whole value, blanks around it aside; RE2's, Postgres' and Java's alike.
 
     Raises
     ------
@@ -102,9 +109,9 @@ def profile(table: str | None, engine: Engine, patterns: Mapping[str, str], *, k
     there = engine.columns(relation, key=key)
     refuse_same_names((c.name for c in there), what=relation.name, key=key)
     row = engine.query(render("insight/profile_columns", source=relation, columns=_counted(there))).to_pylist()[0]
-    rows = int(row["rows"])
+    rows, different = int(row["rows"]), _different(relation, there, engine)
     looks = _looks(relation, there, rows, engine, patterns)
-    facts = tuple(_facts(c, i, rows, row, looks.get(c.name, {})) for i, c in enumerate(there))
+    facts = tuple(_facts(c, i, rows, row, different.get(i, 0), looks.get(i, {})) for i, c in enumerate(there))
     names = tuple(p.name for p in relation.parts)
     return TableFacts(relation, names, rows, facts)
 
@@ -112,7 +119,7 @@ def profile(table: str | None, engine: Engine, patterns: Mapping[str, str], *, k
 def _only_table(engine: Engine, key: str) -> tuple[str, ...]:
     found = [r.parts for r in engine.relations()]
     if len(found) != 1:
-        names = ", ".join(".".join(parts[1:]) for parts in sorted(found)[:8]) or "none"
+        names = ", ".join(".".join(parts[-2:]) for parts in sorted(found)[:8]) or "none"
         raise JobError(f"{key}: name the table to look at; the database has {names}", key=key)
     return found[0]
 
@@ -121,16 +128,27 @@ def _counted(there: Sequence[Column]) -> list[dict[str, object]]:
     return [
         {
             "column": column(c.name, "s"),
-            "counted": c.kind != "other",
             "number": c.kind in _BROAD,
             "text": c.type == "VARCHAR",
-            **{name: identifier(f"{name}_{i}") for name in ("there", "different", "low", "high", "length", "longest")},
+            **{name: identifier(f"{name}_{i}") for name in ("there", "low", "high", "length", "longest")},
         }
         for i, c in enumerate(there)
     ]
 
 
-def _facts(c: Column, number: int, rows: int, row: Mapping[str, object], looks: Mapping[str, float]) -> ColumnFacts:
+def _different(relation: exp.Expr, there: Sequence[Column], engine: Engine) -> dict[int, int]:
+    """How many different values the columns have, by number; those that cannot be compared are left out."""
+    counted = [{"number": i, "column": column(c.name, "s")} for i, c in enumerate(there) if c.kind != "other"]
+    found: dict[int, int] = {}
+    for start in range(0, len(counted), _AT_ONCE):
+        asked = render("insight/count_columns", source=relation, columns=counted[start : start + _AT_ONCE])
+        found |= {row["number"]: row["different"] for row in engine.query(asked).to_pylist()}
+    return found
+
+
+def _facts(
+    c: Column, number: int, rows: int, row: Mapping[str, object], different: int, looks: Mapping[str, float]
+) -> ColumnFacts:
     def told(name: str) -> float:
         value = row.get(f"{name}_{number}")
         return float(value) if isinstance(value, int | float) else 0.0
@@ -139,12 +157,11 @@ def _facts(c: Column, number: int, rows: int, row: Mapping[str, object], looks: 
         value = row.get(f"{name}_{number}")
         return float(value) if isinstance(value, int | float) and isfinite(value) else None
 
-    there = int(told("there"))
     return ColumnFacts(
         column=c,
         rows=rows,
-        there=there,
-        different=min(int(told("different")), there),
+        there=int(told("there")),
+        different=different,
         low=bound("low"),
         high=bound("high"),
         length=told("length"),
@@ -155,20 +172,34 @@ def _facts(c: Column, number: int, rows: int, row: Mapping[str, object], looks: 
 
 def _looks(
     relation: exp.Expr, there: Sequence[Column], rows: int, engine: Engine, patterns: Mapping[str, str]
-) -> dict[str, dict[str, float]]:
-    """Per column the share of a sample's different values that have each pattern."""
+) -> dict[int, dict[str, float]]:
+    """Per column, by number, the share of a sample's different values that have each pattern."""
     looked = [(i, c) for i, c in enumerate(there) if c.kind == "text"]
-    if not looked or not rows:
+    if not looked or not rows or not patterns:
         return {}
-    named = [{"name": identifier(f"v{i}"), "column": column(c.name, "s")} for i, c in looked]
-    one_in = max(1, rows // SAMPLE_ROWS)
-    sample = engine.query(render("insight/sample_rows", source=relation, columns=named, one_in=one_in))
-    return {c.name: _shares(sample.column(f"v{i}"), patterns) for i, c in looked}
+    sampled, one_in = engine.workbench("sample"), max(1, rows // SAMPLE_ROWS)
+    sample = render(
+        "insight/sample_rows",
+        sampled=sampled,
+        source=relation,
+        columns=[{"name": identifier(f"v{i}"), "column": column(c.name, "s")} for i, c in looked],
+        hashed=[column(c.name, "s") for c in there if c.kind in _SAME_TEXT][:_MOST_HASHED],
+        absent=literal("NULL"),
+        cut=literal(f"{2**32 // one_in:08x}") if one_in > 1 else None,
+    )
+    engine.execute(sample)
+    asked = [
+        {"pattern": literal(rf"^\s*(?:{pattern})\s*$"), "matching": identifier(f"look_{j}")}
+        for j, pattern in enumerate(patterns.values())
+    ]
+    found: dict[int, dict[str, float]] = {}
+    for start in range(0, len(looked), _AT_ONCE):
+        part = [{"number": i, "name": identifier(f"v{i}")} for i, _ in looked[start : start + _AT_ONCE]]
+        rows_of = engine.query(render("insight/match_looks", sampled=sampled, columns=part, looks=asked)).to_pylist()
+        found |= {r["number"]: _shares(r, patterns) for r in rows_of if r["different"]}
+    engine.execute(render("engine/drop_table", table=sampled))
+    return found
 
 
-def _shares(values: pa.ChunkedArray, patterns: Mapping[str, str]) -> dict[str, float]:
-    different = pc.utf8_trim_whitespace(pc.drop_null(pc.unique(values)))
-    if not len(different):
-        return {}
-    matches = {name: pc.match_substring_regex(different, f"^(?:{pattern})$") for name, pattern in patterns.items()}
-    return {name: pc.sum(found).as_py() / len(different) for name, found in matches.items()}
+def _shares(row: Mapping[str, int], patterns: Mapping[str, str]) -> dict[str, float]:
+    return {name: row[f"look_{j}"] / row["different"] for j, name in enumerate(patterns)}

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
-from sqldeid.insight.fitting import fit
+from sqldeid.insight.fitting import Sought, fit_all
 from sqldeid.insight.identifiers import Finding, find_column, named, words_of
 from sqldeid.insight.profile import ColumnFacts, TableFacts
-from sqldeid.sql import column, render
 
 MOST_QIS = 9
 """Quasi-identifying columns proposed at most: with more, little is left to release at any k."""
@@ -102,23 +101,22 @@ class Proposed:
 def propose(facts: TableFacts, engine: Engine) -> Proposed:
     """Propose a job for a table whose facts are known.
 
-    Cost: one scan for each column that may be the person key (four at most), and one for each that may be
-    quasi-identifying and for which shipped hierarchies are tried.
+    Cost: one scan for each column that may be quasi-identifying and for which shipped hierarchies are tried.
     """
-    person, why = _person(facts, engine)
+    person, why = _person(facts)
     chosen = _choose([_column(c, person) for c in facts.columns])
-    fitted = [_fitted(p, c, facts, engine) for p, c in zip(chosen, facts.columns, strict=True)]
+    fitted = _fitted(chosen, facts, engine)
     columns = tuple(_spare(fitted, facts))
     k = max(1, min(K, facts.rows))
     return Proposed(facts, columns, person, why, k, _diversity(columns, facts))
 
 
-def _person(facts: TableFacts, engine: Engine) -> tuple[str | None, str]:
+def _person(facts: TableFacts) -> tuple[str | None, str]:
     """The column that tells persons apart, and why; none where rows share persons."""
     keys = [c for c in facts.columns if c.kind in ("integer", "text", "number")]
     about = [c for c in keys if _names(c, _PERSONS) and (_names(c, _KEYS) or len(words_of(c.name)) == 1)]
     for c in about[:2]:
-        if _unique(c, facts, engine):
+        if _unique(c):
             return c.name, "every row has its own; it is not released"
     if about:
         return None, (
@@ -126,18 +124,14 @@ def _person(facts: TableFacts, engine: Engine) -> tuple[str | None, str]:
             "counted; better release a table with one row per person"
         )
     for c in [c for c in keys if _names(c, ("id", "key"))][:2]:
-        if _unique(c, facts, engine):
+        if _unique(c):
             return c.name, "every row has its own, so each row is taken for a person; it is not released"
     return None, "no column tells persons apart, so rows are counted; name the person key if there is one"
 
 
-def _unique(c: ColumnFacts, facts: TableFacts, engine: Engine) -> bool:
-    """Whether a column is there in each row and nowhere twice, exactly."""
-    if not facts.rows or c.there < facts.rows or c.uniqueness < 0.9:
-        return False
-    statement = render("tables/check_person", source=facts.relation, person=column(c.name, "s"))
-    row = engine.query(statement).to_pylist()[0]
-    return bool(row["persons"] == row["rows"] == row["keyed"])
+def _unique(c: ColumnFacts) -> bool:
+    """Whether a column is there in each row and nowhere twice."""
+    return c.rows > 0 and c.different == c.there == c.rows
 
 
 def _column(c: ColumnFacts, person: str | None) -> Proposal:
@@ -203,14 +197,24 @@ def _known(c: ColumnFacts, found: Finding | None) -> Proposal:
     return Proposal(c.name, keys, f"{safe}{pooled}", rank=_rank(c))
 
 
-def _fitted(proposal: Proposal, c: ColumnFacts, facts: TableFacts, engine: Engine) -> Proposal:
-    """A quasi-identifying column that was chosen, with the hierarchy that fits."""
-    if proposal.role != "quasi-identifying" or not proposal.released:
-        return proposal
+def _fitted(chosen: Sequence[Proposal], facts: TableFacts, engine: Engine) -> list[Proposal]:
+    """The proposals, the quasi-identifying columns among them with the hierarchies that fit."""
+    sought = [
+        (place, Sought(c, _top(p)))
+        for place, (p, c) in enumerate(zip(chosen, facts.columns, strict=True))
+        if p.role == "quasi-identifying" and p.released
+    ]
+    found = list(chosen)
+    fits = fit_all([asked for _, asked in sought], facts.relation, engine)
+    for (place, _), (hierarchy, why, sure) in zip(sought, fits, strict=True):
+        keys = {**found[place].keys, "hierarchy": hierarchy, **({} if sure else {"uncovered": "top"})}
+        found[place] = replace(found[place], keys=keys, why=f"{found[place].why}{why}")
+    return found
+
+
+def _top(proposal: Proposal) -> int | None:
     top = proposal.keys.get("top_code")
-    hierarchy, fits, sure = fit(c, facts.relation, top if isinstance(top, int) else None, engine)
-    keys = {**proposal.keys, "hierarchy": hierarchy, **({} if sure else {"uncovered": "top"})}
-    return replace(proposal, keys=keys, why=f"{proposal.why}{fits}")
+    return top if isinstance(top, int) else None
 
 
 def _rank(c: ColumnFacts) -> float:

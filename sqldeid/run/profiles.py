@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from sqldeid.engine.choosing import dialect_of, is_foreign, shown
 from sqldeid.engine.opening import Database, Settings, is_connection, path_of
 from sqldeid.insight.identifiers import PATTERNS, Finding
 from sqldeid.insight.identifiers import safe_harbor as look
@@ -23,24 +24,27 @@ def init(database: Database, table: str | None = None, *, settings: Settings | N
     Parameters
     ----------
     database
-        Path of a DuckDB, CSV or Parquet file, or an open DuckDB connection. Nothing is written.
+        Path of a DuckDB, CSV or Parquet file, the URL of a server, or an open connection to either. Nothing is written.
     table
         ``table`` or ``schema.table``; may be left out where the database has one table only.
 
     Returns
     -------
     str
-        The job file's text; the release goes to a new file beside the job.
+        The job file's text; the release goes to a new file beside the job, that of a server into a schema there.
 
     Raises
     ------
     JobError
         If there is no such table, or nothing in it that could be generalised.
 
-    Cost: three scans of the table, and one for each column that may name persons or be quasi-identifying.
+    Cost: two scans of the table, one of each column, and one more of those for which shipped hierarchies are tried.
+    From a server come counts, and the different values of these last.
     """
     with reading(database, _beside(database), settings or Settings(), command="init") as engine:
         proposed = propose(profile(table, engine, PATTERNS), engine)
+    if is_foreign(database):
+        return job_text(proposed, shown(database) if isinstance(database, str) else "DB", None, dialect_of(database))
     name = "DB" if is_connection(database) else Path(os.fspath(database)).name  # type: ignore[arg-type]
     stem = proposed.facts.parts[-1]
     safe = "".join(c if c.isalnum() or c in "_-" else "_" for c in stem) or "data"
@@ -59,7 +63,7 @@ def safe_harbor(
     database, table
         As for `init`.
 
-    Cost: two scans of the table.
+    Cost: two scans of the table, and one of each column.
 
     Source
         45 CFR 164.514(b)(2)(i).

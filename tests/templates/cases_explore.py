@@ -300,3 +300,78 @@ CASES += [
     ),
     Case("insight/count_labels", {"source": PEOPLE, "label": column(SEX, "s")}, [(6, 4, 2)], PEOPLE_SETUP),
 ]
+
+
+def counted(name: str, place: int, *, number: bool = False, text: bool = False) -> dict[str, object]:
+    names = {part: identifier(f"{part} {place}") for part in ("there", "low", "high", "length", "longest")}
+    return {"column": column(name, "s"), "number": number, "text": text, **names}
+
+
+SAMPLED = [
+    {"name": identifier("v0"), "column": column(SEX, "s")},
+    {"name": identifier("v1"), "column": column(NOTE, "s")},
+]
+SAMPLE_SETUP = (
+    'CREATE TABLE "sam ple" (v0 VARCHAR(20), v1 TEXT)',
+    """INSERT INTO "sam ple" VALUES (' 12345 ', 'a.b@c.de'), ('12345', 'a.b@c.de'), (NULL, 'x
+12345'), ('x12345', NULL), ('12345-6789', '12345
+')""",
+)
+LOOKS = [
+    {"pattern": literal(r"^\s*(?:[0-9]{5}(-[0-9]{4})?)\s*$"), "matching": identifier("zip")},
+    {"pattern": literal(r"^\s*(?:[^@\s]+@[^@\s]+\.[A-Za-z]{2,})\s*$"), "matching": identifier("it's mail")},
+]
+
+CASES += [
+    Case(
+        "insight/profile_columns",
+        {"source": PEOPLE, "columns": [counted(AGE, 0, number=True), counted(NOTE, 1, text=True)]},
+        [(6, 6, -30.0, 40.0, 4, 1.5, 3)],
+        PEOPLE_SETUP,
+    ),
+    Case(
+        "insight/count_columns",
+        {"source": PEOPLE, "columns": [{"number": i, "column": column(n, "s")} for i, n in ((3, SEX), (7, AGE))]},
+        [(3, 2), (7, 2)],
+        PEOPLE_SETUP,
+    ),
+    Case(
+        "insight/sample_rows",
+        {
+            "sampled": OUT,
+            "source": PEOPLE,
+            "columns": SAMPLED,
+            "hashed": [column("id", "s"), column(SEX, "s")],
+            "absent": literal("NULL"),
+            "cut": literal("80000000"),
+        },
+        [("it's", "a"), ("😀", "a\nb"), ("😀", None), (None, None)],
+        PEOPLE_SETUP,
+        read=ALL_OUT + "1 NULLS LAST, 2 NULLS LAST",
+    ),
+    Case(
+        "insight/sample_rows",
+        {"sampled": OUT, "source": PEOPLE, "columns": SAMPLED, "hashed": [], "absent": literal("NULL"), "cut": None},
+        [("it's", "a"), ("it's", "b"), ("😀", "a\nb"), ("😀", None), (None, "e"), (None, None)],
+        PEOPLE_SETUP,
+        read=ALL_OUT + "1 NULLS LAST, 2 NULLS LAST",
+        note="all rows",
+    ),
+    Case(
+        "insight/match_looks",
+        {
+            "sampled": table_name("sam ple"),
+            "columns": [{"number": i, "name": identifier(f"v{i}")} for i in range(2)],
+            "looks": LOOKS,
+        },
+        [(0, 4, 3, 0), (1, 3, 1, 1)],
+        SAMPLE_SETUP,
+    ),
+    Case(
+        "insight/list_texts",
+        {"source": PEOPLE, "columns": [{"number": i, "column": column(n, "s")} for i, n in ((1, SEX), (4, AGE))]},
+        [(1, "it's"), (1, "😀"), (1, None), (4, "-30"), (4, "40")],
+        PEOPLE_SETUP,
+        ordered=False,
+    ),
+]
