@@ -2,7 +2,8 @@
 
     SqldeidError                 exit code 1, kind "internal"
     ├── JobError                 2  what the user can mend: arguments, job file, data that breaks a rule of the job
-    │   └── HierarchyError       2  a hierarchy file or rule that does not load, nest or cover
+    │   ├── HierarchyError       2  a hierarchy file or rule that does not load, nest or cover
+    │   └── UnreadError          2  a column with a value that does not come out of a server
     ├── EngineError              1  the database, a lock, the disk, a server
     ├── NoSolutionError          3  no node of the lattice is admissible; the nearest one is named
     ├── VerificationError        4  what was staged is not what was promised; nothing was published
@@ -52,6 +53,23 @@ class HierarchyError(JobError):
     """A hierarchy that cannot be loaded, does not nest, or does not cover the data."""
 
     kind = "hierarchy"
+
+
+class UnreadError(JobError):
+    """A column of a query holds a value that does not come out of a server.
+
+    Parameters
+    ----------
+    what
+        The fault and what to do, to be said of a column.
+    column
+        Its name in the query; whoever wrote the query knows which of the job's columns that is. Empty if unknown.
+    """
+
+    def __init__(self, what: str, column: str = "") -> None:
+        super().__init__(f"{f'column {column}' if column else 'a column'} {what}")
+        self.what = what
+        self.column = column
 
 
 class EngineError(SqldeidError):

@@ -165,7 +165,7 @@ class PostgresEngine(Remote):
         schema = pa.schema([(n, arrow_type(oid, types)) for n, (_, oid, _) in zip(names, described, strict=True)])
         with closing(self._copy_out(text, most)) as read:
             for part in read:
-                rows = from_csv(part, schema).rename_columns([name for name, _, _ in described])
+                rows = from_csv(part, schema, [name for name, _, _ in described])
                 self.count(rows.num_rows, rows.nbytes)
                 yield rows
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyarrow import csv
 
 from sqldeid.engine.base import Kind
-from sqldeid.errors import JobError
+from sqldeid.errors import UnreadError
 
 _SPELT: dict[str, tuple[str, Kind]] = {
     "int2": ("SMALLINT", "integer"),
@@ -39,6 +40,9 @@ _ARROW: dict[str, pa.DataType] = {
     "date": pa.date32(),
     "timestamp": pa.timestamp("us"),
 }
+
+
+_PLACE = re.compile(r"In CSV column #(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +85,18 @@ def arrow_type(oid: int, types: Mapping[int, PostgresType]) -> pa.DataType:
     return _ARROW.get(t.name, pa.string()) if t.system else pa.string()
 
 
-def from_csv(data: bytes, schema: pa.Schema) -> pa.Table:
-    """What COPY gave out; an unquoted empty field is NULL, a quoted one the empty text.
+def from_csv(data: bytes, schema: pa.Schema, names: Sequence[str]) -> pa.Table:
+    """What COPY gave out, with the columns' own names; an unquoted empty field is NULL, a quoted one the empty text.
 
     Raises
     ------
-    JobError
-        If a date or time is infinite, or before the year 1.
+    UnreadError
+        If a date or time is infinite, or not of the years 1 to 9999.
     """
     if not data:
-        return schema.empty_table()
+        return schema.empty_table().rename_columns(names)
     try:
-        return csv.read_csv(
+        read = csv.read_csv(
             io.BytesIO(data),
             read_options=csv.ReadOptions(column_names=schema.names, block_size=max(1 << 20, _longest(data))),
             parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
@@ -105,11 +109,14 @@ def from_csv(data: bytes, schema: pa.Schema) -> pa.Table:
                 quoted_strings_can_be_null=False,
             ),
         ).cast(schema)
-    except pa.ArrowInvalid:
-        raise JobError(
-            "a column holds a date or time that no calendar has (infinity, or before the year 1); mend it in a source "
-            "query"
+    except pa.ArrowInvalid as error:
+        place = _PLACE.match(str(error))
+        raise UnreadError(
+            "holds a date or time that does not travel (infinity, or not of the years 1 to 9999); mend it in a source "
+            "query",
+            names[int(place[1])] if place else "",
         ) from None
+    return read.rename_columns(names)
 
 
 def _longest(data: bytes) -> int:

@@ -6,7 +6,8 @@ fold; and a statement is dear where it crosses a wire.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError, UnreadError
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.plan import OtherColumn, QuasiIdentifier, TablePlan
 
@@ -94,7 +96,8 @@ class Combined:
         )
         counted = counted_columns(plan)
         engine.execute(render("tables/count_every", values=every, columns=counted, source=table, n=n))
-        read = engine.query(render("tables/read_every", values=every, columns=[c["value"] for c in counted]))
+        with _naming(plan):
+            read = engine.query(render("tables/read_every", values=every, columns=[c["value"] for c in counted]))
         return cls(plan, engine, table, n, every, read)
 
     def values(self, place: int) -> tuple[pa.Array, Whole]:
@@ -121,6 +124,18 @@ class Combined:
             self.engine.execute(
                 render("tables/pick_coded", coded=table, every=every, place=place, column=_original(place))
             )
+
+
+@contextmanager
+def _naming(plan: TablePlan) -> Iterator[None]:
+    """Name the column of the job whose values do not come out of the engine."""
+    try:
+        yield
+    except UnreadError as error:
+        if not error.column:
+            raise
+        key = f"{plan.key}.columns.{_coded(plan)[int(error.column.removeprefix('v'))].name}"
+        raise JobError(f"{key}: {error.what}", key=key) from None
 
 
 def held(plan: TablePlan, engine: Engine, source: exp.Expr) -> Separate | Combined:

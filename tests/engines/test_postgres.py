@@ -245,6 +245,18 @@ def test_types_of_postgres(server: InPostgres) -> None:
             anonymize(job({}, r=release({name: qi()}, source="typed")), server.database)
 
 
+@pytest.mark.parametrize("role", ["quasi-identifying", "sensitive"])
+@pytest.mark.parametrize("value", ["DATE 'infinity'", "DATE '12000-01-01'", "TIMESTAMP '0044-03-15 BC'"])
+def test_a_date_that_does_not_travel_is_told_by_its_column(server: InPostgres, value: str, role: str) -> None:
+    server.run(f"CREATE TABLE odd AS SELECT id, sex, age, CASE WHEN id = 7 THEN {value} END AS x FROM people")
+    columns = {"sex": qi(), "age": INSENSITIVE, "x": qi() if role == "quasi-identifying" else {"role": role}}
+    asked = release(columns, source="odd", k=3, limit=0.3)
+    asked["privacy"] |= {"l_diversity": [{"column": "x", "l": 2}]} if role == "sensitive" else {}
+    with pytest.raises(JobError, match=r"tables\.r\.columns\.x: holds a date or time .* the years 1 to 9999") as found:
+        anonymize(job({}, r=asked), server.database)
+    assert found.value.key == "tables.r.columns.x"
+
+
 def test_no_server(tmp_path: Path) -> None:
     for url in ("postgresql://sqldeid:hidden-word@127.0.0.1:1/none", f"postgresql:///none?host={tmp_path}"):
         with pytest.raises(EngineError, match="no server answers") as raised:
