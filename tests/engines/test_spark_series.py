@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
 
 from sqldeid import Options, anonymize, plan, verify
 from sqldeid.errors import VerificationError
-from sqldeid.series import carry, release
+from sqldeid.series import carry, release, shape
 from tests.engines.foreign import bag, in_duckdb
 from tests.engines.test_foreign import told as told_of_table
 from tests.engines.test_foreign_link import LINKED
 from tests.engines.test_foreign_link import job as followed
 from tests.engines.test_foreign_link import tables as linked_tables
-from tests.engines.test_foreign_series import CHOICES, charted, stays, told, wanted
+from tests.engines.test_foreign_series import CHOICES, WHO, charted, stays, told, wanted
 from tests.engines.test_series_benchmark import demo, seeded
 from tests.engines.test_spark import Both, load, named
 from tests.spark import PORT
@@ -43,6 +44,7 @@ def both(spark: SparkSession, shared_data: Path, tmp_path_factory: pytest.TempPa
         spark.sql(f"DROP TABLE {name}")
 
 
+WHO_QUOTED = f"`{WHO}`"
 HERE = ("wide, clock, cohort", "projection, labels, where", "own features, query")
 
 
@@ -57,6 +59,26 @@ def test_a_release_is_that_of_duckdb(both: Both, choice: str, monkeypatch: pytes
     assert repr(told(there)) == repr(told(here))
     assert there.tau == pytest.approx(here.tau, abs=1e-9)
     assert [p.to_dict() for p in plan(job, both.spark)] == [p.to_dict() for p in plan(job, both.file)]
+
+
+def test_rows_that_come_meanwhile_are_of_nobody_in_the_release(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark makes again what it kept of a table that another session writes to: nobody is numbered anew by that."""
+    both.spark.sql("CREATE TABLE moving AS SELECT * FROM charted")
+    with duckdb.connect(str(both.file)) as c:
+        c.execute("CREATE VIEW moving AS FROM charted")
+    more = f"SELECT '0' || {WHO_QUOTED}, minute / 4, item, value, at FROM charted WHERE {WHO_QUOTED} LIKE '%7'"
+
+    def between(*parts: object) -> None:
+        both.spark.newSession().sql(f"INSERT INTO moving ({WHO_QUOTED}, minute, item, value, at) {more}")
+
+    job = wanted("moving", source="moving")
+    here = anonymize(job, both.file).releases["vitals"]
+    with monkeypatch.context() as patched:
+        patched.setattr(shape, "read_outcomes", between)  # after lengths were measured, before series are cut to them
+        there = anonymize(job, both.spark).releases["vitals"]
+    assert repr(told(there)) == repr(told(here))
+    assert bag(both.there("moving.vitals")) == bag(both.here("moving.vitals"))
+    both.spark.sql("DROP TABLE moving")
 
 
 def test_the_mimic_demo_is_the_same_on_duckdb_spark_and_connect(both: Both) -> None:
