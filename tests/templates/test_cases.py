@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 FURTHER = sorted(path.stem for path in Path(__file__).parent.glob("cases_*.py"))
 CASES: list[Case] = [*FIRST, *(case for name in FURTHER for case in import_module(f"tests.templates.{name}").CASES)]
+_NUMBERS = count()
 PORTABLE = [name for name in template_names() if "." not in name]
 
 
@@ -33,9 +37,25 @@ def test_every_case_has_a_template() -> None:
     assert {case.template for case in CASES} <= set(PORTABLE)
 
 
+@cache
+def _opened() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
+@contextmanager
+def fresh_duckdb() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to a new database of one DuckDB, which takes far longer to open than a case to run."""
+    name = f"fresh_{next(_NUMBERS)}"
+    with _opened().cursor() as connection:
+        connection.execute(f"ATTACH ':memory:' AS {name}")
+        connection.execute(f"USE {name}")
+        yield connection
+    _opened().execute(f"DETACH {name}")
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.template} {case.note}".strip())
 def test_on_duckdb(case: Case) -> None:
-    with duckdb.connect() as connection:
+    with fresh_duckdb() as connection:
         assert_rows(case, "duckdb", lambda text: run_duckdb(connection, text))
 
 

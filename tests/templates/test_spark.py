@@ -22,7 +22,7 @@ from sqldeid.engine.spark import SparkEngine
 from sqldeid.sql import identifier, render, table_name
 from sqldeid.sql.dialects import transpile
 from tests.templates.cases import Case, Rows
-from tests.templates.test_cases import CASES, assert_same, found_rows
+from tests.templates.test_cases import CASES, assert_same, found_rows, fresh_duckdb
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,10 +81,13 @@ def _prepared(case: Case, session: SparkSession, *, lasting: bool) -> Iterator[C
         return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
     try:
-        with duckdb.connect() as connection:
+        with fresh_duckdb() as connection:
             for statement in case.setup:
                 connection.execute(statement)
-            there = connection.execute("SELECT table_name, table_type FROM information_schema.tables").fetchall()
+            there = connection.execute(
+                "SELECT table_name, table_type FROM information_schema.tables "
+                "WHERE table_catalog IN (CURRENT_DATABASE(), 'temp')"
+            ).fetchall()
             for name, kind in there:
                 rows = connection.sql(f"SELECT * FROM {table_name(name).sql('duckdb')}").to_arrow_table()
                 quoted = identifier(name).sql("spark")
