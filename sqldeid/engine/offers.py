@@ -22,7 +22,7 @@ OFFERS: Mapping[str, frozenset[str]] = {
         "series links": "duckdb postgres spark",
         "pseudonyms": "duckdb postgres spark",
         "shifted dates": "duckdb postgres spark",
-        'search.method = "mondrian"': "duckdb",
+        'search.method = "mondrian"': "duckdb postgres spark",
         'search.method = "epsilon-safe"': "duckdb postgres spark",
         'view = "computed"': "duckdb",
         "frozen": "duckdb",
