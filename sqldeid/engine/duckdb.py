@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -18,9 +17,10 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from sqldeid.engine.base import Capabilities, Column, Kind, Relation
-from sqldeid.engine.duckdb_errors import translate
-from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError
+from sqldeid.engine.base import Capabilities, Column, Relation
+from sqldeid.engine.duckdb_types import kind_of
+from sqldeid.engine.worker import Worker
+from sqldeid.errors import EngineError, JobError, SqldeidError
 from sqldeid.sql import identifier, literal, render, table_name
 
 T = TypeVar("T")
@@ -50,24 +50,6 @@ NEUTRAL = {
 """Settings under which our statements mean what they say, and how DuckDB spells them; a user's may be others. The
 first keeps Python variables out of a job's SQL, the second keeps the order of a release."""
 
-_KINDS: dict[str, Kind] = {
-    **dict.fromkeys(["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"], "integer"),
-    **dict.fromkeys(["UBIGINT", "HUGEINT", "UHUGEINT", "BIGNUM", "DECIMAL"], "number"),
-    **dict.fromkeys(["FLOAT", "DOUBLE"], "float"),
-    **dict.fromkeys(["BOOLEAN"], "boolean"),
-    **dict.fromkeys(["DATE"], "date"),
-    **dict.fromkeys(["TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS"], "timestamp"),
-    **dict.fromkeys(["VARCHAR", "ENUM", "UUID", "TIME", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"], "text"),
-    **dict.fromkeys(["TIME WITH TIME ZONE", "BIT"], "text"),
-}
-
-
-def kind_of(type_: str) -> Kind:
-    """How values of a DuckDB type travel; nested types, BLOB, INTERVAL (30 days equal a month) do not ("other")."""
-    if type_.endswith("]"):
-        return "other"
-    return _KINDS.get(type_.split("(")[0].strip(), "other")
-
 
 class DuckDBEngine:
     """The engine protocol on a DuckDB connection.
@@ -95,12 +77,11 @@ class DuckDBEngine:
         self.statements = 0
         self.moved = (0, 0)
         self._run_id = secrets.token_hex(4)
-        self._temporary: list[exp.Table] = []
+        self._temporary: dict[str, exp.Table] = {}
         self._tables = 0
         self._in_transaction = False
         self._relations: dict[tuple[str, ...], Relation] | None = None
-        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqldeid-sql")
-        self._worker.submit(int).result()  # an interrupted start could leave two workers, and `_drain` counts on one
+        self._worker = Worker(connection)
         self._changed: dict[str, str] = {}
         self._attached: list[str] = []
 
@@ -138,51 +119,13 @@ class DuckDBEngine:
         return rows
 
     def _run(self, work: Callable[[], T]) -> T:
-        """Run in the worker thread, so that Ctrl-C reaches a long statement within a second."""
         self.statements += 1
-        try:
-            return self._worker.submit(work).result()
-        except KeyboardInterrupt:
-            self._drain(interrupting=True)
-            raise Interrupted("interrupted; nothing was published") from None
-        except duckdb.Error as error:
-            raise translate(error) from None
+        return self._worker.run(work)
 
     def _finish(self, sql: str) -> None:
-        """Run a statement that ends something: Ctrl-C waits until it is done, so that we know what became of it."""
+        """Run a statement that ends something, to its end."""
         self.statements += 1
-        ended: list[duckdb.Error | None] = []
-
-        def work() -> None:
-            try:
-                self.connection.execute(sql).fetchall()
-                ended.append(None)
-            except duckdb.Error as error:
-                ended.append(error)
-
-        while not ended:
-            try:
-                self._worker.submit(work).result()
-            except KeyboardInterrupt:
-                self._drain(interrupting=False)
-        if ended[0] is not None:
-            raise translate(ended[0])
-
-    def _drain(self, *, interrupting: bool) -> None:
-        """Wait until the worker has nothing left to do.
-
-        Ctrl-C may come while a statement is being handed over, so that nobody knows whether it was: what is handed over
-        after it ends after it.
-        """
-        last: Future[int] | None = None
-        while last is None or not last.done():
-            try:
-                last = last or self._worker.submit(int)
-                if interrupting:
-                    self.connection.interrupt()
-                last.result(timeout=0.2)
-            except (TimeoutError, KeyboardInterrupt):
-                continue
+        self._worker.finish(sql)
 
     # ---- catalogue --------------------------------------------------------------------------------------------
 
@@ -259,7 +202,7 @@ class DuckDBEngine:
         """A temporary table's name, unique to this call, to be dropped at the end."""
         self._tables += 1
         table = table_name("temp", "main", f"sqldeid_{self._run_id}_{self._tables}_{name}")
-        self._temporary.append(table)
+        self._temporary[table.name] = table
         return table
 
     def put(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> exp.Table:
@@ -274,8 +217,9 @@ class DuckDBEngine:
         return table
 
     def drop(self, table: exp.Table) -> None:
-        """Drop a temporary table of this run early, to free its memory."""
+        """Drop a temporary table of this run early, once: its name is not given again."""
         self.execute(render("engine/drop_table", table=table))
+        self._temporary.pop(table.name, None)
 
     # ---- transaction ------------------------------------------------------------------------------------------
 
@@ -320,7 +264,7 @@ class DuckDBEngine:
             for step in (self._roll_back, self._drop_temporary, self._restore, self._detach)
             if (error := _attempt(step)) is not None
         ]
-        self._worker.shutdown(wait=True)
+        self._worker.close()
         if self.own:
             self.connection.close()
         return failed[0] if failed and not self.own else None
@@ -334,7 +278,7 @@ class DuckDBEngine:
 
     def _drop_temporary(self) -> None:
         while self._temporary and not self.own:
-            self._finish(render("engine/drop_table", table=self._temporary.pop()))
+            self._finish(render("engine/drop_table", table=self._temporary.popitem()[1]))
 
     def _restore(self) -> None:
         self.use_source()

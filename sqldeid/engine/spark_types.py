@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sqldeid.engine.base import Column
-from sqldeid.engine.duckdb import kind_of
+from sqldeid.engine.duckdb_types import kind_of
 
 _SPELT = {
     "tinyint": "TINYINT",

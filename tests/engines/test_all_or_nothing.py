@@ -178,7 +178,7 @@ def test_control_c_during_commit_tells_what_became_of_it(
 
     def slowly(self: DuckDBEngine, sql: str) -> None:
         if sql.lstrip().startswith("COMMIT"):
-            self._worker.submit(time.sleep, 1.0)  # what COMMIT waits for
+            self._worker._thread.submit(time.sleep, 1.0)  # what COMMIT waits for
             with control_c(0.3):
                 finish(self, sql)
         else:
