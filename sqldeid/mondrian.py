@@ -286,4 +286,4 @@ def _count(table: exp.Table, engine: Engine) -> int:
 
 def _drop(engine: Engine, *tables: exp.Table) -> None:
     for table in tables:
-        engine.execute(render("engine/drop_table", table=table))
+        engine.drop(table)

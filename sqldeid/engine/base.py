@@ -17,12 +17,12 @@ Which statement runs where
     ========================================================== =======================================================
     source engine (`engine`)                                   bench (`engine.bench`)
     ========================================================== =======================================================
-    keep_source, check_person, count_values, read_values,      everything on `Folded.table`, `.cells`, `.sensitive`:
-    code_values (of a remote engine combine_rows, *_every,     merge_classes, spread_classes, total_classes,
-    pick_coded), fold_classes, label_values, keep_classes,
-    stage_*, group_source, group_release, flag_source,         check_nodes, roll_up, list_failing, judge_*, …;
-    expect_release, compare_release, split_source,             fail_classes and measure_classes on cells that
-    split_release, rank_values, label_rows, split_known,       verification split in the source engine
+    keep_source, check_person (without a snapshot check_keys,  everything on `Folded.table`, `.cells`, `.sensitive`:
+    sum_keys), count_values, read_values, code_values (of a    merge_classes, spread_classes, total_classes,
+    remote engine combine_rows, *_every, pick_coded),
+    fold_classes, label_values, keep_classes, stage_*,         check_nodes, roll_up, list_failing, judge_*, …;
+    group_source, group_release, flag_source, expect_release,  fail_classes and measure_classes on cells that
+    compare_release, split_*, rank_values, label_rows;         verification split in the source engine
     all of events: its parts are persons', and stay;
     roll_up, histogram_nodes and count_rows on classes that
     are too many to travel (`sqldeid.tables.bases`)
@@ -151,6 +151,9 @@ class Engine(Protocol):
 
     def workbench(self, name: str) -> exp.Table:
         """A name for a temporary table of this run; it is dropped when the engine is closed."""
+
+    def drop(self, table: exp.Table) -> None:
+        """Drop a temporary table of this run early, once: its name is not given again."""
 
     def put(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> exp.Table:
         """A temporary table of this run with these rows; a reader is read batch by batch, once."""

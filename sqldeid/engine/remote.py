@@ -191,6 +191,10 @@ class Remote(ABC):
         full = f"sqldeid_{self.run_id}_{self._tables}_{name}"
         return table_name(shortened(full, self.capabilities.max_identifier_bytes))
 
+    def drop(self, table: exp.Table) -> None:
+        """Drop a temporary table of this run early, once: its name is not given again."""
+        self.execute(render("engine/drop_table", table=table))
+
 
 @contextmanager
 def draining(schema: pa.Schema, parts: Iterable[pa.Table]) -> Iterator[pa.RecordBatchReader]:

@@ -74,9 +74,9 @@ class SparkEngine(Remote):
         self.own = own
         self.undo: list[Callable[[], None]] = []
         self._there = Catalogue(self.read)
-        self._temporary: list[exp.Table] = []
-        self._parts: dict[str, list[exp.Table | Fixed]] = {}
-        self._longer: dict[str, str] = {}
+        self._temporary: dict[str, exp.Table] = {}
+        self._parts: dict[str, list[exp.Table]] = {}
+        self._longer: dict[str, exp.Table] = {}
         self._changed: dict[str, str | None] = {}
         self._persistent = False
         self.gone = False
@@ -103,7 +103,7 @@ class SparkEngine(Remote):
         """Run a statement for its effect; the rows of a temporary table are kept as it says."""
         text, kept = self.written(sql), sql.kept_on(self.dialect) if isinstance(sql, Statement) else "lazily"
         made, added = _MADE.fullmatch(text), _ADDED.fullmatch(super().written(sql))
-        if added is not None and any(added[1] == _quoted(table) for table in self._temporary):
+        if added is not None and added[1] in self._temporary:
             self._append(added[1], self._named(added[2]), kept)
         elif made is not None:
             self._keep(made[1], made[2], kept)
@@ -135,18 +135,28 @@ class SparkEngine(Remote):
 
     def _append(self, table: str, rows: str, kept: str) -> None:
         """Add rows to a temporary table: they are kept as a part, and from here on its name means all its parts."""
-        parts = self._parts.setdefault(table, [Fixed(table, self.dialect)])
+        before = self._longer.get(table)
         part = self.workbench("part")
         self._keep(_quoted(part), rows, kept)
-        parts.append(part)
-        self._longer[table] = _quoted(self._join(parts))
+        parts = [self._temporary[table]] if before is None else self._parts.pop(_quoted(before))
+        self._longer[table] = self._join([*parts, part])
+        if before is not None:
+            self._drop(before)
 
-    def _join(self, parts: Sequence[exp.Table | Fixed]) -> exp.Table:
+    def _join(self, parts: list[exp.Table]) -> exp.Table:
         """A temporary table of the rows of several."""
         whole = self.workbench("parts")
         together = render("engine/join_parts", self.dialect, table=whole, parts=parts)
         self._run(lambda: self.session.sql(together))
+        self._parts[_quoted(whole)] = parts
         return whole
+
+    def drop(self, table: exp.Table) -> None:
+        """Drop a temporary table of this run early, once, with all its parts: its name is not given again."""
+        whole = self._longer.pop(_quoted(table), table)
+        parts = self._parts.pop(_quoted(whole), [table])
+        for view in dict.fromkeys((whole, *parts)):
+            self._drop(view)
 
     def written(self, sql: str) -> str:
         """A statement in Spark's SQL; a temporary table that rows were added to is read with them."""
@@ -154,7 +164,7 @@ class SparkEngine(Remote):
 
     def _named(self, text: str) -> str:
         for table, whole in self._longer.items():
-            text = text.replace(table, whole)
+            text = text.replace(table, _quoted(whole))
         return text
 
     def query(self, sql: str) -> pa.Table:
@@ -195,7 +205,7 @@ class SparkEngine(Remote):
     def workbench(self, name: str) -> exp.Table:
         """A temporary table's name, unique to this call; it is dropped when the engine is closed."""
         table = super().workbench(name)
-        self._temporary.append(table)
+        self._temporary[_quoted(table)] = table
         return table
 
     def _run(self, work: Callable[[], T]) -> T:
@@ -311,7 +321,7 @@ class SparkEngine(Remote):
         failed: SqldeidError | None = None
         self._longer.clear()  # now a name means one view again
         steps: list[Callable[[], None]] = [*reversed(self.undo)]
-        steps += [partial(self._drop, table) for table in self._temporary]
+        steps += [partial(self._drop, table) for table in self._temporary.values()]
         if not self.own:
             steps += [partial(self._restore, name, value) for name, value in self._changed.items()]
             steps.append(lambda: self._run(lambda: self.session.removeTag(self._tag)))
@@ -322,15 +332,16 @@ class SparkEngine(Remote):
                 step()
             except SqldeidError as error:
                 failed = failed or error
-        self.undo, self._temporary, self._changed = [], [], {}
+        self.undo, self._temporary, self._changed = [], {}, {}
         if self.own:
             with silent():
                 stop_session(self.session, gone=self.gone)
         self.bench.close()
         return failed
 
-    def _drop(self, table: exp.Table) -> None:
-        self.execute(render("engine/drop_table", table=table))
+    def _drop(self, view: exp.Table) -> None:
+        super().drop(view)
+        self._temporary.pop(_quoted(view), None)
 
     def _restore(self, name: str, value: str | None) -> None:
         if value is None:

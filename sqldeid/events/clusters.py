@@ -83,7 +83,7 @@ def cluster_parts(name: str, split: exp.Table, asked: Asked, engine: Engine) -> 
     clustered = run.make("events/cluster_parts", "clustered", keyed=keyed, ranked=ranked, clusters=clusters)
     sizes = engine.query(render("events/count_clusters", clustered=clustered)).to_pylist()
     for table in (shingles, coded, keyed, hashed, clusters):
-        engine.execute(render("engine/drop_table", table=table))
+        engine.drop(table)
     return Clustered(
         clustered, members, signed, ranked, parts, sets, leaders, {row["size"]: row["clusters"] for row in sizes}
     )
@@ -97,7 +97,7 @@ def _join_round(
     run.engine.execute(
         render("events/join_clusters", clusters=clusters, banded=banded, signed=signed, leaders=leaders, hashes=names)
     )
-    run.engine.execute(render("engine/drop_table", table=banded))
+    run.engine.drop(banded)
 
 
 @dataclass(frozen=True, slots=True)

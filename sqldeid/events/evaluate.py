@@ -180,7 +180,7 @@ def read_sets(
     if members is not None:
         asked = engine.query(render("events/count_owners", split=split, keyed=keyed, ranked=ranked, members=members))
     for table in tables:
-        engine.execute(render("engine/drop_table", table=table))
+        engine.drop(table)
     number, n = (rows.column(c).to_numpy() for c in ("set_number", "n"))
     parts = np.zeros(int(number.max(initial=0)))
     parts[number - 1] = n

@@ -19,7 +19,6 @@ from sqldeid.events.plan import EventsPlan
 from sqldeid.events.privacy.ratio import Ratio
 from sqldeid.events.sequences import Sequences
 from sqldeid.events.synthesize import Private, fit_private
-from sqldeid.sql import render
 
 Step = Callable[[str], None]
 
@@ -80,7 +79,7 @@ def prepare(plan: EventsPlan, sequences: Sequences, engine: Engine, step: Step) 
     step("clustering the parts of sequences")
     found = clusters.cluster_parts(plan.name, sequences.split, plan.part.clusters, engine)
     for table in (found.members, found.signed, found.ranked):
-        engine.execute(render("engine/drop_table", table=table))
+        engine.drop(table)
     step("counting states, times and transitions")
     return Prepared(plan, sequences, found, markov.count(plan, sequences, found.clustered, engine))
 
@@ -94,7 +93,7 @@ def fit_ensemble(
     step("testing what may be used")
     fitted = prepared.privatise(float(epsilon) if epsilon is not None else None, noised(sequences.objects, rng), engine)
     for table in (*prepared.counted.tables, prepared.found.clustered):
-        engine.execute(render("engine/drop_table", table=table))
+        engine.drop(table)
     return fitted
 
 

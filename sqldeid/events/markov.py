@@ -187,7 +187,7 @@ class _Counter:
         found = self.make(
             "events/count_links", "counted", "counted", links=links, clustered=clustered, factors=_flagged(factors)
         )
-        self.engine.execute(render("engine/drop_table", table=links))
+        self.engine.drop(links)
         return found
 
     def pairs(self, template: str, **parameters: object) -> exp.Table:
@@ -241,11 +241,11 @@ def privatise(
     def chain(table: exp.Table, finish: int | None = None) -> Chain:
         tested = judge(plan.name, table, bound, finish, engine)
         found = _read(tested, engine)
-        engine.execute(render("engine/drop_table", table=tested))
+        engine.drop(tested)
         return found
 
     states = _read(judged, engine)
-    engine.execute(render("engine/drop_table", table=judged))
+    engine.drop(judged)
     gaps = sequences.gaps
     model = Model(
         timed=plan.timed,

@@ -89,7 +89,7 @@ def read_placed(plan: EventsPlan, engine: Engine) -> tuple[exp.Table, exp.Table,
     names = [n.name for n in plan.state_names]
     engine.execute(render("events/list_states", listed=listed, events=numbered, states=names))
     placed = place_events(plan, numbered, engine)
-    engine.execute(render("engine/drop_table", table=numbered))
+    engine.drop(numbered)
     counts: dict[str, int] = engine.query(render("events/count_source", placed=placed)).to_pylist()[0]
     if not counts["events"]:
         raise JobError(

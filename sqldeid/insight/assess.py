@@ -31,7 +31,7 @@ def assess(relation: exp.Expr, columns: Sequence[str], engine: Engine) -> Risk:
         render("insight/group_classes", grouped=grouped, source=relation, columns=[identifier(c) for c in columns])
     )
     rows = engine.query(render("tables/count_sizes", grouped=grouped)).to_pylist()
-    engine.execute(render("engine/drop_table", table=grouped))
+    engine.drop(grouped)
     return risk_of({int(r["size"]): int(r["classes"]) for r in rows})
 
 

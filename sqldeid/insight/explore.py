@@ -194,7 +194,7 @@ class Numbered:
     def _fold(self, columns: Sequence[int]) -> None:
         """Fold the table by these columns. Cost: one scan."""
         if self._table is not None:
-            (self._place or self.engine).execute(render("engine/drop_table", table=self._table))
+            (self._place or self.engine).drop(self._table)
         coding = pack([(0, (self.facts[i].distinct - 1).bit_length()) for i in columns])
         self._folded, self._coding = {c: place for place, c in enumerate(columns)}, coding
         self._table = self.engine.workbench("explore_fold")

@@ -68,7 +68,7 @@ class Brought:
         text = self.engine.written(statement(staged))
         self.engine.execute(text.replace("CREATE TABLE", "CREATE TEMPORARY TABLE", 1))  # where nothing else is written
         brought = self._bring(staged, note)
-        self.engine.execute(render("engine/drop_table", table=staged))
+        self.engine.drop(staged)
         written = self.files.write(lambda target: render("publish/copy_table", target=target, table=brought), note)
         self.engine.bench.drop(brought)
         return carried_back(written, self.engine, note.release)

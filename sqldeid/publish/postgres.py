@@ -132,7 +132,7 @@ class InPostgres:
         text = self.engine.written(statement(kept))
         self.engine.execute(text.replace("CREATE TABLE", "CREATE TEMPORARY TABLE", 1))
         self.engine.execute(render("publish/copy_table", target=table, table=kept))
-        self.engine.execute(render("engine/drop_table", table=kept))
+        self.engine.drop(kept)
 
     def _stage(self, final: str, *, is_view: bool) -> exp.Table:
         name = f"sqldeid_{self.engine.run_id}_staged_{len(self.staged)}"

@@ -271,7 +271,7 @@ def _compare_tables(pair: _Pair) -> Joinable:
     tried: dict[tuple[int, ...], dict[str, Any]] = {(i,): alone[i] for i in comparable}
     if sets := [s for s in _sets(comparable) if s not in tried]:
         tried |= dict(zip(sets, pair.match(folded, sets), strict=True))
-    pair.engine.execute(render("engine/drop_table", table=folded))
+    pair.engine.drop(folded)
     if not tried:
         return pair.told((), None, "tables")
     worst = max(tried, key=lambda s: (tried[s]["here_below"] + tried[s]["there_below"], -len(s)))
@@ -311,7 +311,7 @@ def _compare_lengths(pair: _Pair) -> Joinable:
         values = [_in_steps(c, hours / step, rounded) for hours in HOURS.values() for rounded in _ROUNDED]
         folded = pair.fold([(value, steps) for value in values])
         found += [(named, row) for row in pair.match(folded, [[i] for i in range(len(values))])]
-        pair.engine.execute(render("engine/drop_table", table=folded))
+        pair.engine.drop(folded)
     alike = [(name, row) for name, row in found if row["overlap"] >= ALIKE]
     if not alike:
         return pair.told((), None, "series")

@@ -129,7 +129,7 @@ def release_blocks(
         read = engine.query(render("series/read_block", series=cut, blocks=table, block=block))
         rows = np.flatnonzero(number[measured.person_at] == block)
         yield from _by_length(read, rows, measured, classes, kept, settings, seed)
-    engine.execute(render("engine/drop_table", table=table))
+    engine.drop(table)
 
 
 def _blocks(

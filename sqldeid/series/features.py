@@ -82,7 +82,7 @@ def measure(plan: SeriesPlan, cut: exp.Table, persons: Numbers, lengths: Numbers
     table = engine.workbench(f"{plan.name}_features")
     engine.execute(render("series/measure_features", features=table, series=cut))
     read = engine.query(render("series/read_features", features=table))
-    engine.execute(render("engine/drop_table", table=table))
+    engine.drop(table)
     own = [read_own(plan, feature, cut, "person_number", engine)[2] for feature in plan.own]
     columns = [c.to_numpy(zero_copy_only=False) for c in read.columns]
     features = Features(*(c.astype(np.int64) for c in columns[:3]), *(c.astype(np.float64) for c in columns[3:]))
@@ -106,7 +106,7 @@ def classify(plan: SeriesPlan, variables: tuple[str, ...], measured: Measured, e
     table = partition(points, dimensions, settings, engine, f"{plan.name}_mondrian")
     read = engine.query(render("series/read_classes", classes=table))
     for used in (points, table):
-        engine.execute(render("engine/drop_table", table=used))
+        engine.drop(used)
     of_person = np.zeros(len(measured.persons), dtype=np.int64)
     found = np.searchsorted(measured.persons, read.column("person_number").to_numpy())
     of_person[found] = read.column("class").to_numpy()

@@ -174,7 +174,7 @@ def withhold_failing(plan: SeriesPlan, link: Link, measured: Measured, classes: 
         return classes
     asked = _members(plan, link, measured, classes, np.zeros(len(measured.persons), dtype=np.int64), engine)
     failing = link.classes.judge(asked)
-    engine.execute(render("engine/drop_table", table=asked))
+    engine.drop(asked)
     combined = combine(measured, classes)
     dropped = classes.dropped | np.isin(combined, failing)[measured.person_at]
     group = grouped(measured, link.table_class).lengths
@@ -254,5 +254,5 @@ def _members(
     )
     table, put = engine.workbench(f"{plan.name}_members"), engine.put(f"{plan.name}_numbers", rows)
     engine.execute(render("series/name_members", members=table, joined=link.joined, numbers=put))
-    engine.execute(render("engine/drop_table", table=put))
+    engine.drop(put)
     return table

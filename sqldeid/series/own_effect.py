@@ -20,7 +20,6 @@ from sqldeid.series.own import Numbers, read_own
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.shape import Shaped
 from sqldeid.series.verify import unfold
-from sqldeid.sql import render
 
 Array = NDArray[np.float64]
 ATTACKED = 3000
@@ -86,7 +85,7 @@ def _released(plan: SeriesPlan, shaped: Shaped, numbers: Numbers, written: exp.E
         at = np.minimum(np.searchsorted(there, wanted), max(len(there) - 1, 0))
         if len(there):
             found[:, i] = np.where((there[at] == wanted) & ~shaped.classes.dropped, value[at], np.nan)
-    engine.execute(render("engine/drop_table", table=unfolded))
+    engine.drop(unfolded)
     return np.where(np.isfinite(found), found, np.nan)
 
 

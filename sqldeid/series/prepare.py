@@ -96,12 +96,12 @@ def _fill(plan: SeriesPlan, series: exp.Table, instants: exp.Table, engine: Engi
     if plan.part.resample == "mean":
         bins = engine.workbench(f"{plan.name}_bins")
         engine.execute(render("series/bin_instants", bins=bins, instants=instants))
-        engine.execute(render("engine/drop_table", table=instants))
+        engine.drop(instants)
         engine.execute(render("series/fill_steps", series=series, bins=bins, append=append))
-        engine.execute(render("engine/drop_table", table=bins))
+        engine.drop(bins)
     else:
         engine.execute(render("series/fill_points", series=series, instants=instants, append=append))
-        engine.execute(render("engine/drop_table", table=instants))
+        engine.drop(instants)
 
 
 def _refuse_spans(plan: SeriesPlan, instants: exp.Table, engine: Engine) -> None:

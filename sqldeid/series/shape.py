@@ -106,5 +106,5 @@ def _cut(plan: SeriesPlan, prepared: Prepared, released: NDArray[np.int64], engi
     cut = engine.workbench(f"{plan.name}_cut")
     engine.execute(render("series/cut_series", cut=cut, series=prepared.series, lengths=lengths))
     for table in (lengths, prepared.series, prepared.persons):
-        engine.execute(render("engine/drop_table", table=table))
+        engine.drop(table)
     return cut

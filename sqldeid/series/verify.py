@@ -81,7 +81,7 @@ def verify(
     if beside is not None:
         verify_linked(plan, there, engine.to_bench(beside), persons, bench)
     for where, table in ((engine, unfolded), (engine, found), (bench, expected), (bench, persons)):
-        where.execute(render("engine/drop_table", table=table))
+        where.drop(table)
     return Verified(
         released=int(row["released"]),
         lengths=int(counts["lengths"]),

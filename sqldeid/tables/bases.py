@@ -234,7 +234,7 @@ class Bases(Checker):
         if base.checker is not None:
             base.checker.drop()
         if base.checker is None or self.source.bench is not self.source:
-            self.source.execute(render("engine/drop_table", table=base.there))
+            self.source.drop(base.there)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ class Checker:
         """Drop the classes that were checked on, and all that was rolled up from them."""
         tables = [*self._rollups.tables, *([] if self.judge is None else self.judge.tables)]
         for table in tables:
-            self.engine.execute(render("engine/drop_table", table=table))
+            self.engine.drop(table)
 
     def _batch(self, nodes: Sequence[Node], histogram: bool) -> list[Evaluation]:
         self.prepare(nodes)

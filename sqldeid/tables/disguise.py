@@ -136,14 +136,12 @@ def disguise(plan: TablePlan, engine: Engine, source: exp.Expr, secrets: Secrets
     if not hidden:
         return source
     keys = _keys(plan, hidden)
+    made_of = [
+        _secrets_of(plan, engine, source, secrets, number, name, key) for number, (name, key) in enumerate(keys.items())
+    ]
     tables = [
-        {
-            "table": _secrets_of(plan, engine, source, secrets, number, name, key),
-            "alias": identifier(f"x{number}"),
-            "column": key,
-            "text": by_text(engine),
-        }
-        for number, (name, key) in enumerate(keys.items())
+        {"table": table, "alias": identifier(f"x{number}"), "column": key, "text": by_text(engine)}
+        for number, (table, key) in enumerate(zip(made_of, keys.values(), strict=True))
     ]
     place = {name: table["alias"] for name, table in zip(keys, tables, strict=True)}
     made = engine.workbench(f"{plan.name}_disguised")
@@ -158,8 +156,8 @@ def disguise(plan: TablePlan, engine: Engine, source: exp.Expr, secrets: Secrets
             hidden=[_hidden(plan, c, place) for c in hidden],
         )
     )
-    for table in tables:
-        engine.execute(render("engine/drop_table", table=table["table"]))
+    for table in made_of:
+        engine.drop(table)
     return made
 
 

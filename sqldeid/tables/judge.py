@@ -283,7 +283,7 @@ class Judge:
         self._drop(verdicts.table)
 
     def _drop(self, table: exp.Table) -> None:
-        self.engine.execute(render("engine/drop_table", table=table))
+        self.engine.drop(table)
 
 
 def split_of(criterion: ClassCriterion) -> Split:

@@ -187,7 +187,7 @@ class Ledger:
             failing = judge_parts(judged, decided, parts, now, before)
             if not len(failing.released) and not len(failing.left):
                 return decided, parts
-            self._engine.execute(render("engine/drop_table", table=parts))
+            self._engine.drop(parts)
             withdrawn = withdrawn.copy()
             withdrawn[failing.released] = True
             least[failing.left] = 2 * decided.parts(branches)[1][failing.left]
@@ -302,7 +302,7 @@ def _rows_of(chosen: Chosen, engine: Engine) -> pa.Table:
             fields=fields,
         )
     )
-    engine.execute(render("engine/drop_table", table=kept))
+    engine.drop(kept)
     return rows
 
 

@@ -248,7 +248,7 @@ def _failing(engine: Engine, cells: exp.Table, rule: Rule, columns: Sequence[str
         )
     )
     read = engine.query(render("tables/read_ledger", table=failing)).column("part")
-    engine.execute(render("engine/drop_table", table=failing))
-    engine.execute(render("engine/drop_table", table=cells))
+    engine.drop(failing)
+    engine.drop(cells)
     found: Whole = read.to_numpy().astype(np.int64)
     return found

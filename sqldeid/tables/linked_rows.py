@@ -139,7 +139,7 @@ class Apart:
             raise TypeError("a release is staged by a rendered template")
         self.engine.execute(render(asked.template, **{**asked.parameters, "temporary": True}))
         written = [self._write(m, whole, note) for m in self.linked.members]
-        self.engine.execute(render("engine/drop_table", table=whole))
+        self.engine.drop(whole)
         return join_written(self.linked, written, self.engine)
 
     def _write(self, member: TablePlan, whole: exp.Table, note: Note) -> exp.Expr:

@@ -78,7 +78,7 @@ def part(planned: PartitionPlan, engine: Engine) -> Parts:
     parts = bench.workbench(f"{planned.name}_parts")
     bench.execute(render("tables/list_parts", parts=parts, points=points, classes=numbers, columns=columns))
     for used in (points, numbers):
-        bench.execute(render("engine/drop_table", table=used))
+        bench.drop(used)
     labels = engine.put(f"{planned.name}_labels", _labels(planned, boxes, means))
     classes = engine.workbench(f"{planned.name}_classes")
     sides = [identifier(f"{side}{i}") for i in range(len(cuts)) for side in SIDES]

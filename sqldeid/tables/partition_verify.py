@@ -73,7 +73,7 @@ def _compare(planned: PartitionPlan, parts: Parts, written: exp.Expr, engine: En
     statement = render("tables/compare_parts", expected=expected, written=shown, columns=names)
     row: dict[str, int] = engine.query(statement).to_pylist()[0]
     for used in (expected, shown, grouped):
-        engine.execute(render("engine/drop_table", table=used))
+        engine.drop(used)
     return row
 
 

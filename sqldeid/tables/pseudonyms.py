@@ -81,8 +81,8 @@ def draw_secrets(
         there = engine.put(f"{name}_part", part)
         template = "tables/append_secrets" if number else "tables/create_secrets"
         engine.execute(render(template, secrets=made, numbered=None if texts else numbered, part=there))
-        engine.execute(render("engine/drop_table", table=there))
-    engine.execute(render("engine/drop_table", table=numbered))
+        engine.drop(there)
+    engine.drop(numbered)
     return made
 
 

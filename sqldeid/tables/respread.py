@@ -110,7 +110,7 @@ class Respread:
         return int(self.engine.query(render("tables/count_rows", table=table)).column("rows")[0].as_py())
 
     def _drop(self, table: exp.Table) -> None:
-        self.engine.execute(render("engine/drop_table", table=table))
+        self.engine.drop(table)
 
 
 def _masks(arm: Arm) -> Masks:

@@ -87,11 +87,11 @@ class Rollups:
         total = render("tables/total_classes", classes=rolled, words=list(self._folded.words))
         size = int(self._engine.query(total).column("classes")[0].as_py())
         if size > _WORTH * source.size:
-            self._engine.execute(render("engine/drop_table", table=rolled))
+            self._engine.drop(rolled)
             return
         self._tables.append(Rolled(node, rolled, fix(rolled), size))
         if len(self._tables) > _KEPT + 1:
-            self._engine.execute(render("engine/drop_table", table=self._tables.pop(1).table))
+            self._engine.drop(self._tables.pop(1).table)
 
 
 def common_base(nodes: Sequence[Node]) -> Node:

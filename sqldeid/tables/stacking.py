@@ -87,7 +87,7 @@ def stack(
             tables.append(_stack(plan, engine, recipe, refuse_doubt=refuse_doubt and recipe is MAIN))
     engine.execute(joined(stacked, source, columns, kept, tables).sql)
     for table in tables:
-        engine.execute(render("engine/drop_table", table=table))
+        engine.drop(table)
 
 
 def _stack(plan: StackPlan, engine: Engine, recipe: Recipe, *, refuse_doubt: bool) -> exp.Table:

@@ -121,7 +121,8 @@ def keep_classes(chosen: Chosen, engine: Engine, *, placed: bool = True) -> exp.
     )
     engine.execute(statement(kept=kept, blank=blank))
     if blank and not _blanked_pass(chosen, engine.to_bench(kept)):
-        engine.execute(render("engine/drop_table", table=kept))
+        engine.drop(kept)
+        kept = engine.workbench(f"{plan.name}_kept")
         engine.execute(statement(kept=kept, blank=False))
     return kept
 

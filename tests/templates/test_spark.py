@@ -105,12 +105,13 @@ def _prepared(case: Case, session: SparkSession, *, lasting: bool) -> Iterator[C
 def _appending(case: Case, statement: str, session: SparkSession, run: Callable[[str], Rows]) -> Callable[[str], Rows]:
     """What runs statements as the engine does, to which the tables of the case are temporary ones of its own."""
     engine = SparkEngine(session, DuckDBEngine(duckdb.connect(), "memory", "main", own=True), "", own=False)
-    engine._temporary += [part for part in case.parameters.values() if isinstance(part, exp.Table)]
+    tables = [part for part in case.parameters.values() if isinstance(part, exp.Table)]
+    engine._temporary |= {table.sql("spark"): table for table in tables}
 
     def run_it(text: str) -> Rows:
         if text != statement:
             for name, longer in engine._longer.items():  # in these texts names stand without quotes, too
-                text = re.sub(rf"(?<!\w){re.escape(name[1:-1])}(?!\w)", longer[1:-1], text)
+                text = re.sub(rf"(?<!\w){re.escape(name[1:-1])}(?!\w)", longer.name, text)
             return run(text)
         engine.execute(text)
         return []
