@@ -49,7 +49,7 @@ OFFERS: Mapping[str, frozenset[str]] = {
         "hierarchies": "duckdb postgres spark",
         "init": "duckdb postgres spark",
         "tradeoff": "duckdb postgres spark",
-        "evaluate": "duckdb",
+        "evaluate": "duckdb postgres spark",
     }.items()
 }
 """Part of a job, option or command → the engines on which it runs."""

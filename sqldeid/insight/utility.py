@@ -79,7 +79,8 @@ def classify(
     """Split, anonymise the training part by the job, fit, and test.
 
     `held_out` is the same release planned on a table of test rows, or None to split the source; the release of the
-    training part is written in `place`. Cost: that of a release that is not published; both parts are read into Python.
+    training part is written in `place`. Cost: that of a release that is not published; of both parts the different rows
+    are read into Python, with how often each is there.
 
     Raises
     ------

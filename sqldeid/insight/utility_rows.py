@@ -54,7 +54,19 @@ def read_originals(plan: TablePlan, columns: Columns, label: OtherColumn, engine
         for i, c in enumerate(columns)
         if isinstance(c, QuasiIdentifier)
     ]
-    return engine.query(render("insight/read_rows", source=plan.source, label=label.column, columns=read))
+    return _read(plan.source, label.column, read, engine)
+
+
+def _read(source: exp.Expr, label: exp.Expr, columns: Sequence[Mapping[str, object]], engine: Engine) -> pa.Table:
+    """The rows that have a label, in the order of their content, so that the sums of a fit repeat, on every engine.
+
+    Of equal rows one comes here, with their number.
+    """
+    found = engine.query(render("insight/read_rows", source=source, label=label, columns=columns))
+    names = [name for name in found.column_names if name != "n"]
+    order = pc.sort_indices(found, sort_keys=[(name, "ascending") for name in names])  # NULL last
+    found = found.take(order)
+    return found.select(names).take(np.repeat(np.arange(found.num_rows), found.column("n").to_numpy()))
 
 
 def as_they_were(rows: pa.Table, columns: Columns) -> Features:
@@ -101,7 +113,7 @@ def read_released(
         for i, (c, kind) in enumerate(zip(columns, kinds, strict=True))
     ]
     value = column(label.name, "s")
-    rows = engine.query(render("insight/read_rows", source=written, label=value, columns=read))
+    rows = _read(written, value, read, engine)
     values = [_prepared(rows.column(f"c{i}"), kind) for i, kind in enumerate(kinds)]
     return _features(rows, columns, values)
 

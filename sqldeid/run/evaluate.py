@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
 
 from sqlglot import exp
 
@@ -17,10 +19,11 @@ from sqldeid.insight.utility_model import Model, require
 from sqldeid.job import Job
 from sqldeid.publish import TARGET, Note
 from sqldeid.publish.places import TableStatement, ViewStatement
+from sqldeid.run.foreign import refuse_missing_parts
 from sqldeid.run.linked import groups_of
 from sqldeid.run.orchestrator import selected
 from sqldeid.run.places import Options, naming_job, reading
-from sqldeid.sql import identifier, literal, render, table_name
+from sqldeid.sql import Statement, identifier, literal, render, table_name
 from sqldeid.tables import plan as planning
 from sqldeid.tables.release import Listener
 
@@ -41,7 +44,8 @@ def classification(
     """Train a classifier on the release of a training part, test it on held-out rows, beside one trained on originals.
 
     The test part is generalised by the same node, and none of it suppressed (Mazzone 2019, §5.3). Numbers are
-    standardised, missing values the most frequent, categories and released quasi-identifiers one-hot.
+    standardised, missing values the most frequent, categories and released quasi-identifiers one-hot. From a server
+    come combinations of released columns and label with their numbers, never the person key.
 
     Parameters
     ----------
@@ -66,9 +70,8 @@ def classification(
     options = options or Options()
     require()
     _check_numbers(test_share, seed)
-    name, asked = _one_table(job, options), UtilityQuestion(label, model, test_share, seed, originals)
-    beside = None if is_connection(database) else path_of(database)
-    with reading(database, beside, options.settings, command="evaluate") as engine, naming_job(job):
+    name, asked = _one_table(job, options, database), UtilityQuestion(label, model, test_share, seed, originals)
+    with reading(database, _beside(database), options.settings, command="evaluate") as engine, naming_job(job):
         plans = [
             planning.plan(name, job.tables[name].model_copy(update=source), engine, job.folder)
             for source in ({}, *([] if test is None else [{"source": test}]))
@@ -79,14 +82,19 @@ def classification(
 
 @dataclass(slots=True)
 class Aside:
-    """A database in memory, of this transaction: what is written there to be measured is gone with it."""
+    """A database in memory, of this transaction, or a server's temporary table: what is measured is gone with it."""
 
     engine: DuckDBEngine | Remote
     written: exp.Table | None = None
 
     def write(self, statement: TableStatement, note: Note) -> exp.Expr:
         """Create the release as a table, without its note."""
-        if not isinstance(self.engine, DuckDBEngine) or not self.engine.can_attach:
+        if isinstance(self.engine, Remote):
+            self.written = self.engine.workbench(f"{note.release}_measured")
+            made = cast(Statement, statement(self.written))
+            self.engine.execute(render(made.template, **{**made.parameters, "temporary": True}))
+            return self.written
+        if not self.engine.can_attach:
             raise EngineError("the connection is open for reading only; give the database's path instead")
         self.engine.execute(render("engine/create_database", path=literal(":memory:"), catalog=identifier(TARGET)))
         self.written = table_name(TARGET, "main", note.release)
@@ -102,7 +110,11 @@ class Aside:
         raise NotImplementedError
 
 
-def _one_table(job: Job, options: Options) -> str:
+def _beside(database: Database) -> Path | None:
+    return None if is_connection(database) else path_of(database)
+
+
+def _one_table(job: Job, options: Options, database: Database) -> str:
     for name in (name for group in groups_of(job) for name in group if name in options.only):
         raise JobError(
             f"{job.name}: tables.{name}: is linked, and a classifier is trained on one table alone; leave link out "
@@ -115,6 +127,7 @@ def _one_table(job: Job, options: Options) -> str:
         raise JobError(
             f"{job.name}: one table release is evaluated at a time, by --only; the job has {known}", key="--only"
         )
+    refuse_missing_parts(job, names, database, "evaluate")
     return names[0]
 
 

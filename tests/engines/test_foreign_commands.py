@@ -1,4 +1,4 @@
-"""`init`, `hierarchy` and `explore --text` say in Postgres and on Spark what they say of the same tables in DuckDB."""
+"""`init`, `hierarchy`, `explore --text` and `evaluate` say in Postgres and on Spark what they say in DuckDB."""
 
 from __future__ import annotations
 
@@ -206,6 +206,30 @@ def test_hierarchies_are_shown_and_built_as_in_duckdb(
         assert checked.code == 2
         made.append(((tmp_path / name).read_text(), checked.out, checked.err))
     assert made[0] == made[1]
+
+
+@BOTH
+def test_a_release_is_evaluated_as_in_duckdb(where: There) -> None:
+    """Split, released, suppressed, read and trained on alike; nothing is published."""
+    columns = {
+        "age": {"role": "quasi-identifying", "hierarchy": {"bands": [10, 50]}},
+        "sex": {"role": "quasi-identifying", "hierarchy": {"suppress": True}},
+        "money": {"role": "quasi-identifying", "hierarchy": {"bands": [50, 100]}},
+        "weight": {"role": "insensitive"},
+        "seen": {"role": "insensitive"},
+        "alive": {"role": "sensitive"},
+        "last_name": {"role": "identifying"},
+    }
+    part = {"source": "patients", "person": "patient_id", "columns": columns}
+    job = Job.parse({"tables": {"r": {**part, "privacy": {"k": 8, "suppression_limit": 0.1}}}})
+    found = [sqldeid.evaluate.classification(job, d, "alive", seed=3) for d in (where.database, where.file)]
+    scores = [(s.pop("originals"), s.pop("anonymised")) for s in (f.to_dict() for f in found)]
+    there, here = (replace(f, seconds=0.0, originals=None, anonymised=found[0].anonymised) for f in found)
+    assert there == here and there.suppressed > 0 and 1_100 < there.test < 1_500
+    for one, other in zip(*scores, strict=True):
+        assert one == pytest.approx(other)
+    with pytest.raises(JobError, match=r"no table or view release\.r"):
+        init(where.database, "release.r")
 
 
 @pytest.mark.parametrize(

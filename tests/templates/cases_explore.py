@@ -295,8 +295,9 @@ CASES += [
                 {"name": identifier("c1"), "value": column(NOTE, "s"), "type": TEXT},
             ],
         },
-        [(-30.0, "a", "it's"), (-30.0, "b", "it's"), (-30.0, None, "😀"), (40.0, "a\nb", "😀")],
-        PEOPLE_SETUP,
+        [(-30.0, "a", "it's", 2), (-30.0, "b", "it's", 1), (-30.0, None, "😀", 1), (40.0, "a\nb", "😀", 1)],
+        (*PEOPLE_SETUP, """INSERT INTO "peo ple" VALUES (7, 'it''s', -30, 'a')"""),
+        ordered=False,
     ),
     Case("insight/count_labels", {"source": PEOPLE, "label": column(SEX, "s")}, [(6, 4, 2)], PEOPLE_SETUP),
 ]
