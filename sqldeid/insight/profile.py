@@ -197,7 +197,7 @@ def _looks(
         part = [{"number": i, "name": identifier(f"v{i}")} for i, _ in looked[start : start + _AT_ONCE]]
         rows_of = engine.query(render("insight/match_looks", sampled=sampled, columns=part, looks=asked)).to_pylist()
         found |= {r["number"]: _shares(r, patterns) for r in rows_of if r["different"]}
-    engine.execute(render("engine/drop_table", table=sampled))
+    engine.drop(sampled)
     return found
 
 
