@@ -51,6 +51,7 @@ CAPABILITIES = Capabilities(
 SETTINGS = {
     "search_path": "pg_catalog, pg_temp",
     "idle_in_transaction_session_timeout": "0",
+    "client_encoding": "UTF8",
     "DateStyle": "ISO",
     "IntervalStyle": "iso_8601",
     "TimeZone": "UTC",

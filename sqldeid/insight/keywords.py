@@ -38,6 +38,8 @@ def pattern(group: str, words: tuple[str, ...], dialect: str = "duckdb") -> str:
             f"--keywords: {group} has no word, or an empty one; give at least one character", key="--keywords"
         )
     spelt = "|".join("".join(_spelt(c, folding=dialect != "duckdb") for c in word.strip()) for word in words)
+    if dialect == "postgres":  # a server that keeps its text otherwise does not take every letter of Unicode
+        spelt = "".join(c if c.isascii() else _numbered(ord(c)) for c in spelt)
     other = _others() if dialect == "postgres" else _CLASSES
     return rf"(?:^|{other})(?:{spelt})(?:$|{other})"
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import sqldeid
-from sqldeid import Job, JobError, anonymize, explore_text, init, safe_harbor
+from sqldeid import Job, JobError, anonymize, explore_text, init, safe_harbor, verify
 from sqldeid.engine import choosing
 from tests.engines.foreign import bag, in_duckdb, in_postgres
 from tests.engines.test_spark import load
@@ -230,6 +230,32 @@ def test_a_release_is_evaluated_as_in_duckdb(where: There) -> None:
         assert one == pytest.approx(other)
     with pytest.raises(JobError, match=r"no table or view release\.r"):
         init(where.database, "release.r")
+
+
+def test_a_server_may_keep_its_text_otherwise(postgres_cluster: str, tmp_path: Path) -> None:
+    """In Latin-1: names, values and words reach us, and it, as they are."""
+    with in_postgres(postgres_cluster) as server:
+        server.run(
+            f"CREATE DATABASE {server.dbname}_latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        )
+        latin = replace(server, dbname=f"{server.dbname}_latin")
+        texts = ["ÄGE of 7", "she éhe", "éshe", "Wär"]
+        rows = pa.table({"Größe": [texts[i % 4] for i in range(40)], "sex": [["f", "m"][i % 2] for i in range(40)]})
+        file = in_duckdb(tmp_path / "latin.duckdb", {"t": rows})
+        with latin.connect() as c:
+            c.execute('CREATE TABLE t ("Größe" TEXT, sex TEXT)')
+            for row in rows.to_pylist():
+                c.execute("INSERT INTO t VALUES (%s, %s)", tuple(row.values()))
+        words = {"a": ["äge"], "b": ["she"], "c": ["he"]}
+        there, here = (explore_text(d, "t", "größe", keywords=words) for d in (latin.database, file))
+        assert replace(there, seconds=0) == replace(here, seconds=0)
+        assert [k.rows for k in there.keywords] == [10, 10, 0]
+        assert body(init(latin.database, "t")) == body(init(file, "t"))
+        (tmp_path / "job.toml").write_text(init(latin.database, "t"), encoding="utf-8")
+        job = Job.load(tmp_path / "job.toml")
+        assert anonymize(job, latin.database).tables["t"].released == 40
+        assert verify(job, latin.database)["t"].released == 40 and bag(latin.read("release.t"))
+        server.run(f"DROP DATABASE {latin.dbname}")
 
 
 @pytest.mark.parametrize(
