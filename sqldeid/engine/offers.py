@@ -29,7 +29,7 @@ OFFERS: Mapping[str, frozenset[str]] = {
         'release.as = "table"': "duckdb postgres spark",
         'release.as = "view"': "duckdb postgres spark",
         'release.as = "parquet"': "duckdb postgres spark",
-        "release.into": "duckdb postgres",
+        "release.into": "duckdb postgres spark",
         # other kinds of release
         "series": "duckdb postgres spark",
         "series presets": "duckdb postgres spark",

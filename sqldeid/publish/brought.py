@@ -5,32 +5,36 @@
        in a private folder beside the target (`sqldeid.publish.places`).
     3. What the file holds is read again and goes back into another temporary table of the server, beside the source:
        that is what is verified. Nothing of what was brought is looked at, only what was written.
-    4. The file, or the folder, is renamed into place. The server keeps nothing: its transaction is rolled back.
+    4. The file, or the folder, is renamed into place. The server keeps nothing: temporary tables go with the run.
+
+How rows leave a server, and how they go back, is its own (`Wire`).
 
 Source: engines.md, *Publishing*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Generator, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Protocol
 
+import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.base import Column
-from sqldeid.engine.postgres import PostgresEngine
+from sqldeid.engine.remote import Remote
 from sqldeid.engine.streams import read_batches
 from sqldeid.errors import JobError
-from sqldeid.publish.notes import Note
+from sqldeid.publish.notes import LINKED_NOTE, Note
 from sqldeid.publish.places import FreshFile, ParquetFolder, TableStatement, ViewStatement
-from sqldeid.sql import column, identifier, render
+from sqldeid.sql import Statement, identifier, render
 
 PART_BYTES = 16 << 20
-"""Of text that comes out of the server at a time; a row is never cut."""
+"""Of what comes out of the server at a time, about; a row is never cut."""
 
 AT_ONCE = 65_536
-"""Rows that go back at a time."""
+"""Rows that are read again at a time."""
 
 _TEXT = exp.DataType.build("varchar", dialect="duckdb")
 _AS_THEY_ARE = ("integer", "float", "boolean", "date", "timestamp")
@@ -41,20 +45,55 @@ _MOST_DIGITS = 38
 """Of a DECIMAL in a file."""
 
 
+class Wire(Protocol):
+    """How rows of a release leave a server, and how those of a file go back into it; both are counted as moved."""
+
+    @property
+    def engine(self) -> Remote:
+        """The server."""
+
+    def parts(
+        self, staged: exp.Table, columns: Sequence[Column], coded: Set[str], *, most: int
+    ) -> Generator[pa.Table, None, None]:
+        """The rows of a temporary table, some `most` bytes at a time, once at least.
+
+        Parameters
+        ----------
+        columns
+            Those of the table.
+        coded
+            Names of those whose values are told apart by their text.
+        """
+
+    def put(self, name: str, rows: pa.RecordBatchReader, types: Sequence[exp.DataType]) -> exp.Table:
+        """A temporary table of the server with these rows, read from text where that is how they come, of these types.
+
+        Raises
+        ------
+        JobError
+            If the server cannot take a value.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Brought:
     """Files here that take the releases of a server.
 
     Parameters
     ----------
-    engine
-        Where the source lies; its bench writes `files`.
+    wire
+        To where the source lies; that engine's bench writes `files`.
     files
         The file or folder on the bench.
     """
 
-    engine: PostgresEngine
+    wire: Wire
     files: FreshFile | ParquetFolder
+
+    @property
+    def engine(self) -> Remote:
+        """Where the source lies."""
+        return self.wire.engine
 
     def write(self, statement: Callable[[exp.Table], str], note: Note) -> exp.Expr:
         """Have the server write the release, bring it, write the file; what the file holds, in the server again.
@@ -65,25 +104,23 @@ class Brought:
             If a column is of a type that the file cannot hold.
         """
         staged = self.engine.workbench(f"{note.release}_staged")
-        text = self.engine.written(statement(staged))
-        self.engine.execute(text.replace("CREATE TABLE", "CREATE TEMPORARY TABLE", 1))  # where nothing else is written
+        self.engine.execute(temporary(statement(staged)))  # where nothing else is written
         brought = self._bring(staged, note)
         self.engine.drop(staged)
         written = self.files.write(lambda target: render("publish/copy_table", target=target, table=brought), note)
         self.engine.bench.drop(brought)
-        return carried_back(written, self.engine, note.release)
+        return carried_back(written, self.wire, note.release)
 
     def _bring(self, staged: exp.Table, note: Note) -> exp.Table:
         """The staged rows on the bench, in their order and in the types of the file."""
         bench, columns, name = self.engine.bench, self.engine.columns(staged), note.release
-        node = note.content.get("node")
-        coded = set(node) if isinstance(node, Mapping) else set()
+        node, start = note.content.get("node"), f"{name}/" if LINKED_NOTE in note.content else ""
+        coded = {q.removeprefix(start) for q in node} if isinstance(node, Mapping) else set()
         typed = [
             {"name": identifier(c.name), "type": _type_in_file(c, self.files.destination.key(name))} for c in columns
         ]
         brought = bench.workbench(f"{name}_brought")
-        text = render("publish/read_staged", "postgres", table=staged, columns=[_as_coded(c, coded) for c in columns])
-        with closing(self.engine.parts(text, most=PART_BYTES)) as parts:
+        with closing(self.wire.parts(staged, columns, coded, most=PART_BYTES)) as parts:
             for number, rows in enumerate(parts):
                 part = bench.put(f"{name}_part", rows)
                 bench.execute(render("publish/bring_rows", brought=brought, part=part, first=not number, columns=typed))
@@ -99,7 +136,23 @@ class Brought:
         return self.files.publish()
 
 
-def carried_back(written: exp.Expr, engine: PostgresEngine, name: str) -> exp.Table:
+def temporary(statement: str) -> str:
+    """A release's statement, to be made as a temporary table.
+
+    Raises
+    ------
+    TypeError
+        If it is no rendered template, or one that stays.
+    """
+    if not isinstance(statement, Statement):
+        raise TypeError("a release is made by a rendered template")
+    made = render(statement.template, **{**statement.parameters, "temporary": True})
+    if not made.startswith("CREATE TEMPORARY "):
+        raise TypeError(f"{statement.template} has no parameter temporary")
+    return made
+
+
+def carried_back(written: exp.Expr, wire: Wire, name: str) -> exp.Table:
     """What a file or table of the bench holds, in a temporary table of the server, in the types of the file.
 
     Raises
@@ -107,21 +160,13 @@ def carried_back(written: exp.Expr, engine: PostgresEngine, name: str) -> exp.Ta
     JobError
         If the server cannot take a value of it.
     """
-    columns = engine.bench.columns(written)
+    bench = wire.engine.bench
+    columns = bench.columns(written)
     types = [exp.DataType.build(c.type, dialect="duckdb") for c in columns]
     travelling = [{"name": identifier(c.name), "text": c.kind not in _AS_THEY_ARE} for c in columns]
     text = render("publish/read_written", written=written, columns=travelling)
-    with read_batches(engine.bench, text, AT_ONCE) as rows:
-        return engine.put(f"{name}_written", rows, types)
-
-
-def _as_coded(c: Column, coded: Set[str]) -> exp.Expr:
-    """A column as it comes: text that classes are told apart by as they see it, without the blanks of CHAR(n).
-
-    A cast keeps the column's name.
-    """
-    found = column(c.name, "t")
-    return exp.cast(found, "TEXT") if c.name in coded and c.kind == "text" and not c.is_enum else found
+    with read_batches(bench, text, AT_ONCE) as rows:
+        return wire.put(f"{name}_written", rows, types)
 
 
 def _type_in_file(c: Column, key: str) -> exp.DataType:

@@ -11,6 +11,9 @@ from sqldeid.engine.base import Relation
 LEDGER_NOTE = "ledger_release"
 """Key of a release's number in the ledger that it was held to."""
 
+LINKED_NOTE = "linked"
+"""Key of the names of the releases that one is linked with, itself among them; its node is then of people/age, too."""
+
 LEDGER_MARK = "ledger_mark"
 """Key of what was drawn for the release when the ledger took it down; it says nothing of anybody."""
 

@@ -7,16 +7,17 @@ Source: engines.md, *Publishing*.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 from sqlglot import exp
 
-from sqldeid.engine.base import Relation
+from sqldeid.engine.base import Column, Relation
 from sqldeid.engine.postgres import PostgresEngine
 from sqldeid.engine.remote import Remote
 from sqldeid.errors import EngineError, JobError
-from sqldeid.publish.brought import Brought, carried_back
+from sqldeid.publish.brought import Brought, carried_back, temporary
 from sqldeid.publish.existing import published as find_published
 from sqldeid.publish.existing import refuse_existing
 from sqldeid.publish.notes import Note, ours
@@ -29,7 +30,7 @@ from sqldeid.publish.places import (
     TableStatement,
     ViewStatement,
 )
-from sqldeid.sql import Statement, identifier, literal, render, table_name
+from sqldeid.sql import Statement, column, identifier, literal, render, table_name
 
 _RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
 
@@ -129,8 +130,7 @@ class InPostgres:
             self.engine.execute(made)
             return
         kept = self.engine.workbench("written")
-        text = self.engine.written(statement(kept))
-        self.engine.execute(text.replace("CREATE TABLE", "CREATE TEMPORARY TABLE", 1))
+        self.engine.execute(temporary(statement(kept)))
         self.engine.execute(render("publish/copy_table", target=table, table=kept))
         self.engine.drop(kept)
 
@@ -146,6 +146,33 @@ class InPostgres:
             self.engine.execute(
                 render("publish/comment_column", table=table, column=identifier(name), comment=literal(text))
             )
+
+
+@dataclass(frozen=True, slots=True)
+class ByCopy:
+    """Rows travel by COPY, both ways."""
+
+    engine: PostgresEngine
+
+    def parts(
+        self, staged: exp.Table, columns: Sequence[Column], coded: Set[str], *, most: int
+    ) -> Generator[pa.Table, None, None]:
+        """The rows of a temporary table, in their order."""
+        asked = [_as_coded(c, coded) for c in columns]
+        yield from self.engine.parts(render("publish/read_staged", "postgres", table=staged, columns=asked), most=most)
+
+    def put(self, name: str, rows: pa.RecordBatchReader, types: Sequence[exp.DataType]) -> exp.Table:
+        """A temporary table with these rows, which the server reads from their text."""
+        return self.engine.put(name, rows, types)
+
+
+def _as_coded(c: Column, coded: Set[str]) -> exp.Expr:
+    """A column as it comes: text that classes are told apart by as they see it, without the blanks of CHAR(n).
+
+    A cast keeps the column's name.
+    """
+    found = column(c.name, "t")
+    return exp.cast(found, "TEXT") if c.name in coded and c.kind == "text" and not c.is_enum else found
 
 
 def open_staging(engine: Remote, destination: Destination, names: Sequence[str], replace: bool) -> Staging:
@@ -177,13 +204,13 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
 
 def bring(engine: Remote, files: FreshFile | ParquetFolder) -> Staging:
     """Where releases of a server are staged that go into files here."""
-    return Brought(_postgres(engine), files)
+    return Brought(ByCopy(_postgres(engine)), files)
 
 
 def published(engine: Remote, destination: Destination, name: str) -> tuple[exp.Expr, dict[str, object]]:
     """A release in files here, to be read in the server, and the note on it."""
     written, note = find_published(engine.bench, destination, name)
-    return carried_back(written, _postgres(engine), name), note
+    return carried_back(written, ByCopy(_postgres(engine)), name), note
 
 
 def _postgres(engine: Remote) -> PostgresEngine:

@@ -23,12 +23,15 @@ from sqldeid.engine.remote import Remote
 from sqldeid.engine.spark import SparkEngine
 from sqldeid.engine.spark_errors import NoTable
 from sqldeid.errors import EngineError, JobError, SqldeidError
+from sqldeid.publish.brought import Brought, carried_back
+from sqldeid.publish.existing import published as find_published
 from sqldeid.publish.existing import refuse_existing
 from sqldeid.publish.notes import Note, ours
-from sqldeid.publish.places import Destination, Staging, TableStatement, ViewStatement
+from sqldeid.publish.places import Destination, FreshFile, ParquetFolder, Staging, TableStatement, ViewStatement
+from sqldeid.publish.spark_brought import ByPortions
 from sqldeid.publish.spark_folder import open_folder
-from sqldeid.publish.spark_folder import published as in_folder
-from sqldeid.publish.spark_runs import STAGED, refuse_alive, refuse_too_old, snapshots, staged_by, stamp
+from sqldeid.publish.spark_folder import published as published_in_folder
+from sqldeid.publish.spark_runs import STAGED, is_left_behind, refuse_alive, refuse_too_old, snapshots, staged_by, stamp
 from sqldeid.sql import Fixed, identifier, literal, render, table_name
 
 _OLD = "replaced"
@@ -116,15 +119,16 @@ class OnSpark:
                 )
 
     def _settle(self) -> None:
-        """Note what is published as such, and drop what was replaced and what dead runs left.
-
-        What fails here is left to the next run: the releases are there.
-        """
+        """Note what is published as such, and drop the rest: what fails here is left to the next run."""
         for made in self.staged:
             table = made.table if self.destination.kind == "view" else self._table(made.note.release)
             with suppress(SqldeidError):
                 comment = literal(made.note.to_json())
                 self.engine.execute(render("publish/comment_table", table=table, comment=comment))
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Drop what was replaced and what dead runs left; what fails here is left to the next run."""
         for relation in self.old:
             if relation.parts[-1].casefold() not in self._now:
                 with suppress(SqldeidError):
@@ -226,11 +230,15 @@ class OnSpark:
     def _was(self, name: str) -> Relation | None:
         return next((r for r in self.old if r.parts[-1].casefold() == name.casefold()), None)
 
-    def _prepare(self) -> None:
-        """Make the schema where there is none; it goes again, if it is empty, with a run that fails."""
+    def hold(self) -> None:
+        """Mark the run as alive, for others of this machine to see."""
         if self.mark is None:
             self.mark = Mark(self.engine.run_id)
             self.engine.undo.append(self.mark.close)
+
+    def _prepare(self) -> None:
+        """Make the schema where there is none; it goes again, if it is empty, with a run that fails."""
+        self.hold()
         name = self.destination.schema
         there = {row["namespace"].casefold() for row in self.engine.read("engine/list_schemas")}
         if name.casefold() not in there:
@@ -271,20 +279,24 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
         if not (name.isascii() and name.replace("_", "a").isalnum()):
             where = "release.schema" if name == destination.schema else destination.key(name)
             raise JobError(f"{where}: Spark's catalogues take letters, digits and _ alone; rename it", key=where)
-    if destination.kind == "parquet":
-        return open_folder(OnSpark(engine, destination), destination)
     engine.look_in(destination.schema)
     relations = engine.relations()
-    refuse_existing(relations, destination.schema, names, replace=replace)
+    in_folder = destination.kind == "parquet"
+    if not in_folder:
+        refuse_existing(relations, destination.schema, names, replace=replace)
     found = standing(engine, destination, names)
     old: list[Relation] = []
     for name in names:
         present = snapshots(found.get(name, ""), name)
         mine = ours(relations, destination.schema, name)
         left = [r for r in mine if r.parts[-1].casefold() not in {name.casefold(), *present}]
+        if in_folder:  # what stands in the catalogue is another release, and what lives claims the folder
+            old += [r for r in left if is_left_behind(r)]
+            continue
         refuse_alive(destination.key(name), left)
         old += mine
-    return OnSpark(engine, destination, tuple(old), found)
+    tables = OnSpark(engine, destination, tuple(old), found)
+    return open_folder(tables, destination, names, replace=replace) if in_folder else tables
 
 
 def standing(engine: SparkEngine, destination: Destination, names: Sequence[str]) -> dict[str, str]:
@@ -307,9 +319,17 @@ def definition(engine: SparkEngine, view: exp.Table) -> str:
     return str(engine.read("publish/show_view", view=view)[0]["createtab_stmt"])
 
 
+def bring(engine: Remote, files: FreshFile | ParquetFolder) -> Staging:
+    """Where releases are staged that go into a database file here."""
+    return Brought(ByPortions(_spark(engine)), files)
+
+
 def published(engine: Remote, destination: Destination, name: str) -> tuple[exp.Expr, dict[str, object]]:
-    """A release in a folder of Spark's storage, and the note on it."""
-    return in_folder(_spark(engine), destination, name)
+    """A release in a folder of Spark's storage, or in a database file here, to be read on Spark; the note on it."""
+    if destination.kind == "parquet":
+        return published_in_folder(_spark(engine), destination, name)
+    written, note = find_published(engine.bench, destination, name)
+    return carried_back(written, ByPortions(_spark(engine)), name), note
 
 
 def _spark(engine: Remote) -> SparkEngine:

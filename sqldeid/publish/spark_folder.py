@@ -1,12 +1,14 @@
 """Releases as Parquet that Spark writes into a folder of its own storage; no row comes to this program.
 
-    1. A release is staged and verified as a table of the run in the catalogue (`sqldeid.publish.spark`).
-    2. Once all are, Spark writes each into ``<into>/<name>.parquet``, reads it again, and compares it, row by row, with
-       the table that was verified. Spark's SQL neither renames nor removes, so that the files appear one by one; and
-       nothing is replaced: the folder must be empty, or not there.
-    3. The notes are written last, into ``<name>.parquet/_sqldeid``, which readers of Parquet pass over: a folder
+    1. The run claims the folder (`sqldeid.publish.spark_claim`). What a killed run was replacing is put back.
+    2. A release is staged and verified as a table of the run in the catalogue (`sqldeid.publish.spark`).
+    3. Once all are, Spark copies each release that is replaced, writes each new one into ``<into>/<name>.parquet``,
+       then replaces the old ones (`sqldeid.publish.spark_replaced`). Each is read again and compared, row by row, with
+       the table that was verified.
+    4. The note of each is written last, into ``<name>.parquet/_sqldeid``, which readers of Parquet pass over: a folder
        without one is no release.
-    4. The tables of the run are dropped. What a run that fails wrote is overwritten with nothing, and told.
+    5. Copies, the claim and the tables of the run go. Of a run that fails, what it replaced is put back, and what is
+       new is overwritten with nothing, and told.
 
 Source: engines.md, *Publishing*.
 """
@@ -17,19 +19,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 from sqlglot import exp
 
 from sqldeid.engine.spark import SparkEngine
-from sqldeid.engine.spark_errors import Missing
 from sqldeid.errors import Interrupted, JobError, SqldeidError, VerificationError
 from sqldeid.publish.notes import Note, read_note
 from sqldeid.publish.places import Destination, TableStatement, ViewStatement
-from sqldeid.sql import literal, render
-
-NOTES = "_sqldeid"
-"""Folder of the note within a release's; names with _ are hidden to readers of Parquet."""
+from sqldeid.publish.spark_claim import claim
+from sqldeid.publish.spark_replaced import Folder, count_files
+from sqldeid.publish.spark_runs import refuse_too_old
 
 _ROOTED = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?/.*")
 _PATTERN = re.compile(r"[*?\[\]{}\\^\x00-\x1f]")
@@ -59,8 +60,18 @@ class Tables(Protocol):
     def staged(self) -> Sequence[Staged]:
         """What is written, in its order."""
 
+    @property
+    def began(self) -> datetime:
+        """When the run did."""
+
     def write(self, statement: Callable[[exp.Table], str], note: Note) -> exp.Expr:
         """Create the table of the run with its notes."""
+
+    def hold(self) -> None:
+        """Mark the run as alive."""
+
+    def sweep(self) -> None:
+        """Drop what dead runs left in the catalogue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +84,19 @@ class InFolder:
         Where releases are staged and verified; none of its tables stays.
     destination
         Whose `place` is the folder.
+    may_replace
+        Whether a release that stands there may be replaced.
     started
-        Folders that were written to.
+        New releases that were begun.
+    kept
+        Those that stand there, of which copies were begun.
     """
 
     tables: Tables
     destination: Destination
-    started: list[str] = field(default_factory=list)
+    may_replace: bool = False
+    started: list[Folder] = field(default_factory=list)
+    kept: list[Folder] = field(default_factory=list)
 
     @property
     def engine(self) -> SparkEngine:
@@ -95,80 +112,112 @@ class InFolder:
         raise JobError(f"{self.destination.key(note.release)}.view: a computed view is not on Spark; leave view out")
 
     def publish(self) -> tuple[str, ...]:
-        """Have every release written and compared, then noted; or leave none.
+        """Have every release written and compared, then noted; or leave what was there.
 
         Raises
         ------
         SqldeidError
-            If a step failed; it says which folders are to be removed.
+            If a step failed; it says which folders are to be removed, or could not be put back.
         """
-        names = [made.note.release for made in self.tables.staged]
+        refuse_too_old(self.tables.began)
         try:
-            for made in self.tables.staged:
-                self._write(made.note.release, made.table)
-            for made in self.tables.staged:
-                content = Note(made.note.release, {**made.note.content, "columns": dict(made.note.columns)}, {})
-                path = literal(f"{folder_of(self.destination, made.note.release)}/{NOTES}")
-                self.engine.execute(render("publish/write_note", "spark", path=path, note=literal(content.to_json())))
+            self._write()
         except BaseException as failed:
-            self._empty(failed)
+            self._take_back(failed)
             raise
+        for folder in self.kept:
+            folder.forget()
+        self.tables.sweep()
         for step in reversed(self.engine.undo):
             with suppress(SqldeidError):  # the release is there; what is left of the run is not worth its failure
                 step()
         self.engine.commit()
-        return tuple(self.destination.shown(name) for name in names)
+        return tuple(self.destination.shown(made.note.release) for made in self.tables.staged)
 
-    def _write(self, name: str, table: exp.Table) -> None:
-        """Write a folder, and hold what it has then to what was verified."""
-        path = folder_of(self.destination, name)
-        if _files(path, self.engine):
-            raise _taken(path)
-        self.started.append(path)
-        self.engine.execute(render("publish/write_folder", "spark", path=literal(path), rows=table))
-        there = _opened(path, self.engine)
-        found = self.engine.read("publish/compare_folder", there=there, verified=table)[0]
-        if found["missing"] or found["unexpected"]:
-            key = self.destination.key(name)
-            raise VerificationError(f"{key}: what Spark wrote to {path} is not what was verified", key=key)
+    def _write(self) -> None:
+        """Everything that can fail with nothing lost comes first: copies, new releases; then what is replaced."""
+        new: list[tuple[Folder, Staged]] = []
+        replaced: list[tuple[Folder, Staged]] = []
+        for made in self.tables.staged:
+            folder = self._folder(made.note.release)
+            stands = folder.note() is not None
+            (replaced if stands else new).append((folder, made))
+            if not self.may_replace if stands else folder.files():
+                raise _taken(folder.path)
+        for folder, _ in replaced:
+            self.kept.append(folder)
+            folder.keep()
+        for folder, made in new:
+            self.started.append(folder)
+            folder.write(made.table)
+        for folder, made in replaced:
+            folder.replace(made.table, self.destination.schema)
+            folder.sign(_signed(made))
+        for folder, made in new:
+            folder.sign(_signed(made))
 
-    def _empty(self, failed: BaseException) -> None:
-        """Overwrite what was written with nothing, and tell of it."""
+    def _take_back(self, failed: BaseException) -> None:
+        """Put back what was replaced, overwrite with nothing what is new, and tell of what stays."""
+        told = ""
+        for folder in self.kept:
+            if not self._put_back(folder):
+                told += (
+                    f"; {folder.path} could not be put back: its copy is {folder.kept}, and the next run into "
+                    f"{_place(self.destination)} puts it back"
+                )
         emptied, left = [], []
-        for path in self.started:
+        for folder in self.started:
             try:
-                if _files(path, self.engine):
-                    self.engine.execute(render("publish/write_folder", "spark", path=literal(path), rows=None))
-                    emptied.append(path)
+                if not self.engine.gone and folder.files():
+                    folder.empty()
+                    emptied.append(folder.path)
             except SqldeidError:
-                left.append(path)
-        told = "".join(
-            f"; {', '.join(paths)} {what}"
-            for paths, what in (
-                (emptied, "was emptied, which is all that Spark's SQL can do: remove it"),
-                (left, "could not be emptied, may hold rows, and is no release: remove it"),
-            )
-            if paths
-        )
+                left.append(folder.path)
+        left += [folder.path for folder in self.started if self.engine.gone and folder.path not in emptied + left]
+        if emptied:
+            told += f"; {', '.join(emptied)} was emptied, which is all that Spark's SQL can do: remove it"
+        if left:
+            told += f"; {', '.join(left)} could not be emptied, may hold rows, and is no release: remove it"
         if isinstance(failed, SqldeidError):
             failed.message += told
             failed.args = (failed.message,)
         elif isinstance(failed, KeyboardInterrupt):
             raise Interrupted(f"interrupted; nothing was published{told}") from None
 
+    def _put_back(self, folder: Folder) -> bool:
+        """Whether the release that stood there does; its copy goes then."""
+        if self.engine.gone:  # it would be asked for half a minute
+            return False
+        try:
+            folder.put_back(even_whole=True)
+        except SqldeidError:
+            return False
+        folder.forget()
+        return True
 
-def folder_of(destination: Destination, name: str) -> str:
-    """Where a release's rows lie."""
-    return f"{destination.place.rstrip('/')}/{name}.parquet"
+    def _folder(self, name: str) -> Folder:
+        return Folder(self.engine, _place(self.destination), name)
 
 
-def open_folder(tables: Tables, destination: Destination) -> InFolder:
-    """The folder for a run's releases.
+def _place(destination: Destination) -> str:
+    return destination.place.rstrip("/")
+
+
+def _signed(made: Staged) -> str:
+    """The text of a release's note."""
+    note = made.note
+    return Note(note.release, {**note.content, "columns": dict(note.columns)}, {}).to_json()
+
+
+def open_folder(tables: Tables, destination: Destination, names: Sequence[str], *, replace: bool) -> InFolder:
+    """The folder for a run's releases, which no other run writes into meanwhile.
 
     Raises
     ------
     JobError
-        If it is no path of Spark's storage, or holds anything.
+        If it is no path of Spark's storage, or holds what may not be replaced.
+    EngineError
+        If another run writes there.
     """
     place, key = destination.place, "release.into"
     if not _ROOTED.fullmatch(place):
@@ -181,15 +230,38 @@ def open_folder(tables: Tables, destination: Destination) -> InFolder:
         raise JobError(
             f"{key}: Spark reads * ? [ ] {{ }} ^ and \\ in a path as a pattern; name another folder", key=key
         )
-    if _files(place, tables.engine):
-        raise _taken(place)
-    return InFolder(tables, destination)
+    folders = [Folder(tables.engine, _place(destination), name) for name in names]
+    left = [folder for folder in folders if folder.is_kept()]
+    if not left:
+        _refuse_taken(folders, place, tables.engine, replace)
+    tables.hold()
+    claim(tables.engine, _place(destination))
+    for folder in left:
+        folder.put_back(even_whole=False)
+        folder.forget()
+    if left:
+        _refuse_taken(folders, place, tables.engine, replace)
+    return InFolder(tables, destination, replace)
+
+
+def _refuse_taken(folders: Sequence[Folder], place: str, engine: SparkEngine, replace: bool) -> None:
+    """Refuse a folder that is not empty; to replace releases, those that sqldeid did not make."""
+    if not replace:
+        if count_files(place, engine):
+            raise _taken(place)
+        return
+    for folder in folders:
+        if folder.note() is None and folder.files():
+            raise JobError(
+                f"release.into: {folder.path} holds files that sqldeid did not make; name another folder",
+                key="release.into",
+            )
 
 
 def _taken(path: str) -> JobError:
     return JobError(
-        f"release.into: {path} exists already and is not empty; on Spark a folder is not replaced, for there readers "
-        "would meet neither the old release nor the new: name another one",
+        f"release.into: {path} exists already and is not empty; allow releases there to be replaced with --replace, "
+        "or name another folder",
         key="release.into",
     )
 
@@ -202,30 +274,12 @@ def published(engine: SparkEngine, destination: Destination, name: str) -> tuple
     VerificationError
         If it is not there, or sqldeid did not make it.
     """
-    path = folder_of(destination, name)
-    missing = VerificationError(f"{destination.key(name)}: {path} is not there, or sqldeid did not make it")
-    try:
-        rows = engine.read("publish/read_note", notes=_opened(f"{path}/{NOTES}", engine))
-        written = _opened(path, engine)
-    except JobError:  # there is none, or one of other columns
-        raise missing from None
-    note = read_note(rows[0]["note"]) if len(rows) == 1 else None
-    if note is None or note["release"] != name:
-        raise missing
-    return written, note
-
-
-def _opened(path: str, engine: SparkEngine, *, files: bool = False) -> exp.Table:
-    """A temporary view of a folder; it goes with the run."""
-    view = engine.workbench("files" if files else "rows")
-    engine.execute(render("publish/open_folder", "spark", view=view, path=literal(path), files=files))
-    return view
-
-
-def _files(path: str, engine: SparkEngine) -> int:
-    """How many files lie in a folder and below it; none where it is not there."""
-    try:
-        found = engine.read("publish/count_files", files=_opened(path, engine, files=True))
-    except Missing:
-        return 0
-    return int(found[0]["files"])
+    folder = Folder(engine, _place(destination), name)
+    note = read_note(folder.note() or "")
+    if note is None:
+        kept = folder.is_kept()
+        more = "; a run that was killed was replacing it, and the next run into the folder puts it back" if kept else ""
+        raise VerificationError(
+            f"{destination.key(name)}: {folder.path} is not there, or sqldeid did not make it{more}"
+        )
+    return folder.rows(), note

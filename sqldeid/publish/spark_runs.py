@@ -49,15 +49,30 @@ def refuse_alive(key: str, left: Sequence[Relation]) -> None:
     """
     for relation in left:
         staged = staged_by(relation)
-        if staged is None or is_dead(staged["run"]) or _age(staged) > DEAD_AFTER:
+        if staged is None or is_over(staged):
             continue
-        minutes = max(int(_age(staged).total_seconds() // 60), 0)
         table = ".".join(relation.parts)
         raise EngineError(
-            f"{key}: another run is writing it: it staged {table} {minutes} minutes ago; wait for it, or, if it was "
-            f"killed, DROP TABLE {table} (a day later the next run does)",
+            f"{key}: another run is writing it: it staged {table} {minutes_of(staged)} minutes ago; wait for it, or, "
+            f"if it was killed, DROP TABLE {table} (a day later the next run does)",
             key=key,
         )
+
+
+def is_left_behind(relation: Relation) -> bool:
+    """Whether a table was staged by a run that is over, and not published."""
+    staged = staged_by(relation)
+    return staged is not None and is_over(staged)
+
+
+def is_over(staged: Mapping[str, str]) -> bool:
+    """Whether the run of a stamp is known to be dead, or taken for dead."""
+    return is_dead(staged["run"]) or _age(staged) > DEAD_AFTER
+
+
+def minutes_of(staged: Mapping[str, str]) -> int:
+    """How long ago a stamp was made."""
+    return max(int(_age(staged).total_seconds() // 60), 0)
 
 
 def refuse_too_old(at: datetime) -> None:

@@ -71,8 +71,8 @@ def bring(engine: Remote, files: FreshFile | ParquetFolder) -> Staging:
 
 
 def writes_here(database: object, destination: Destination) -> bool:
-    """Whether files are written by the workbench, beside the program: a cluster writes its own."""
-    return destination.into is not None and dialect_of(database) != "spark"
+    """Whether files are written by the workbench, beside the program: a cluster writes its own Parquet."""
+    return destination.into is not None and (destination.kind != "parquet" or dialect_of(database) != "spark")
 
 
 def refuse_missing_parts(

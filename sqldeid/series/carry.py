@@ -7,7 +7,7 @@ time. Once, by portions of whole persons, so that memory stays bounded.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -36,10 +36,7 @@ def carry(series: exp.Table, person: str, persons: Numbers, records: Numbers, en
     """
     if engine.bench is engine:
         return series
-    parts = _portions(series, person, persons, records, engine)
-    first = next(parts)
-    batches = (batch for part in _chained(first, parts) for batch in part.to_batches())
-    return engine.bench.put("carried", pa.RecordBatchReader.from_batches(first.schema, batches))
+    return engine.bench.put("carried", _reader(_portions(series, person, persons, records, engine)))
 
 
 def gathers(engine: Engine) -> Engine:
@@ -50,8 +47,8 @@ def gathers(engine: Engine) -> Engine:
     return engine.bench if engine.capabilities.dialect == "spark" else engine
 
 
-def send(series: exp.Table, person: str, persons: Numbers, records: Numbers, engine: Engine) -> Iterator[exp.Table]:
-    """Tables where the source is, of whole persons in their order; the table itself where it was gathered there.
+def send(series: exp.Table, person: str, persons: Numbers, records: Numbers, engine: Engine) -> exp.Table:
+    """A table where the source is, of whole persons in their order; the table itself where it was gathered there.
 
     Parameters
     ----------
@@ -60,20 +57,17 @@ def send(series: exp.Table, person: str, persons: Numbers, records: Numbers, eng
     persons, records
         (persons,): their numbers, ascending, and about how many rows each has.
 
-    A table is dropped when the next one is asked for.
+    Cost: a scan of the table for every `AT_ONCE` rows.
     """
     if gathers(engine) is engine:
-        yield series
-        return
-    for part in _portions(series, person, persons, records, engine.bench):
-        sent = engine.put("sent", part)
-        yield sent
-        engine.execute(render("engine/drop_table", table=sent))
+        return series
+    return engine.put("sent", _reader(_portions(series, person, persons, records, engine.bench)))
 
 
-def _chained(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    yield first
-    yield from others
+def _reader(parts: Iterator[pa.Table]) -> pa.RecordBatchReader:
+    first = next(parts)
+    batches = (batch for part in chain((first,), parts) for batch in part.to_batches())
+    return pa.RecordBatchReader.from_batches(first.schema, batches)
 
 
 def _portions(series: exp.Table, person: str, persons: Numbers, records: Numbers, engine: Engine) -> Iterator[pa.Table]:

@@ -195,12 +195,12 @@ def _perturbed(
         witness.see(block, *parts[2:], None if shaped.link is None else shaped.link.table_class)
         rows = there.put(f"{planned.name}_block", rows_of(block, numbers, shaped.measured, shaped.classes))
         there.execute(render("series/add_released", released=released, rows=rows))
-        there.execute(render("engine/drop_table", table=rows))
+        there.drop(rows)
     return released
 
 
 def _stage(begun: Begun, released: exp.Table, staging: Staging, note: Note, engine: Engine) -> exp.Expr:
-    """Write the release: whole, or by portions of persons in the order of their numbers."""
+    """Write the release."""
     planned, measured, names = begun.planned, begun.shaped.measured, begun.shaped.prepared.variables.names
     if planned.part.shape == "wide":
         variables = [{"number": i, "name": identifier(name)} for i, name in enumerate(names)]
@@ -209,12 +209,11 @@ def _stage(begun: Begun, released: exp.Table, staging: Staging, note: Note, engi
         statement = partial(render, "series/stage_long", names=engine.put(f"{planned.name}_names", name_table(names)))
     kept = measured.person_at[~begun.shaped.classes.dropped]
     rows = np.bincount(begun.numbers[kept], weights=measured.lengths[kept]).astype(np.int64)[1:]
-    parts = send(released, "number", np.arange(1, len(rows) + 1), rows, engine)
-    first = next(parts)
-    written = staging.write(lambda target: statement(target=target, released=first, append=False), note)
-    for part in parts:
-        engine.execute(statement(target=written, released=part, append=True))
-    gathers(engine).execute(render("engine/drop_table", table=released))
+    sent = send(released, "number", np.arange(1, len(rows) + 1), rows, engine)
+    written = staging.write(lambda target: statement(target=target, released=sent), note)
+    if sent is not released:
+        engine.drop(sent)
+    gathers(engine).drop(released)
     return written
 
 

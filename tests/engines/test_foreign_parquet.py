@@ -27,14 +27,15 @@ REPLACE = Options(replace=True)
 
 
 def content(path: Path, name: str = "r") -> list[list[tuple[Any, ...]]]:
-    """Columns with types, rows, and what is noted on them, as a plain connection finds them."""
+    """Columns with types, rows as text, and what is noted on them, as a plain connection finds them."""
     with duckdb.connect(":memory:" if path.is_dir() else str(path), read_only=path.is_file()) as c:
         table = f"'{path}/{name}.parquet'" if path.is_dir() else f"release.{name}"
         notes = f"SELECT DECODE(value) FROM PARQUET_KV_METADATA({table})"
         if path.is_file():
             notes = "SELECT comment FROM duckdb_tables() UNION ALL SELECT comment FROM duckdb_columns()"
         described = [row[:2] for row in c.execute(f"DESCRIBE FROM {table}").fetchall()]
-        return [described, *(sorted(c.execute(q).fetchall(), key=repr) for q in (f"FROM {table}", notes))]
+        rows = f"SELECT COLUMNS(*)::VARCHAR FROM {table}"
+        return [described, *(sorted(c.execute(q).fetchall(), key=repr) for q in (rows, notes))]
 
 
 def listing(folder: Path) -> dict[str, bytes]:

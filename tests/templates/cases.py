@@ -237,6 +237,21 @@ PUBLISH = [
         read=ALL_OUT + "1",
     ),
     Case(
+        "publish/take_back",
+        {
+            "table": table_name("ma de"),
+            "rows": PEOPLE,
+            "columns": [
+                {"name": identifier(AGE), "type": exp.DataType.build("double", dialect="duckdb")},
+                {"name": identifier("id"), "type": TEXT},
+            ],
+        },
+        [(-30.0, "1"), (-30.0, "2"), (-30.0, "3"), (40.0, "4"), (40.0, "5"), (40.0, "6")],
+        PEOPLE_SETUP,
+        read='SELECT * FROM "ma de"',
+        ordered=False,
+    ),
+    Case(
         "publish/create_schema",
         {"schema": identifier("ca'se")},
         [(1,)],

@@ -288,7 +288,7 @@ CASES = [
     ),
     Case(
         "series/stage_long",
-        {"target": OUT, "released": table_name("rel"), "names": table_name("nam"), "append": False},
+        {"target": OUT, "released": table_name("rel"), "names": table_name("nam")},
         [
             (1, 0, "it's", -2.0),
             (1, 0, 'Ü "x"', None),
@@ -307,40 +307,10 @@ CASES = [
             "target": OUT,
             "released": table_name("rel"),
             "variables": [{"number": 0, "name": identifier("it's")}, {"number": 1, "name": identifier('Ü "x"')}],
-            "append": False,
         },
         [(1, 0, -2.0, None), (1, 1, 3.0, 4.0), (2, 0, 1.5, None), (2, 1, None, None)],
         RELEASED_SETUP,
         read='SELECT person_number, step, "it\'s", "Ü ""x""" FROM "o\'u""t" ORDER BY 1, 2',
-    ),
-    Case(
-        "series/stage_long",
-        {"target": table_name("rows"), "released": table_name("rel"), "names": table_name("nam"), "append": True},
-        [(1, 0, 4), (2, 0, 2), (7, 7, 1)],
-        (
-            *RELEASED_SETUP,
-            "CREATE TABLE rows (person_number BIGINT, step BIGINT, variable VARCHAR(20), value DOUBLE PRECISION)",
-            "INSERT INTO rows VALUES (7, 7, 'a', 1)",
-        ),
-        read="SELECT person_number, MIN(step), COUNT(*) FROM rows GROUP BY person_number ORDER BY person_number",
-        note="appended",
-    ),
-    Case(
-        "series/stage_wide",
-        {
-            "target": table_name("rows"),
-            "released": table_name("rel"),
-            "variables": [{"number": 1, "name": identifier("b")}],
-            "append": True,
-        },
-        [(1, 0, None), (1, 1, 4.0), (2, 0, None), (2, 1, None), (7, 7, 1.0)],
-        (
-            *RELEASED_SETUP,
-            "CREATE TABLE rows (person_number BIGINT, step BIGINT, b DOUBLE PRECISION)",
-            "INSERT INTO rows VALUES (7, 7, 1)",
-        ),
-        read="SELECT person_number, step, b FROM rows ORDER BY 1, 2",
-        note="appended",
     ),
     Case(
         "series/cut_series",
