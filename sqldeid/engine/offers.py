@@ -18,7 +18,7 @@ OFFERS: Mapping[str, frozenset[str]] = {
         # sources and releases of tables
         "tables": "duckdb postgres spark",
         "stacks": "duckdb postgres spark",
-        "links": "duckdb",
+        "links": "duckdb postgres spark",
         "series links": "duckdb postgres spark",
         "pseudonyms": "duckdb postgres spark",
         "shifted dates": "duckdb postgres spark",

@@ -9,7 +9,7 @@ from sqldeid.publish.existing import (
     refuse_existing,
     refuse_forgotten,
 )
-from sqldeid.publish.notes import LEDGER_MARK, LEDGER_NOTE, Note, ours, read_note
+from sqldeid.publish.notes import LEDGER_MARK, LEDGER_NOTE, LINKED_NOTE, Note, ours, read_note
 from sqldeid.publish.places import (
     OLD,
     TARGET,
@@ -24,6 +24,7 @@ from sqldeid.publish.places import (
 __all__ = [
     "LEDGER_MARK",
     "LEDGER_NOTE",
+    "LINKED_NOTE",
     "OLD",
     "TARGET",
     "Destination",

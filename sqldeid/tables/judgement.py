@@ -175,8 +175,9 @@ class Judgement:
         return (Criterion(criterion.name, None, criterion.asked, found.greatest, criterion.promise),)
 
     def _conceal_written(self, criterion: MConcealing) -> Concealment:
-        columns = [column(q.name, "s") for q in self.plan.qis]
-        known = [column(name, "s") for name, _ in criterion.known]
+        by_name = {c.name: c for c in self.plan.judged}
+        columns = [self._shown(q, "s") for q in self.plan.qis]
+        known = [self._shown(by_name[name], "s") for name, _ in criterion.known]
         return measure(self.engine, f"{self.plan.name}_released", self.written, columns, known, criterion)
 
     def _conceal_source(self, criterion: MConcealing) -> Concealment:
@@ -252,17 +253,21 @@ class Judgement:
         cells = self.engine.workbench(f"{self.plan.name}_verify_released_cells")
         names = [*self._names, *split.names]
         shown: list[QuasiIdentifier | OtherColumn] = [*self.plan.qis, *split.others]
-        columns = [{"name": n, "column": column(c.name, "r")} for n, c in zip(names, shown, strict=True)]
+        columns = [{"name": n, "column": self._shown(c, "r")} for n, c in zip(names, shown, strict=True)]
         self.engine.execute(
             render(
                 "tables/split_release",
                 cells=cells,
                 release=self.written,
-                sensitive=column(split.column.name, "r"),
+                sensitive=self._shown(split.column, "r"),
                 columns=columns,
             )
         )
         return self.engine.to_bench(cells)
+
+    def _shown(self, c: QuasiIdentifier | OtherColumn, table: str) -> exp.Column:
+        """A column of what was written; of the source, where that is looked at itself, as the catalogue spells it."""
+        return column(c.source.name if self.written == self.source else c.name, table)
 
     def _ranked(self, judged: OtherColumn) -> exp.Table:
         ranked = rank_values(self.plan, judged, self.engine, self.whole or self.source, judged.column)

@@ -11,13 +11,14 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.keys import Key
-from sqldeid.publish import Staging
+from sqldeid.publish import LINKED_NOTE, Staging
 from sqldeid.result import Criterion, TableRelease
 from sqldeid.tables.disguise import warnings_of
-from sqldeid.tables.linked_rows import LINKED_NOTE, Apart, Joined, check_sources, join_sources, join_written
+from sqldeid.tables.linked_rows import Apart, Joined, check_sources, join_sources, join_written
 from sqldeid.tables.linking import Linked, qualified
 from sqldeid.tables.plan import TablePlan
 from sqldeid.tables.release import Listener, run
+from sqldeid.tables.unmoved import telling_of_changes
 from sqldeid.tables.verify import Verified, recheck
 
 
@@ -52,7 +53,8 @@ def run_linked(
         apart = Apart(linked, engine, staging)
         told = as_one(linked, listener)
         release = run(joined.plan, engine, apart, job_sha256, told, certificate=certificate, key=key)
-        check_sources(joined, engine)
+        with telling_of_changes(engine):
+            check_sources(joined, engine)
     return Made(joined, release)
 
 

@@ -7,16 +7,14 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqldeid.engine.base import Engine
+from sqldeid.engine.base import Column, Engine
+from sqldeid.engine.offers import NAMES
 from sqldeid.errors import JobError, VerificationError
-from sqldeid.publish import Note, Staging
+from sqldeid.publish import LINKED_NOTE, Note, Staging
 from sqldeid.sql import Statement, column, identifier, render
 from sqldeid.tables.linking import PERSON, Linked, person_column, qualified
 from sqldeid.tables.plan import TablePlan
-from sqldeid.tables.shape import check_stacks, count_persons, keep
-
-LINKED_NOTE = "linked"
-"""Key of the names of the releases that one is linked with, itself among them."""
+from sqldeid.tables.shape import check_stacks, comparable, count_persons, keep
 
 _TEXT = exp.DataType.build("varchar", dialect="duckdb")
 
@@ -47,15 +45,17 @@ def join_sources(linked: Linked, engine: Engine) -> Joined:
     Raises
     ------
     JobError
-        If a person is NULL or twice in one of them, or nobody is in all of them.
+        If a person is NULL or twice in one of them, nobody is in all of them, or the engine would cut a column's name.
     """
+    _refuse_long(linked, engine)
     sources = tuple(keep(m, engine) for m in linked.members)
     persons = [count_persons(m, engine, source).rows for m, source in zip(linked.members, sources, strict=True)]
     joined = engine.workbench(f"{linked.joint.name}_joined")
-    first, *others = (_side(m, i, source) for i, (m, source) in enumerate(zip(linked.members, sources, strict=True)))
+    sides = enumerate(zip(linked.members, sources, strict=True))
+    first, *others = (_side(m, i, source, engine) for i, (m, source) in sides)
     columns = [{"name": identifier(PERSON), "value": first["key"]}]
     for i, m in enumerate(linked.members):
-        columns += [{"name": identifier(n), "value": column(own, f"m{i}")} for own, n in _own_columns(m).items()]
+        columns += [{"name": identifier(n), "value": column(own.name, f"m{i}")} for n, own in _own_columns(m).items()]
     engine.execute(render("tables/join_linked", joined=joined, first=first, others=others, columns=columns))
     read = engine.query(render("tables/check_person", source=joined, person=column(PERSON, "s"))).to_pylist()[0]
     rows = int(read["rows"])
@@ -70,21 +70,46 @@ def join_sources(linked: Linked, engine: Engine) -> Joined:
     return Joined(linked, replace(linked.joint, source=joined), sources, left_out)
 
 
-def _side(member: TablePlan, number: int, source: exp.Expr) -> dict[str, object]:
-    return {"source": source, "alias": identifier(f"m{number}"), "key": _key(member, f"m{number}")}
+def _refuse_long(linked: Linked, engine: Engine) -> None:
+    """Refuse columns whose names are too long for the engine in the join, where they bear their release's, too."""
+    most, dialect = engine.capabilities.max_identifier_bytes, engine.capabilities.dialect
+    for m in linked.members:
+        start = qualified(m, "")
+        for c in (c for c in linked.joint.released if c.name.startswith(start)):
+            names = (c.name, c.source.name, getattr(c, "disguised_name", "") if getattr(c, "disguise", None) else "")
+            if max(len(name.encode()) for name in names) > most:
+                key = f"{m.key}.columns.{c.name.removeprefix(start)}"
+                raise JobError(
+                    f"{key}: linked tables are joined with the release's name before each column's, and this one is "
+                    f"then longer than the {most} bytes that {NAMES[dialect]} keeps; shorten the release's name, or "
+                    "give the column another name in a source query",
+                    key=key,
+                )
 
 
-def _key(member: TablePlan, alias: str) -> exp.Expr:
-    """The person key of a source read as `alias`, as the join spells it."""
+def _side(member: TablePlan, number: int, source: exp.Expr, engine: Engine) -> dict[str, object]:
+    return {"source": source, "alias": identifier(f"m{number}"), "key": _key(member, f"m{number}", engine)}
+
+
+def _key(member: TablePlan, alias: str, engine: Engine) -> exp.Expr:
+    """The person key of a source read as `alias`, as the join spells it: text by its bytes, whatever collation it has.
+
+    Postgres does not compare texts of two collations.
+    """
     source = person_column(member).source
     key = column(source.name, alias)
-    return exp.cast(key, _TEXT) if source.kind == "text" else key
+    if source.kind != "text":
+        return key
+    text = exp.cast(key, _TEXT)
+    if engine.capabilities.dialect != "postgres":
+        return text
+    return exp.Collate(this=text, expression=exp.to_identifier("C", quoted=True))
 
 
-def _own_columns(member: TablePlan) -> dict[str, str]:
-    """The columns of a source that the join needs beside the person, and what it calls them."""
-    names = dict.fromkeys(c.source.name for c in member.released if c.source.name != member.person)
-    return {name: qualified(member, name) for name in names}
+def _own_columns(member: TablePlan) -> dict[str, Column]:
+    """The columns of a source that the join needs beside the person, by what it calls them."""
+    found = {c.source.name: c.source for c in member.released if c.source.name != member.person}
+    return {qualified(member, name): source for name, source in found.items()}
 
 
 def check_sources(joined: Joined, engine: Engine) -> None:
@@ -97,21 +122,26 @@ def check_sources(joined: Joined, engine: Engine) -> None:
     """
     for m, source in zip(joined.linked.members, joined.sources, strict=True):
         check_stacks(m, engine, source)
+        key = _key(m, "s", engine)
         others = [
-            {"source": there, "key": _key(o, "o")}
+            {"source": there, "key": _key(o, "o", engine)}
             for o, there in zip(joined.linked.members, joined.sources, strict=True)
             if o is not m
         ]
-        columns = [{"name": identifier("k"), "joined": column(PERSON, "j"), "value": _key(m, "s")}]
+        columns = [{"name": identifier("k"), "joined": column(PERSON, "j"), "value": key}]
         columns += [
-            {"name": identifier(f"c{i}"), "joined": column(name, "j"), "value": column(own, "s")}
-            for i, (own, name) in enumerate(_own_columns(m).items())
+            {
+                "name": identifier(f"c{i}"),
+                "joined": comparable(column(name, "j"), own.kind, engine),
+                "value": comparable(column(own.name, "s"), own.kind, engine),
+            }
+            for i, (name, own) in enumerate(_own_columns(m).items())
         ]
         statement = render(
             "tables/compare_linked",
             joined=joined.plan.source,
             source=source,
-            key=_key(m, "s"),
+            key=key,
             columns=columns,
             others=others,
         )
