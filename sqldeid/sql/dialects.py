@@ -94,6 +94,17 @@ def _microseconds_by_zone(node: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this="UNIX_MICROS", expressions=[zoned])
 
 
+_SHORT = {"DAYOFWEEK": "DOW", "DAYOFYEAR": "DOY"}
+
+
+def _parts_by_short_names(node: exp.Expr) -> exp.Expr:
+    """``EXTRACT(DAYOFYEAR FROM x)``, as sqlglot writes DOY for DuckDB, by the name that every engine knows."""
+    if isinstance(node, exp.Extract) and node.name.upper() in _SHORT:
+        inner = node.expression.transform(_parts_by_short_names)
+        return exp.Extract(this=exp.var(_SHORT[node.name.upper()]), expression=inner)
+    return node
+
+
 _WHOLE = frozenset("YEAR ISOYEAR QUARTER MONTH WEEK DAY DOW ISODOW DOY HOUR MINUTE DECADE CENTURY".split())
 """Parts of a date or time that are whole numbers everywhere."""
 
@@ -148,8 +159,12 @@ def _days_between_dates(node: exp.Expr) -> exp.Expr:
 
 
 _REWRITES = {
-    "postgres": (_series_as_lateral, _microseconds_of_epoch, _parts_as_integers, _mean_as_double),
+    "postgres": (
+        *(_series_as_lateral, _microseconds_of_epoch, _parts_by_short_names),
+        *(_parts_as_integers, _mean_as_double),
+    ),
     "spark": (
+        _parts_by_short_names,
         *(_quantile_within_group, _days_between_dates, _quotient_of_doubles, _mean_of_doubles),
         _microseconds_by_zone,
         *(_parts_as_integers, _iso_weekday),  # in this order: the weekday loses its name that is known everywhere

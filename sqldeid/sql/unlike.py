@@ -132,6 +132,44 @@ _SPARK: dict[type[exp.Expr], tuple[str, str, Callable[[exp.Expr], bool]]] = {
 """The same for Spark alone: each was tried, or is refused because it was not."""
 
 
+_DECIMAL = "of whole numbers it gives decimals of no stated scale there"
+_POSTGRES_PARTS = _PARTS | {"DOW", "ISOYEAR", "DECADE", "CENTURY"}
+
+
+def _decimal_part(node: exp.Expr) -> bool:
+    return node.name.upper() not in _POSTGRES_PARTS
+
+
+def _of_doubles(node: exp.Expr) -> bool:
+    return isinstance(node.this, exp.Cast) and node.this.to.is_type("double")
+
+
+_POSTGRES: dict[type[exp.Expr], tuple[str, str, Callable[[exp.Expr], bool]]] = {
+    exp.IntDiv: ("//", f"{_DECIMAL}; write FLOOR(a / b)", _always),
+    exp.Sign: ("SIGN", "its type is another; write CASE", _always),
+    exp.Extract: ("EXTRACT", "this part is a decimal there; write another part", _decimal_part),
+    exp.TimestampTrunc: ("DATE_TRUNC", "its type is another; cast it to DATE or TIMESTAMP", _uncast),
+    exp.DateTrunc: ("DATE_TRUNC", "its type is another; cast it to DATE or TIMESTAMP", _uncast),
+    **dict.fromkeys(
+        (exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop),
+        ("this function", f"{_DECIMAL}; give it CAST(x AS DOUBLE)", lambda node: not _of_doubles(node)),
+    ),
+    **{
+        kind: (name, f"there is none there; write {instead}", _always)
+        for kind, name, instead in (
+            *((kind, kind.__name__.upper(), "EXTRACT") for kind in (exp.Quarter, exp.Hour, exp.Minute, exp.Second)),
+            *((kind, "a part of a date", "EXTRACT") for kind in (exp.Week, exp.WeekOfYear, exp.DayOfMonth)),
+            *((kind, "a part of a date", "EXTRACT") for kind in (exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfYear)),
+            *((kind, "the name of a day or month", "EXTRACT") for kind in (exp.Dayname, exp.Monthname)),
+            (exp.Contains, "CONTAINS", "STRPOS(text, part) > 0"),
+            (exp.DateFromParts, "MAKE_DATE", "CAST(text AS DATE)"),
+            (exp.ToDays, "TO_DAYS", "an INTERVAL"),
+        )
+    },
+}
+"""The same for Postgres alone: types that would be others, and functions that it does not have."""
+
+
 def refuse_unlike(tree: exp.Expr, engine: str, *, key: str) -> None:
     """Refuse what an engine other than DuckDB reads otherwise.
 
@@ -147,7 +185,7 @@ def refuse_unlike(tree: exp.Expr, engine: str, *, key: str) -> None:
     JobError
         Naming the first such part.
     """
-    unlike = _UNLIKE | _SPARK if engine == "Spark" else _UNLIKE
+    unlike = _UNLIKE | (_SPARK if engine == "Spark" else _POSTGRES)
     for node in tree.walk():
         name, instead, when = unlike.get(type(node), ("", "", None))
         if when is not None and when(node):

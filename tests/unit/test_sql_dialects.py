@@ -50,6 +50,14 @@ PAIRS = [
         "SELECT EPOCH_US(t) FROM t",
         "SELECT CAST(EXTRACT(EPOCH FROM t) * 1000000 AS BIGINT) FROM t",
     ),
+    *(
+        (
+            dialect,
+            "SELECT EXTRACT(DAYOFWEEK FROM a), EXTRACT(DAYOFYEAR FROM b) FROM t",
+            "SELECT CAST(EXTRACT(DOW FROM a) AS BIGINT), CAST(EXTRACT(DOY FROM b) AS BIGINT) FROM t",
+        )
+        for dialect in ("postgres", "spark")
+    ),
     ("postgres", 'SELECT "we""ird" FROM "a b"', 'SELECT "we""ird" FROM "a b"'),
     (
         "spark",
