@@ -14,18 +14,19 @@ Source: engines.md, *Publishing*.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence, Set
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from sqldeid.engine.base import Column
 from sqldeid.engine.remote import Remote
 from sqldeid.engine.streams import read_batches
-from sqldeid.errors import JobError
+from sqldeid.errors import JobError, UnreadError
 from sqldeid.publish.notes import LINKED_NOTE, Note
 from sqldeid.publish.places import FreshFile, ParquetFolder, TableStatement, ViewStatement
 from sqldeid.sql import Statement, identifier, render
@@ -119,9 +120,10 @@ class Brought:
         typed = [
             {"name": identifier(c.name), "type": _type_in_file(c, self.files.destination.key(name))} for c in columns
         ]
-        brought = bench.workbench(f"{name}_brought")
-        with closing(self.wire.parts(staged, columns, coded, most=PART_BYTES)) as parts:
+        brought, key = bench.workbench(f"{name}_brought"), self.files.destination.key(name)
+        with _naming(key), closing(self.wire.parts(staged, columns, coded, most=PART_BYTES)) as parts:
             for number, rows in enumerate(parts):
+                _refuse_nan(rows, columns)
                 part = bench.put(f"{name}_part", rows)
                 bench.execute(render("publish/bring_rows", brought=brought, part=part, first=not number, columns=typed))
                 bench.drop(part)
@@ -169,6 +171,25 @@ def carried_back(written: exp.Expr, wire: Wire, name: str) -> exp.Table:
         return wire.put(f"{name}_written", rows, types)
 
 
+@contextmanager
+def _naming(key: str) -> Iterator[None]:
+    """Name the column of the release whose values do not come out."""
+    try:
+        yield
+    except UnreadError as error:
+        if not error.column:
+            raise
+        found = f"{key}.columns.{error.column}"
+        raise JobError(f"{found}: {error.what}", key=found) from None
+
+
+def _refuse_nan(rows: pa.Table, columns: Sequence[Column]) -> None:
+    """Refuse the NaN of a server's decimals, which a file's do not have."""
+    for c in columns:
+        if c.kind == "number" and pc.any(pc.equal(rows.column(c.name), "NaN")).as_py():
+            raise UnreadError("holds NaN, which a file's decimals cannot; mend it in a source query", c.name)
+
+
 def _type_in_file(c: Column, key: str) -> exp.DataType:
     """The type of a column in the file.
 
@@ -179,7 +200,7 @@ def _type_in_file(c: Column, key: str) -> exp.DataType:
     """
     if c.is_enum:
         return _TEXT
-    held = c.kind in _AS_THEY_ARE or (c.kind == "number" and _digits(c.type) <= _MOST_DIGITS)
+    held = c.kind in _AS_THEY_ARE or (c.kind == "number" and _fits(c.type))
     if held or c.type in _READ_FROM_TEXT:
         return exp.DataType.build(c.type, dialect="duckdb")
     key = f"{key}.columns.{c.name}"
@@ -190,6 +211,7 @@ def _type_in_file(c: Column, key: str) -> exp.DataType:
     )
 
 
-def _digits(type_: str) -> int:
-    """Of a DECIMAL as it is spelt."""
-    return int(type_.partition("(")[2].partition(",")[0] or _MOST_DIGITS + 1)
+def _fits(type_: str) -> bool:
+    """Whether a file has a DECIMAL as it is spelt: Postgres' may have more places than digits."""
+    digits, scale = type_.partition("(")[2].rstrip(")").split(",")
+    return int(scale) <= int(digits) <= _MOST_DIGITS

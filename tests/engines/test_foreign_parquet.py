@@ -121,6 +121,14 @@ def test_every_type_that_a_file_holds_and_none_other(foreign: Foreign, tmp_path:
     for name in ("loose", "json"):
         with pytest.raises(JobError, match=rf"tables\.r\.columns\.{name}: a file cannot hold the type"):
             anonymize(kinds(PARQUET, tmp_path, name), foreign.database, options=REPLACE)
+    foreign.run(
+        "CREATE TABLE edges AS SELECT i % 2 AS class, CAST(0.00123 AS NUMERIC(3, 5)) AS narrow, "
+        "CAST('NaN' AS NUMERIC(4, 1)) AS nan, DATE '12000-01-01' + i AS far FROM generate_series(1, 60) AS g(i)"
+    )
+    for name, said in (("narrow", "a file cannot hold the type"), ("nan", "holds NaN"), ("far", "holds a date")):
+        wanted = job(PARQUET, tmp_path, r=release({"class": qi(), name: INSENSITIVE}, source="edges", k=5))
+        with pytest.raises(JobError, match=rf"tables\.r\.columns\.{name}: {said}"):
+            anonymize(wanted, foreign.database, options=REPLACE)
     assert listing(tmp_path) == before
 
 
