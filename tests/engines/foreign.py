@@ -142,6 +142,18 @@ def in_duckdb(path: Path, tables: dict[str, pa.Table]) -> Path:
     return path
 
 
+@dataclass
+class Both:
+    """The same tables on an engine and in a DuckDB file."""
+
+    foreign: Foreign
+    file: Path
+
+    def rows(self, table: str) -> list[tuple[Any, ...]]:
+        with duckdb.connect(str(self.file)) as c:
+            return c.execute(f"SELECT * FROM {table}").fetchall()
+
+
 def bag(rows: Sequence[tuple[Any, ...]]) -> list[str]:
     """Rows as a multiset that can be compared."""
     return sorted(map(repr, rows))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from sqldeid.events.synthesize import count_tables
 from sqldeid.job import Job
 from sqldeid.job.events import Events
 from sqldeid.run.places import reading
-from tests.engines.foreign import Foreign, InPostgres, bag, foreign, in_duckdb
+from tests.engines.foreign import Both, Foreign, InPostgres, bag, foreign, in_duckdb
 from tests.events import WARD_STATES, kind_c, kind_t, laplace, random_events
 
 __all__ = ["foreign"]
@@ -34,18 +34,6 @@ __all__ = ["foreign"]
 RATIO = {"method": "ratio", "epsilon": 1.5}
 SEEDED: dict[str, Any] = {"generate": {"seed": 3}, "clusters": {"hashes": 10}, "attacks": False, "privacy": RATIO}
 HOSTILE, QUOTED = "w\"a'rd; --", '"w""a\'rd; --"'
-
-
-@dataclass
-class Both:
-    """The same tables on an engine and in a DuckDB file."""
-
-    foreign: Foreign
-    file: Path
-
-    def rows(self, table: str) -> list[tuple[Any, ...]]:
-        with duckdb.connect(str(self.file)) as c:
-            return c.execute(f"SELECT * FROM {table}").fetchall()
 
 
 def hostile() -> pa.Table:

@@ -18,9 +18,8 @@ import sqldeid
 from sqldeid import Job, JobError, anonymize, explore_text, init, safe_harbor, verify
 from sqldeid.engine import choosing
 from tests.engines.foreign import bag, in_duckdb, in_postgres
-from tests.engines.test_spark import load
+from tests.engines.on_spark import on_both
 from tests.examples.cli import run as command_line
-from tests.spark import PORT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -108,18 +107,9 @@ def in_server(postgres_cluster: str, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="module")
 def on_spark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
-    file = in_duckdb(tmp_path_factory.mktemp("commands") / "hospital.duckdb", tables())
-    for name, rows in tables().items():
-        load(spark, name, rows)
-
-    def read(table: str) -> list[tuple[Any, ...]]:
-        found = spark.sql(f"SELECT * FROM {table}").toArrow()
-        return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
-
-    yield There(file, f"sc://127.0.0.1:{spark.conf.get(PORT)}", read)
-    spark.sql("DROP SCHEMA IF EXISTS release CASCADE")
-    for name in tables():
-        spark.sql(f"DROP TABLE {name}")
+    with on_both(spark, tmp_path_factory.mktemp("commands"), tables()) as both:
+        yield There(both.file, both.url, both.there)
+        spark.sql("DROP SCHEMA IF EXISTS release CASCADE")
 
 
 BOTH = pytest.mark.parametrize(

@@ -15,9 +15,9 @@ import pytest
 from sqldeid import JobError, Options, VerificationError, anonymize, assess, plan, verify
 from sqldeid.errors import NoSolutionError
 from tests.engines.foreign import InPostgres, bag, in_duckdb, in_postgres
+from tests.engines.on_spark import load
 from tests.engines.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, job
 from tests.engines.test_foreign import told
-from tests.engines.test_spark import load
 from tests.spark import PORT
 
 if TYPE_CHECKING:

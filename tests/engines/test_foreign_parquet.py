@@ -13,10 +13,10 @@ from sqldeid import EngineError, Interrupted, JobError, Listener, Options, Verif
 from sqldeid.demo.sequences import transfer_rows
 from sqldeid.job import Job
 from sqldeid.publish import brought
-from tests.engines.foreign import Foreign, InPostgres, foreign, in_duckdb
+from tests.engines.foreign import Both, Foreign, InPostgres, foreign, in_duckdb
 from tests.engines.sources import INSENSITIVE, job, qi, release
 from tests.engines.test_events_foreign import SEEDED
-from tests.engines.test_foreign import RELEASES, Both, both, told
+from tests.engines.test_foreign import RELEASES, both, told
 from tests.engines.test_foreign_series import BASE, charted
 from tests.events import kind_t
 

@@ -17,10 +17,10 @@ import pytest
 from sqldeid import Job, Options, TableRelease, anonymize, verify
 from tests.conftest import ROOT
 from tests.engines.foreign import InPostgres, bag, in_postgres
+from tests.engines.on_spark import load
 from tests.engines.sources import IDENTIFYING, INSENSITIVE, qi, release
 from tests.engines.test_foreign import told
 from tests.engines.test_real_data import FIRST_ADMISSIONS, MIMIC_TABLES
-from tests.engines.test_spark import load
 from tests.spark import PORT
 
 if TYPE_CHECKING:

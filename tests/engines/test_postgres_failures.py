@@ -19,9 +19,9 @@ from sqldeid.engine.postgres import PostgresEngine
 from sqldeid.publish import postgres as publishing
 from sqldeid.publish.postgres import InPostgres
 from tests import postgres
-from tests.engines.failing import SECRETS, before_method, before_statement, until
+from tests.engines.failing import SECRETS, anonymizing, before_method, before_statement, refusal, until
 from tests.engines.foreign import bag
-from tests.examples.cli import Ran, run
+from tests.examples.cli import Ran
 from tests.spark import free_port
 
 JOB = """
@@ -101,21 +101,11 @@ def reload(hospital: Hospital) -> None:
 def command(
     hospital: Hospital, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Ran]]:
-    """`sqldeid anonymize`, with what it wrote for `--json` in place of standard output; no secret may be shown."""
     monkeypatch.chdir(tmp_path)
     for name in ("PGPASSWORD", "PGSSLMODE"):
         monkeypatch.delenv(name, raising=False)
-
-    def anonymize(
-        *arguments: object, url: str = hospital.url, source: str = '"people"', as_: str = "table", schema: str = "out"
-    ) -> Ran:
-        Path("job.toml").write_text(JOB % {"source": source, "as_": as_, "schema": schema})
-        done = run(capsys, "anonymize", url, "--job", "job.toml", "--json", "told.json", *arguments)
-        told = Path("told.json").read_text()
-        assert not [word for word in SECRETS if word in done.out + done.err + told], done.err
-        return Ran(done.code, told, done.err)
-
-    yield anonymize
+    anonymize = anonymizing(capsys, JOB)
+    yield lambda *more, url=hospital.url, source='"people"', **asked: anonymize(url, *more, source=source, **asked)
     hospital.run("DROP SCHEMA IF EXISTS out CASCADE")
 
 
@@ -133,10 +123,8 @@ class Failing:
 
     def judge(self, done: Ran, before: list[str]) -> str:
         self.hospital.server.start() if not (self.hospital.server.data / "postmaster.pid").exists() else None
-        lines = [line for line in done.err.splitlines() if line.startswith("Error: ")]
-        assert done.code == 1 and len(lines) == 1, done.err
-        error = done.json["error"]
-        assert (error["code"], error["kind"]) == (1, "engine") and lines[0] == f"Error: {error['message']}"
+        error = refusal(done)
+        assert error["kind"] == "engine"
         assert self.hospital.everything() == before
         return str(error["message"])
 

@@ -8,9 +8,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
@@ -23,11 +22,11 @@ from sqldeid.run.foreign import open_engine, open_staging
 from sqldeid.sql import identifier, render
 from sqldeid.sql.dialects import transpile
 from tests.conftest import ROOT
-from tests.engines.foreign import bag, in_duckdb
+from tests.engines.foreign import bag
+from tests.engines.on_spark import Both, load, named, on_both
 from tests.engines.sources import job, qi, release
 from tests.engines.test_foreign import RELEASES, people, told
 from tests.engines.test_real_data import ADULT
-from tests.spark import PORT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,53 +34,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.xdist_group("spark")
 
 
-@dataclass
-class Both:
-    """The same tables on Spark and in a DuckDB file."""
-
-    spark: SparkSession
-    url: str
-    file: Path
-
-    def here(self, table: str) -> list[tuple[Any, ...]]:
-        with duckdb.connect(str(self.file)) as c:
-            return c.execute(f"SELECT * FROM {table}").fetchall()
-
-    def there(self, table: str) -> list[tuple[Any, ...]]:
-        self.spark.sql(f"REFRESH TABLE {table}")  # another session may have replaced it
-        rows = self.spark.sql(f"SELECT * FROM {table}").toArrow()
-        return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
-
-    def catalogue(self) -> set[tuple[str, str]]:
-        """Schemas, tables, views and temporary views, and what lies in the warehouse's folder."""
-        schemas = [row["namespace"] for row in self.spark.sql("SHOW SCHEMAS").toArrow().to_pylist()]
-        tables = [row for s in schemas for row in self.spark.sql(f"SHOW TABLES IN {s}").toArrow().to_pylist()]
-        folder = Path(self.spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:"))
-        files = {("folder", str(path.relative_to(folder))) for path in folder.rglob("*") if path.is_dir()}
-        return {(s, "") for s in schemas} | {(row["namespace"], row["tableName"]) for row in tables} | files
-
-
 @pytest.fixture(scope="module")
 def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     visits = pa.table({"id": pa.array(range(300), pa.int64()), "n": pa.array([i % 2 for i in range(300)], pa.int64())})
-    tables = {"people": people(), "visits": visits}
-    for name, rows in tables.items():
-        load(spark, name, rows)
-    url = f"sc://127.0.0.1:{spark.conf.get(PORT)}"
-    yield Both(spark, url, in_duckdb(tmp_path_factory.mktemp("both") / "people.duckdb", tables))
-    for name in tables:
-        spark.sql(f"DROP TABLE {name}")
-
-
-def load(spark: SparkSession, name: str, rows: pa.Table) -> None:
-    spark.createDataFrame(rows).createOrReplaceTempView("given")
-    spark.sql(f"CREATE TABLE {name} AS SELECT * FROM given")
-    spark.sql("DROP VIEW given")
-
-
-def named(text: str) -> str:
-    """A schema's name that Spark takes."""
-    return re.sub(r"\W+", "_", f"of {text}")
+    with on_both(spark, tmp_path_factory.mktemp("both"), {"people": people(), "visits": visits}) as there:
+        yield there
 
 
 @pytest.mark.parametrize(
@@ -119,6 +76,21 @@ def test_releases_are_compared_as_in_duckdb(both: Both) -> None:
     assert [dict(pair) for pair in there] == [dict(pair) for pair in here]
     assert any(there[0]["below"])
     assert [pair.to_dict() for pair in verify(wanted, both.spark).joinable] == [dict(pair) for pair in there]
+
+
+def test_a_table_that_rows_were_added_to_goes_as_a_whole(both: Both) -> None:
+    """And is not dropped again at the end."""
+    with ExitStack() as stack:
+        engine = open_engine(both.spark, Settings(), stack)
+        engine.begin()
+        before, table = both.catalogue(), engine.workbench("t")
+        name = table.sql("spark")
+        engine.execute(f"CREATE TEMPORARY VIEW {name} AS SELECT 1 AS a")
+        for row in (2, 3):
+            engine.execute(f"INSERT INTO {name} SELECT {row} AS a")
+        assert sorted(engine.query(f"SELECT a FROM {name}").column("a").to_pylist()) == [1, 2, 3]
+        engine.drop(table)
+        assert both.catalogue() == before and not engine._temporary
 
 
 def test_only_classes_go_over_the_wire(both: Both) -> None:

@@ -16,10 +16,9 @@ from sqldeid import Job, JobError, Options, anonymize, verify
 from sqldeid.engine.spark import SparkEngine
 from sqldeid.events.generate import SCHEMA
 from tests.conftest import ROOT
-from tests.engines.foreign import bag, in_duckdb
+from tests.engines.foreign import bag
+from tests.engines.on_spark import Both, on_both
 from tests.engines.test_events_foreign import HOSTILE, OWN, QUOTED, SEEDED, hostile, job, told
-from tests.engines.test_spark import Both, load
-from tests.spark import PORT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,12 +52,8 @@ def transfers(folder: Path) -> pa.Table:
 @pytest.fixture(scope="module")
 def both(spark: SparkSession, shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     tables = {"sequences": marked(), "transfers": transfers(shared_data)}
-    for name, rows in tables.items():
-        load(spark, name, rows)
-    url = f"sc://127.0.0.1:{spark.conf.get(PORT)}"
-    yield Both(spark, url, in_duckdb(tmp_path_factory.mktemp("both") / "events.duckdb", tables))
-    for name in tables:
-        spark.sql(f"DROP TABLE {name}")
+    with on_both(spark, tmp_path_factory.mktemp("both"), tables) as there:
+        yield there
 
 
 def test_a_release_is_the_same_on_spark_and_only_counts_come_out(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,14 +7,15 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+import sqlglot
 
 from sqldeid import EngineError, JobError, VerificationError
 from sqldeid.engine import mark
@@ -23,12 +24,11 @@ from sqldeid.engine.spark import SparkEngine
 from sqldeid.publish import Destination, Note
 from sqldeid.publish.spark_runs import STAGED
 from sqldeid.run.foreign import open_engine, open_staging
-from sqldeid.sql import render
+from sqldeid.sql import column, render
 from tests import spark as spark_server
-from tests.engines.failing import SECRETS, before_statement, until
-from tests.engines.foreign import bag
-from tests.examples.cli import Ran, run
-from tests.spark import PORT
+from tests.engines.failing import anonymizing, before_statement, refusal, until
+from tests.engines.on_spark import Cluster, load
+from tests.examples.cli import Ran
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,74 +58,33 @@ def people() -> pa.Table:
     return pa.table({"id": pa.array(ids, pa.int64()), "age": pa.array(ages, pa.int32()), "name": list(names)})
 
 
-@dataclass
-class Cluster:
-    """A catalogue of the session's own with people in it, and what is seen of it from another session."""
-
-    spark: SparkSession
-    url: str
-
-    def run(self, *statements: str) -> None:
-        for statement in statements:
-            self.spark.sql(statement)
-
-    def rows(self, table: str) -> list[str]:
-        self.spark.sql(f"REFRESH TABLE {table}")
-        rows = self.spark.sql(f"SELECT * FROM {table}").toArrow()
-        return bag(list(zip(*(column.to_pylist() for column in rows.columns), strict=True)))
-
-    def tables(self, schema: str) -> set[str]:
-        with suppress(Exception):  # there is no such schema
-            return {row["tableName"] for row in self.spark.sql(f"SHOW TABLES IN {schema}").toArrow().to_pylist()}
-        return set()
-
-    def catalogue(self) -> set[tuple[str, str]]:
-        schemas = [row["namespace"] for row in self.spark.sql("SHOW SCHEMAS").toArrow().to_pylist()]
-        folder = Path(self.spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:"))
-        files = {("folder", str(path.relative_to(folder))) for path in folder.rglob("*") if path.is_dir()}
-        return {(s, "") for s in schemas} | {(s, name) for s in schemas for name in self.tables(s)} | files
-
-
 @pytest.fixture(scope="module")
 def cluster(spark: SparkSession) -> Iterator[Cluster]:
-    load(spark, "folk")
-    yield Cluster(spark, f"sc://127.0.0.1:{spark.conf.get(PORT)}")
+    load(spark, "folk", people())
+    yield Cluster(spark)
     spark.sql("DROP TABLE folk")
 
 
-def load(spark: Any, name: str) -> None:
-    spark.createDataFrame(people()).createOrReplaceTempView("given")
-    spark.sql(f"CREATE TABLE {name} AS SELECT * FROM given")
-    spark.sql("DROP VIEW given")
+def tables_in(cluster: Cluster, schema: str) -> set[str]:
+    return {name for space, name in cluster.catalogue() if space == schema and name}
 
 
 @pytest.fixture
 def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
-    """`sqldeid anonymize`, with what it wrote for `--json` in place of standard output; no secret may be shown."""
     monkeypatch.chdir(tmp_path)
-
-    def anonymize(url: str, *more: object, source: str = '"folk"', as_: str = "table", schema: str = "out") -> Ran:
-        Path("job.toml").write_text(JOB % {"source": source, "as_": as_, "schema": schema})
-        done = run(capsys, "anonymize", url, "--job", "job.toml", "--json", "told.json", *more)
-        told = Path("told.json").read_text()
-        assert not [word for word in SECRETS if word in done.out + done.err + told], done.err
-        return Ran(done.code, told, done.err)
-
-    return anonymize
+    return partial(anonymizing(capsys, JOB), source='"folk"')
 
 
 def judged(done: Ran, code: int = 1) -> str:
-    """The message of a run that failed with one line, and the same in `--json`."""
-    lines = [line for line in done.err.splitlines() if line.startswith("Error: ")]
-    assert done.code == code and len(lines) == 1, done.err
-    assert done.json["error"]["code"] == code and lines[0] == f"Error: {done.json['error']['message']}"
-    return str(done.json["error"]["message"])
+    """The message of a run that failed."""
+    return str(refusal(done, code)["message"])
 
 
 CHANGES = {
     "a person twice": "INSERT INTO {t} VALUES (0, 20, 'x')",
     "one more": "INSERT INTO {t} VALUES (99, 20, 'x')",
     "one of a small class less": "INSERT OVERWRITE {t} SELECT * FROM folk WHERE id <> 4",
+    "another person in the place of one": "INSERT OVERWRITE {t} SELECT IF(id = 0, 99, id), age, name FROM folk",
     "another name": "INSERT OVERWRITE {t} SELECT id, age, 'new' FROM folk",
     "ages that nobody had": "INSERT OVERWRITE {t} SELECT id, IF(id < 3, 90 + id, age), name FROM folk",
 }
@@ -136,6 +95,7 @@ CHANGES = {
     [
         ("a person twice", "tables/stage_rows", "table"),
         ("one of a small class less", "tables/stage_rows", "table"),
+        ("another person in the place of one", "tables/stage_rows", "table"),
         ("ages that nobody had", "tables/stage_rows", "table"),
         ("another name", "tables/group_source", "table"),
         ("one more", "tables/stage_rows", "query"),
@@ -154,6 +114,28 @@ def test_a_source_that_changes_midway_is_not_released(
         assert cluster.catalogue() == before
     finally:
         cluster.run("DROP TABLE moving")
+
+
+@pytest.mark.parametrize("key", ["id", "name"])
+def test_sums_of_keys_tell_other_persons(key: str, engine: SparkEngine) -> None:
+    """As Python sums the hashes; a key that is twice, or NULL, counts as it stands; the order of rows does not."""
+    sources = [
+        "SELECT * FROM folk",
+        "SELECT IF(id = 0, 99, id) AS id, age, IF(id = 0, 'y', name) AS name FROM folk",
+        "SELECT NULLIF(id, 0) AS id, age, NULLIF(name, 'x') AS name FROM folk ORDER BY id DESC",
+    ]
+    told = []
+    for text in sources:
+        asked = {"source": sqlglot.parse_one(text, read="spark").subquery(), "person": column(key, "s")}
+        [first], [again] = engine.read("tables/check_keys", **asked), engine.read("tables/sum_keys", **asked)
+        assert again == {name: first[name] for name in ("rows", "high", "low")}
+        hashes = engine.session.sql(f"SELECT {key}, XXHASH64({key}) AS h FROM ({text})").toArrow().to_pylist()
+        assert (again["high"], again["low"]) == (sum(h["h"] >> 34 for h in hashes), sum(h["h"] % 2**30 for h in hashes))
+        keys = [h[key] for h in hashes if h[key] is not None]
+        assert (first["rows"], first["keyed"], first["persons"]) == (len(AGES), len(keys), len(set(keys)))
+        told.append((again["high"], again["low"]))
+    assert len(set(told)) == len(sources)
+    assert engine.read("tables/sum_keys", **asked | {"person": None}) == [{"rows": len(AGES), "high": 0, "low": 0}]
 
 
 def test_a_table_that_is_dropped(cluster: Cluster, command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,8 +214,8 @@ def test_of_two_runs_at_once_one_is_published(as_: Any, cluster: Cluster, engine
             EngineError, match=r"tables\.a: shelf\.a was published, replaced or dropped by somebody else"
         ):
             late.publish()
-    assert cluster.tables("shelf") == ({"a"} if as_ == "table" else {"a", f"a__{engine.run_id}"})
-    assert cluster.rows("shelf.a")
+    assert tables_in(cluster, "shelf") == ({"a"} if as_ == "table" else {"a", f"a__{engine.run_id}"})
+    assert cluster.there("shelf.a")
 
 
 def left(cluster: Cluster, run_: str, hours: float) -> str:
@@ -254,10 +236,10 @@ def test_what_dead_runs_staged_goes_and_what_others_may_still_publish_stays(
         EngineError, match=rf"staged shelf\.{elsewhere} 6 minutes ago; .* DROP TABLE shelf\.{elsewhere}"
     ):
         staged(engine, "r")
-    assert cluster.tables("shelf") == {here, elsewhere, old}
+    assert tables_in(cluster, "shelf") == {here, elsewhere, old}
     cluster.run(f"DROP TABLE shelf.{elsewhere}")
     staged(engine, "r").publish()
-    assert cluster.tables("shelf") == {"r", f"r__{engine.run_id}"} and not dead.exists()
+    assert tables_in(cluster, "shelf") == {"r", f"r__{engine.run_id}"} and not dead.exists()
     alive = mark.Mark("0000dddd")
     assert not mark.is_dead("0000dddd") and not mark.is_dead("0000eeee")
     alive.close()
@@ -271,7 +253,7 @@ def test_a_published_table_says_nothing_of_its_run(cluster: Cluster, engine: Spa
         engine.refresh()
         noted = [r.comment for r in engine.relations() if r.parts[0] == "shelf"]
         assert noted and not [comment for comment in noted if STAGED in comment]
-        assert cluster.tables("shelf") == ({"r", "r__0000aaaa"} if as_ == "view" else {"r"})
+        assert tables_in(cluster, "shelf") == ({"r", "r__0000aaaa"} if as_ == "view" else {"r"})
 
 
 def test_a_step_that_cannot_be_taken_back_is_told(cluster: Cluster, engine: SparkEngine) -> None:
@@ -300,7 +282,7 @@ def test_a_step_that_cannot_be_taken_back_is_told(cluster: Cluster, engine: Spar
             again.publish()
     assert "publishing failed (a table or view is no longer there; somebody dropped or renamed it" in str(error.value)
     assert "1 of its steps could not be taken back: look at the schema shelf" in str(error.value)
-    assert cluster.rows("shelf.Aa") and cluster.rows("shelf.b"), "every view can still be read"
+    assert cluster.there("shelf.Aa") and cluster.there("shelf.b"), "every view can still be read"
 
 
 def test_another_runs_view_is_not_taken_back(cluster: Cluster, engine: SparkEngine) -> None:
@@ -321,7 +303,7 @@ def test_another_runs_view_is_not_taken_back(cluster: Cluster, engine: SparkEngi
         patched.setattr(OnSpark, "_flip", lambda s, m, b: (other() if m is s.staged[1] else None, flip(s, m, b)))
         with pytest.raises(EngineError, match="no longer there"):
             again.publish()
-    assert cluster.rows("shelf.a") == ["(1,)"]
+    assert cluster.there("shelf.a") == [(1,)]
 
 
 @pytest.fixture(scope="module")
@@ -334,7 +316,7 @@ def killed() -> Iterator[spark_server.Server]:
     with spark_server.server() as server:
         until(server.answers)
         session = Connected(server.url)
-        load(session, "folk")
+        load(session, "folk", people())
         made = f"reflect('java.io.File', 'createTempFile', 'slow-{server.port}-', 'x')"
         slept = "reflect('java.lang.Thread', 'sleep', 600000L)"
         session.sql(

@@ -12,9 +12,10 @@ import pytest
 from sqldeid import Interrupted, JobError, Listener, Options, SqldeidError, VerificationError, anonymize, assess, verify
 from sqldeid.tables import disguise
 from tests.engines.foreign import bag
+from tests.engines.on_spark import Both, load
 from tests.engines.sources import job, qi, release
 from tests.engines.test_foreign import KEYED, RELEASES, people, told
-from tests.engines.test_spark import Both, both, load
+from tests.engines.test_spark import both
 
 __all__ = ["both"]
 

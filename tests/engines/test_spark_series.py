@@ -12,15 +12,14 @@ import pytest
 from sqldeid import Options, anonymize, plan, verify
 from sqldeid.errors import VerificationError
 from sqldeid.series import carry, release, shape
-from tests.engines.foreign import bag, in_duckdb
+from tests.engines.foreign import bag
+from tests.engines.on_spark import Both, named, on_both
 from tests.engines.test_foreign import told as told_of_table
 from tests.engines.test_foreign_link import LINKED
 from tests.engines.test_foreign_link import job as followed
 from tests.engines.test_foreign_link import tables as linked_tables
 from tests.engines.test_foreign_series import CHOICES, WHO, charted, stays, told, wanted
 from tests.engines.test_series_benchmark import demo, seeded
-from tests.engines.test_spark import Both, load, named
-from tests.spark import PORT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,15 +32,13 @@ def both(spark: SparkSession, shared_data: Path, tmp_path_factory: pytest.TempPa
     """Series made up and the MIMIC demo's; clock times are of a time zone on Spark, as its tables have them."""
     linked = {f"linked_{name}": rows for name, rows in linked_tables().items()}
     tables = {"charted": charted(), "stays": stays(), **linked, **demo(shared_data / "mimic3demo")}
-    for name, rows in tables.items():
-        load(spark, name, rows)
-    spark.sql("CREATE TABLE zoned AS SELECT * EXCEPT (at), CAST(at AS TIMESTAMP_LTZ) AS at FROM charted")
-    spark.sql("DROP TABLE charted")
-    spark.sql("ALTER TABLE zoned RENAME TO charted")
-    url = f"sc://127.0.0.1:{spark.conf.get(PORT)}"
-    yield Both(spark, url, in_duckdb(tmp_path_factory.mktemp("series") / "s.duckdb", tables))
-    for name in tables:
-        spark.sql(f"DROP TABLE {name}")
+    with on_both(spark, tmp_path_factory.mktemp("series"), tables) as there:
+        there.run(
+            "CREATE TABLE zoned AS SELECT * EXCEPT (at), CAST(at AS TIMESTAMP_LTZ) AS at FROM charted",
+            "DROP TABLE charted",
+            "ALTER TABLE zoned RENAME TO charted",
+        )
+        yield there
 
 
 WHO_QUOTED = f"`{WHO}`"

@@ -11,20 +11,17 @@ import duckdb
 import pytest
 
 from sqldeid import (
-    Asked,
     JobError,
-    Options,
     anonymize,
     explore,
     explore_job,
     explore_sequences,
-    tradeoff,
     verify,
-    verify_certificates,
 )
 from sqldeid.sql import column, identifier, render, table_name
-from tests.engines.foreign import bag, in_duckdb
-from tests.engines.sources import job, qi, release
+from tests.engines.foreign import bag
+from tests.engines.on_spark import Both, on_both
+from tests.engines.sources import job, qi
 from tests.engines.test_foreign import (
     AGE,
     FIRST,
@@ -36,11 +33,11 @@ from tests.engines.test_foreign import (
     WARD,
     asked,
     children,
+    hold_beside,
     people,
+    sampled,
     told,
 )
-from tests.engines.test_spark import Both, load
-from tests.spark import PORT
 from tests.templates import cases_stack
 from tests.templates.cases_stack import CHILD, CHILD_SETUP, KEYS, PICKED, PICKED_SETUP, THROUGH
 
@@ -52,13 +49,8 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 @pytest.fixture(scope="module")
 def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
-    tables = {"people": people(), **children()}
-    for name, rows in tables.items():
-        load(spark, name, rows)
-    url = f"sc://127.0.0.1:{spark.conf.get(PORT)}"
-    yield Both(spark, url, in_duckdb(tmp_path_factory.mktemp("tables") / "people.duckdb", tables))
-    for name in tables:
-        spark.sql(f"DROP TABLE {name}")
+    with on_both(spark, tmp_path_factory.mktemp("tables"), {"people": people(), **children()}) as there:
+        yield there
 
 
 # ---- stacks ----------------------------------------------------------------------------------------------------------
@@ -195,26 +187,12 @@ def test_what_is_looked_at_is_the_same(both: Both) -> None:
 
 def test_what_goes_with_a_release_is_the_same(both: Both) -> None:
     """The certificate, checked on the other engine, too; other k and limits; what a report tells of column sets."""
-    wanted = job({"schema": "proven"}, r=RELEASES["m"])
-    databases = (both.spark, both.file)
-    there, here = (
-        anonymize(wanted, d, options=Options(certificate=True, explain=True)).releases["r"] for d in databases
-    )
-    assert told(there) == told(here)
-    for certificate in (there.certificate, here.certificate):
-        proven = [verify_certificates(wanted, d, {"r": certificate}) for d in databases]
-        assert proven[0] == proven[1]
-    traded = [told(tradeoff(wanted, d, Asked((2, 5), (0.0, 0.1)))["r"]) for d in databases]
-    assert traded[0] == traded[1]
+    hold_beside(job({"schema": "proven"}, r=RELEASES["m"]), both.spark, both.file)
 
 
 def test_a_seeded_sample_is_the_same(both: Both, tmp_path: Path) -> None:
     """Only with a seed can two draws be compared; the sample goes back to Spark, to be written there."""
-    (tmp_path / "age.csv").write_text("\n".join(f"{a};{a // 10 * 10};*" for a in range(60)))
-    (tmp_path / "ward.csv").write_text("\n".join(f"{w};*" for w in range(5)))
-    found = release({AGE: qi("age.csv", uncovered="top"), WARD: qi("ward.csv")}, source="people", k=8, person="id")
-    drawn = {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.4, "epsilon": 2.0, "seed": 7}}
-    wanted = job({"schema": "sampled"}, tmp_path, r={**found, "privacy": {"k": 8}, "search": drawn})
+    wanted = sampled(tmp_path)
     there, here = (anonymize(wanted, d).releases["r"] for d in (both.url, both.file))
     assert told(there) == told(here)
     assert there.released
