@@ -15,11 +15,12 @@ import pytest
 from sqldeid import Interrupted, JobError, Listener, Options, VerificationError, anonymize, assess, verify
 from sqldeid.job import Job
 from sqldeid.publish import brought
+from tests.engines.on_spark import Both, load
 from tests.engines.sources import INSENSITIVE, qi, release
 from tests.engines.test_foreign import RELEASES, told
 from tests.engines.test_foreign_parquet import content, listing
 from tests.engines.test_foreign_series import BASE, charted
-from tests.engines.test_spark import Both, both, load
+from tests.engines.test_spark import both
 
 __all__ = ["both"]
 

@@ -18,11 +18,10 @@ from sqldeid.tables.linked_rows import check_sources, join_sources
 from sqldeid.tables.linking import link
 from sqldeid.tables.plan import plan
 from sqldeid.tables.unmoved import telling_of_changes
-from tests.engines.foreign import bag, in_duckdb
+from tests.engines.foreign import bag
+from tests.engines.on_spark import Both, on_both
 from tests.engines.test_foreign import told
 from tests.engines.test_foreign_linked import NAMES, blanked, settled, stacked, tables, with_key
-from tests.engines.test_spark import Both, load
-from tests.spark import PORT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,12 +33,8 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 @pytest.fixture(scope="module")
 def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
-    for name, rows in tables().items():
-        load(spark, name, rows)
-    url = f"sc://127.0.0.1:{spark.conf.get(PORT)}"
-    yield Both(spark, url, in_duckdb(tmp_path_factory.mktemp("linked") / "linked.duckdb", tables()))
-    for name in tables():
-        spark.sql(f"DROP TABLE {name}")
+    with on_both(spark, tmp_path_factory.mktemp("linked"), tables()) as there:
+        yield there
 
 
 @pytest.fixture

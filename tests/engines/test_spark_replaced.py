@@ -20,8 +20,9 @@ from sqldeid.publish import Destination, Note
 from sqldeid.run.foreign import open_engine, open_staging
 from sqldeid.sql import Fixed, literal, render
 from tests.engines.foreign import bag
+from tests.engines.on_spark import Both
 from tests.engines.sources import job, qi, release
-from tests.engines.test_spark import Both, both
+from tests.engines.test_spark import both
 from tests.engines.test_spark_keyed import HOSTILE, rows
 
 if TYPE_CHECKING:
