@@ -41,7 +41,9 @@ def verify_parts(planned: PartitionPlan, parts: Parts, written: exp.Expr, engine
         problems = []
         if row["smallest"] < planned.part.privacy.k:
             problems.append(f"its smallest class has {row['smallest']} rows, not {planned.part.privacy.k}")
-        if row["differing"] or not parts.rows == rows == row["expected"] == row["written"]:
+        if rows != parts.rows:
+            problems.append("the source has other rows than those that were cut")
+        if row["differing"] or not rows == row["expected"] == row["written"]:
             problems.append(f"{row['differing']} classes are not what the source gives")
         _refuse(planned, problems)
         criteria = achieved(planned.criteria, written, [c.name for c in planned.cuts], planned.key, engine)
