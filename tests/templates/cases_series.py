@@ -63,7 +63,8 @@ CLOCKS_SETUP = (
     "CREATE TABLE clocked (person INTEGER, variable_number INTEGER, place BIGINT, time TIMESTAMP, "
     "value DOUBLE PRECISION)",
     """INSERT INTO clocked VALUES (1, 0, 0, TIMESTAMP '2150-02-28 23:30:00', -5.25),
-       (1, 0, 0, TIMESTAMP '2150-03-01 00:45:00.5', -1000000000), (1, 0, 1, TIMESTAMP '2150-03-01 00:45:00.5', 7)""",
+       (1, 0, 0, TIMESTAMP '2150-03-01 00:45:00.5', -1000000000), (1, 0, 1, TIMESTAMP '2150-03-01 00:45:00.5', 7),
+       (1, 0, 0, TIMESTAMP '2150-02-28 23:29:59', 6)""",
     "CREATE TABLE clocks (person INTEGER, origin TIMESTAMP, person_number BIGINT)",
     "INSERT INTO clocks VALUES (1, TIMESTAMP '2150-02-28 23:30:00', 1)",
 )
@@ -175,7 +176,7 @@ CASES = [
         [(1, 0, 0.0, -5250000), (1, 0, 4500.5 / 3600, -(10**15))],
         CLOCKS_SETUP,
         read=FROM_OUT.format("person_number, variable_number, steps, millionths", "1, 2, 3"),
-        note="timestamps, negative and extreme values",
+        note="timestamps, negative and extreme values; a record that came before the origin",
     ),
     Case(
         "series/keep_instants",
