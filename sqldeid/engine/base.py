@@ -23,6 +23,7 @@ Which statement runs where
     fold_classes, label_values, keep_classes, stage_*,         check_nodes, roll_up, list_failing, judge_*, …;
     group_source, group_release, flag_source, expect_release,  fail_classes and measure_classes on cells that
     compare_release, split_*, rank_values, label_rows;         verification split in the source engine
+    of linked tables join_linked, match_linked, compare_linked;
     of Mondrian fold_points, label_parts, expect_parts,        list_points, list_parts, mark_points, average_parts, …;
     compare_parts, spread_labels;                              all of mondrian/
     all of events: its parts are persons', and stay;
