@@ -43,11 +43,11 @@ def check_stacks(plan: TablePlan, engine: Engine, source: exp.Expr) -> None:
     """
     if plan.stacked is None:
         return
-    again = keep_again(plan, engine)
+    again = _stack(plan, engine, stacking.AGAIN)
     kinds = {c.source.name: c.source.kind for c in plan.released}
     columns = [comparable(exp.Column(this=n), kinds.get(n.name, ""), engine) for n in kept_columns(plan)]
     row = engine.query(render("tables/compare_stacks", kept=source, again=again, columns=columns)).to_pylist()[0]
-    engine.execute(render("engine/drop_table", table=again))
+    engine.drop(again)
     if row["different"]:
         raise VerificationError(
             f"{plan.key}.stack: the release failed its re-check: {row['different']} rows differ where stacks are made "
@@ -71,7 +71,7 @@ def kept_columns(plan: TablePlan) -> list[exp.Identifier]:
     return [identifier(n) for n in names]
 
 
-def _stack(plan: TablePlan, engine: Engine, recipe: stacking.Recipe) -> exp.Expr:
+def _stack(plan: TablePlan, engine: Engine, recipe: stacking.Recipe) -> exp.Table:
     if plan.stacked is None:
         raise ValueError("there is nothing to stack")
     kept = engine.workbench(f"{plan.name}_source")
