@@ -28,11 +28,6 @@ def keep(plan: TablePlan, engine: Engine) -> exp.Expr:
     return kept
 
 
-def keep_again(plan: TablePlan, engine: Engine) -> exp.Expr:
-    """What `keep` gives, by other SQL: stacks are made once more by that of verification."""
-    return keep(plan, engine) if plan.stacked is None else _stack(plan, engine, stacking.AGAIN)
-
-
 def check_stacks(plan: TablePlan, engine: Engine, source: exp.Expr) -> None:
     """Stack once more, by SQL that shares nothing with the run's, and compare with what was kept, row by row.
 
