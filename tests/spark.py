@@ -48,8 +48,13 @@ SETTINGS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
-BRIEF = {"spark__driver__extraJavaOptions": f"{NO_LOG} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""For tests, which end before more compiling, or collecting by several threads, would pay: half the processor time."""
+QUICK = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    " -XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
+"""For tests, which end before more compiling, or collecting by several threads, would pay: half the processor time.
+Spark's own classes need not be verified, either: that is three seconds of each JVM."""
+BRIEF = {"spark__driver__extraJavaOptions": f"{NO_LOG} {QUICK}"}
 
 
 def missing() -> str:
@@ -149,6 +154,8 @@ def server(**others: str | None) -> Iterator[Server]:
         "spark.local.dir": f"{folder}/local",
         "spark.master": "local-cluster[1,1,512]",
         "spark.executor.memory": "512m",
+        "spark.driver.extraJavaOptions": f"{NO_LOG} {QUICK}",
+        "spark.executor.extraJavaOptions": QUICK,
         "spark.task.maxFailures": "1",
         "spark.plugins": None,
         PORT: str(port),
