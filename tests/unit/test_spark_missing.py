@@ -129,7 +129,6 @@ def test_a_server_that_goes_away_is_asked_no_more() -> None:
 
 
 REFUSED = {
-    "into": {"release": {"into": "out.duckdb"}, "tables": {"r": TABLE}},
     "frozen": {"release": {"as": "view"}, "tables": {"r": {**TABLE, "view": "computed", "frozen": True}}},
     "computed": {"release": {"as": "view"}, "tables": {"r": {**TABLE, "view": "computed"}}},
 }
