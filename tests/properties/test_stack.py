@@ -18,7 +18,7 @@ import sqldeid
 from sqldeid.engine.opening import open_connection
 from sqldeid.errors import JobError
 from sqldeid.tables import plan as planning
-from sqldeid.tables.shape import check_stacks, keep, keep_again
+from sqldeid.tables.shape import check_stacks, keep, make_again
 
 Row = dict[str, object]
 PERSON, SITE, SEQ, CODE = "id", "select", 'se"q; --', "ünï code"
@@ -289,7 +289,7 @@ def test_sql_stacks_what_python_stacks(seed: int) -> None:
                 return
             kept = keep(plan, engine)
             assert close(read(plan, engine, kept), wanted), case.stack
-            assert close(read(plan, engine, keep_again(plan, engine)), wanted), case.stack
+            assert close(read(plan, engine, make_again(plan, engine)), wanted), case.stack
             check_stacks(plan, engine, kept)
 
 
