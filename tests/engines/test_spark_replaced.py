@@ -87,14 +87,14 @@ class Stopped(EngineError):
 
 
 @contextmanager
-def staged(database: Any, folder: Path, value: int, *, replace: bool = True) -> Iterator[InFolder]:
-    """Two releases of three rows that hold a value, as their notes do, without a run around them."""
+def staged(database: Any, folder: Path, value: int, names: str = "ab", *, replace: bool = True) -> Iterator[InFolder]:
+    """Releases of three rows that hold a value, as their notes do, without a run around them."""
     with ExitStack() as stack:
         engine = open_engine(database, Settings(), stack)
         engine.begin(writing=True)
         place = Destination("parquet", "shelf", folder, place=f"{folder}/")
-        found: Any = open_staging(engine, place, ["a", "b"], replace=replace)
-        for name in ("a", "b"):
+        found: Any = open_staging(engine, place, list(names), replace=replace)
+        for name in names:
             found.write(
                 lambda target: f"CREATE TABLE {target.sql('spark')} AS\n{made(value)}", Note(name, {"value": value}, {})
             )
@@ -105,20 +105,33 @@ def made(value: int) -> str:
     return f"SELECT id, {value} AS value FROM RANGE(3)"
 
 
-def there(folder: Path) -> list[list[Any]]:
-    """The values of both releases, each row's."""
-    return [[value for _, value in rows(folder, name)] for name in "ab"]
+def there(folder: Path) -> list[int]:
+    """The values of both releases, whose three rows hold the same."""
+    found = [{value for _, value in rows(folder, name)} for name in "ab"]
+    assert [len(rows(folder, name)) for name in "ab"] == [3, 3]
+    return [value for values in found for value in values]
 
 
-def killed(found: InFolder, patched: pytest.MonkeyPatch) -> None:
-    """Have the run end where it fails: nothing is taken back, nor closed, and its mark is nobody's."""
+@pytest.fixture(scope="module")
+def standing(both: Both, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two releases in a folder, to be copied."""
+    folder = tmp_path_factory.mktemp("standing")
+    with staged(both.spark, folder, 0, replace=False) as found:
+        found.publish()
+    return folder
+
+
+def die(found: InFolder) -> None:
+    """Have nothing of a run undone any more, and its mark be nobody's."""
+    found.engine.gone = True
+    found.tables.mark._file.close()  # type: ignore[attr-defined]
+
+
+def killed(patched: pytest.MonkeyPatch) -> None:
+    """Have the run end where it fails: nothing is taken back."""
     from sqldeid.publish.spark_folder import InFolder
 
-    def dies(self: InFolder, failed: BaseException) -> None:
-        self.engine.gone = True
-        found.tables.mark._file.close()  # type: ignore[attr-defined]
-
-    patched.setattr(InFolder, "_take_back", dies)
+    patched.setattr(InFolder, "_take_back", lambda self, failed: die(self))
 
 
 def stopping(patched: pytest.MonkeyPatch, step: str, *, done: bool, first: Callable[[Folder], None]) -> None:
@@ -127,14 +140,15 @@ def stopping(patched: pytest.MonkeyPatch, step: str, *, done: bool, first: Calla
 
     method = getattr(Folder, step)
 
-    def stops(self: Folder, *given: Any) -> None:
-        if self.name != "b" or done:
+    def stopped(self: Folder, *given: Any) -> None:
+        stops = self.name == "b" and (step != "sign" or len(given) < 2)  # not its copy, which is signed by its path
+        if not stops or done:
             method(self, *given)
-        if self.name == "b":
+        if stops:
             first(self)
             raise Stopped("no room")
 
-    patched.setattr(Folder, step, stops)
+    patched.setattr(Folder, step, stopped)
 
 
 def nothing(folder: Folder) -> None:
@@ -154,42 +168,39 @@ def half(folder: Folder) -> None:
 STEPS = [("keep", False, nothing), ("replace", True, half), ("sign", True, nothing)]
 
 
-def test_the_old_release_is_put_back_where_a_step_fails(both: Both, tmp_path: Path) -> None:
-    """The first release was replaced by then, but for the first step; or the run is killed there."""
-    with staged(both.spark, tmp_path, 0, replace=False) as first:
-        first.publish()
-    before = both.catalogue()
+def test_the_old_release_is_put_back_where_a_step_fails(both: Both, standing: Path, tmp_path: Path) -> None:
+    """The first release was replaced by then, but for the first step."""
+    folder, before = Path(shutil.copytree(standing, tmp_path / "out")), both.catalogue()
     for value, (step, done, other) in enumerate(STEPS, 1):
-        with staged(both.spark, tmp_path, value) as found, pytest.MonkeyPatch.context() as patched:
+        with staged(both.spark, folder, value) as found, pytest.MonkeyPatch.context() as patched:
             stopping(patched, step, done=done, first=other)
             with pytest.raises(Stopped, match=r"^no room$"):
                 found.publish()
-        assert there(tmp_path) == [[0] * 3] * 2 and both.catalogue() == before and not hidden(tmp_path), step
+        assert there(folder) == [0, 0] and both.catalogue() == before and not hidden(folder), step
 
 
-@pytest.mark.parametrize("session", ["classic", "connect"])
-def test_what_a_killed_run_left_is_put_back_and_swept(session: str, both: Both, tmp_path: Path) -> None:
+def test_what_a_killed_run_left_is_put_back_and_swept(both: Both, standing: Path, tmp_path: Path) -> None:
     """By the next run into the folder, even if that replaces nothing: each release is the old one or the new one."""
-    database = both.url if session == "connect" else both.spark.newSession()  # whose views are not looked at here
-    with staged(database, tmp_path, 0, replace=False) as first:
-        first.publish()
-    before = both.catalogue()
-    for value, (step, done, other) in enumerate(STEPS[1:] if session == "classic" else STEPS[:1], 1):
-        with pytest.MonkeyPatch.context() as patched, suppress(Stopped), staged(database, tmp_path, value) as found:
-            run = found.engine.run_id
-            killed(found, patched)
+    before, runs = both.catalogue(), set()
+    sessions = both.url, both.spark.newSession(), both.spark.newSession()  # whose views are not looked at here
+    for value, ((step, done, other), session) in enumerate(zip(STEPS, sessions, strict=True), 1):
+        folder = Path(shutil.copytree(standing, tmp_path / str(value)))
+        with pytest.MonkeyPatch.context() as patched, suppress(Stopped), staged(session, folder, value) as found:
+            runs.add(found.engine.run_id)
+            killed(patched)
             stopping(patched, step, done=done, first=other)
             found.publish()
-        assert {f"{name}__{run}" for name in "ab"} <= {table for _, table in both.catalogue() - before}
         if other is half:
             with pytest.raises(VerificationError, match=r"killed was replacing it, and the next run .* puts it back"):
-                look(database, tmp_path)
-        with pytest.raises(JobError, match="exists already"), staged(database, tmp_path, 99, replace=False):
+                look(session, folder)
+        with pytest.raises(JobError, match="exists already"), staged(session, folder, 99, replace=False):
             pass
-        assert there(tmp_path) == [[0 if step == "keep" else value] * 3, [value if step == "sign" else 0] * 3]
-        with staged(database, tmp_path, 0) as again:
-            again.publish()
-        assert there(tmp_path) == [[0] * 3] * 2 and both.catalogue() == before and not hidden(tmp_path)
+        assert there(folder) == [0 if step == "keep" else value, value if step == "sign" else 0]
+        assert not hidden(folder)
+    assert {f"{name}__{run}" for name in "ab" for run in runs} <= {table for _, table in both.catalogue() - before}
+    with staged(both.spark, folder, 4) as again:
+        again.publish()
+    assert there(folder) == [4, 4] and both.catalogue() == before and not hidden(folder)
 
 
 def look(database: Any, folder: Path) -> None:
@@ -205,27 +216,21 @@ def look(database: Any, folder: Path) -> None:
 def test_of_two_runs_into_one_folder_the_second_does_not_begin(both: Both, tmp_path: Path) -> None:
     """Nor one after a run of another machine that was killed, until its claim is removed, or a day is over."""
     before = both.catalogue()
-    with staged(both.spark, tmp_path, 1) as first:
+    with staged(both.spark, tmp_path, 1, "a") as first:
         for database in (both.spark, both.url):
             with (
                 pytest.raises(
                     EngineError,
                     match=rf"another run is writing into .*: it began 0 minutes ago; .*{first.engine.run_id} ",
                 ),
-                staged(database, tmp_path, 2),
+                staged(database, tmp_path, 2, "a"),
             ):
                 pass
-        assert first.publish() and there(tmp_path) == [[1] * 3] * 2
+        assert first.publish()
     assert both.catalogue() == before and not hidden(tmp_path)
-    with (
-        pytest.MonkeyPatch.context() as patched,
-        suppress(Stopped),
-        staged(both.spark.newSession(), tmp_path, 2) as dead,
-    ):
-        killed(dead, patched)
-        stopping(patched, "keep", done=False, first=nothing)
-        dead.publish()
-    run = dead.engine.run_id
+    with staged(both.spark.newSession(), tmp_path, 2, "a") as dead:
+        run = dead.engine.run_id
+        die(dead)
     mark._path(run).unlink()
     with (
         pytest.raises(EngineError, match=f"if it was killed, remove .*/_sqldeid/{run} "),
@@ -236,4 +241,4 @@ def test_of_two_runs_into_one_folder_the_second_does_not_begin(both: Both, tmp_p
     mark._path(run).touch(0o600)
     with staged(both.spark, tmp_path, 3) as last:
         last.publish()
-    assert there(tmp_path) == [[3] * 3] * 2 and both.catalogue() == before and not hidden(tmp_path)
+    assert there(tmp_path) == [3, 3] and both.catalogue() == before and not hidden(tmp_path)
