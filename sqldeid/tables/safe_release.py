@@ -33,6 +33,7 @@ from sqldeid.tables.privacy.mechanism import Randomness, SeededRandomness, Syste
 from sqldeid.tables.privacy.utility import Utility, reciprocal_probabilities
 from sqldeid.tables.search.epsilon_safe import draw_node, steps_everywhere
 from sqldeid.tables.stage import Chosen, stage
+from sqldeid.tables.unmoved import unmoved
 from sqldeid.tables.verify import Verified, verify
 
 Step = Callable[[str, str], None]
@@ -237,7 +238,9 @@ def run_safe(
     chosen = Chosen(plan, safe.sample, safe.node, k)
     written = stage(chosen, engine, staging, write_note(plan, safe.node, k))
     step(plan.name, "verifying what was written")
-    verified = verify(plan, safe.node, k, [c.hierarchy for c in folded.columns], folded.source, written, engine)
+    hierarchies = [c.hierarchy for c in folded.columns]
+    with unmoved(plan, folded, None, engine) as check:
+        verified = check(verify(plan, safe.node, k, hierarchies, folded.source, written, engine))
     return _result(plan, safe, verified, tuple(a - b for a, b in zip(engine.moved, moved, strict=True)), engine)
 
 

@@ -30,7 +30,7 @@ def unmoved(
     folded
         With the source as the persons were counted in it, before anything in it was disguised.
     failing
-        Rows that the search's node suppresses; None where the release leaves out rows that the search saw.
+        Rows that the search's node suppresses; None where the release is of other rows than it saw.
 
     Yields
     ------
@@ -46,9 +46,9 @@ def unmoved(
     still = engine.capabilities.snapshot_reads
 
     def check(verified: Verified) -> Verified:
-        if not still and failing is not None:
-            now = persons_now(plan, engine, folded.source)
-            if (verified.suppressed, now.rows, now.keys) != (failing, folded.rows, folded.keys):
+        if not still:
+            now, suppressed = persons_now(plan, engine, folded.source), verified.suppressed
+            if (now.rows, now.keys) != (folded.rows, folded.keys) or failing not in (None, suppressed):
                 raise VerificationError(f"{plan.key}: the release is not of the rows that were folded", key=plan.key)
         return replace(verified, rows=folded.rows)
 
