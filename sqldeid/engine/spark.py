@@ -283,7 +283,11 @@ class SparkEngine(Remote):
             raise JobError(f"{key or 'source'}: {error.message}", key=key) from None
         except SqlglotError:
             raise JobError(f"{key or 'source'}: Spark has no such SQL; simplify it", key=key) from None
-        return tuple(column_of(field.name, field.dataType.simpleString()) for field in schema.fields)
+        found = [(field.name, field.dataType.simpleString()) for field in schema.fields]
+        if days := [name for name, type_ in found if type_ == "interval day" and isinstance(relation, exp.Subquery)]:
+            said = "a difference of two dates is an interval on Spark, a number elsewhere; write DATE_DIFF('day', …)"
+            raise JobError(f"{key or 'source'}: {', '.join(days)}: {said}", key=key or "source")
+        return tuple(column_of(name, type_) for name, type_ in found)
 
     # ---- the run ------------------------------------------------------------------------------------------------
 

@@ -238,6 +238,13 @@ def test_messages_hold_no_value_and_no_statement(both: Both, capfd: pytest.Captu
     assert "canary7f3a" not in str(error.value) + shown.out + shown.err
 
 
+def test_a_difference_of_dates_is_refused(both: Both) -> None:
+    """It would be released as another type than DuckDB's."""
+    query = f"SELECT *, DATE '2020-01-02' - DATE '2020-01-01' AS days FROM {RELEASES['k']['source']}"
+    with pytest.raises(JobError, match=r"tables\.r\.source\.query: days: a difference of two dates"):
+        anonymize(job({"schema": "bad"}, r={**RELEASES["k"], "source": {"query": query}}), both.spark)
+
+
 def test_a_release_is_not_written_over_another(both: Both) -> None:
     wanted = job({"schema": "taken"}, r=RELEASES["only quasi-identifiers"])
     anonymize(wanted, both.spark)
