@@ -46,6 +46,7 @@ CASES: dict[str, Callable[[Bench], dict[str, list[dict[str, Any]]]]] = {
     "tradeoff": tradeoffs.tradeoff,
     "stacks": stacks.stacks,
     "distinct-30m": distinct.distinct_30m,
+    "distinct-30m-spark": distinct.distinct_30m_spark,
     "distinct-postgres": distinct.distinct_postgres,
     "distinct-spark": distinct.distinct_spark,
     "postgres-1m": servers.postgres_million,
