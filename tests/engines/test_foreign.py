@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import asdict, is_dataclass
 from datetime import date, datetime, timedelta
@@ -29,7 +30,6 @@ from sqldeid import (
     verify,
     verify_certificates,
 )
-from sqldeid.run import explaining
 from tests.engines.foreign import Both, Foreign, bag, foreign, in_duckdb
 from tests.engines.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, job, qi, release
 from tests.engines.test_real_data import ADULT
@@ -186,12 +186,23 @@ ASSESSED = ("types", "query", "l recursive", "t", "m")
 LEFT_OUT = ("search", "moved", "written", "seconds", "statements")
 
 
+class Summed(float):
+    """A number that may come of a sum: its last bits change with the order of the rows, from run to run."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and math.isclose(self, other, rel_tol=1e-12)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 def told(found: Any) -> Any:
     """What of a release, or of a look, must be the same on every engine."""
     whole = found.to_dict() if hasattr(found, "to_dict") else asdict(found) if is_dataclass(found) else found
     if isinstance(whole, dict):
         return {name: told(value) for name, value in whole.items() if name not in LEFT_OUT}
-    return [told(value) for value in whole] if isinstance(whole, list | tuple) else whole
+    if isinstance(whole, list | tuple):
+        return [told(value) for value in whole]
+    return Summed(whole) if isinstance(whole, float) else whole
 
 
 @pytest.mark.parametrize("name", RELEASES)
@@ -201,9 +212,10 @@ def test_a_release_is_the_same_on_every_engine(name: str, both: Both) -> None:
     assert told(there.releases["r"]) == told(here.releases["r"])
     assert there.releases["r"].released, "an empty release says nothing"
     assert bag(both.foreign.read(f'"of {name}".r')) == bag(both.rows(f'"of {name}".r'))
-    assert verify(wanted, both.foreign.database)["r"] == verify(wanted, both.file)["r"]
+    assert told(verify(wanted, both.foreign.database)) == told(verify(wanted, both.file))
     for released in (False, True) if name in ASSESSED else ():
-        assert assess(wanted, both.foreign.database, release=released) == assess(wanted, both.file, release=released)
+        there, here = (assess(wanted, d, release=released) for d in (both.foreign.database, both.file))
+        assert told(there) == told(here)
 
 
 def test_only_classes_go_over_the_wire(both: Both) -> None:
@@ -218,7 +230,7 @@ def test_a_view_stands_on_a_frozen_snapshot(both: Both) -> None:
     anonymize(wanted, both.foreign.database)
     anonymize(wanted, both.file)
     assert bag(both.foreign.read("seen.r")) == bag(both.rows("seen.r"))
-    assert verify(wanted, both.foreign.database)["r"] == verify(wanted, both.file)["r"]
+    assert told(verify(wanted, both.foreign.database)["r"]) == told(verify(wanted, both.file)["r"])
     anonymize(wanted, both.foreign.database, options=Options(replace=True))
     assert bag(both.foreign.read("seen.r")) == bag(both.rows("seen.r"))
 
@@ -255,8 +267,8 @@ def test_pseudonyms_and_shifted_dates(both: Both, tmp_path: Path) -> None:
     options, wanted = Options(key_file=tmp_path / "key"), job({"schema": "keyed"}, r=KEYED)
     there, here = (anonymize(wanted, d, options=options).releases["r"] for d in (both.foreign.database, both.file))
     assert told(there) == told(here)
-    assert (
-        verify(wanted, both.foreign.database, options=options)["r"] == verify(wanted, both.file, options=options)["r"]
+    assert told(verify(wanted, both.foreign.database, options=options)) == told(
+        verify(wanted, both.file, options=options)
     )
     assert verify(wanted, both.foreign.database)["r"].released == there.released
     rows = both.foreign.read("keyed.r")
@@ -283,9 +295,7 @@ def test_what_goes_with_a_release_is_the_same(name: str, both: Both) -> None:
 def hold_beside(wanted: Job, *databases: Any) -> None:
     """Hold what goes with release `r` on one database to the same on another."""
     options = Options(certificate=True, explain=True)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(explaining, "LEAST_SECONDS", 300.0)  # a busy machine would leave some of it out
-        there, here = (anonymize(wanted, d, options=options).releases["r"] for d in databases)
+    there, here = (anonymize(wanted, d, options=options).releases["r"] for d in databases)
     assert told(there) == told(here)
     for certificate in (there.certificate, here.certificate):
         proven = [verify_certificates(wanted, d, {"r": certificate}) for d in databases]
@@ -310,7 +320,7 @@ def test_a_seeded_sample_is_the_same(both: Both, tmp_path: Path) -> None:
     assert told(there) == told(here)
     assert there.released
     assert bag(both.foreign.read("sampled.r")) == bag(both.rows("sampled.r"))
-    assert verify(wanted, both.foreign.database)["r"] == verify(wanted, both.file)["r"]
+    assert told(verify(wanted, both.foreign.database)["r"]) == told(verify(wanted, both.file)["r"])
     seen = sampled(tmp_path, **{"schema": "seen", "as": "view"})
     for database in (both.foreign.database, both.file):
         with pytest.raises(JobError, match="and no view"):

@@ -25,7 +25,6 @@ from sqldeid import (
     verify_certificates,
 )
 from sqldeid.job import Job
-from sqldeid.run import explaining
 from sqldeid.sql import literal, render
 from sqldeid.tables import disguise, linked_rows
 from tests.engines.foreign import InPostgres, bag, foreign, in_duckdb
@@ -144,9 +143,8 @@ def both(foreign: InPostgres, tmp_path_factory: pytest.TempPathFactory) -> Both:
 
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One number of publications, and time enough for other k and limits on a busy machine."""
+    """One number of publications."""
     monkeypatch.setattr(disguise, "fresh_run", lambda: RUN)
-    monkeypatch.setattr(explaining, "LEAST_SECONDS", 600.0)
 
 
 def assert_joined(people: Sequence[tuple[Any, ...]], stays: Sequence[tuple[Any, ...]]) -> None:

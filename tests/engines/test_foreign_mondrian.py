@@ -120,9 +120,9 @@ def test_a_release_in_postgres_is_that_of_duckdb(name: str, server: InPostgres, 
     assert told(there) == told(ours)
     assert set(there.to_dict()) == set(ours.to_dict())
     assert bag(server.read(f"of_{name}.{name}")) == bag(here.rows(f"of_{name}.{name}"))
-    assert verify(wanted, server.database)[name] == verify(wanted, here.file)[name]
+    assert told(verify(wanted, server.database)[name]) == told(verify(wanted, here.file)[name])
     for looked in (False, True):
-        assert assess(wanted, server.database, release=looked) == assess(wanted, here.file, release=looked)
+        assert told(assess(wanted, server.database, release=looked)) == told(assess(wanted, here.file, release=looked))
     assert {e[:2] for e in server.catalogue() - before} == {(f"of_{name}", ""), (f"of_{name}", name)}
 
 
@@ -155,7 +155,7 @@ def test_a_view_a_file_and_what_goes_over_the_wire(server: InPostgres, here: Her
     view = released("few", few, "view", "seen")
     there, ours = (anonymize(view, d) for d in (server.database, here.file))
     assert bag(server.read("seen_few.few")) == bag(here.rows("seen_few.few"))
-    assert verify(view, server.database)["few"] == verify(view, here.file)["few"]
+    assert told(verify(view, server.database)["few"]) == told(verify(view, here.file)["few"])
     assert 7 + 7 < there.releases["few"].moved["rows"] < 60
     assert (ours.releases["few"].moved["rows"] > 0) and "hidden-word" not in str(there.to_dict())
     files = job({"into": str(tmp_path / "there.duckdb")}, k=RELEASES["k"])
@@ -212,8 +212,8 @@ def test_on_spark_it_is_that_of_duckdb_and_what_changed_is_refused(spark: SparkS
             assert told(there) == told(ours) and there.classes > 5
             assert bag(read(table)) == bag(here.rows(table))
         wanted = released("criteria", RELEASES["criteria"], prefix="spark")
-        assert verify(wanted, url)["criteria"] == verify(wanted, here.file)["criteria"]
-        assert assess(wanted, url, release=True) == assess(wanted, here.file, release=True)
+        assert told(verify(wanted, url)["criteria"]) == told(verify(wanted, here.file)["criteria"])
+        assert told(assess(wanted, url, release=True)) == told(assess(wanted, here.file, release=True))
         spark.sql("CREATE TABLE kept AS SELECT * FROM spark_criteria.criteria")
         spark.sql(
             f"INSERT OVERWRITE TABLE spark_criteria.criteria SELECT * EXCEPT (note, days), {changed}, days FROM kept"

@@ -6,8 +6,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from sqldeid.engine import choosing
 from sqldeid.errors import EngineError, JobError, SqldeidError, VerificationError
 from sqldeid.job import Job
 from sqldeid.run import Listener
+from tests.engines.failing import until
 from tests.engines.foreign import InPostgres, bag, in_postgres
 from tests.engines.sources import INSENSITIVE, job, qi, release
 from tests.examples.cli import JOB
@@ -272,16 +273,23 @@ def test_no_server(tmp_path: Path) -> None:
     assert "hidden-word" not in str(unread.value)
 
 
+def loaded(server: InPostgres) -> datetime:
+    """When the server read its configuration, as a new session of it knows."""
+    [(at,)] = server.read("(SELECT pg_conf_load_time()) AS s")
+    assert isinstance(at, datetime)
+    return at
+
+
 def test_wrong_password_and_database(server: InPostgres, postgres_cluster: str) -> None:
     folder = Path(dict(part.split("=") for part in postgres_cluster.split())["host"])
     rules = folder / "data" / "pg_hba.conf"
-    before = rules.read_text()
+    before, since = rules.read_text(), loaded(server)
     locked = f"locked_{server.dbname}"
     server.run(f"CREATE ROLE {locked} LOGIN PASSWORD 'the%20right'")
     try:
         rules.write_text(f"local all {locked} scram-sha-256\n{before}")
         server.run("SELECT pg_reload_conf()")
-        time.sleep(0.3)
+        until(lambda: loaded(server) > since)
         with pytest.raises(EngineError, match="refuses the user or the password") as raised:
             anonymize(wanted(), f"postgresql://{locked}:hidden-word@/{server.dbname}?host={folder}")
         assert "hidden-word" not in str(raised.value) and locked not in str(raised.value)
@@ -347,24 +355,21 @@ def test_two_runs_at_once(server: InPostgres) -> None:
     assert "another run is writing" in told[0]
 
 
-SLOW = "CREATE VIEW slow AS SELECT * FROM people WHERE pg_sleep(CASE WHEN id = 100 THEN 20 ELSE 0 END) IS NOT NULL"
+SLOW = "CREATE VIEW slow AS SELECT * FROM people WHERE pg_sleep(CASE WHEN id = 100 THEN 300 ELSE 0 END) IS NOT NULL"
 
 
 def _while_it_runs(server: InPostgres, statement: str) -> threading.Thread:
     """Do something to the run's session once it is in its slow statement."""
 
-    def wait() -> None:
-        for _ in range(400):
-            with server.connect() as c:
-                done = c.execute(
-                    f"SELECT {statement} FROM pg_stat_activity "
-                    "WHERE application_name = 'sqldeid' AND state = 'active' AND wait_event = 'PgSleep'".encode()
-                ).fetchall()
-            if done:
-                return
-            time.sleep(0.05)
+    def done() -> bool:
+        with server.connect() as c:
+            found = c.execute(
+                f"SELECT {statement} FROM pg_stat_activity "
+                "WHERE application_name = 'sqldeid' AND state = 'active' AND wait_event = 'PgSleep'".encode()
+            ).fetchall()
+        return bool(found)
 
-    thread = threading.Thread(target=wait)
+    thread = threading.Thread(target=until, args=(done,))
     thread.start()
     return thread
 
@@ -410,7 +415,7 @@ def test_ctrl_c(server: InPostgres, tmp_path: Path) -> None:
     )
     _while_it_runs(server, "1").join()
     run.send_signal(signal.SIGINT)
-    said = run.communicate(timeout=30)[1]
+    said = run.communicate(timeout=300)[1]
     assert run.returncode == 130, said
     assert "nothing was published" in said and "Traceback" not in said and "hidden-word" not in said
     assert server.catalogue() == before

@@ -62,9 +62,13 @@ def test_a_connect_server_gives_the_same_and_nothing_else_is_left(both: Both) ->
     assert told(there.releases["r"]) == told(here.releases["r"])
     assert there.to_dict()["source"] == {"database": both.url, "engine": "spark"}
     assert bag(both.there("connected.r")) == bag(both.here("connected.r"))
-    assert verify(wanted, both.url)["r"] == verify(wanted, both.spark)["r"] == verify(wanted, both.file)["r"]
+    assert (
+        told(verify(wanted, both.url)["r"])
+        == told(verify(wanted, both.spark)["r"])
+        == told(verify(wanted, both.file)["r"])
+    )
     for released in (False, True):
-        assert assess(wanted, both.url, release=released) == assess(wanted, both.file, release=released)
+        assert told(assess(wanted, both.url, release=released)) == told(assess(wanted, both.file, release=released))
     made = {entry[1] for entry in both.catalogue() - before if entry[0] == "connected"}
     assert len(made) == 3 and {"", "r"} < made and all(re.fullmatch(r"(r(__[0-9a-f]{8})?)?", name) for name in made)
 

@@ -75,7 +75,7 @@ def test_stacked_rows_are_those_of_duckdb(both: Both) -> None:
     assert bag(rows) == bag(both.here("stacked.r"))
     values = [{row[i] for row in rows} for i in range(len(rows[0]))]
     assert all(len(different) > 1 for different in values[1:]), "a column of one value says nothing"
-    assert verify(wanted, both.url)["r"] == verify(wanted, both.file)["r"]
+    assert told(verify(wanted, both.url)["r"]) == told(verify(wanted, both.file)["r"])
 
 
 OPEN = {
@@ -197,4 +197,4 @@ def test_a_seeded_sample_is_the_same(both: Both, tmp_path: Path) -> None:
     assert told(there) == told(here)
     assert there.released
     assert bag(both.there("sampled.r")) == bag(both.here("sampled.r"))
-    assert verify(wanted, both.spark)["r"] == verify(wanted, both.file)["r"]
+    assert told(verify(wanted, both.spark)["r"]) == told(verify(wanted, both.file)["r"])

@@ -70,4 +70,4 @@ def test_an_interruption_at_any_moment_leaves_no_statement_running(delay: float)
                 engine.query("SELECT sum(i * j) FROM range(3000) a(i), range(3000) b(j)")
         began = time.monotonic()
         engine.close()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 20

@@ -206,14 +206,18 @@ def test_any_encoding_will_do(encoding, folder):
     assert "Δ–€" in ran.json["releases"]
 
 
-def test_ctrl_c_ends_within_two_seconds(tmp_path):
+ENDLESS = """{ query = "SELECT a.* FROM people AS a, people AS b, people AS c, people AS d
+    WHERE MD5(a.illness || b.illness || c.illness || d.illness) = 'never'" }""".replace("\n    ", " ")
+
+
+def test_ctrl_c_ends_a_statement_that_would_take_days(tmp_path):
     with duckdb.connect(tmp_path / "db.duckdb") as connection:
         connection.execute(
             "CREATE TABLE people AS SELECT i AS id, CAST(hash(i) % 90 AS INTEGER) AS age, "
             "CAST(hash(i + 1) % 100000 AS INTEGER) AS sex, 'x' || hash(i) AS illness, '' AS name "
-            "FROM range(4000000) AS r(i)"
+            "FROM range(1000) AS r(i)"
         )
-    (tmp_path / "job.toml").write_text(JOB)
+    (tmp_path / "job.toml").write_text(JOB.replace('"main.people"', ENDLESS))
     process = start(
         "anonymize", "db.duckdb", "--job", "job.toml", "--json", "-", "-v", cwd=tmp_path, PYTHONUNBUFFERED="1"
     )
@@ -223,7 +227,7 @@ def test_ctrl_c_ends_within_two_seconds(tmp_path):
     os.kill(process.pid, signal.SIGINT)
     sent = time.monotonic()
     ran = finish(process)
-    assert time.monotonic() - sent < 2
+    assert time.monotonic() - sent < 20
     assert ran.code == 130, ran
     assert ran.json["error"]["kind"] == "interrupted"
     assert "nterrupted" in ran.err
