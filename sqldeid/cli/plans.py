@@ -23,7 +23,7 @@ from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
 from sqldeid.tables.privacy.t_closeness import TCloseness
 from sqldeid.tables.release import no_certificate
-from sqldeid.tables.steps import DIALECT, Step, certificate_steps, in_dialect, steps
+from sqldeid.tables.steps import Step, certificate_steps, in_dialect, steps
 
 FOLLOWED = "series.{}: formed within its classes; who is in both gets one person_number, and nobody is in one alone"
 """What a plan says of the series that are linked to a table."""
@@ -36,7 +36,7 @@ def print_plans(
     put(to, "The plan, from the job and the catalogue. No row was read, nothing was written.", style="dim")
     for plan in plans:
         if isinstance(plan, Linked):
-            _print_linked(plan, job, to, verbose)
+            _print_linked(plan, job, to, verbose, dialect_of(database))
         elif isinstance(plan, TablePlan):
             _print_plan(plan, job, to, verbose, dialect_of(database))
         else:
@@ -68,7 +68,11 @@ def _print_plan(plan: TablePlan, job: Job, to: Console, verbose: bool, dialect: 
 
 
 def _listed(plan: TablePlan, job: Job, dialect: str) -> tuple[Step, ...]:
-    return in_dialect(steps(plan, job.release.kind, remote=dialect != DIALECT), dialect)
+    return in_dialect(steps(plan, job.release.kind, dialect), dialect)
+
+
+def _listed_linked(plan: Linked, job: Job, dialect: str) -> tuple[Step, ...]:
+    return in_dialect(linked_steps(plan, job.release.kind, dialect), dialect)
 
 
 def _print_steps(listed: Sequence[Step], to: Console, verbose: bool) -> None:
@@ -80,7 +84,7 @@ def _print_steps(listed: Sequence[Step], to: Console, verbose: bool) -> None:
             _print_sql(step, to)
 
 
-def _print_linked(plan: Linked, job: Job, to: Console, verbose: bool) -> None:
+def _print_linked(plan: Linked, job: Job, to: Console, verbose: bool, dialect: str) -> None:
     """Linked tables: each table's columns, then what is done with their join."""
     for member in plan.members:
         to.print()
@@ -92,7 +96,7 @@ def _print_linked(plan: Linked, job: Job, to: Console, verbose: bool) -> None:
     put(to, Text(plain(plan.name), style="bold"), ", linked: searched, suppressed and verified as one table")
     persons = f"{', '.join(sorted({m.person or '' for m in plan.members}))}: who is in all of them"
     print_table(facts([("Person", persons), *_demands(plan.joint), ("Written as", _target(job, plan.names))]), to)
-    _print_steps(linked_steps(plan, job.release.kind), to, verbose)
+    _print_steps(_listed_linked(plan, job, dialect), to, verbose)
 
 
 def _print_certificate(plan: TablePlan | Linked, to: Console) -> None:
@@ -203,7 +207,7 @@ def _print_sql(step: Step, to: Console) -> None:
 def plan_dict(plan: Unit, job: Job, options: Options, dialect: str = "duckdb") -> dict[str, object]:
     """A plan for JSON."""
     if isinstance(plan, Linked):
-        return _linked_dict(plan, job, options)
+        return _linked_dict(plan, job, options, dialect)
     if not isinstance(plan, TablePlan):
         return {**plan.to_dict(), "written": destination(job).shown(plan.name), "kind": job.release.kind}
     proof = [step.to_dict() for step in certificate_steps(plan)] if not no_certificate(plan) else None
@@ -225,7 +229,7 @@ def plan_dict(plan: Unit, job: Job, options: Options, dialect: str = "duckdb") -
     }
 
 
-def _linked_dict(plan: Linked, job: Job, options: Options) -> dict[str, object]:
+def _linked_dict(plan: Linked, job: Job, options: Options, dialect: str) -> dict[str, object]:
     """Linked tables: the plan of their join, its columns called by release and name."""
     proof = [step.to_dict() for step in linked_certificate_steps(plan)] if not no_certificate(plan.joint) else None
     return {
@@ -235,7 +239,7 @@ def _linked_dict(plan: Linked, job: Job, options: Options) -> dict[str, object]:
         "person": {m.name: m.person for m in plan.members},
         "written": [destination(job).shown(name) for name in plan.names],
         "stacks": {m.name: {s.name: s.text for s in m.stacked.stacks} for m in plan.members if m.stacked},
-        "statements": [step.to_dict() for step in linked_steps(plan, job.release.kind)],
+        "statements": [step.to_dict() for step in _listed_linked(plan, job, dialect)],
         **({"certificate": proof} if options.certificate else {}),
     }
 

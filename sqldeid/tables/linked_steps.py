@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sqldeid.tables.linking import Linked
-from sqldeid.tables.steps import Step, certificate_steps, restacking_steps, shaping_steps, step_of, steps
+from sqldeid.tables.steps import DIALECT, Step, certificate_steps, restacking_steps, shaping_steps, step_of, steps
 
 _EACH = ("publish/copy_parquet", "publish/create_view", "publish/comment_table", "publish/comment_view")
 """What is run for each of the tables where releases go."""
 
 
-def linked_steps(linked: Linked, kind: str) -> tuple[Step, ...]:
-    """What a run of linked releases executes; `kind` as for `steps`.
+def linked_steps(linked: Linked, kind: str, dialect: str = DIALECT) -> tuple[Step, ...]:
+    """What a run of linked releases executes; `kind` and `dialect` as for `steps`.
 
     Cost: no statement is run.
     """
-    return (*_joined(linked), *_made(linked, kind), *_checked(linked))
+    return (*_joined(linked, dialect), *_made(linked, kind, dialect), *_checked(linked))
 
 
 def linked_certificate_steps(linked: Linked) -> tuple[Step, ...]:
@@ -25,17 +25,17 @@ def linked_certificate_steps(linked: Linked) -> tuple[Step, ...]:
     return (*_joined(linked), *certificate_steps(linked.joint))
 
 
-def _joined(linked: Linked) -> Iterator[Step]:
+def _joined(linked: Linked, dialect: str = DIALECT) -> Iterator[Step]:
     for member in linked.members:
-        yield from shaping_steps(member)
+        yield from shaping_steps(member, dialect)
     yield step_of("tables/join_linked")
     yield step_of("tables/check_person")
 
 
-def _made(linked: Linked, kind: str) -> Iterator[Step]:
+def _made(linked: Linked, kind: str, dialect: str) -> Iterator[Step]:
     """The steps of the join, which has no table of its own."""
     tables = len(linked.members)
-    for step in steps(linked.joint, kind):
+    for step in steps(linked.joint, kind, dialect):
         if step.template == "tables/group_source":
             yield step_of("tables/match_linked")
             yield step_of("tables/join_linked")

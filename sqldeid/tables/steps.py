@@ -20,8 +20,34 @@ from sqldeid.tables.shape import kept_columns
 
 DIALECT = "duckdb"
 
-PUBLISHING = {"postgres": ("publish/list_grants", "publish/drop_view", "publish/rename_table", "publish/grant_right")}
+_OWN = {
+    "postgres": {
+        "publish/create_schema": ("publish/list_schemas", "publish/create_schema", "publish/claim_name"),
+        "tables/stage_rows": ("tables/stage_rows", "publish/copy_table"),
+        "tables/stage_classes": ("tables/stage_classes", "publish/copy_table"),
+    },
+    "spark": {
+        "publish/create_view": ("publish/flip_view",),
+        "publish/comment_view": (),
+        "publish/copy_parquet": (
+            *("publish/create_there", "publish/open_folder", "publish/read_claims", "publish/write_claim"),
+            *("publish/create_schema", "publish/comment_column", "publish/write_folder", "publish/count_files"),
+            *("publish/compare_folder", "publish/write_note", "publish/drop_released", "publish/drop_schema"),
+        ),
+        "tables/stage_rows": ("tables/stage_rows", "publish/create_staged"),
+        "tables/stage_classes": ("tables/stage_classes", "publish/create_staged"),
+    },
+}
+"""By engine: what it does in the place of a step, as often as it takes; only the step itself is sure to run."""
+
+_LAST = {
+    "postgres": ("publish/list_grants", "publish/drop_view", "publish/rename_table", "publish/grant_right"),
+    "spark": ("publish/drop_view", "publish/rename_table"),
+}
 """What an engine does last, where releases are staged under other names than their own."""
+
+UNSTILL = ("spark",)
+"""Engines without a snapshot: the source's persons are counted so that they are known again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +81,24 @@ class Step:
         }
 
 
-def steps(plan: TablePlan, kind: str, *, remote: bool = False) -> tuple[Step, ...]:
+def steps(plan: TablePlan, kind: str, dialect: str = DIALECT) -> tuple[Step, ...]:
     """What a run of this plan executes, in order; what opens the database and ends the transaction is left out.
 
     Parameters
     ----------
     kind
         What the release becomes: ``table``, ``view`` or ``parquet``.
-    remote
-        Whether the source lies in another engine than the workbench.
+    dialect
+        Of the engine that the source lies in.
 
     Cost: no statement is run.
     """
-    folding = tuple(_fold(plan, remote))
+    folding = tuple(_fold(plan, dialect))
     if plan.sampled:
         drawn = (_step("tables/read_classes"), _step("tables/roll_up", None), _step("tables/check_nodes", None))
         found = (_step("tables/list_failing", None), _step("tables/histogram_nodes"))
-        return (*folding, *drawn, *_stage(plan, kind), *_verify(plan), *found)
-    return (*folding, *_search(plan), *_stage(plan, kind), *_verify(plan), *_report(plan))
+        return (*folding, *drawn, *_stage(plan, kind), *_verify(plan), *_again(dialect), *found)
+    return (*folding, *_search(plan), *_stage(plan, kind), *_verify(plan), *_again(dialect), *_report(plan))
 
 
 def certificate_steps(plan: TablePlan) -> tuple[Step, ...]:
@@ -98,9 +124,9 @@ def certificate_steps(plan: TablePlan) -> tuple[Step, ...]:
     )
 
 
-def shaping_steps(plan: TablePlan) -> tuple[Step, ...]:
+def shaping_steps(plan: TablePlan, dialect: str = DIALECT) -> tuple[Step, ...]:
     """What makes one row per person of the source, and counts the persons."""
-    return tuple(step for step in _fold(plan) if step.template in _SHAPING)
+    return tuple(step for step in _fold(plan, dialect) if step.template in _SHAPING)
 
 
 def restacking_steps(plan: TablePlan) -> tuple[Step, ...]:
@@ -123,7 +149,7 @@ def _proof_places(plan: TablePlan) -> Iterator[Step]:
 
 _SHAPING = (
     *("tables/pick_rows", "tables/count_doubtful", "tables/stack_rows", "tables/summarise_rows", "tables/join_stacks"),
-    *("tables/keep_source", "tables/check_person"),
+    *("tables/keep_source", "tables/check_person", "tables/check_keys"),
 )
 
 
@@ -136,14 +162,14 @@ def _stack(plan: TablePlan) -> Iterator[Step]:
             yield _step(made.template, 1, made.sql)
 
 
-def _fold(plan: TablePlan, remote: bool = False) -> Iterator[Step]:
+def _fold(plan: TablePlan, dialect: str = DIALECT) -> Iterator[Step]:
     yield from _stack(plan)
     if plan.joined and plan.stacked is None:
         yield _step("tables/keep_source", 1, _keep_source(plan))
-    person = render("tables/check_person", source=_source(plan), person=plan.person_column)
-    yield _step("tables/check_person", 1, person)
+    check = "tables/check_keys" if dialect in UNSTILL else "tables/check_person"
+    yield _step(check, 1, render(check, dialect, source=_source(plan), person=plan.person_column))
     coded: tuple[QuasiIdentifier | OtherColumn, ...] = (*plan.qis, *plan.judged)
-    if remote:
+    if dialect != DIALECT:
         yield _step("tables/combine_rows", 1, _combine_rows(plan))
         yield _step("tables/count_every", 1, _count_every(plan))
         yield _step("tables/read_every")
@@ -262,6 +288,12 @@ def _notes(template: str, plan: TablePlan) -> Iterator[Step]:
     yield _step("publish/comment_column", len(plan.released))
 
 
+def _again(dialect: str) -> Iterator[Step]:
+    """What looks once more whether the source has the persons that were folded."""
+    if dialect in UNSTILL:
+        yield _step("tables/sum_keys")
+
+
 def _verify(plan: TablePlan) -> Iterator[Step]:
     columns, criteria = len({(c.column, others_of(c)) for c in plan.criteria}), len(plan.criteria)
     close = sum(isinstance(c, TCloseness) for c in plan.criteria)  # measured against the released rows, too
@@ -321,11 +353,20 @@ def in_dialect(listed: Sequence[Step], dialect: str) -> tuple[Step, ...]:
     """The same steps with the texts that another engine runs; what is asked of folded classes runs in its workbench."""
     if dialect == DIALECT:
         return tuple(listed)
-    written = (
-        replace(s, statements=tuple(t.written_for(dialect) if isinstance(t, Statement) else t for t in s.statements))
-        for s in listed
+    return (
+        *(own for step in listed for own in _of_engine(step, dialect)),
+        *(_step(template, None) for template in _LAST.get(dialect, ())),
     )
-    return (*written, *(_step(template, None) for template in PUBLISHING.get(dialect, ())))
+
+
+def _of_engine(step: Step, dialect: str) -> Iterator[Step]:
+    """A step as an engine takes it, with what it does around it."""
+    for template in _OWN.get(dialect, {}).get(step.template, (step.template,)):
+        if template == step.template:
+            texts = (t.written_for(dialect) if isinstance(t, Statement) else t for t in step.statements)
+            yield replace(step, statements=tuple(texts))
+        else:
+            yield _step(template, None)
 
 
 def purpose(template: str) -> str:

@@ -12,6 +12,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from sqldeid.sql import templates
+from sqldeid.tables.steps import Step
 from tests.conftest import _schemas
 
 if TYPE_CHECKING:
@@ -130,6 +132,28 @@ def foreign(request: pytest.FixtureRequest) -> Iterator[Foreign]:
     if request.param == "postgres":
         with in_postgres(request.getfixturevalue("postgres_cluster")) as database:
             yield database
+
+
+@contextmanager
+def running() -> Iterator[set[str]]:
+    """The templates that are rendered meanwhile, but for the engines' own questions."""
+    ran: set[str] = set()
+    load = templates.load
+
+    def noting(name: str, dialect: str = "duckdb") -> Any:
+        if not name.startswith("engine/"):
+            ran.add(name)
+        return load(name, dialect)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(templates, "load", noting)
+        yield ran
+
+
+def hold_listed(listed: Sequence[Step], ran: set[str]) -> None:
+    """What ran is listed; what is listed as often as once ran."""
+    more, less = ran - {s.template for s in listed}, {s.template for s in listed if s.times} - ran
+    assert not more and not less, f"not listed: {sorted(more)}; not run: {sorted(less)}"
 
 
 def in_duckdb(path: Path, tables: dict[str, pa.Table]) -> Path:

@@ -30,7 +30,8 @@ from sqldeid import (
     verify,
     verify_certificates,
 )
-from tests.engines.foreign import Both, Foreign, bag, foreign, in_duckdb
+from sqldeid.tables.steps import in_dialect, steps
+from tests.engines.foreign import Both, Foreign, bag, foreign, hold_listed, in_duckdb, running
 from tests.engines.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, job, qi, release
 from tests.engines.test_real_data import ADULT
 
@@ -216,6 +217,15 @@ def test_a_release_is_the_same_on_every_engine(name: str, both: Both) -> None:
     for released in (False, True) if name in ASSESSED else ():
         there, here = (assess(wanted, d, release=released) for d in (both.foreign.database, both.file))
         assert told(there) == told(here)
+
+
+@pytest.mark.parametrize("name", ["query", "l entropy, blank", "m", "dates and means"])
+def test_the_steps_of_a_plan_are_those_of_a_run(name: str, both: Both) -> None:
+    wanted = job({"schema": f"steps of {name}"}, r=RELEASES[name])
+    [planned] = plan(wanted, both.foreign.database)
+    with running() as ran:
+        anonymize(wanted, both.foreign.database)
+    hold_listed(in_dialect(steps(planned, "table", both.foreign.name), both.foreign.name), ran)
 
 
 def test_only_classes_go_over_the_wire(both: Both) -> None:

@@ -9,9 +9,21 @@ from typing import Any
 import duckdb
 import pytest
 
-from sqldeid import Interrupted, JobError, Listener, Options, SqldeidError, VerificationError, anonymize, assess, verify
+from sqldeid import (
+    Interrupted,
+    JobError,
+    Listener,
+    Options,
+    SqldeidError,
+    VerificationError,
+    anonymize,
+    assess,
+    plan,
+    verify,
+)
 from sqldeid.tables import disguise
-from tests.engines.foreign import bag
+from sqldeid.tables.steps import in_dialect, steps
+from tests.engines.foreign import bag, hold_listed, running
 from tests.engines.on_spark import Both, load
 from tests.engines.sources import job, qi, release
 from tests.engines.test_foreign import KEYED, RELEASES, people, told
@@ -85,7 +97,11 @@ def test_parquet_is_written_by_the_cluster(both: Both, tmp_path: Path) -> None:
     asked = {"a": RELEASES["only quasi-identifiers"], "b": RELEASES["types"]}
     wanted, before = job({"as": "parquet", "into": str(folder)}, **asked), both.catalogue()
     here_job = job({"schema": "parquet"}, **asked)
-    there, here = anonymize(wanted, both.url), anonymize(here_job, both.file)
+    planned = plan(wanted, both.url)
+    with running() as ran:
+        there = anonymize(wanted, both.url)
+    hold_listed([step for p in planned for step in in_dialect(steps(p, "parquet", "spark"), "spark")], ran)
+    here = anonymize(here_job, both.file)
     for name in asked:
         same = [told(found.releases[name]) for found in (there, here)]
         assert len({str(found.pop("policy")["node"]) for found in same}) == 1, "the rest of it is the job's"
