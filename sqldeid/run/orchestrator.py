@@ -40,7 +40,7 @@ from sqldeid.run.linked import (
     single,
 )
 from sqldeid.run.parted import assess_parted
-from sqldeid.run.places import Options, destination, naming_job, open_run, reading
+from sqldeid.run.places import Options, destination, naming_job, naming_release, open_run, reading
 from sqldeid.run.wings import Plan, face, names_of, part_of
 from sqldeid.tables import plan as planning
 from sqldeid.tables import release as releasing
@@ -143,7 +143,8 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
                 found |= recheck_pair(unit, following, there, engine, _key(unit, options))
                 continue
             written, note = published(engine, destination(job), unit.name)
-            found[unit.name] = _recheck(unit, note, written, engine, options)
+            with naming_release(unit.key):
+                found[unit.name] = _recheck(unit, note, written, engine, options)
         there_now = {name: published(engine, destination(job), name)[0] for name in compared(job) if name in found}
         found.joinable = find_joinable(job, there_now, engine, units)
         return found
@@ -246,7 +247,8 @@ def _make_unit(
     """Make a release, or several that are linked, with what a report tells of each where one is asked for."""
     if isinstance(unit, Linked):
         return list(make_linked(unit, engine, staging, sha256, listener, options))
-    release = _make(unit, engine, staging, sha256, listener, options, earlier, pairs)
+    with naming_release(unit.key):
+        release = _make(unit, engine, staging, sha256, listener, options, earlier, pairs)
     return [explain(unit, release, engine, listener) if options.explain else release]
 
 

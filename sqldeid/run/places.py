@@ -154,6 +154,20 @@ def naming_job(job: Job) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def naming_release(key: str) -> Iterator[None]:
+    """Name the release in what its SQL meets while it is made or checked, where nothing below knew a nearer key."""
+    try:
+        yield
+    except JobError as error:
+        if not error.key:
+            error.key = key
+            if not error.message.startswith(key):
+                error.message = f"{key}: {error.message}"
+                error.args = (error.message,)
+        raise
+
+
 def open_run(
     job: Job, database: Database, names: Sequence[str], options: Options, stack: ExitStack
 ) -> tuple[DuckDBEngine | Remote, Staging, list[dict[str, object]]]:

@@ -23,6 +23,7 @@ from sqldeid.sql import column, identifier, render
 from sqldeid.tables.columns import released_value
 from sqldeid.tables.partition_criteria import checks_of, refuse_whole
 from sqldeid.tables.partition_plan import TIMES, Cut, PartitionPlan
+from sqldeid.tables.shape import naming
 
 EPOCH = datetime(1970, 1, 1)
 SIDES = ("label", "low", "high", "missing")
@@ -61,11 +62,12 @@ def part(planned: PartitionPlan, engine: Engine) -> Parts:
     Cost: a scan of the source, another for each sensitive column of a criterion; on the bench the source's rows as
     numbers, and some statements a depth.
     """
-    source = _keep(planned, engine)
-    rows = count_rows(planned, source, engine)
+    with naming(planned.key, planned.part, joined=planned.joined):
+        source = _keep(planned, engine)
+        rows = count_rows(planned, source, engine)
+        folded = engine.to_bench(_fold(planned, source, engine))
     bench, cuts = engine.bench, values_of(planned)
     judged = {name: identifier(f"s{i}") for i, (name, _) in enumerate(planned.judged)}
-    folded = engine.to_bench(_fold(planned, source, engine))
     points = bench.workbench(f"{planned.name}_points")
     columns = [c["name"] for c in cuts]
     bench.execute(render("tables/list_points", points=points, folded=folded, columns=[*columns, *judged.values()]))

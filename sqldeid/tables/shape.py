@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sqldeid import job as jobfile
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.sql import identifier, render
@@ -23,7 +24,7 @@ def keep(plan: TablePlan, engine: Engine) -> exp.Expr:
     if not plan.joined:
         return plan.source
     kept = engine.workbench(f"{plan.name}_source")
-    with _naming(plan):
+    with naming(plan.key, plan.part, joined=plan.joined):
         engine.execute(render("tables/keep_source", kept=kept, columns=kept_columns(plan), source=plan.source))
     return kept
 
@@ -76,7 +77,7 @@ def _stack(plan: TablePlan, engine: Engine, recipe: stacking.Recipe) -> exp.Tabl
         raise ValueError("there is nothing to stack")
     kept = engine.workbench(f"{plan.name}_source")
     columns, doubt = kept_columns(plan), not plan.sampled
-    with _naming(plan):
+    with naming(plan.key, plan.part, joined=plan.joined):
         stacking.stack(plan.stacked, plan.source, columns, kept, engine, refuse_doubt=doubt, recipe=recipe)
     return kept
 
@@ -100,7 +101,7 @@ class Persons:
 def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:
     """Rows of the source; the person key must be there on each, and on no two."""
     still = engine.capabilities.snapshot_reads
-    with _naming(plan):
+    with naming(plan.key, plan.part, joined=plan.joined):
         check, dialect = "tables/check_person" if still else "tables/check_keys", engine.capabilities.dialect
         row = engine.query(render(check, dialect, source=source, person=plan.person_column)).to_pylist()[0]
     rows, keyed, persons = int(row["rows"]), int(row["keyed"]), int(row["persons"])
@@ -129,14 +130,22 @@ def persons_now(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:
 
 
 @contextmanager
-def _naming(plan: TablePlan) -> Iterator[None]:
-    """Name the job's SQL in what its first run meets, such as a division by zero."""
+def naming(key: str, part: jobfile.Table, *, joined: bool) -> Iterator[None]:
+    """Name the job's SQL in what its first run meets, such as a division by zero.
+
+    Parameters
+    ----------
+    key, part
+        The release in the job.
+    joined
+        Whether its source is a query.
+    """
     try:
         yield
     except JobError as error:
         if error.key:
             raise
-        source = "source.query" if plan.joined else "source"
-        key = f"{plan.key}.{source if plan.part.where is None else 'where'}"
-        also = f" or {source}" if plan.joined and plan.part.where is not None else ""
-        raise JobError(f"{key}{also}: {error.message}", key=key) from None
+        source = "source.query" if joined else "source"
+        named = f"{key}.{source if part.where is None else 'where'}"
+        also = f" or {source}" if joined and part.where is not None else ""
+        raise JobError(f"{named}{also}: {error.message}", key=named) from None

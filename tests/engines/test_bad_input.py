@@ -29,6 +29,7 @@ def source(tmp_path: Path) -> Path:
         c.execute("CREATE TABLE twice AS SELECT id // 2 AS id, age FROM people")
         c.execute("CREATE TABLE keyless AS SELECT CASE WHEN id > 7 THEN id END AS id, age FROM people")
         c.execute("CREATE TABLE secrets AS SELECT 'SECRET' || id AS code, id % 3 AS n FROM people")
+        c.execute("CREATE VIEW unread AS SELECT id, CAST('SECRET' || id AS INTEGER) AS n FROM people")
         c.execute("CREATE VIEW outside AS SELECT 'SECRET' AS code, 1 AS n")
     (tmp_path / "secret.csv").write_text("code\nSECRET1\nSECRET2\n")
     return path
@@ -60,7 +61,17 @@ JOBS: dict[str, tuple[dict[str, object], type[SqldeidError], str]] = {
     "not a query": (release(AGE, source={"query": "DELETE FROM people"}), JobError, "DELETE"),
     "where of another type": (people(where="age > 'SECRET'"), JobError, ""),
     "a value that does not convert": (
-        release({"n": qi()}, source="secrets", where="CAST(code AS INTEGER) > 0"), JobError, "cannot be converted"
+        release({"n": qi()}, source="secrets", where="CAST(code AS INTEGER) > 0"),
+        JobError,
+        "tables.r.where: a value cannot be converted",
+    ),
+    "a value of a view": (
+        release({"n": qi()}, source="unread", person="id"), JobError, "tables.r: a value cannot be converted"
+    ),
+    "a value of a median": (
+        release({"n": qi({"median": "mean"})}, source="unread", person="id", search={"method": "mondrian"}),
+        JobError,
+        "tables.r.source: a value cannot be converted",
     ),
     "unknown shipped hierarchy": (
         release({"age": qi("adult/agee")}, source="people"), HierarchyError, "hierarchy adult/agee: no such file"
