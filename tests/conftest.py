@@ -82,7 +82,7 @@ def spark() -> Iterator[SparkSession]:
     """A classic Spark session on one core, for all tests of the group ``spark``: a JVM takes ten seconds to start."""
     if reason := spark_server.missing():
         pytest.skip(reason)
-    with spark_server.session(**spark_server.BRIEF) as session:
+    with spark_server.session(**spark_server.LASTING) as session:
         yield session
 
 
@@ -96,9 +96,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 ONCE = (
     *("test_bad_input", "test_certificate_criteria", "test_certificate_file", "test_init", "test_lint"),
-    *("test_postgres_failures", "test_spark_failures"),
+    *("test_postgres_failures", "test_spark_failures", "test_events_foreign", "test_foreign_commands"),
+    *("test_foreign_link", "test_foreign_linked", "test_foreign_mondrian", "test_foreign_parquet"),
+    "test_foreign_series",
 )
-"""What judges our own words, proofs and rules; its SQL runs on every DuckDB in other files."""
+"""What judges our own words, proofs and rules, or another engine: its SQL runs on every DuckDB in other files, and a
+workbench beside an engine in test_foreign and test_series_benchmark."""
 
 
 def _once_is_enough(item: pytest.Item) -> bool:

@@ -48,13 +48,20 @@ SETTINGS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
-QUICK = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    " -XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+_LEAN = (
+    "-XX:+UseSerialGC -XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
-"""For tests, which end before more compiling, or collecting by several threads, would pay: half the processor time.
-Spark's own classes need not be verified, either: that is three seconds of each JVM."""
-BRIEF = {"spark__driver__extraJavaOptions": f"{NO_LOG} {QUICK}"}
+QUICK = f"-XX:TieredStopAtLevel=1 {_LEAN}"
+"""For a server of a few tests, which ends before more compiling, or collecting by several threads, would pay: half the
+processor time. Spark's own classes need not be verified, either: that is three seconds of each JVM."""
+
+LASTING: dict[str, str | None] = {
+    "spark__driver__extraJavaOptions": f"{NO_LOG} {_LEAN}",
+    "spark__driver__memory": "2g",
+    "spark__sql__ui__explainMode": "simple",
+}
+"""For the session that most tests share, for a quarter of an hour: full compiling pays (a sixth of its time), and with
+a heap of 1 GB one second in thirteen goes into collecting it."""
 
 
 def missing() -> str:

@@ -11,6 +11,7 @@ from typing import Literal
 from sqlglot import exp
 
 from sqldeid.engine.base import Column
+from sqldeid.errors import JobError
 from sqldeid.hierarchy import HierarchySource
 from sqldeid.sql import column, literal
 
@@ -103,6 +104,21 @@ def released_value(source: Column) -> exp.Expr:
     """A column of `s` as it may leave: an ENUM as text, for its type lists every value, released or not."""
     value = column(source.name, "s")
     return exp.cast(value, exp.DataType.build("varchar", dialect="duckdb")) if source.is_enum else value
+
+
+def refuse_lists(source: Column, key: str) -> None:
+    """Refuse to release a type that holds an ENUM within: it lists every value, released or not, and is no text.
+
+    Raises
+    ------
+    JobError
+        If it does.
+    """
+    if source.holds_enum:
+        raise JobError(
+            f"{key}: its type {source.shown_type} lists values that no row may hold; cast it to text in a source query",
+            key=key,
+        )
 
 
 def top_coded(source: Column, most: int | float) -> exp.Expr:

@@ -14,7 +14,7 @@ from sqldeid.errors import JobError
 from sqldeid.mondrian import Heuristic
 from sqldeid.sql import column, identifier, literal
 from sqldeid.sql.names import refuse_same_names
-from sqldeid.tables.columns import released_value
+from sqldeid.tables.columns import refuse_lists, released_value
 from sqldeid.tables.partition_result import LIMITS
 from sqldeid.tables.plan import _filtered, _source
 from sqldeid.tables.privacy import ClassCriterion, class_criteria
@@ -132,6 +132,7 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> Partit
         if asked.role == "quasi-identifying":
             cuts.append(_cut(wanted, source, asked, f"{key}.columns.{wanted}"))
         elif asked.role in ("sensitive", "insensitive"):
+            refuse_lists(source, f"{key}.columns.{wanted}")
             others.append((wanted, source, str(asked.role)))
     person = find(part.person, f"{key}.person").name if part.person is not None else None
     planned = PartitionPlan(name, key, part, relation, label, person, tuple(cuts), tuple(others))

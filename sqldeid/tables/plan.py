@@ -17,7 +17,15 @@ from sqldeid.hierarchy import HierarchySource, open_source
 from sqldeid.sql import column, parse_table
 from sqldeid.sql.guard import bind, outward, parse_expression, parse_query
 from sqldeid.sql.names import refuse_same_names
-from sqldeid.tables.columns import Disguise, OtherColumn, QuasiIdentifier, released_value, spelling, travel_type
+from sqldeid.tables.columns import (
+    Disguise,
+    OtherColumn,
+    QuasiIdentifier,
+    refuse_lists,
+    released_value,
+    spelling,
+    travel_type,
+)
 from sqldeid.tables.lattice import Lattice
 from sqldeid.tables.privacy import ClassCriterion, MConcealing, class_criteria, concealing, others_of
 from sqldeid.tables.stack import Stacked, finder, outward_stacks, plan_stacks, stacked_keys
@@ -217,12 +225,8 @@ def _column(
     _refuse_unfit(source, part, key)
     if part.role != "quasi-identifying":
         other = OtherColumn(name, source, part.role, _disguise(part), part.top_code)
-        if other.released and source.holds_enum:
-            raise JobError(
-                f"{key}: its type {source.shown_type} lists values that no row may hold; "
-                "cast it to text in a source query",
-                key=key,
-            )
+        if other.released:
+            refuse_lists(source, key)
         return other
     if source.kind == "other":
         raise JobError(

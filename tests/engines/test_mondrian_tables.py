@@ -262,3 +262,13 @@ def test_bad_input_is_refused(source: Path, tmp_path: Path, changes: dict[str, o
         anonymize(job(tmp_path, **changes), source)
     assert message in raised.value.message
     assert not (tmp_path / "out.duckdb").exists()
+
+
+@pytest.mark.parametrize("type_", ["STRUCT(a ENUM ('SECRET', 'x'))", "ENUM ('SECRET', 'x')[]"])
+def test_a_type_that_lists_values_is_refused(source: Path, tmp_path: Path, type_: str) -> None:
+    with duckdb.connect(str(source)) as connection:
+        connection.execute(f"CREATE VIEW listing AS SELECT id, age, CAST(NULL AS {type_}) AS x FROM people")
+    columns = {"age": median(), "x": {"role": "insensitive"}}
+    with pytest.raises(JobError, match="lists values that no row may hold; cast it to text") as raised:
+        anonymize(job(tmp_path, source="listing", columns=columns), source)
+    assert raised.value.key == "tables.people.columns.x" and "SECRET" not in raised.value.message

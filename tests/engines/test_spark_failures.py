@@ -18,7 +18,7 @@ import pytest
 import sqlglot
 
 from sqldeid import EngineError, JobError, VerificationError
-from sqldeid.engine import mark
+from sqldeid.engine import mark, spark_session
 from sqldeid.engine.opening import Settings
 from sqldeid.engine.spark import SparkEngine
 from sqldeid.publish import Destination, Note
@@ -395,7 +395,8 @@ def test_an_executor_that_is_lost_with_its_task(killed: spark_server.Server, com
     assert catalogue_of(killed) == before
 
 
-def test_a_server_that_goes_away(killed: spark_server.Server, command: Any) -> None:
+def test_a_server_that_goes_away(killed: spark_server.Server, command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_session, "_TRIES", 3)  # ten take half a minute
     thread = when_it_works(killed, killed.process.kill)
     said = judged(command(killed.url, source='"slow"', schema="gone"))
     thread.join()
