@@ -205,9 +205,15 @@ CASES = [
             (1, 2, 1, datetime(2164, 2, 29, 12, 0, 0, 250000), 0, 1),
             (2, 1, 0, datetime(1969, 12, 31, 23, 59, 59, 500000), None, 0),
             (2, 2, 2, datetime(1969, 12, 31, 23, 59, 59, 500000), 0, 0),
+            (3, 1, 1, datetime(2001, 5, 5), None, 0),
+            (3, 2, 1, datetime(2001, 5, 5), 0, 1),
         ],
-        (*NUMBERED,),
+        (
+            *NUMBERED,
+            "INSERT INTO numbered VALUES (3, 1, '2001-05-05', '9', 'to', 1, 1), (3, 1, '2001-05-05', '9', 'to', 1, 0)",
+        ),
         read=READ + "object, position",
+        note="of one time and state: by factors, whatever the order of rows",
     ),
     Case(
         "events/place_events",
