@@ -79,8 +79,14 @@ def load_map(asked: str | Mapping[str, Variable], drop: Sequence[str], folder: P
 
 
 def refuse_names(shape: str, names: Sequence[str], key: str) -> None:
-    """A variable may not be called like a column of the release that it becomes a column of."""
+    """A variable has a name that a column can have, and not that of a column of the release that it becomes one of."""
     for name in names if shape == "wide" else ():
+        if not name or "\0" in name:
+            raise JobError(
+                f"{key}: a variable's name is empty or holds a NUL character, and a wide release has a column of that "
+                'name; leave it out by where, name those wanted, or take shape = "long"',
+                key=key,
+            )
         if name.casefold() in ("person_number", "step"):
             raise JobError(f'{key}: a wide release has a column {name} of its own; take shape = "long"', key=key)
 

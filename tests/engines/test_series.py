@@ -441,6 +441,15 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"resample": "median"}, 'must be one of "mean", "point"'),
     ({"typo": 1}, 'unknown key "typo"'),
     ({"shape": "wide", "variables": {"Step": {"items": [1]}}}, "a wide release has a column Step of its own"),
+    (
+        {
+            "source": {
+                "query": "SELECT stay, minute, CASE WHEN item = 1 THEN '' ELSE 'x' END AS item, value FROM charted"
+            },
+            **{"shape": "wide", "variables": None},
+        },
+        "series.vitals.variables: a variable's name is empty",
+    ),
 ]
 
 
