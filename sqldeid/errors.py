@@ -5,6 +5,7 @@
     │   ├── HierarchyError       2  a hierarchy file or rule that does not load, nest or cover
     │   └── UnreadError          2  a column with a value that does not come out of a server
     ├── EngineError              1  the database, a lock, the disk, a server
+    │   └── UnshownError         1  likewise, in words of the database that may quote rows and are kept back
     ├── NoSolutionError          3  no node of the lattice is admissible; the nearest one is named
     ├── VerificationError        4  what was staged is not what was promised; nothing was published
     └── Interrupted              130  Ctrl-C, or a time limit of the caller; nothing was published
@@ -77,6 +78,10 @@ class EngineError(SqldeidError):
 
     code = 1
     kind = "engine"
+
+
+class UnshownError(EngineError):
+    """What the database says in words that may quote rows, and that are kept back: mostly the job's SQL met it."""
 
 
 class NoSolutionError(SqldeidError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError
+from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError, UnshownError
 
 
 def translate(error: duckdb.Error) -> SqldeidError:
@@ -38,7 +38,7 @@ def _input_error(error: duckdb.Error) -> SqldeidError:
         return JobError("the file is not UTF-8; convert it to UTF-8 first")
     if text.startswith("invalid input error: division by zero"):
         return JobError("a number is divided by zero in the job's SQL or source view; write NULLIF(divisor, 0)")
-    return EngineError(f"the database failed with {type(error).__name__} (its text may hold data and is not shown)")
+    return UnshownError(f"the database failed with {type(error).__name__} (its text may hold data and is not shown)")
 
 
 def _io_error(text: str) -> SqldeidError:

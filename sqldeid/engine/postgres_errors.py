@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 from psycopg import errors
 
-from sqldeid.errors import EngineError, JobError, SqldeidError
+from sqldeid.errors import EngineError, JobError, SqldeidError, UnshownError
 
 _TAKEN = (
     "a table or schema of the release's name exists by now: another run made it; see with verify what is there, or run "
@@ -55,7 +55,7 @@ def translate(error: psycopg.Error) -> SqldeidError:
         return type(found)(found.message)
     if state.startswith(("08", "57P")) or (not state and isinstance(error, psycopg.OperationalError)):
         return type(_GONE)(_GONE.message)
-    first = (error.diag.message_primary or "").strip()
+    first = _said(error)
     if isinstance(error, errors.InsufficientPrivilege):
         return EngineError(f"the server does not allow it: {first}; the user needs this right")
     if state.startswith("42"):
@@ -64,7 +64,20 @@ def translate(error: psycopg.Error) -> SqldeidError:
         return JobError("a value cannot be converted or is out of range in the job's SQL or source view (not shown)")
     if state.startswith("0A"):
         return JobError(f"Postgres cannot do this: {first}")
-    return EngineError(f"the database failed with {type(error).__name__} (its text may hold data and is not shown)")
+    return UnshownError(f"the database failed with {type(error).__name__} (its text may hold data and is not shown)")
+
+
+def _said(error: psycopg.Error) -> str:
+    """Postgres' own words where they are about a statement, or a right; else the error's name.
+
+    A view's function, or a cast to tsquery or regtype, quotes values of rows in errors of the same states. Those have
+    no place in the statement, and a right that is missing is told without the context of a function.
+    """
+    told, right = error.diag, isinstance(error, errors.InsufficientPrivilege)
+    of_statement = told.statement_position is not None or right
+    if of_statement and told.context is None and told.message_primary:
+        return told.message_primary.strip()
+    return f"{type(error).__name__}, whose text may hold data and is not shown"
 
 
 def refused(error: psycopg.Error, label: str) -> EngineError:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
-from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError
+from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError, UnshownError
 
 try:
     from py4j.protocol import Py4JError
@@ -20,6 +20,7 @@ except ImportError:  # without the extra for Connect
     RpcError = ConnectionError
 
 _INTERRUPTED = "interrupted; nothing was published"
+_ZERO = "a number is divided by zero in the job's SQL or source view; write NULLIF(divisor, 0)"
 _CONVERSION = "a value cannot be converted or is out of range in the job's SQL or source view (not shown)"
 _TAKEN = "a table of the release's name exists by now; another run wrote it"
 _NAMES = "this Spark's catalogue takes letters, digits and _ alone in names of tables and schemas; rename the release"
@@ -44,10 +45,16 @@ _LOST_ROWS = EngineError("Spark lost an executor, and what this run kept there c
 
 _BY_CONDITION: dict[str, SqldeidError] = {
     "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND": _LOST_ROWS,
-    "DIVIDE_BY_ZERO": JobError("a number is divided by zero in the job's SQL or source view; write NULLIF(divisor, 0)"),
+    "DIVIDE_BY_ZERO": JobError(_ZERO),
+    "REMAINDER_BY_ZERO": JobError(_ZERO),
+    "INTERVAL_DIVIDED_BY_ZERO": JobError(_ZERO),
     "CAST_INVALID_INPUT": JobError(_CONVERSION),
     "CAST_OVERFLOW": JobError(_CONVERSION),
     "ARITHMETIC_OVERFLOW": JobError(_CONVERSION),
+    "BINARY_ARITHMETIC_OVERFLOW": JobError(_CONVERSION),
+    "INTERVAL_ARITHMETIC_OVERFLOW": JobError(_CONVERSION),
+    "DATETIME_OVERFLOW": JobError(_CONVERSION),
+    "DATETIME_FIELD_OUT_OF_BOUNDS": JobError(_CONVERSION),
     "NUMERIC_VALUE_OUT_OF_RANGE": JobError(_CONVERSION),
     "CANNOT_PARSE_TIMESTAMP": JobError(_CONVERSION),
     "TABLE_OR_VIEW_NOT_FOUND": NoTable("a table or view is no longer there; somebody dropped or renamed it"),
@@ -106,7 +113,7 @@ def translate(error: Exception) -> SqldeidError:
     if isinstance(error, Py4JError | RpcError | ConnectionError):
         return _copy(_GONE)
     shown = condition or type(error).__name__
-    return EngineError(f"Spark failed with {shown} (its text may hold data and is not shown)")
+    return UnshownError(f"Spark failed with {shown} (its text may hold data and is not shown)")
 
 
 def condition_of(error: Exception) -> str:

@@ -22,7 +22,7 @@ from sqldeid.publish.places import TableStatement, ViewStatement
 from sqldeid.run.foreign import refuse_missing_parts
 from sqldeid.run.linked import groups_of
 from sqldeid.run.orchestrator import selected
-from sqldeid.run.places import Options, naming_job, reading
+from sqldeid.run.places import Options, naming_job, naming_release, reading
 from sqldeid.sql import Statement, identifier, literal, render, table_name
 from sqldeid.tables import plan as planning
 from sqldeid.tables.release import Listener
@@ -77,7 +77,8 @@ def classification(
             for source in ({}, *([] if test is None else [{"source": test}]))
         ]
         held_out = plans[1] if test is not None else None
-        return classify(asked, plans[0], held_out, engine, Aside(engine), listener or Listener())
+        with naming_release(plans[0].key):
+            return classify(asked, plans[0], held_out, engine, Aside(engine), listener or Listener())
 
 
 @dataclass(slots=True)

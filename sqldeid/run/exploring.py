@@ -16,7 +16,7 @@ from sqldeid.insight.explore_source import Source, open_table
 from sqldeid.job import Job
 from sqldeid.run.foreign import refuse_missing_parts
 from sqldeid.run.orchestrator import selected
-from sqldeid.run.places import Options, naming_job, reading
+from sqldeid.run.places import Options, naming_job, naming_release, reading
 from sqldeid.tables import plan as planning
 from sqldeid.tables.shape import count_persons, keep
 
@@ -97,8 +97,9 @@ def explore_job(
     with reading(database, _beside(database), options.settings, command="explore") as engine:
         with naming_job(job):
             part = planning.plan(name, job.tables[name], engine, job.folder)
-            kept = keep(part, engine)
-            rows = count_persons(part, engine, kept).rows
+            with naming_release(part.key):
+                kept = keep(part, engine)
+                rows = count_persons(part, engine, kept).rows
         released = tuple(dict.fromkeys(c.source for c in part.released))
         source = Source(kept, f"{job.name}: {part.key}", released, None, rows, rows)
         qis = tuple(dict.fromkeys(q.source.name for q in part.qis))
@@ -107,7 +108,8 @@ def explore_job(
             asked = replace(
                 asked, sets=(qis,) if qis else (), max_size=max_size if borders else max_size or columns_.MAX_SIZE
             )
-        return columns_.explore(asked, source, engine)
+        with naming_job(job), naming_release(part.key):
+            return columns_.explore(asked, source, engine)
 
 
 def explore_sequences(

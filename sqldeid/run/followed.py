@@ -19,7 +19,7 @@ from sqldeid.numbering import Members, TableClasses
 from sqldeid.publish import Staging
 from sqldeid.result import Release, Told
 from sqldeid.run.linked import Unit
-from sqldeid.run.places import Options
+from sqldeid.run.places import Options, naming_release
 from sqldeid.series import recheck as rechecking
 from sqldeid.series import release as series
 from sqldeid.series.plan import SeriesPlan
@@ -48,7 +48,8 @@ class Following:
 
     def admit(self, classes: TableClasses) -> Members:
         """Form series within the table's classes."""
-        self.begun = series.begin(self.plan, self.engine, self.listener, classes)
+        with naming_release(self.plan.key):
+            self.begun = series.begin(self.plan, self.engine, self.listener, classes)
         if self.begun.members is None:
             raise VerificationError(f"{self.plan.key}.link: nobody is in both releases", key=self.plan.key)
         return self.begun.members
@@ -166,7 +167,8 @@ def recheck_pair(
     again: list[rechecking.Reshaped] = []
 
     def admit(classes: TableClasses) -> Members:
-        found = rechecking.reshape(following.plan, engine, classes)
+        with naming_release(following.plan.key):
+            found = rechecking.reshape(following.plan, engine, classes)
         again.append(found)
         if found.members is None:
             raise VerificationError(f"{following.plan.key}.link: nobody is in both releases", key=following.plan.key)

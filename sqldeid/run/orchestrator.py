@@ -135,12 +135,14 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
             if unit.name in found:
                 continue
             if isinstance(unit, Linked):
-                found |= recheck_published(job, unit, engine, options)
+                with naming_release(unit.key):
+                    found |= recheck_published(job, unit, engine, options)
                 continue
             if isinstance(unit, TablePlan) and (following := pairs.partner(unit.name)) is not None:
                 there = {name: published(engine, destination(job), name) for name in (unit.name, following.name)}
                 _refuse_changed(unit, there[unit.name][1], engine)
-                found |= recheck_pair(unit, following, there, engine, _key(unit, options))
+                with naming_release(unit.key):
+                    found |= recheck_pair(unit, following, there, engine, _key(unit, options))
                 continue
             written, note = published(engine, destination(job), unit.name)
             with naming_release(unit.key):
@@ -170,11 +172,13 @@ def verify_certificates(
                 raise VerificationError(f"tables.{name}: the file holds no certificate of it", key=f"tables.{name}")
         found: dict[str, Proven] = {}
         for part in gather_tables(job, names, engine):
-            if isinstance(part, Linked):
-                proven = prove_linked(part, [certificates[name] for name in part.names], engine)
-                found |= dict.fromkeys(part.names, proven)
-            else:
-                found[part.name] = check_certificate(part, cast(Mapping[str, object], certificates[part.name]), engine)
+            with naming_release(part.key):
+                if isinstance(part, Linked):
+                    proven = prove_linked(part, [certificates[name] for name in part.names], engine)
+                    found |= dict.fromkeys(part.names, proven)
+                else:
+                    given = cast(Mapping[str, object], certificates[part.name])
+                    found[part.name] = check_certificate(part, given, engine)
         return found
 
 
@@ -193,20 +197,29 @@ def assess(job: Job, database: Database, *, release: bool = False, options: Opti
     names = selected_tables(job, options.only)
     parted = [name for name in names if job.tables[name].search.method == "mondrian"]
     with reading(database, path, options.settings, into, command="assess") as engine, naming_job(job):
-        found = {name: assess_parted(job, name, engine, release=release) for name in parted}
+        found = {}
+        for name in parted:
+            with naming_release(f"tables.{name}"):
+                found[name] = assess_parted(job, name, engine, release=release)
         for part in gather_tables(job, [name for name in names if name not in parted], engine):
-            if isinstance(part, Linked):
-                found[part.name] = assess_linked(job, part, engine, release=release)
-                continue
-            source = keep(part, engine) if not release or part.beyond_k else part.source
-            if release:
-                relation = published(engine, destination(job), part.name)[0]
-                columns = [q.name for q in part.qis]
-            else:
-                relation, columns = source, [q.source.name for q in part.qis]
-            risk = assessing.assess(relation, columns, engine)
-            found[part.name] = assessing.assess_criteria(risk, part, source, relation, engine)
+            with naming_release(part.key):
+                if isinstance(part, Linked):
+                    found[part.name] = assess_linked(job, part, engine, release=release)
+                else:
+                    found[part.name] = _assess_one(job, part, engine, release=release)
         return found
+
+
+def _assess_one(job: Job, part: TablePlan, engine: Engine, *, release: bool) -> Risk:
+    """A table release that is not linked."""
+    source = keep(part, engine) if not release or part.beyond_k else part.source
+    if release:
+        relation = published(engine, destination(job), part.name)[0]
+        columns = [q.name for q in part.qis]
+    else:
+        relation, columns = source, [q.source.name for q in part.qis]
+    risk = assessing.assess(relation, columns, engine)
+    return assessing.assess_criteria(risk, part, source, relation, engine)
 
 
 def selected(job: Job, only: Sequence[str], *, apart: bool = False) -> list[str]:
@@ -245,11 +258,11 @@ def _make_unit(
     pairs: Pairs,
 ) -> list[Release]:
     """Make a release, or several that are linked, with what a report tells of each where one is asked for."""
-    if isinstance(unit, Linked):
-        return list(make_linked(unit, engine, staging, sha256, listener, options))
     with naming_release(unit.key):
+        if isinstance(unit, Linked):
+            return list(make_linked(unit, engine, staging, sha256, listener, options))
         release = _make(unit, engine, staging, sha256, listener, options, earlier, pairs)
-    return [explain(unit, release, engine, listener) if options.explain else release]
+        return [explain(unit, release, engine, listener) if options.explain else release]
 
 
 def _section(planned: TablePlan | Plan) -> str:

@@ -24,7 +24,7 @@ from sqldeid.engine.opening import (
     path_of,
 )
 from sqldeid.engine.remote import Remote
-from sqldeid.errors import EngineError, JobError, SqldeidError
+from sqldeid.errors import EngineError, JobError, SqldeidError, UnshownError
 from sqldeid.job import Job
 from sqldeid.job.rules import SECTIONS
 from sqldeid.publish import (
@@ -159,7 +159,7 @@ def naming_release(key: str) -> Iterator[None]:
     """Name the release in what its SQL meets while it is made or checked, where nothing below knew a nearer key."""
     try:
         yield
-    except JobError as error:
+    except (JobError, UnshownError) as error:
         if not error.key:
             error.key = key
             if not error.message.startswith(key):

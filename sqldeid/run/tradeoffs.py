@@ -8,7 +8,7 @@ from sqldeid.result import Tradeoff
 from sqldeid.run.foreign import refuse_missing_parts
 from sqldeid.run.linked import gather_tables, trade_linked
 from sqldeid.run.orchestrator import selected_tables
-from sqldeid.run.places import Options, naming_job, reading
+from sqldeid.run.places import Options, naming_job, naming_release, reading
 from sqldeid.tables.linking import Linked
 from sqldeid.tables.release import Listener
 from sqldeid.tables.tradeoff import Asked, trade
@@ -35,8 +35,9 @@ def tradeoff(
     with reading(database, path, options.settings, command="tradeoff") as engine, naming_job(job):
         found = {}
         for part in gather_tables(job, selected_tables(job, options.only), engine):
-            if isinstance(part, Linked):
-                found[part.name] = trade_linked(part, engine, asked, listener or Listener())
-            else:
-                found[part.name] = trade(part, engine, asked, listener or Listener())
+            with naming_release(part.key):
+                if isinstance(part, Linked):
+                    found[part.name] = trade_linked(part, engine, asked, listener or Listener())
+                else:
+                    found[part.name] = trade(part, engine, asked, listener or Listener())
         return found

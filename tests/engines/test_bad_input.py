@@ -14,7 +14,8 @@ import pytest
 
 from sqldeid.errors import EngineError, HierarchyError, JobError, SqldeidError, VerificationError
 from sqldeid.job import Job
-from sqldeid.run import anonymize, assess, plan, verify
+from sqldeid.run import anonymize, assess, plan, tradeoff, verify
+from sqldeid.tables.tradeoff import Asked
 from tests.engines.sources import INSENSITIVE, contents, database, job, listed, people, qi, release
 
 AGE = {"age": qi({"bands": [5]})}
@@ -109,6 +110,25 @@ def test_a_job_that_does_not_fit_the_data(source: Path, tmp_path: Path, name: st
     assert "SECRET" not in raised.value.message
     assert contents(source) == before
     assert listed(tmp_path) == beside
+
+
+@pytest.mark.parametrize("work", [assess, lambda j, s: tradeoff(j, s, Asked((5,), (0,)))], ids=["assess", "tradeoff"])
+@pytest.mark.parametrize(
+    ("view", "kind"),
+    [
+        ("SELECT id, CAST('SECRET' || id AS INTEGER) AS n FROM people", JobError),
+        ("SELECT id, (SELECT p.id FROM people p WHERE p.id < n.id) AS n FROM people n", EngineError),
+    ],
+    ids=["a cast", "rows of a subquery"],
+)
+def test_every_command_names_the_release(
+    source: Path, work: Callable[[Job, Path], object], view: str, kind: type[SqldeidError]
+) -> None:
+    with duckdb.connect(str(source)) as c:
+        c.execute(f"CREATE OR REPLACE VIEW unread AS {view}")
+    with pytest.raises(kind, match=r"^job: tables\.r: ") as raised:
+        work(job({}, r=release({"n": qi()}, source="unread", person="id")), source)
+    assert raised.value.key == "tables.r" and "SECRET" not in raised.value.message
 
 
 JOB_TEXTS = {

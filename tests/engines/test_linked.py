@@ -112,6 +112,17 @@ def note_on(target: Path, name: str) -> dict[str, Any]:
     return dict(json.loads(rows[0][0])["sqldeid"])
 
 
+def test_what_a_source_meets_names_the_linked_releases(source: Path) -> None:
+    with duckdb.connect(str(source)) as c:
+        c.execute("CREATE VIEW unread AS SELECT * REPLACE (CAST(ward AS INTEGER) AS ward) FROM stays")
+    wanted = job(parts(source="unread"))
+    for work in (lambda: anonymize(wanted, source, options=options(source)), lambda: assess(wanted, source)):
+        with pytest.raises(JobError, match="a value cannot be converted") as raised:
+            work()
+        assert raised.value.key == f"tables.{PEOPLE} + tables.{STAYS}"
+        assert raised.value.message.startswith(f"job: {raised.value.key}: ")
+
+
 @pytest.mark.duckdb14
 @pytest.mark.parametrize("kind", ["table", "view", "parquet"])
 def test_whoever_holds_both_finds_classes_of_k(source: Path, tmp_path: Path, kind: str) -> None:

@@ -199,6 +199,15 @@ def test_sql_that_postgres_does_not_have(server: InPostgres) -> None:
         anonymize(wanted(source={"query": "SELECT * EXCLUDE (ward), 1 AS ward FROM people"}), server.database)
 
 
+@pytest.mark.parametrize("kind", ["tsquery", "regtype"])
+def test_a_value_that_a_view_casts_is_not_told(server: InPostgres, kind: str) -> None:
+    """Postgres quotes it in an error of the states that errors of statements have."""
+    server.run(f"CREATE VIEW cast_there AS SELECT *, CAST('hidden-word ' || ward AS {kind})::TEXT AS asked FROM people")
+    asked = job(r=release(COLUMNS | {"asked": INSENSITIVE}, source="cast_there", k=3, limit=0.3, person="id"))
+    found = nothing_changes(server, lambda: anonymize(asked, server.database), JobError)
+    assert found.key.startswith("tables.r") and "not shown" in found.message
+
+
 def test_options_that_postgres_does_not_have(tmp_path: Path) -> None:
     nowhere = "postgresql://nobody@127.0.0.1:1/none"
     with pytest.raises(JobError, match="not on Postgres: --ledger"):

@@ -307,6 +307,7 @@ def test_a_statement_that_takes_too_long(hospital: Hospital, failing: Failing) -
         ("XX001", "its text may hold data and is not shown"),
         ("P0001", "its text may hold data and is not shown"),
         ("23514", "its text may hold data and is not shown"),
+        ("42501", "InsufficientPrivilege, whose text may hold data and is not shown"),
     ],
 )
 def test_what_the_server_says_is_translated(state: str, told: str, hospital: Hospital, failing: Failing) -> None:

@@ -17,8 +17,10 @@ import pytest
 from sqldeid import EngineError, JobError, Options, anonymize
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.spark import SparkEngine
+from sqldeid.engine.spark_errors import translate
 from sqldeid.engine.spark_session import FORMAT, open_session, settings_for
 from sqldeid.engine.spark_types import column_of
+from sqldeid.errors import SqldeidError, UnshownError
 from sqldeid.job import Job
 from sqldeid.sql import parse_expression
 from sqldeid.sql.dialects import write
@@ -207,3 +209,19 @@ def test_sql_that_spark_reads_as_duckdb_does(condition: str, text: str) -> None:
 @pytest.mark.parametrize(("given", "wanted"), [("csv", "parquet"), ("JSON", "parquet"), ("delta", None), ("", None)])
 def test_no_release_is_written_in_a_format_that_loses_null(given: str, wanted: str | None) -> None:
     assert settings_for(given).get(FORMAT) == wanted
+
+
+@pytest.mark.parametrize(
+    ("condition", "kind", "told"),
+    [
+        ("REMAINDER_BY_ZERO", JobError, "divided by zero"),
+        ("BINARY_ARITHMETIC_OVERFLOW", JobError, "out of range"),
+        ("SCALAR_SUBQUERY_TOO_MANY_ROWS", UnshownError, "not shown"),
+    ],
+)
+def test_what_a_jobs_sql_meets_is_told_without_its_value(condition: str, kind: type[SqldeidError], told: str) -> None:
+    from pyspark.errors import PySparkException
+
+    found = translate(PySparkException(f"[{condition}] {TOKEN}", errorClass=condition, messageParameters={}))
+    assert type(found) is kind
+    assert told in found.message and TOKEN not in found.message
