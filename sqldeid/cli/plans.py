@@ -48,7 +48,9 @@ def print_plans(
     to.print()
     to.print("Next:")
     given = f"sqldeid anonymize {quote(plain(again(database)))} --job {quote(plain(job.path or job.name))}"
-    print_commands([(given, "does it"), (f"{given} --plan -v", "prints the SQL that is known before the run")], to)
+    listed = any(isinstance(plan, Linked | TablePlan) for plan in plans)  # of others no statement is known before
+    sql = [(f"{given} --plan -v", "prints the SQL that is known before the run")]
+    print_commands([(given, "does it"), *(sql if listed else [])], to)
 
 
 def _print_facts(plan: Plan, job: Job, to: Console) -> None:
