@@ -71,14 +71,14 @@ def classification(
     require()
     _check_numbers(test_share, seed)
     name, asked = _one_table(job, options, database), UtilityQuestion(label, model, test_share, seed, originals)
-    with reading(database, _beside(database), options.settings, command="evaluate") as engine, naming_job(job):
+    reader = reading(database, _beside(database), options.settings, command="evaluate")
+    with reader as engine, naming_job(job), naming_release(f"tables.{name}"):
         plans = [
             planning.plan(name, job.tables[name].model_copy(update=source), engine, job.folder)
             for source in ({}, *([] if test is None else [{"source": test}]))
         ]
         held_out = plans[1] if test is not None else None
-        with naming_release(plans[0].key):
-            return classify(asked, plans[0], held_out, engine, Aside(engine), listener or Listener())
+        return classify(asked, plans[0], held_out, engine, Aside(engine), listener or Listener())
 
 
 @dataclass(slots=True)
