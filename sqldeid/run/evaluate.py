@@ -73,12 +73,11 @@ def classification(
     name, asked = _one_table(job, options, database), UtilityQuestion(label, model, test_share, seed, originals)
     reader = reading(database, _beside(database), options.settings, command="evaluate")
     with reader as engine, naming_job(job), naming_release(f"tables.{name}"):
-        plans = [
-            planning.plan(name, job.tables[name].model_copy(update=source), engine, job.folder)
-            for source in ({}, *([] if test is None else [{"source": test}]))
-        ]
-        held_out = plans[1] if test is not None else None
-        return classify(asked, plans[0], held_out, engine, Aside(engine), listener or Listener())
+        table = job.tables[name]
+        trained = planning.plan(name, table, engine, job.folder)
+        others = table.model_copy(update={"source": test})
+        held_out = None if test is None else planning.plan(name, others, engine, job.folder)
+        return classify(asked, trained, held_out, engine, Aside(engine), listener or Listener())
 
 
 @dataclass(slots=True)
