@@ -17,7 +17,6 @@ import pytest
 from sqldeid import EngineError, JobError, Options, anonymize
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.spark import SparkEngine
-from sqldeid.engine.spark_errors import translate
 from sqldeid.engine.spark_session import FORMAT, open_session, settings_for
 from sqldeid.engine.spark_types import column_of
 from sqldeid.errors import SqldeidError, UnshownError
@@ -221,6 +220,8 @@ def test_no_release_is_written_in_a_format_that_loses_null(given: str, wanted: s
 )
 def test_what_a_jobs_sql_meets_is_told_without_its_value(condition: str, kind: type[SqldeidError], told: str) -> None:
     from pyspark.errors import PySparkException
+
+    from sqldeid.engine.spark_errors import translate  # needs pyspark, too
 
     found = translate(PySparkException(f"[{condition}] {TOKEN}", errorClass=condition, messageParameters={}))
     assert type(found) is kind
