@@ -207,10 +207,12 @@ CASES = [
             (2, 2, 2, datetime(1969, 12, 31, 23, 59, 59, 500000), 0, 0),
             (3, 1, 1, datetime(2001, 5, 5), None, 0),
             (3, 2, 1, datetime(2001, 5, 5), 0, 1),
+            (3, 3, 1, datetime(2001, 5, 5), 0, None),
         ],
         (
             *NUMBERED,
-            "INSERT INTO numbered VALUES (3, 1, '2001-05-05', '9', 'to', 1, 1), (3, 1, '2001-05-05', '9', 'to', 1, 0)",
+            "INSERT INTO numbered VALUES (3, 1, '2001-05-05', '9', 'to', 1, NULL), "
+            "(3, 1, '2001-05-05', '9', 'to', 1, 1), (3, 1, '2001-05-05', '9', 'to', 1, 0)",
         ),
         read=READ + "object, position",
         note="of one time and state: by factors, whatever the order of rows",
