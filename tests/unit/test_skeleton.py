@@ -59,9 +59,9 @@ def test_version_is_that_of_the_distribution():
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
 def test_modules_and_functions_stay_short(path):
     text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 400
+    assert len(text.splitlines()) <= 500
     functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-    assert [f.name for f in functions if f.end_lineno - f.lineno >= 50] == []
+    assert [f.name for f in functions if f.end_lineno - f.lineno >= 60] == []
 
 
 @pytest.mark.parametrize("folder", ["sql", "hierarchies"])
