@@ -13,13 +13,13 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, SqldeidError, VerificationError
 from sqldeid.keys import VARIABLE, read_key
+from sqldeid.ledger.book import Book
+from sqldeid.ledger.core import Ledger
+from sqldeid.ledger.file import LedgerFile
 from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Staging
 from sqldeid.run.places import Options
 from sqldeid.run.wings import Plan
-from sqldeid.tables.ledger import Ledger
 from sqldeid.tables.ledger_audit import unreleased
-from sqldeid.tables.ledger_book import Book
-from sqldeid.tables.ledger_file import LedgerFile
 from sqldeid.tables.plan import TablePlan
 from sqldeid.tables.policy import Policy, apply_policy, read_policies
 

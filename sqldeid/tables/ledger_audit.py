@@ -7,10 +7,11 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
+from sqldeid.ledger.book import Book
+from sqldeid.ledger.hashing import hash_persons
+from sqldeid.ledger.store import table_of
 from sqldeid.sql import render
-from sqldeid.tables.ledger_book import Book
-from sqldeid.tables.ledger_hash import hash_persons
-from sqldeid.tables.ledger_tables import table_of
+from sqldeid.tables.ledger import subject_of
 from sqldeid.tables.plan import TablePlan
 
 
@@ -22,7 +23,7 @@ def unreleased(book: Book, plan: TablePlan, engine: Engine, release: int, mark: 
     VerificationError
         If the ledger has no such release.
     """
-    book.refuse_person(plan)
+    book.refuse_person(subject_of(plan))
     known = {row["release"]: (row["name"], row["mark"]) for row in book.releases()}
     if known.get(release) != (plan.name, mark):
         raise VerificationError(

@@ -8,11 +8,12 @@ from fractions import Fraction
 import pyarrow as pa
 
 from sqldeid.engine.base import Engine
+from sqldeid.ledger.book import Book
+from sqldeid.ledger.hashing import hash_persons
+from sqldeid.ledger.store import table_of
 from sqldeid.result import TableRelease
 from sqldeid.sql import render
-from sqldeid.tables.ledger_book import Book
-from sqldeid.tables.ledger_hash import hash_persons
-from sqldeid.tables.ledger_tables import table_of
+from sqldeid.tables.ledger import subject_of
 from sqldeid.tables.plan import TablePlan
 
 
@@ -22,7 +23,8 @@ def spend(book: Book, plan: TablePlan, engine: Engine, result: TableRelease, job
     Every person of the source spends, sampled or not. By basic composition (Dwork & Roth 2014, §3.5.1) a person's
     releases together are (Σε, Σδ)-private; with any other release of the person the total says nothing.
     """
-    book.refuse_person(plan)
+    subject = subject_of(plan)
+    book.refuse_person(subject)
     promised = result.guarantee or {}
     epsilon, delta = (float(Fraction(str(promised[name]))) for name in ("epsilon", "delta"))
     release = book.next_release()
@@ -35,7 +37,7 @@ def spend(book: Book, plan: TablePlan, engine: Engine, result: TableRelease, job
     book.engine.execute(render("tables/clear_budget", budgets=budgets, spent=spent))
     book.engine.execute(render("tables/append_ledger", table=budgets, rows=spent))
     row = book.engine.query(render("tables/sum_budget", spent=spent, people=table_of("people"))).to_pylist()[0]
-    book.enter_types(plan)
+    book.enter_types(subject)
     proven = bool(promised.get("proven", False))
     book.enter_release(release, plan.name, "private", job_sha256, None, "[]", epsilon, delta)
     account = {

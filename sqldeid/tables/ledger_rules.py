@@ -1,59 +1,24 @@
-"""The criteria beyond k that the parts of the ledger's cells must meet, now and on what was released of them before."""
+"""What a table release asks of the ledger's parts beyond k, as the ledger keeps it."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.keys import Key
-from sqldeid.sql import identifier, literal, render
+from sqldeid.ledger.hashing import hash_values, label_of
+from sqldeid.ledger.rules import Rule
+from sqldeid.sql import render
 from sqldeid.tables.fold import Folded
 from sqldeid.tables.judgement import kind_of, rank_values
-from sqldeid.tables.ledger_hash import hash_values, label_of
-from sqldeid.tables.ledger_parts import Branches, Decision, Whole
-from sqldeid.tables.ledger_tables import table_of
 from sqldeid.tables.plan import TablePlan
 from sqldeid.tables.privacy import others_of
 from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
 from sqldeid.tables.privacy.t_closeness import TCloseness
-
-CLOSE = ("equal", "ordered")
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One criterion of one column.
-
-    Parameters
-    ----------
-    kind
-        distinct, entropy or recursive (l-diversity); equal or ordered (t-closeness).
-    l, num, den
-        As `fail_classes` takes them: l; c or t as a fraction.
-    release
-        Against whose table t is measured; 0 for l-diversity.
-    """
-
-    column: str
-    kind: str
-    l: int
-    num: int
-    den: int
-    release: int = 0
-
-    @property
-    def close(self) -> bool:
-        """Whether it is measured against a table."""
-        return self.kind in CLOSE
 
 
 def rules_of(plan: TablePlan, release: int) -> list[Rule]:
@@ -67,11 +32,6 @@ def rules_of(plan: TablePlan, release: int) -> list[Rule]:
             Rule(label_of(c.column), kind_of(c), least, number.numerator, number.denominator, release if close else 0)
         )
     return found
-
-
-def stored_rules(releases: Sequence[Mapping[str, Any]]) -> list[Rule]:
-    """The criteria of all releases so far, each once; t-closeness once for each release."""
-    return sorted({Rule(**entry) for row in releases for entry in json.loads(row["criteria"])}, key=repr)
 
 
 def marginals_of(plan: TablePlan, folded: Folded, engine: Engine, key: Key, release: int) -> list[pa.Table]:
@@ -108,147 +68,3 @@ def refuse_unkept(plan: TablePlan) -> None:
         raise JobError(f"{key}.m_concealing: the ledger does not keep it from release to release", key=key)
     if any(others_of(c) for c in plan.criteria):
         raise JobError(f"{key}.l_diversity: the ledger does not keep joint l-diversity; write independent", key=key)
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A load beside the ledger, as the tables that parts are made of.
-
-    Parameters
-    ----------
-    names
-        The ledger's number of each cell, by its place in `branches`.
-    fields
-        Columns released beside the class: name in the tables, label in the ledger.
-    """
-
-    engine: Engine
-    members: exp.Table
-    table: exp.Table
-    branches: Branches
-    names: Whole
-    fields: Sequence[Mapping[str, Any]]
-    salt: str
-
-    def split(self, decided: Decision) -> exp.Table:
-        """Every person with the part that would be released; None where none is."""
-        decisions = self.engine.put(
-            "decisions",
-            pa.table(
-                {
-                    "branch": np.arange(len(decided.companions), dtype=np.int64),
-                    "companions": decided.companions,
-                    "withdrawn": decided.withdrawn,
-                }
-            ),
-        )
-        parts = self.engine.workbench("parts")
-        self.engine.execute(
-            render(
-                "tables/split_ledger",
-                parts=parts,
-                members=self.members,
-                branches=self.table,
-                decisions=decisions,
-                salt=literal(self.salt),
-            )
-        )
-        return parts
-
-    def field(self, column: str) -> Mapping[str, Any] | None:
-        """How a column is called in the tables, where it is released now."""
-        return next((f for f in self.fields if f["column"] == column), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Failing:
-    """Parts that fail a criterion: branches that would be released, and cells by what would leave them."""
-
-    released: Whole
-    left: Whole
-
-
-def judge_parts(
-    judged: Judged, decided: Decision, parts: exp.Table, now: Sequence[Rule], before: Sequence[Rule]
-) -> Failing:
-    """Hold the parts to the criteria: the released ones by what is released now, those of torn cells by what was."""
-    found = [_failing_now(judged, parts, rule) for rule in now]
-    torn = decided.torn(judged.branches)
-    if len(torn) and before:
-        put = judged.engine.put("torn", pa.table({"cell": judged.names[torn]}))
-        ranges = _ranges(before)
-        found += [_failing_before(judged, parts, put, rule, ranges.get(rule)) for rule in before]
-    failing = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
-    left = -1 - failing[failing < 0]
-    return Failing(failing[failing >= 0], np.searchsorted(judged.names, left).astype(np.int64))
-
-
-def _ranges(rules: Sequence[Rule]) -> dict[Rule, tuple[int, int]]:
-    """The versions that a t-close rule is for: after the release with a table before it, up to its own release."""
-    found = {}
-    for rule in (r for r in rules if r.close):
-        earlier = [r.release for r in rules if r.close and r.column == rule.column and r.release < rule.release]
-        found[rule] = (max(earlier, default=0) + 1, rule.release)
-    return found
-
-
-def _failing_now(judged: Judged, parts: exp.Table, rule: Rule) -> Whole:
-    field = judged.field(rule.column)
-    if field is None:
-        return np.zeros(0, dtype=np.int64)
-    cells = judged.engine.workbench("judged")
-    judged.engine.execute(render("tables/judge_parts", cells=cells, parts=parts, field=field["name"]))
-    return _failing(judged.engine, cells, rule, ("part",))
-
-
-def _failing_before(
-    judged: Judged, parts: exp.Table, torn: exp.Table, rule: Rule, versions: tuple[int, int] | None
-) -> Whole:
-    cells = judged.engine.workbench("judged_before")
-    judged.engine.execute(
-        render(
-            "tables/judge_history",
-            cells=cells,
-            parts=parts,
-            torn=torn,
-            contents=table_of("contents"),
-            label=literal(rule.column),
-            versions=versions is not None,
-            first=versions[0] if versions else 0,
-            last=versions[1] if versions else 0,
-        )
-    )
-    return _failing(judged.engine, cells, rule, ("part", "since"))
-
-
-def _failing(engine: Engine, cells: exp.Table, rule: Rule, columns: Sequence[str]) -> Whole:
-    failing, ranked = engine.workbench("failing"), table_of("marginals")
-    if rule.close:
-        ranked = engine.workbench("ranked")
-        engine.execute(
-            render(
-                "tables/pick_marginals",
-                ranked=ranked,
-                marginals=table_of("marginals"),
-                release=rule.release,
-                label=literal(rule.column),
-            )
-        )
-    engine.execute(
-        render(
-            "tables/fail_classes",
-            failing=failing,
-            cells=cells,
-            columns=[identifier(c) for c in columns],
-            kind=rule.kind,
-            l=rule.l,
-            num=rule.num,
-            den=rule.den,
-            ranked=ranked,
-        )
-    )
-    read = engine.query(render("tables/read_ledger", table=failing)).column("part")
-    engine.drop(failing)
-    engine.drop(cells)
-    found: Whole = read.to_numpy().astype(np.int64)
-    return found

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sqldeid.engine.base import Engine
 from sqldeid.errors import Interrupted, NoSolutionError
 from sqldeid.keys import Key
+from sqldeid.ledger.core import Ledger
 from sqldeid.numbering import Partner
 from sqldeid.publish import Note, Staging
 from sqldeid.result import TableRelease
@@ -23,7 +24,7 @@ from sqldeid.tables.fold import Folded, fold
 from sqldeid.tables.found import with_m
 from sqldeid.tables.judge import Judge
 from sqldeid.tables.lattice import Node
-from sqldeid.tables.ledger import Ledger, held_by, noted, with_ledger
+from sqldeid.tables.ledger import admit, held_by, noted, with_ledger
 from sqldeid.tables.ledger_budget import spend
 from sqldeid.tables.loss import make_loss
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
@@ -131,7 +132,7 @@ def _search_and_stage(
         chosen, plan, folded = company.chosen, company.chosen.plan, replace(folded, source=company.source)
     note = accompanied(note_of(plan, outcome.node, chosen.k, job_sha256, frozen, secrets), company)
     write = stage_computed if plan.part.view == "computed" else stage
-    let_out = None if ledger is None else ledger.admit(chosen, engine, job_sha256)
+    let_out = None if ledger is None else admit(ledger, chosen, engine, job_sha256)
     written = write(chosen if let_out is None else let_out.chosen, engine, staging, noted(note, let_out))
     listener.step(plan.name, "verifying what was written")
     hierarchies = [c.hierarchy for c in folded.columns]

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqldeid.tables.ledger_parts import Branches, decide
+from sqldeid.ledger.parts import Branches, decide
 
 CELL = st.tuples(st.integers(1, 6), st.lists(st.integers(1, 15), max_size=4), st.integers(0, 9))
 """k of the cell, persons by class, persons who leave."""

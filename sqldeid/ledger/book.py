@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -10,15 +11,36 @@ import pyarrow as pa
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.keys import Key
+from sqldeid.ledger.file import LedgerFile
+from sqldeid.ledger.hashing import key_check
+from sqldeid.ledger.store import TABLES, read_facts, table_of
 from sqldeid.sql import render
-from sqldeid.tables.columns import spelling
-from sqldeid.tables.ledger_file import LedgerFile
-from sqldeid.tables.ledger_hash import key_check, label_of
-from sqldeid.tables.ledger_tables import TABLES, read_facts, table_of
-from sqldeid.tables.plan import TablePlan
 
 OPTION = "--ledger"
 _VERSION = "2"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A release as the book knows it.
+
+    Parameters
+    ----------
+    name, key
+        The release and its place in the job.
+    person, person_type
+        The person key, and how its values are spelt.
+    types, keys
+        How the values of what is told beside the class are spelt, and where the job names it; by what the ledger calls
+        it.
+    """
+
+    name: str
+    key: str
+    person: str | None
+    person_type: str
+    types: Mapping[str, str]
+    keys: Mapping[str, str]
 
 
 class Book:
@@ -97,26 +119,24 @@ class Book:
         """The one number that a statement gives."""
         return int(self.engine.query(sql).column(0)[0].as_py())
 
-    def refuse_person(self, plan: TablePlan) -> None:
+    def refuse_person(self, subject: Subject) -> None:
         """A release without persons, or with other ones."""
-        key = f"{plan.key}.person"
-        if plan.person is None:
+        key = f"{subject.key}.person"
+        if subject.person is None:
             raise JobError(f"{key}: missing; the ledger follows persons from release to release", key=key)
         then = self._facts.get("person")
-        if then is not None and then != plan.person.casefold():
+        if then is not None and then != subject.person.casefold():
             raise JobError(
-                f"{key}: the ledger follows persons by {then}, not by {plan.person}; give each kind of person "
+                f"{key}: the ledger follows persons by {then}, not by {subject.person}; give each kind of person "
                 "a ledger of its own, or name the column alike in a source query",
                 key=key,
             )
-        self._refuse_type("person", plan.person_type, key)
+        self._refuse_type("person", subject.person_type, key)
 
-    def refuse_types(self, plan: TablePlan) -> None:
+    def refuse_types(self, subject: Subject) -> None:
         """Columns whose values would be spelt otherwise than in earlier releases, so that no two could be compared."""
-        for column in plan.others:
-            self._refuse_type(
-                f"column {label_of(column.name)}", spelling(column.source), f"{plan.key}.columns.{column.name}"
-            )
+        for label, spelt in subject.types.items():
+            self._refuse_type(f"column {label}", spelt, subject.keys[label])
 
     def _refuse_type(self, fact: str, now: str, key: str) -> None:
         then = self._facts.get(f"type of {fact}", now)
@@ -127,10 +147,10 @@ class Book:
                 key=key,
             )
 
-    def enter_types(self, plan: TablePlan) -> None:
+    def enter_types(self, subject: Subject) -> None:
         """Take down what names persons, and the types that have not been released before."""
-        found = {"person": str(plan.person).casefold(), "type of person": plan.person_type}
-        found |= {f"type of column {label_of(c.name)}": spelling(c.source) for c in plan.others}
+        found = {"person": str(subject.person).casefold(), "type of person": subject.person_type}
+        found |= {f"type of column {label}": spelt for label, spelt in subject.types.items()}
         new = {name: value for name, value in found.items() if name not in self._facts}
         if new:
             self.append("facts", {"name": [*new], "value": [*new.values()]})

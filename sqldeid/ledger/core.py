@@ -1,0 +1,268 @@
+"""What a release is held to: its persons, classes and what is told beside them, against all that was released before.
+
+`Ledger.settle` says which rows may go out, `Ledger.enter` writes down that they did. What the classes of a release are,
+and what stands beside them, its wing says (`Load`): equivalence classes and columns of a table, or feature classes and
+measurements of series.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import VerificationError
+from sqldeid.ledger.book import Book, Subject
+from sqldeid.ledger.hashing import hash_persons, hash_values
+from sqldeid.ledger.parts import Branches, Decision, decide
+from sqldeid.ledger.rules import Judged, Rule, judge_parts, stored_rules
+from sqldeid.ledger.store import table_of
+from sqldeid.sql import identifier, literal, render
+
+_ROUNDS = 64
+"""Times that parts are judged before what still fails is withdrawn as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One release as the ledger sees it.
+
+    Parameters
+    ----------
+    subject
+        The release, its person key and the types of what it tells.
+    kind
+        "classes" or "series".
+    k
+        The least number of persons of its classes.
+    rows
+        Every row that the criteria let out, one per person: person VARCHAR, class BIGINT, and c0, c1, … VARCHAR, the
+        values of `fields`.
+    fields
+        What the ledger calls each column that is told beside the class.
+    rules
+        The criteria of these columns.
+    marginals
+        Tables that t is measured against.
+    """
+
+    subject: Subject
+    kind: str
+    k: int
+    rows: pa.Table
+    fields: Sequence[str]
+    rules: Sequence[Rule] = ()
+    marginals: Sequence[pa.Table] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What may go out of a load: `held` are the numbers of the rows that may not."""
+
+    load: Load
+    judged: Judged
+    decided: Decision
+    parts: exp.Table
+    held: pa.ChunkedArray
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """What the ledger wrote down of a release.
+
+    Parameters
+    ----------
+    account
+        What the result says of it.
+    mark
+        Drawn for this release: by it a ledger knows what it wrote down itself.
+    """
+
+    account: Mapping[str, object]
+    warnings: tuple[str, ...]
+    mark: str
+
+
+class Ledger:
+    """The ledger of one run; its releases are entered one after the other, each held to all before it."""
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        self._engine: Engine = book.engine
+
+    def settle(self, load: Load) -> Settled:
+        """Hold back the rows that would single persons out beside the releases before; nothing is written down.
+
+        Raises
+        ------
+        VerificationError
+            If no row may be released.
+        """
+        judged = self._match(load)
+        for marginal in load.marginals:
+            self.book.append_table("marginals", marginal)
+        decided, parts = self._settle(judged, load.k, load.rules, stored_rules(self.book.releases()))
+        held = self._engine.query(render("tables/list_held", parts=parts)).column("row")
+        if len(held) == load.rows.num_rows:
+            raise VerificationError(
+                f"{load.subject.key}: the ledger holds every row back: beside the earlier releases each would single "
+                "somebody out. Nothing was published; what was released before stays, and the rows come with a later "
+                "load",
+                key=load.subject.key,
+            )
+        return Settled(load, judged, decided, parts, held)
+
+    def enter(self, settled: Settled, job_sha256: str, *, also_held: int = 0) -> Entered:
+        """Write down who is released, in which class, with what.
+
+        Parameters
+        ----------
+        also_held
+            Rows that were held back beside those of the load, for the account.
+        """
+        load, subject, release, mark = (
+            settled.load,
+            settled.load.subject,
+            self.book.next_release(),
+            secrets.token_hex(16),
+        )
+        homes = self._homes(settled.judged, settled.decided, load.k, release)
+        self._enter(load, release, settled.parts, homes, settled.judged.fields)
+        criteria = json.dumps([asdict(r) for r in load.rules])
+        self.book.enter_release(release, subject.name, load.kind, job_sha256, load.k, criteria, mark=mark)
+        void = self.book.count(render("tables/count_spenders", parts=settled.parts, budgets=table_of("budgets")))
+        held, rows = len(settled.held) + also_held, load.rows.num_rows + also_held
+        account = {
+            "release": release,
+            "held_back": held,
+            "held_back_share": held / rows,
+            "torn_cells": len(settled.decided.torn(settled.judged.branches)),
+        }
+        return Entered(account, tuple(self._warnings(subject.key, void)), mark)
+
+    def _match(self, load: Load) -> Judged:
+        """The load beside the ledger."""
+        fields = [
+            {"name": identifier(f"c{i}"), "alias": identifier(f"f{i}"), "label": literal(label), "column": label}
+            for i, label in enumerate(load.fields)
+        ]
+        put = self._engine.put("rows", self._hashed(load.rows, load.fields))
+        members, table = (self._engine.workbench(name) for name in ("members", "branches"))
+        tables = {name: table_of(name) for name in ("people", "cells", "contents")}
+        self._engine.execute(render("tables/match_ledger", members=members, rows=put, fields=fields, **tables))
+        self._engine.execute(render("tables/branch_ledger", branches=table, members=members))
+        read = self._engine.query(render("tables/read_ledger", table=table)).sort_by("branch")
+        cell = read.column("cell").fill_null(-1).to_numpy()
+        names, place = np.unique(cell[cell >= 0], return_inverse=True)
+        at = np.full(len(cell), -1, dtype=np.int64)
+        at[cell >= 0] = place
+        leaves = read.column("class").is_null().to_numpy()
+        branches = Branches(at, read.column("n").to_numpy(), read.column("k").to_numpy(), leaves)
+        return Judged(self._engine, members, table, branches, names, fields, secrets.token_hex(16))
+
+    def _settle(
+        self, judged: Judged, k: int, now: Sequence[Rule], before: Sequence[Rule]
+    ) -> tuple[Decision, exp.Table]:
+        """Decide and judge in rounds, until every part meets every criterion."""
+        branches = judged.branches
+        withdrawn = np.zeros(len(branches.n), dtype=np.bool_)
+        least = np.zeros(len(judged.names), dtype=np.int64)
+        np.maximum.at(least, branches.cell[branches.known], branches.k[branches.known])
+        for number in range(_ROUNDS):
+            decided = decide(branches, k, withdrawn, least)
+            parts = judged.split(decided)
+            failing = judge_parts(judged, decided, parts, now, before)
+            if not len(failing.released) and not len(failing.left):
+                return decided, parts
+            self._engine.drop(parts)
+            withdrawn = withdrawn.copy()
+            withdrawn[failing.released] = True
+            least[failing.left] = 2 * decided.parts(branches)[1][failing.left]
+            if number > _ROUNDS // 2:
+                withdrawn |= np.isin(branches.cell, failing.left)
+        raise VerificationError("the ledger found no parts that meet the criteria; nothing was published")
+
+    def _hashed(self, rows: pa.Table, fields: Sequence[str]) -> pa.Table:
+        found = {
+            "row": pa.array(np.arange(rows.num_rows), pa.int64()),
+            "person": hash_persons(self.book.key, rows.column("person")),
+            "class": rows.column("class"),
+        }
+        for i, label in enumerate(fields):
+            found[f"c{i}"] = hash_values(self.book.key, label, rows.column(f"c{i}"))
+        return pa.table(found)
+
+    def _enter(
+        self,
+        load: Load,
+        release: int,
+        parts: exp.Table,
+        homes: exp.Table,
+        fields: Sequence[Mapping[str, Any]],
+    ) -> None:
+        """Write down who was released, in which class, with what."""
+        people = table_of("people")
+        self._engine.execute(render("tables/move_people", people=people, parts=parts, homes=homes))
+        self._engine.execute(render("tables/enter_people", people=people, parts=parts, homes=homes))
+        self._engine.execute(
+            render("tables/enter_stays", stays=table_of("stays"), parts=parts, people=people, release=release)
+        )
+        self._engine.execute(
+            render("tables/raise_cells", cells=table_of("cells"), stays=table_of("stays"), release=release, k=load.k)
+        )
+        for field in fields:
+            self._engine.execute(
+                render(
+                    "tables/enter_contents",
+                    contents=table_of("contents"),
+                    parts=parts,
+                    people=people,
+                    field=field["name"],
+                    label=field["label"],
+                    release=release,
+                )
+            )
+        self.book.enter_types(load.subject)
+
+    def _homes(self, judged: Judged, decided: Decision, k: int, release: int) -> exp.Table:
+        """New cells: one per part of a torn cell, and one per class of persons released for the first time."""
+        branches = judged.branches
+        kept, out = decided.parts(branches)
+        torn = decided.torn(branches)
+        split = np.isin(branches.cell, torn)
+        released = np.flatnonzero((kept > 0) & (split | ~branches.known))
+        left = torn[out[torn] > 0]
+        start = int(self.book.count(render("tables/count_cells", cells=table_of("cells"))))
+        home = start + 1 + np.arange(len(released) + len(left), dtype=np.int64)
+        old = np.concatenate([branches.cell[released], left])
+        cell = pa.array([None if c < 0 else int(judged.names[c]) for c in old], pa.int64())
+        part = pa.array([*map(int, released), *([None] * len(left))], pa.int64())
+        most = np.zeros(len(out), dtype=np.int64)
+        np.maximum.at(most, branches.cell[branches.known], branches.k[branches.known])
+        known = np.where(old >= 0, most[old] if len(most) else 0, 0)
+        new_k = np.where(np.arange(len(home)) < len(released), np.maximum(known, k), known)
+        self.book.append_table(
+            "cells", pa.table({"cell": home, "parent": cell, "born": np.full(len(home), release), "k": new_k})
+        )
+        return self._engine.put("homes", pa.table({"cell": cell, "part": part, "home": home}))
+
+    def _warnings(self, key: str, void: int) -> list[str]:
+        found = []
+        if self.book.file.interrupted:
+            found.append(
+                f"{key}: an earlier run was stopped between the ledger's record and publication; its releases "
+                "count as published"
+            )
+        if void:
+            found.append(
+                f"{key}: {void:,} of the persons released have spent ε in differentially private releases; this "
+                "release voids their totals"
+            )
+        return found
