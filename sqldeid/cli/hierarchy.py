@@ -55,11 +55,13 @@ def hierarchy() -> None:
 @common
 def show(common: Common, name: str, database: str | None, table: str | None, column: str | None) -> None:
     """Print the levels of a hierarchy and what becomes of its values."""
-    from sqldeid.hierarchy import open_source, paths
+    from sqldeid.hierarchy import open_source, paths, refuse_header
 
     values = _values(common, database, table, column)
     source = open_source(name, Path())
-    found = _check(name, values)
+    given, numeric = _taken(values)
+    refuse_header(source, given, numeric=numeric, called=column)
+    found = _check(name, values, column)
     if common.quiet:
         return
     to = common.screen()
@@ -84,7 +86,7 @@ def show(common: Common, name: str, database: str | None, table: str | None, col
 @common
 def check_command(common: Common, name: str, database: str | None, table: str | None, column: str | None) -> None:
     """Check that a hierarchy nests, and covers the values of a column. Exit code 2 if not."""
-    found = _check(name, _values(common, database, table, column))
+    found = _check(name, _values(common, database, table, column), column)
     if not common.quiet:
         print_report(found, common.screen())
     if found.problems:
@@ -110,7 +112,7 @@ def build(common: Common, spec: str, output: str, database: str | None, table: s
     SPEC is a rule as in a job (bands=5,10,20; mask=1,2; keep_first=3,1; dates=month,year; suppress; or a TOML table),
     or a shipped hierarchy's name.
     """
-    from sqldeid.hierarchy import open_source
+    from sqldeid.hierarchy import open_source, refuse_header
 
     if not is_stdout(output):
         check_output("-o", output)
@@ -120,6 +122,8 @@ def build(common: Common, spec: str, output: str, database: str | None, table: s
     values = _values(common, database, table, column)
     if values is None and source.data_derived:
         raise JobError("the rule needs a column's values; add --db, --table and --column", key="db")
+    given, numeric = _taken(values)
+    refuse_header(source, given, numeric=numeric, called=column)
     bound = _bind(source.bind, values, "refuse")
     _write(bound, output)
     if not common.quiet:
@@ -207,8 +211,8 @@ def _bind(bind: Callable[..., Hierarchy], values: ColumnValues | None, uncovered
     return bind(pa.array([], pa.string()) if given is None else given, numeric=numeric, uncovered=uncovered)
 
 
-def _check(name: str, values: ColumnValues | None) -> HierarchyReport:
+def _check(name: str, values: ColumnValues | None, column: str | None) -> HierarchyReport:
     from sqldeid.hierarchy import check
 
     given, numeric = _taken(values)
-    return check(name, Path(), given, numeric=numeric)
+    return check(name, Path(), given, numeric=numeric, called=column)

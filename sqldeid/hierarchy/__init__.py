@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from sqldeid.hierarchy.header import refuse_header
 from sqldeid.hierarchy.inspection import HierarchyReport, check, paths, write_csv
 from sqldeid.hierarchy.model import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.sources import HierarchySource, open_source, shipped, shipped_items
@@ -19,6 +20,7 @@ __all__ = [
     "check",
     "open_source",
     "paths",
+    "refuse_header",
     "shipped",
     "shipped_items",
     "write_csv",

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from sqldeid.errors import HierarchyError
+from sqldeid.hierarchy.header import refuse_header, unused
 from sqldeid.hierarchy.model import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.sources import HierarchySource, open_source
 from sqldeid.hierarchy.tree import Uncovered
@@ -37,6 +38,8 @@ class HierarchyReport:
         Data values looked at; 0 without data.
     uncovered
         How many of them are not covered.
+    unused
+        How many leaves of a file of one's own none of them has; 0 without data.
     problems
         One sentence each, without data values; empty if all is well.
     """
@@ -49,6 +52,7 @@ class HierarchyReport:
     bits: int = 0
     values: int = 0
     uncovered: int = 0
+    unused: int = 0
     problems: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
@@ -63,6 +67,7 @@ def check(
     *,
     numeric: bool = False,
     uncovered: Uncovered = "refuse",
+    called: str | None = None,
 ) -> HierarchyReport:
     """Open a hierarchy and, if there is data, bind it; what is wrong is reported, not raised.
 
@@ -74,6 +79,8 @@ def check(
         Distinct values of a column; without them only a file can be checked whole.
     numeric, uncovered
         As `bind` takes them.
+    called
+        The column's name, which no file begins with.
     """
     try:
         source = open_source(spec, folder)
@@ -81,6 +88,10 @@ def check(
         return HierarchyReport(str(spec) if isinstance(spec, str) else "rule", problems=(error.message,))
     if values is None and source.data_derived:
         return HierarchyReport(source.name, source.height, source.level_names)
+    try:
+        refuse_header(source, values, numeric=numeric, called=called)
+    except HierarchyError as error:
+        return HierarchyReport(source.name, source.height, source.level_names, problems=(error.message,))
     return _check_bound(source, pa.array([], pa.string()) if values is None else values, numeric, uncovered)
 
 
@@ -109,6 +120,7 @@ def _check_bound(source: HierarchySource, values: pa.Array, numeric: bool, uncov
         bits,
         len(values),
         lost,
+        unused(source, hierarchy) if len(values) else 0,
         tuple(problems),
     )
 

@@ -27,6 +27,11 @@ def print_report(found: HierarchyReport, to: Console) -> None:
         covered = f"{found.values - found.uncovered:,} of {count(found.values, 'value')} covered"
         to.print()
         put(to, covered)
+    if found.unused:
+        put(
+            to,
+            f"{count(found.unused, 'leaf is', 'leaves are')} in no row; each counts in losses as a value that is there",
+        )
 
 
 def print_paths(paths: Iterable[tuple[str | None, ...]], leaves: int, to: Console) -> None:

@@ -13,6 +13,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import HierarchyError
 from sqldeid.hierarchy import Hierarchy, UncoveredValues
+from sqldeid.hierarchy.header import refuse_header
 from sqldeid.sql import render
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 
@@ -55,11 +56,12 @@ def cover(plan: TablePlan, index: int, distinct: pa.Array, n: Whole) -> Hierarch
     Raises
     ------
     HierarchyError
-        If the hierarchy does not cover them, or does not fit the column's type.
+        If the hierarchy does not cover them, does not fit the column's type, or is a file with a header line.
     """
-    qi = plan.qis[index]
+    qi, numeric = plan.qis[index], plan.qis[index].source.kind == "number"
     try:
-        return qi.hierarchy.bind(distinct, numeric=qi.source.kind == "number", uncovered=qi.uncovered)
+        refuse_header(qi.hierarchy, None if plan.sampled else distinct, numeric=numeric, called=qi.source.name)
+        return qi.hierarchy.bind(distinct, numeric=numeric, uncovered=qi.uncovered)
     except UncoveredValues as error:
         _refuse_uncovered(plan, qi, error, n)
     except HierarchyError as error:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
+from sqldeid.hierarchy.header import unused
 from sqldeid.result import ColumnResult, Criterion, SearchResult, TableRelease, risk_of
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.check import Checker
 from sqldeid.tables.disguise import pseudonyms, warnings_of
 from sqldeid.tables.evaluation import Marginal
+from sqldeid.tables.fold import Coded
 from sqldeid.tables.lattice import Node
 from sqldeid.tables.loss import LossReport, all_losses
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
@@ -64,9 +66,24 @@ def summarise(
         search=_search(plan, outcome),
         written=(),
         moved={"rows": moved[0], "bytes": moved[1]},
-        warnings=(*warnings_of(plan), *_warnings(plan, outcome, verified, marginals)),
+        warnings=(
+            *warnings_of(plan),
+            *_warnings(plan, outcome, verified, marginals),
+            *_unused(plan, chosen.folded.columns),
+        ),
         pseudonymised=tuple(c.name for c in pseudonyms(plan)),
     )
+
+
+def _unused(plan: TablePlan, columns: Sequence[Coded]) -> Iterator[str]:
+    """Files of the user's own with leaves that no row has, which count in the losses."""
+    found = {c.qi.name: (n, c.hierarchy.leaves) for c in columns if (n := unused(c.qi.hierarchy, c.hierarchy))}
+    if found:
+        told = ", ".join(f"{name} {n:,} of {leaves:,}" for name, (n, leaves) in found.items())
+        yield (
+            f"{plan.key}.columns: hierarchy files have leaves that no row has ({told}); losses count each as a value "
+            "that is there, and so the choice of the node may: leave lines out that are not of this data"
+        )
 
 
 def near_keys(plan: TablePlan, written: exp.Expr, rows: int, engine: Engine) -> Iterator[str]:

@@ -24,7 +24,8 @@ def built(table: Table, c: duckdb.DuckDBPyConnection, folder: Path) -> dict[str,
     for j, levels in enumerate(table.groups):
         with (folder / f"h{j}.csv").open("w", newline="") as file:
             out = csv.writer(file, delimiter=";")
-            for leaf in range(len(levels[0])):
+            there = set(table.codes[j])  # first: a first line that alone no row has would be taken for a header
+            for leaf in sorted(range(len(levels[0])), key=lambda leaf: leaf not in there):
                 out.writerow([f"v{leaf}", *(f"{x}-{level[leaf]}" for x, level in enumerate(levels[1:], 1))])
         columns[f"c{j}"] = qi(f"h{j}.csv")
         values.append([f"v{code}" for code in table.codes[j]])
