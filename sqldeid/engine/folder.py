@@ -8,14 +8,10 @@ import tempfile
 from glob import escape
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+
+from filelock import FileLock
 
 from sqldeid.errors import EngineError
-
-try:
-    import fcntl
-except ImportError:  # Windows: what a killed run left behind is not swept there
-    fcntl = None  # type: ignore[assignment]
 
 _MARK = ".sqldeid-"
 _LOCK = "lock"
@@ -37,7 +33,7 @@ class PrivateFolder:
         try:
             self._sweep()
             self.path = Path(tempfile.mkdtemp(prefix=self._prefix, dir=self._parent))
-            self._lock = self._claim(self.path / _LOCK)
+            self._lock = self._claim(self.path)
         except OSError as error:
             raise EngineError(
                 f"{self._parent}: no folder can be made there ({error.strerror}); "
@@ -48,28 +44,33 @@ class PrivateFolder:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self._lock.close()
+        self._lock.release()
         shutil.rmtree(self.path, ignore_errors=True)
 
     def _sweep(self) -> None:
         """Remove folders of runs that no longer live: their lock can be taken."""
-        if fcntl is None or not self._parent.is_dir():
+        if not self._parent.is_dir():
             return
         for left in self._parent.glob(f"{escape(self._prefix)}*"):
-            lock = left / _LOCK
-            if not lock.is_file():
+            if not (left / _LOCK).is_file():
                 continue
-            with lock.open("w") as file:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except OSError:
-                    continue
-                shutil.rmtree(left, ignore_errors=True)
+            try:
+                with _lock(left):
+                    shutil.rmtree(left, ignore_errors=True)
+            except OSError:  # its run lives, or it is another user's: filelock's Timeout is an OSError
+                continue
 
     @staticmethod
-    def _claim(path: Path) -> IO[str]:
-        file = path.open("w")
-        os.chmod(path, 0o600)
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX)
-        return file
+    def _claim(folder: Path) -> FileLock:
+        lock = _lock(folder)
+        try:
+            lock.acquire()
+            os.chmod(folder, 0o700)  # filelock makes a folder anew, as the umask has it, that went away meanwhile
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return lock
+
+
+def _lock(folder: Path) -> FileLock:
+    return FileLock(folder / _LOCK, mode=0o600, timeout=0, thread_local=False)

@@ -9,12 +9,8 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import IO
 
-try:
-    import fcntl
-except ImportError:  # Windows: nothing is known of any run there
-    fcntl = None  # type: ignore[assignment]
+from filelock import FileLock
 
 
 class Mark:
@@ -28,37 +24,31 @@ class Mark:
 
     def __init__(self, run: str) -> None:
         self._path = _path(run)
-        self._file: IO[str] | None = None
-        if fcntl is not None:
-            self._hold()
-
-    def _hold(self) -> None:
+        self._lock = _lock(self._path)
         try:
-            self._file = open(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w")  # noqa: SIM115
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock.acquire()
         except OSError:  # no mark: others take the run for alive
             self.close()
 
     def close(self) -> None:
         """The run is over: nothing of it is staged any more."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        if self._lock.is_locked:
             self._path.unlink(missing_ok=True)
+            self._lock.release()
 
 
 def is_dead(run: str) -> bool:
     """Whether a run of this machine and user left its mark and nobody holds it; False where nothing is known."""
-    if fcntl is None or not run.isalnum():
+    if not run.isalnum():
         return False
+    path = _path(run)
     try:
-        with _path(run).open("r+") as file:
-            if os.fstat(file.fileno()).st_uid != os.getuid():
-                return False
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        if path.lstat().st_uid != os.getuid():
+            return False
+        with _lock(path):
+            return True
+    except OSError:  # there is no mark, or somebody holds it: filelock's Timeout is an OSError
         return False
-    return True
 
 
 def forget(run: str) -> None:
@@ -68,3 +58,7 @@ def forget(run: str) -> None:
 
 def _path(run: str) -> Path:
     return Path(tempfile.gettempdir()) / f".sqldeid-run-{run}"
+
+
+def _lock(path: Path) -> FileLock:
+    return FileLock(path, mode=0o600, timeout=0, thread_local=False)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from textwrap import wrap
+
+import tomlkit
+from tomlkit.items import InlineTable, Item, Table
 
 from sqldeid.insight.proposals import SUPPRESSION_LIMIT, K, Proposal, Proposed
 from sqldeid.job.rules import MAX_NAME_BYTES, name_flaw
@@ -13,9 +15,10 @@ from sqldeid.job.rules import MAX_NAME_BYTES, name_flaw
 _WIDTH = 112
 _COLUMN = 28
 TIME_LIMIT_SECONDS = 60
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NOT_ON_SPARK = re.compile(r"\W", re.ASCII)
+
+_Lines = tomlkit.TOMLDocument | Table
 
 
 def job_text(proposed: Proposed, database: str, into: str | None, dialect: str = "duckdb") -> str:
@@ -30,95 +33,118 @@ def job_text(proposed: Proposed, database: str, into: str | None, dialect: str =
     dialect
         The engine that the database is for.
     """
-    name = release_name(proposed.facts.parts[-1], dialect)
-    table = f"tables.{_key(name)}"
-    lines = [
-        *_head(proposed, database),
-        "[release]",
-        _place(into),
-        "",
-        f"[{table}]",
-        f"source = {_text(_source(proposed.facts.parts))}",
-        *_person(proposed),
-        "",
-        *_comment(
-            "Roles: quasi-identifying (known to strangers, generalised), sensitive and insensitive (released as they "
-            "are), identifying and free-text (never released). What is not named is not released. Read each line: a "
-            "role is a judgement, and the reasons given are guesses from names, types and counts."
-        ),
-        f"[{table}.columns]",
-        *(line for p in proposed.columns for line in _column(p)),
-        "",
-        f"[{table}.privacy]",
-        *_privacy(proposed),
-        "",
-        f"[{table}.search]",
-        'method = "frontier"           # exact: no admissible node loses less',
-        f"time_limit = {TIME_LIMIT_SECONDS}               # seconds; then the best node so far, with its proven gap",
-    ]
-    return "\n".join(lines) + "\n"
+    document = tomlkit.document()
+    _head(document, proposed, database)
+    document.add("release", _place(into))
+    parent = tomlkit.table(is_super_table=True)
+    parent.add(_key(release_name(proposed.facts.parts[-1], dialect)), _release(proposed))
+    document.add("tables", parent)
+    return _safe(tomlkit.dumps(document))
 
 
-def _head(proposed: Proposed, database: str) -> Iterator[str]:
-    yield from _comment(
-        f"Proposed by sqldeid init for {database}. It runs as it is, and is meant to be read and changed:"
+def _head(document: _Lines, proposed: Proposed, database: str) -> None:
+    _comment(
+        document, f"Proposed by sqldeid init for {database}. It runs as it is, and is meant to be read and changed:"
     )
-    yield "#     sqldeid anonymize DB --job THIS-FILE --plan    shows what would be done and touches nothing"
-    yield "#     sqldeid anonymize DB --job THIS-FILE           does it"
+    document.add(
+        tomlkit.comment(
+            "    sqldeid anonymize DB --job THIS-FILE --plan    shows what would be done and touches nothing"
+        )
+    )
+    document.add(tomlkit.comment("    sqldeid anonymize DB --job THIS-FILE           does it"))
     if not proposed.facts.rows:
-        yield from _comment("The table has no rows now; until it has some, there is nothing to release.")
-    yield ""
+        _comment(document, "The table has no rows now; until it has some, there is nothing to release.")
+    document.add(tomlkit.nl())
 
 
-def _place(into: str | None) -> str:
+def _place(into: str | None) -> Table:
+    place = tomlkit.table()
     if into is None:
-        return 'schema = "release"    # made if it is not there; give readers this schema and nothing else'
-    return f"into = {_text(into)}    # a fresh file: whoever gets it sees nothing else"
+        _explained(place, "schema", "release", "made if it is not there; give readers this schema and nothing else")
+    else:
+        _explained(place, "into", into, "a fresh file: whoever gets it sees nothing else")
+    place.add(tomlkit.nl())
+    return place
 
 
-def _person(proposed: Proposed) -> Iterator[str]:
+def _release(proposed: Proposed) -> Table:
+    release = tomlkit.table()
+    release.add("source", _item(_source(proposed.facts.parts)))
     if proposed.person is not None:
-        yield from _explained(f"person = {_text(proposed.person)}", proposed.person_why)
+        _explained(release, "person", proposed.person, proposed.person_why)
     else:
-        yield from _comment(f"person is absent: {proposed.person_why}.")
+        _comment(release, f"person is absent: {proposed.person_why}.")
+    release.add(tomlkit.nl())
+    release.add("columns", _columns(proposed))
+    release.add("privacy", _privacy(proposed))
+    release.add("search", _search())
+    return release
 
 
-def _column(proposal: Proposal) -> Iterator[str]:
-    line = f"{_key(proposal.name)} = {_value(proposal.keys)}"
+def _columns(proposed: Proposed) -> Table:
+    columns = tomlkit.table()
+    _comment(
+        columns,
+        "Roles: quasi-identifying (known to strangers, generalised), sensitive and insensitive (released as they "
+        "are), identifying and free-text (never released). What is not named is not released. Read each line: a "
+        "role is a judgement, and the reasons given are guesses from names, types and counts.",
+    )
+    for proposal in proposed.columns:
+        _column(columns, proposal)
+    columns.add(tomlkit.nl())
+    return columns
+
+
+def _column(columns: Table, proposal: Proposal) -> None:
     if proposal.released:
-        yield from _explained(line, proposal.why)
+        _explained(columns, proposal.name, proposal.keys, proposal.why)
     else:
-        yield from _comment(f"{_key(proposal.name)}: {proposal.why}.")
+        _comment(columns, f"{_key(proposal.name).as_string()}: {proposal.why}.")
 
 
-def _explained(line: str, why: str) -> Iterator[str]:
-    """A line with its reason behind it, or above it where that is too long."""
-    if len(line) + len(why) + 4 <= _WIDTH:
-        yield f"{line.ljust(_COLUMN)}  # {_shown(why)}"
-    else:
-        yield from _comment(why)
-        yield line
-
-
-def _privacy(proposed: Proposed) -> Iterator[str]:
+def _privacy(proposed: Proposed) -> Table:
+    privacy = tomlkit.table()
     if proposed.k == K:
         why = "every released row looks like at least four others; 11 and more is usual for public data"
     else:
         why = f"the table has no more rows; at least {K} is usual, and 1 protects nobody"
-    yield from _explained(f"k = {proposed.k}", why)
-    yield from _explained(
-        f"suppression_limit = {SUPPRESSION_LIMIT}",
+    _explained(privacy, "k", proposed.k, why)
+    _explained(
+        privacy,
+        "suppression_limit",
+        SUPPRESSION_LIMIT,
         f"at most {100 * SUPPRESSION_LIMIT:g} % of the rows may be left out, if that keeps the others finer",
     )
     if proposed.l_diversity is not None:
         name, l = proposed.l_diversity
-        line = f"l_diversity = {{ column = {_text(name)}, l = {l} }}"
-        yield from _explained(line, "no class may give a sensitive value away by having one only")
+        why = "no class may give a sensitive value away by having one only"
+        _explained(privacy, "l_diversity", {"column": name, "l": l}, why)
+    privacy.add(tomlkit.nl())
+    return privacy
 
 
-def _comment(text: str) -> Iterator[str]:
+def _search() -> Table:
+    search = tomlkit.table()
+    _explained(search, "method", "frontier", "exact: no admissible node loses less")
+    _explained(search, "time_limit", TIME_LIMIT_SECONDS, "seconds; then the best node so far, with its proven gap")
+    return search
+
+
+def _explained(table: Table, key: str, value: object, why: str) -> None:
+    """A line with its reason behind it, or above it where that is too long."""
+    item = _item(value)
+    line = f"{_key(key).as_string()} = {item.as_string()}"
+    if len(line) + len(why) + 4 <= _WIDTH:
+        item.comment(_shown(why))
+        item.trivia.comment_ws = " " * (max(_COLUMN - len(line), 0) + 2)
+    else:
+        _comment(table, why)
+    table.add(_key(key), item)
+
+
+def _comment(lines: _Lines, text: str) -> None:
     for line in wrap(_shown(text), _WIDTH, break_long_words=False, break_on_hyphens=False):
-        yield f"# {line}"
+        lines.add(tomlkit.comment(line))
 
 
 def release_name(table: str, dialect: str = "duckdb") -> str:
@@ -137,29 +163,26 @@ def _source(parts: tuple[str, ...]) -> str:
     return ".".join('"' + p.replace('"', '""') + '"' for p in parts[-2:])
 
 
-def _key(name: str) -> str:
-    return name if _BARE_KEY.fullmatch(name) else _text(name)
+def _key(name: str) -> tomlkit.items.Key:
+    return tomlkit.key(name)
 
 
-def _value(value: object) -> str:
-    """A value as TOML writes it."""
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(str(k))} = {_value(v)}" for k, v in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(_value(v) for v in value) + "]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return _text(value) if isinstance(value, str) else repr(value)
-
-
-def _text(text: str) -> str:
-    """A basic string of TOML."""
-    return _safe(json.dumps(text, ensure_ascii=False))
+def _item(value: object) -> Item:
+    """A value as TOML writes it; an inline table with a blank inside its braces."""
+    if not isinstance(value, Mapping):
+        return tomlkit.item(value)
+    table: InlineTable = tomlkit.inline_table()
+    items = [(_key(str(k)), _item(v)) for k, v in value.items()]
+    for position, (key, item) in enumerate(items):
+        item.trivia.indent = " " if position == 0 else ""
+        item.trivia.trail = " " if position == len(items) - 1 else ""
+        table.append(key, item)
+    return table
 
 
 def _safe(text: str) -> str:
-    """Every character that TOML or a terminal takes for a control as an escape; a name is never more than a name."""
-    return "".join(c if c.isprintable() else _escape(c) for c in text)
+    """Escape what a terminal takes for a control: `tomlkit` does so with what TOML forbids; comments have none."""
+    return "".join(c if c.isprintable() or c == "\n" else _escape(c) for c in text)
 
 
 def _escape(character: str) -> str:

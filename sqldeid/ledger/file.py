@@ -17,16 +17,13 @@ import shutil
 from pathlib import Path
 from types import TracebackType
 
+from filelock import FileLock, Timeout
+
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.folder import PrivateFolder
 from sqldeid.engine.opening import Settings
 from sqldeid.engine.private import CATALOG, open_private
 from sqldeid.errors import EngineError, JobError
-
-try:
-    import fcntl
-except ImportError:  # Windows: two runs at once are not told apart there
-    fcntl = None  # type: ignore[assignment]
 
 _OPTION = "--ledger"
 
@@ -126,20 +123,16 @@ class LedgerFile:
         if self.path.with_name(f"{self.path.name}.wal").exists():
             raise EngineError(f"{_OPTION}: {self.path} is open in another program, or was not closed by it")
 
-    def _claim(self) -> int:
+    def _claim(self) -> FileLock:
         """A lock that only one run holds; the file stays, so that the next run locks the same one."""
-        lock = self.path.with_name(f"{self.path.name}.lock")
+        lock = FileLock(self.path.with_name(f"{self.path.name}.lock"), mode=0o600, timeout=0, thread_local=False)
         try:
-            number = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
+            lock.acquire()
+        except Timeout:
+            raise EngineError(f"{_OPTION}: another run uses {self.path}; run one after the other") from None
         except OSError as error:
-            raise EngineError(f"{_OPTION}: {lock} cannot be written ({error.strerror})") from None
-        if fcntl is not None:
-            try:
-                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os.close(number)
-                raise EngineError(f"{_OPTION}: another run uses {self.path}; run one after the other") from None
-        return number
+            raise EngineError(f"{_OPTION}: {lock.lock_file} cannot be locked ({error.strerror})") from None
+        return lock
 
     def _copy(self) -> None:
         if self.fresh:
@@ -163,7 +156,7 @@ class LedgerFile:
 
     def _release(self) -> None:
         self._folder.__exit__()
-        os.close(self._lock)
+        self._lock.release()
 
 
 def _flush(path: Path) -> None:

@@ -7,13 +7,12 @@ from types import TracebackType
 from typing import Protocol
 
 from rich.console import Console
-from rich.status import Status
+from rich.progress import Progress as Bars
+from rich.progress import ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
+from rich.table import Column
 from rich.text import Text
 
 from sqldeid.report.text import count, plain
-
-SPINNER = 3
-"""Columns that the spinner takes, with the one that some terminals keep free."""
 
 
 class Standing(Protocol):
@@ -52,37 +51,57 @@ class Progress:
     def __init__(self, to: Console, *, live: bool, steps: bool) -> None:
         self._to = to
         self._steps = steps
-        self._status = (
-            Status("opening the database", console=to, refresh_per_second=8) if live and to.is_terminal else None
-        )
+        self._line = _line(to) if live and to.is_terminal else None
+        self._task = self._line.add_task("opening the database", total=None) if self._line is not None else None
         self._started = monotonic()
         self._now = ""
 
     def __enter__(self) -> Progress:
-        if self._status is not None:
-            self._status.start()
+        if self._line is not None:
+            self._line.start()
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        if self._status is not None:
-            self._status.stop()
+        if self._line is not None:
+            self._line.stop()
 
     def step(self, release: str, step: str) -> None:
         """A step begins."""
         self._now = f"{plain(release)}: {step}"
         if self._steps:
             self._to.print(Text(f"{monotonic() - self._started:7.2f} s  {self._now}", style="dim"))
-        self._show(self._now)
+        if self._line is not None and self._task is not None:
+            self._line.update(self._task, description=self._now, completed=0, since=monotonic())
 
     def search(self, standing: Standing) -> None:
         """The search asked another statement."""
-        self._show(", ".join([f"{self._now}: {count(standing.checks, 'check')}", *_parts(standing)]))
+        if self._line is not None and self._task is not None:
+            text = ", ".join([f"{self._now}: {count(standing.checks, 'check')}", *_parts(standing)])
+            self._line.update(self._task, description=text, completed=standing.checks)
 
-    def _show(self, text: str) -> None:
-        if self._status is not None:
-            shown = Text(text)
-            shown.truncate(self._to.width - SPINNER, overflow="ellipsis")
-            self._status.update(shown)
+
+class _Rate(ProgressColumn):
+    """Checks a second since the present step began; nothing where it checks nothing."""
+
+    def render(self, task: Task) -> Text:
+        seconds = monotonic() - task.fields.get("since", 0.0)
+        if not task.completed or seconds <= 0:
+            return Text("")
+        return Text(f"{task.completed / seconds:,.1f} checks/s", style="dim")
+
+
+def _line(to: Console) -> Bars:
+    """One line: what is done, for how long, how fast; what is too long for the terminal is cut, and gone at the end."""
+    what = TextColumn(
+        "{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)
+    )
+    columns = (
+        SpinnerColumn(),
+        TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=len("0:00:00"))),
+        what,
+        _Rate(table_column=Column(no_wrap=True)),
+    )
+    return Bars(*columns, console=to, refresh_per_second=8, transient=True, redirect_stdout=False, expand=True)
 
 
 def _parts(standing: Standing) -> list[str]:
