@@ -1,6 +1,7 @@
 """Everything that sqldeid raises on purpose.
 
     SqldeidError                 exit code 1, kind "internal"
+    ├── UnknownKindError         1  a criterion, loss or the like that some part of the program does not know: a bug
     ├── JobError                 2  what the user can mend: arguments, job file, data that breaks a rule of the job
     │   ├── HierarchyError       2  a hierarchy file or rule that does not load, nest or cover
     │   └── UnreadError          2  a column with a value that does not come out of a server
@@ -41,6 +42,24 @@ class SqldeidError(Exception):
     def to_dict(self) -> dict[str, object]:
         """The ``error`` entry that ``--json`` writes: code, kind, key, message."""
         return {"code": self.code, "kind": self.kind, "key": self.key, "message": self.message}
+
+
+class UnknownKindError(SqldeidError):
+    """A kind that some part of the program does not know: a bug there, and never taken for one that it knows.
+
+    Parameters
+    ----------
+    kind
+        What it is called: a criterion's class, or a word of the job's schema, never a value of the data.
+    what
+        What it is one of ("criterion", "loss").
+    """
+
+    def __init__(self, kind: object, what: str) -> None:
+        super().__init__(
+            f"the {what} {kind} is not known everywhere in this program, so nothing is judged or said of it; this is a "
+            "bug, please report it"
+        )
 
 
 class JobError(SqldeidError):

@@ -21,6 +21,7 @@ from typing import Literal, TypeVar
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
+from sqldeid.errors import UnknownKindError
 from sqldeid.sql import identifier, render
 
 Heuristic = Literal["range", "diversity"]
@@ -251,8 +252,13 @@ class _Rounds:
         return unfit
 
     def _diverse(self, parts: exp.Table) -> exp.Table | None:
-        if self.settings.heuristic == "range":
-            return None
+        match self.settings.heuristic:
+            case "range":
+                return None
+            case "diversity":
+                pass
+            case unknown:
+                raise UnknownKindError(unknown, "heuristic of mondrian")
         diverse = self.engine.workbench(f"{self.name}_diverse")
         self.engine.execute(
             render(

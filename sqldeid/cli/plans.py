@@ -20,7 +20,8 @@ from sqldeid.run.wings import Plan
 from sqldeid.tables.linked_steps import linked_certificate_steps, linked_steps
 from sqldeid.tables.linking import Linked
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
-from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
+from sqldeid.tables.privacy import refuse_unknown
+from sqldeid.tables.privacy.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
 from sqldeid.tables.privacy.t_closeness import TCloseness
 from sqldeid.tables.release import no_certificate
 from sqldeid.tables.steps import Step, certificate_steps, in_dialect, steps
@@ -166,7 +167,7 @@ def _demands(plan: TablePlan) -> list[tuple[str, object]]:
         for name, value in (("time limit", search.time_limit), ("checks limit", search.checks_limit))
         if value is not None
     ]
-    blank = "kept with every quasi-identifying column at its top" if privacy.suppression == "blank" else "left out"
+    blank = "kept with every quasi-identifying column at its top" if privacy.blanks else "left out"
     return [
         ("Lattice", count(plan.lattice.size, "node")),
         ("K-anonymity", f"k = {privacy.k}"),
@@ -179,12 +180,15 @@ def _demands(plan: TablePlan) -> list[tuple[str, object]]:
 def _criteria(plan: TablePlan) -> Iterator[tuple[str, object]]:
     """The criteria beyond k-anonymity, with what they ask."""
     for c in plan.criteria:
-        if isinstance(c, TCloseness):
-            asked = f"t = {float(c.t):g}, {c.distance} distance"
-        elif isinstance(c, RecursiveLDiversity):
-            asked = f"c = {float(c.c):g}, l = {c.l}"
-        else:
-            asked = f"l = {c.l}"
+        match c:
+            case TCloseness(distance="equal" | "ordered"):
+                asked = f"t = {float(c.t):g}, {c.distance} distance"
+            case RecursiveLDiversity():
+                asked = f"c = {float(c.c):g}, l = {c.l}"
+            case DistinctLDiversity() | EntropyLDiversity():
+                asked = f"l = {c.l}"
+            case _:
+                refuse_unknown(c)
         yield c.name.capitalize(), f"{asked}, of {c.column}"
     if (hidden := plan.concealing) is not None:
         known = ", ".join(f"{name} ({p:g})" for name, p in hidden.known) or "nothing more"

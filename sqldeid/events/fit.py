@@ -11,7 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.errors import JobError
+from sqldeid.errors import JobError, UnknownKindError
 from sqldeid.events import clusters, generate, markov
 from sqldeid.events.markov import Counted, Support
 from sqldeid.events.model import Model
@@ -90,6 +90,8 @@ def fit_ensemble(
     """The ensemble of `ratio` and `none`."""
     prepared = prepare(plan, sequences, engine, step)
     epsilon = plan.part.privacy.epsilon
+    if epsilon is None and plan.method != "none":
+        raise UnknownKindError(plan.method, "privacy method of events")
     step("testing what may be used")
     fitted = prepared.privatise(float(epsilon) if epsilon is not None else None, noised(sequences.objects, rng), engine)
     for table in (*prepared.counted.tables, prepared.found.clustered):

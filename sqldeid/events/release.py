@@ -11,6 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
+from sqldeid.errors import UnknownKindError
 from sqldeid.events.attacks import attack
 from sqldeid.events.evaluate import OBJECTS_MOST, Source, evaluate
 from sqldeid.events.fit import Ensemble, Fitted, Step, fit_ensemble, fit_laplace
@@ -204,7 +205,9 @@ def guarantee_of(plan: EventsPlan) -> Guarantee:
             f"by a factor of at most e^{epsilon:g}, but whether it is used can hang on one record, and one object has "
             "many; daily starts, durations and generic times are used as they are",
         )
-    return Guarantee("none", None, "nobody", False, "none: nothing is protected; for comparison only")
+    if plan.method == "none":
+        return Guarantee("none", None, "nobody", False, "none: nothing is protected; for comparison only")
+    raise UnknownKindError(plan.method, "privacy method of events")
 
 
 def _evaluate(

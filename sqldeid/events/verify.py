@@ -21,7 +21,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.errors import VerificationError
+from sqldeid.errors import UnknownKindError, VerificationError
 from sqldeid.events.domain import Domain
 from sqldeid.events.plan import FIRST_TIME, LAST_TIME, POSITION, EventsPlan, timestamp
 from sqldeid.events.privacy.laplace import Ledger
@@ -49,10 +49,21 @@ def verify(plan: EventsPlan, note: Mapping[str, object], written: exp.Expr, engi
             "the budget adds up to epsilon",
         ]
     else:
-        least = 2 if plan.method == "ratio" else 1
+        least = _least(plan)
         states, pairs = check.source_states(least), check.source_pairs(least)
         done.append(f"every state and every pair of states has {least} or more records in the source")
     return EventsVerified(plan.method, counted["objects"], counted["events"], states, pairs, tuple(done))
+
+
+def _least(plan: EventsPlan) -> int:
+    """Records of the source that a state, or a pair of states, rests on at least."""
+    match plan.method:
+        case "ratio":
+            return 2
+        case "none":
+            return 1
+        case unknown:
+            raise UnknownKindError(unknown, "privacy method of events")
 
 
 class _Check:

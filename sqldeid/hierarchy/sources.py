@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from sqldeid.errors import HierarchyError
+from sqldeid.errors import HierarchyError, UnknownKindError
 from sqldeid.hierarchy.characters import KeepFirst, Mask, Suppress
 from sqldeid.hierarchy.codes import Codes, Ranges
 from sqldeid.hierarchy.column import Column
@@ -240,8 +240,10 @@ def _make(kind: str, spec: Mapping[str, object], name: str, folder: Path) -> Rul
             if value is not True:
                 raise HierarchyError("suppress: write suppress = true")
             return Suppress()
-        case _:
+        case "codes":
             return _codes(value, name, folder)
+        case unknown:
+            raise UnknownKindError(unknown, "hierarchy rule")
 
 
 def _codes(value: object, name: str, folder: Path) -> Codes:

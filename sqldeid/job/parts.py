@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from sqldeid.errors import UnknownKindError
 from sqldeid.job import rules
 from sqldeid.job.fields import (
     CLOSED,
@@ -186,6 +187,23 @@ class Privacy(BaseModel):
     m_concealing: MConcealing | None = Field(
         default=None, description="m-concealing: greatest risk when sensitive columns may be known."
     )
+
+    @property
+    def blanks(self) -> bool:
+        """Whether rows of classes that fail stay, with every quasi-identifying column at its top.
+
+        Raises
+        ------
+        UnknownKindError
+            For a form of suppression that is neither of the two: dropping must not be what is left over.
+        """
+        match self.suppression:
+            case "drop":
+                return False
+            case "blank":
+                return True
+            case unknown:
+                raise UnknownKindError(unknown, "form of suppression")
 
 
 class EpsilonSafeSettings(BaseModel):

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sqldeid.report.text import cell, count, facts, number, plain, print_table, put, share, table
-from sqldeid.report.words import binned
+from sqldeid.report.words import binned, not_protected
 from sqldeid.result import ColumnResult, Criterion, Measured, Result, Risk, TableRelease, Told
 
 RELEASED = ("sensitive", "insensitive")
@@ -143,6 +143,7 @@ def _criteria(criteria: Iterable[Criterion]) -> Iterable[tuple[str, object]]:
 
 def _asked(criterion: Criterion | Measured) -> str:
     """The number asked for; of recursive l-diversity that is c, which the most frequent value stays below."""
+    not_protected(criterion.name)  # a criterion that is not known here raises
     return f"{'below ' if 'recursive' in criterion.name else ''}{criterion.asked:,g}"
 
 

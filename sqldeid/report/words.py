@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sqldeid.errors import UnknownKindError
+
+_DIVERSITY = "Values that mean much the same; an attacker who can rule values out; what suppression tells."
+
 NOT_PROTECTED = {
     "k-anonymity": "A sensitive value that a whole class shares; what suppression itself tells (a missing class "
     "had too few people); columns called insensitive that identify people all the same; the comparison with other "
     "releases of the same people.",
-    "l-diversity": "Values that mean much the same; an attacker who can rule values out; what suppression tells.",
+    "l-diversity": _DIVERSITY,
+    "(c,l)-diversity": _DIVERSITY,
     "t-closeness": "What the whole table tells about everybody.",
     "m-concealing": "Learning a sensitive value; somebody who knows more than was stated.",
     "epsilon-safe": "What is true of people whether or not they are in the table; somebody whose row several releases "
@@ -44,8 +49,17 @@ FEW = 11
 
 
 def not_protected(name: str) -> str:
-    """What a criterion does not protect; empty for one that is not known here."""
-    return next((text for known, text in NOT_PROTECTED.items() if known in name), "")
+    """What a criterion does not protect.
+
+    Raises
+    ------
+    UnknownKindError
+        For one that is not known here: to say nothing would read as "nothing".
+    """
+    found = next((text for known, text in NOT_PROTECTED.items() if known in name), None)
+    if found is None:
+        raise UnknownKindError(name, "criterion")
+    return found
 
 
 def odds(risk: float) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sqldeid.errors import UnknownKindError
 from sqldeid.job.disagreement import Disagreeing
 from sqldeid.series.attack_report import class_features
 from sqldeid.series.disagreement import Disagreement, Summary, euclidean, measure_disagreement, warped
@@ -55,10 +56,13 @@ def compare(asked: Disagreeing, witness: Witness, draw: np.random.Generator) -> 
 
 
 def _measure(asked: Disagreeing, original: Array, released: Array, rows: NDArray[np.int64]) -> Disagreement:
-    if asked.distance == "dtw":
-        distances = warped(original, released, asked.band or BAND)
-    else:
-        distances = euclidean(original, released)
+    match asked.distance:
+        case "dtw":
+            distances = warped(original, released, asked.band or BAND)
+        case "euclidean":
+            distances = euclidean(original, released)
+        case unknown:
+            raise UnknownKindError(unknown, "distance of series")
     known, found = class_features(original), class_features(released)
     return measure_disagreement(known, found, distances, rows=rows, keep_curves=0)
 

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sqldeid.errors import JobError
+from sqldeid.errors import JobError, UnknownKindError
 
 Lengths = NDArray[np.int64]
 
@@ -77,7 +77,13 @@ def assign(lengths: Lengths, k: int, method: Literal["optimal", "source"]) -> Le
     order = np.argsort(-lengths, kind="stable")
     falling = lengths[order]
     released = np.zeros(len(lengths), dtype=np.int64)
-    released[order] = _optimal(falling, k) if method == "optimal" else _source(falling, k)
+    match method:
+        case "optimal":
+            released[order] = _optimal(falling, k)
+        case "source":
+            released[order] = _source(falling, k)
+        case unknown:
+            raise UnknownKindError(unknown, "method of common lengths")
     return released
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import jinja2
 from sqlglot import exp
 
+from sqldeid.errors import UnknownKindError
 from sqldeid.sql.dialects import transpile, write
 
 SUFFIX = ".sql.jinja"
@@ -83,6 +84,10 @@ def fix(part: exp.Expr) -> Fixed:
     return Fixed(part.sql(dialect="duckdb"))
 
 
+class _Unknown:
+    """What a template prints where it does not know a kind; printing it raises, so that there is no fall-back."""
+
+
 class UnsafeSqlError(TypeError):
     """A template was given something that is not a sqlglot expression, a finite number or a boolean: a bug."""
 
@@ -148,6 +153,8 @@ def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:
         If a plain string (or anything else that is not safe) would reach the text.
     jinja2.UndefinedError
         If the template asks for a parameter that was not given.
+    UnknownKindError
+        If the template branches on a kind that it does not know (it prints ``unknown_kind`` there).
     """
     template = load(name, dialect)
     if dialect == "duckdb":
@@ -160,7 +167,7 @@ def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:
 
 @cache
 def _environment(dialect: str) -> jinja2.Environment:
-    return jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder()),
         undefined=jinja2.StrictUndefined,
         finalize=_finalize(dialect),
@@ -168,12 +175,16 @@ def _environment(dialect: str) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals["unknown_kind"] = _Unknown()
+    return made
 
 
 def _finalize(dialect: str) -> Callable[[object], str]:
     def safe(part: object) -> str:
         if isinstance(part, jinja2.Undefined):
             return str(part)  # raises UndefinedError with the parameter's name
+        if isinstance(part, _Unknown):
+            raise UnknownKindError("given to a statement", "kind")
         if isinstance(part, exp.Expr):
             return write(part, dialect)
         if isinstance(part, Fixed) and part.dialect == dialect:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from sqldeid.sql import render
 from sqldeid.tables.concealing import Cells, Profile, decide, profile
 from sqldeid.tables.evaluation import Counts
 from sqldeid.tables.fold import Folded
-from sqldeid.tables.privacy import ClassCriterion, MConcealing, others_of
+from sqldeid.tables.privacy import ClassCriterion, MConcealing, others_of, terms_of
 from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
 from sqldeid.tables.privacy.t_closeness import TCloseness
 from sqldeid.tables.respread import Respread
@@ -208,23 +207,19 @@ class Judge:
         return stats
 
     def _parameters(self, criterion: ClassCriterion, stats: exp.Table) -> dict[str, object]:
-        number, scale, least = Fraction(0), 0, 0
+        asked, scale = terms_of(criterion), 0
         sensitive = self._sensitive(split_of(criterion))
         if isinstance(criterion, TCloseness):
             steps = max(sensitive.values - 1, 1) if criterion.distance == "ordered" else 1
-            number, scale = criterion.t, self.folded.rows * steps
-        else:
-            least = criterion.l
-        if isinstance(criterion, RecursiveLDiversity):
-            number = criterion.c
+            scale = self.folded.rows * steps
         joint = bool(others_of(criterion))
         return {
             "stats": stats,
             "kind": criterion.kind,
-            "l": least,
-            "fewer": least - 1,
-            "num": number.numerator,
-            "den": number.denominator,
+            "l": asked.l,
+            "fewer": asked.l - 1,
+            "num": asked.number.numerator,
+            "den": asked.number.denominator,
             "scale": scale,
             "joint": joint,
             "k": 1 if joint else self.k,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import pyarrow as pa
 from sqlglot import exp
@@ -15,9 +14,7 @@ from sqldeid.result import Criterion, Measured
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.concealment import Concealment, measure, pick
 from sqldeid.tables.plan import OtherColumn, QuasiIdentifier, TablePlan
-from sqldeid.tables.privacy import ClassCriterion, MConcealing, others_of
-from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
-from sqldeid.tables.privacy.t_closeness import TCloseness
+from sqldeid.tables.privacy import ClassCriterion, MConcealing, TCloseness, others_of, terms_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,14 +217,15 @@ class Judgement:
 
     def _achieved(self, criterion: ClassCriterion, split: Split, cells: exp.Table, ranked: exp.Table) -> float | None:
         """What the worst class (for joint criteria, group) achieves; None where there is none, or no finite ratio."""
+        asked = terms_of(criterion)
         row = self.engine.bench.query(
             render(
                 "tables/measure_classes",
                 cells=cells,
                 ranked=ranked,
                 columns=[*self._names, *split.names],
-                kind=kind_of(criterion),
-                l=getattr(criterion, "l", 1),
+                kind=asked.kind,
+                l=asked.l,
             )
         ).to_pylist()[0]
         return None if row["achieved"] is None else float(row["achieved"])
@@ -276,18 +274,17 @@ class Judgement:
     def _failing(self, criterion: ClassCriterion, split: Split, cells: exp.Table, ranked: exp.Table) -> exp.Table:
         bench = self.engine.bench
         failing = bench.workbench(f"{self.plan.name}_verify_failing")
-        number = criterion.t if isinstance(criterion, TCloseness) else Fraction(0)
-        number = criterion.c if isinstance(criterion, RecursiveLDiversity) else number
+        asked = terms_of(criterion)
         bench.execute(
             render(
                 "tables/fail_classes",
                 failing=failing,
                 cells=cells,
                 columns=[*self._names, *split.names],
-                kind=kind_of(criterion),
-                l=getattr(criterion, "l", 1),
-                num=number.numerator,
-                den=number.denominator,
+                kind=asked.kind,
+                l=asked.l,
+                num=asked.number.numerator,
+                den=asked.number.denominator,
                 ranked=ranked,
             )
         )
@@ -297,11 +294,6 @@ class Judgement:
 def _failing(classes: int) -> str:
     """A count of classes as the subject of a sentence."""
     return "1 class fails" if classes == 1 else f"{classes:,} classes fail"
-
-
-def kind_of(criterion: ClassCriterion) -> str:
-    """The template's word for a criterion."""
-    return criterion.distance if isinstance(criterion, TCloseness) else criterion.kind
 
 
 def rank_values(plan: TablePlan, judged: OtherColumn, engine: Engine, rows: exp.Expr, value: exp.Expr) -> exp.Table:

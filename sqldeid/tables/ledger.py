@@ -95,7 +95,7 @@ def _refuse(ledger: Ledger, plan: TablePlan, subject: Subject) -> None:
     """What the theorem does not cover."""
     ledger.book.refuse_person(subject)
     ledger.book.refuse_types(subject)
-    if plan.part.privacy.suppression == "blank":
+    if plan.part.privacy.blanks:
         key = f"{plan.key}.privacy.suppression"
         raise JobError(f'{key}: blanked rows show who left a class; with {OPTION} write "drop"', key=key)
     if plan.part.view == "computed":

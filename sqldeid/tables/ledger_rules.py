@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pyarrow as pa
 
@@ -11,13 +9,12 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.keys import Key
 from sqldeid.ledger.hashing import hash_values, label_of
-from sqldeid.ledger.rules import Rule
+from sqldeid.ledger.rules import CLOSE, Rule
 from sqldeid.sql import render
 from sqldeid.tables.fold import Folded
-from sqldeid.tables.judgement import kind_of, rank_values
+from sqldeid.tables.judgement import rank_values
 from sqldeid.tables.plan import TablePlan
-from sqldeid.tables.privacy import others_of
-from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
+from sqldeid.tables.privacy import others_of, terms_of
 from sqldeid.tables.privacy.t_closeness import TCloseness
 
 
@@ -25,12 +22,10 @@ def rules_of(plan: TablePlan, release: int) -> list[Rule]:
     """The criteria of a release that is made."""
     found = []
     for c in plan.criteria:
-        close = isinstance(c, TCloseness)
-        number = c.t if isinstance(c, TCloseness) else c.c if isinstance(c, RecursiveLDiversity) else Fraction(0)
-        least = 1 if isinstance(c, TCloseness) else c.l
-        found.append(
-            Rule(label_of(c.column), kind_of(c), least, number.numerator, number.denominator, release if close else 0)
-        )
+        asked = terms_of(c)
+        against = release if asked.kind in CLOSE else 0
+        column, c_or_t = label_of(c.column), asked.number
+        found.append(Rule(column, asked.kind, asked.l, c_or_t.numerator, c_or_t.denominator, against))
     return found
 
 

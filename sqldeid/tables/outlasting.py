@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from sqldeid.tables.privacy import ClassCriterion
-from sqldeid.tables.privacy.l_diversity import DistinctLDiversity, RecursiveLDiversity
+from sqldeid.tables.privacy import ClassCriterion, refuse_unknown, terms_of
+from sqldeid.tables.privacy.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
 from sqldeid.tables.privacy.t_closeness import TCloseness
 
 Whole = npt.NDArray[np.int64]
@@ -47,14 +47,17 @@ def outlasting(criterion: ClassCriterion, first: Whole, place: Whole, rows: Whol
 
 def _largest(criterion: ClassCriterion, counts: Whole, whole: Whole) -> Whole:
     n = counts.sum(axis=1)
+    least = terms_of(criterion).l
     if isinstance(criterion, TCloseness):
         return _bisected(lambda x: _near(criterion, counts, whole, x), n)
-    enough = (counts > 0).sum(axis=1) >= criterion.l
+    enough = (counts > 0).sum(axis=1) >= least
     if isinstance(criterion, DistinctLDiversity):
         return np.where(enough, n, 0)
     if isinstance(criterion, RecursiveLDiversity):
         height = _bisected(lambda h: _tailed(criterion.c, criterion.l, counts, h), counts.max(axis=1))
         return np.asarray(np.minimum(counts, height[:, None]).sum(axis=1))
+    if not isinstance(criterion, EntropyLDiversity):
+        refuse_unknown(criterion)
     height = _bisected(lambda h: _even(counts, h, np.zeros_like(h), criterion.l), counts.max(axis=1))
     next_, above = height + 1, (counts > height[:, None]).sum(axis=1)
     kept = _bisected(lambda i: _even(counts, next_, above - i, criterion.l), np.maximum(above - 1, 0))

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from sqldeid.errors import NoSolutionError, VerificationError
 from sqldeid.mondrian import Check, Kind
 from sqldeid.result import Criterion, Measured
 from sqldeid.sql import identifier, render
-from sqldeid.tables.privacy import ClassCriterion
+from sqldeid.tables.privacy import ClassCriterion, refuse_unknown, terms_of
 from sqldeid.tables.privacy.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
 from sqldeid.tables.privacy.t_closeness import TCloseness
 
@@ -45,6 +44,7 @@ def checks_of(
     """
     found = []
     for criterion in criteria:
+        kind, asked = _kind(criterion), terms_of(criterion)
         marks, rows, total = engine.workbench(f"{name}_marks"), None, 0
         sensitive = columns[criterion.column]
         engine.execute(render("tables/mark_points", marks=marks, points=points, sensitive=sensitive))
@@ -52,19 +52,23 @@ def checks_of(
             rows = engine.workbench(f"{name}_marked")
             engine.execute(render("tables/count_marks", rows=rows, marks=marks))
             total = int(engine.query(render("tables/total_marks", rows=rows)).to_pylist()[0]["total"])
-        number = criterion.c if isinstance(criterion, RecursiveLDiversity) else Fraction(0)
-        number = criterion.t if isinstance(criterion, TCloseness) else number
-        least = 1 if isinstance(criterion, TCloseness) else criterion.l
-        found.append(Check(_kind(criterion), marks, least, number.numerator, number.denominator, rows, total))
+        number = asked.number
+        found.append(Check(kind, marks, asked.l, number.numerator, number.denominator, rows, total))
     return found
 
 
 def _kind(criterion: ClassCriterion) -> Kind:
-    if isinstance(criterion, TCloseness):
-        return "closeness"
-    if isinstance(criterion, DistinctLDiversity):
-        return "distinct"
-    return "entropy" if isinstance(criterion, EntropyLDiversity) else "recursive"
+    match criterion:
+        case TCloseness(distance="equal"):
+            return "closeness"
+        case DistinctLDiversity():
+            return "distinct"
+        case EntropyLDiversity():
+            return "entropy"
+        case RecursiveLDiversity():
+            return "recursive"
+        case _:
+            refuse_unknown(criterion)
 
 
 def refuse_whole(
@@ -153,7 +157,7 @@ def _worst(criterion: ClassCriterion, of: Counts, code: Counts, n: Counts) -> tu
     starts = np.flatnonzero(np.diff(of, prepend=-1))
     if not len(starts):
         return None, True
-    if isinstance(criterion, TCloseness):
+    if _kind(criterion) == "closeness" and isinstance(criterion, TCloseness):
         return _farthest(criterion, starts, code, n)
     values = np.diff(np.append(starts, len(n)))
     if isinstance(criterion, DistinctLDiversity):
@@ -162,6 +166,8 @@ def _worst(criterion: ClassCriterion, of: Counts, code: Counts, n: Counts) -> tu
         size = np.add.reduceat(n, starts)
         entropy = float((np.log(size) - np.add.reduceat(n * np.log(n), starts) / size).min())
         return math.exp(entropy), entropy >= math.log(criterion.l) - SLACK
+    if not isinstance(criterion, RecursiveLDiversity):
+        refuse_unknown(criterion)
     place = np.arange(len(n)) - np.repeat(starts, values)
     tail = np.add.reduceat(np.where(place >= criterion.l - 1, n, 0), starts)
     exact = zip(n[starts].tolist(), tail.tolist(), strict=True)

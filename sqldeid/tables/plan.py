@@ -125,7 +125,7 @@ class TablePlan:
     @property
     def text(self) -> bool:
         """Whether level 0 is released as text: asked for, or because blanked rows share the column."""
-        return self.part.text or self.part.privacy.suppression == "blank"
+        return self.part.text or self.part.privacy.blanks
 
     @property
     def person_column(self) -> exp.Column | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +19,10 @@ from sqldeid.engine.base import Engine
 from sqldeid.sql import identifier, render
 from sqldeid.tables.concealment import above
 from sqldeid.tables.evaluation import Counts
-from sqldeid.tables.judgement import kind_of, rank_values
+from sqldeid.tables.judgement import rank_values
 from sqldeid.tables.outlasting import outlasting
 from sqldeid.tables.plan import TablePlan
-from sqldeid.tables.privacy import ClassCriterion, MConcealing, others_of
-from sqldeid.tables.privacy.l_diversity import RecursiveLDiversity
-from sqldeid.tables.privacy.t_closeness import TCloseness
+from sqldeid.tables.privacy import ClassCriterion, MConcealing, others_of, terms_of
 
 _NODES_PER_STATEMENT = 8
 
@@ -105,8 +102,7 @@ class Rejudge:
 
     def _criterion(self, criterion: ClassCriterion, arms: Arms) -> Whole:
         """The failing classes of at least k rows, by one criterion."""
-        number = criterion.t if isinstance(criterion, TCloseness) else Fraction(0)
-        number = criterion.c if isinstance(criterion, RecursiveLDiversity) else number
+        terms = terms_of(criterion)
         others = [self.places[name] for name in others_of(criterion)]
         asked = {
             "folded": self.folded,
@@ -114,10 +110,10 @@ class Rejudge:
             "nodes": list(arms),
             "names": [identifier(n) for n in self._names],
             "k": self.plan.part.privacy.k,
-            "l": 1 if isinstance(criterion, TCloseness) else criterion.l,
-            "num": number.numerator,
-            "den": number.denominator,
-            "kind": kind_of(criterion),
+            "l": terms.l,
+            "num": terms.number.numerator,
+            "den": terms.number.denominator,
+            "kind": terms.kind,
         }
         if others:
             read = self.engine.query(render("tables/prove_joint", others=others, **asked))

@@ -15,8 +15,7 @@ from sqldeid.errors import JobError
 from sqldeid.sql import identifier, render
 from sqldeid.tables.combined import Combined, Separate
 from sqldeid.tables.plan import OtherColumn, TablePlan
-from sqldeid.tables.privacy import others_of
-from sqldeid.tables.privacy.t_closeness import TCloseness
+from sqldeid.tables.privacy import others_of, terms_of
 
 Whole = npt.NDArray[np.int64]
 
@@ -124,10 +123,10 @@ def _refuse_too_diverse(plan: TablePlan, column: OtherColumn, there: int) -> Non
     """No class can have more values than the whole table: entropy and recursive l ask for l distinct ones, too."""
     key = f"{plan.key}.privacy.l_diversity"
     for criterion in plan.criteria:
-        if criterion.column == column.name and not isinstance(criterion, TCloseness) and criterion.l > there:
+        if criterion.column == column.name and (least := terms_of(criterion).l) > max(there, 1):
             values = "value" if there == 1 else "different values"
             raise JobError(
-                f"{key}: l is {criterion.l}, but {column.name} has only {there} {values} (NULL is one); l can be at "
+                f"{key}: l is {least}, but {column.name} has only {there} {values} (NULL is one); l can be at "
                 f"most {there}",
                 key=key,
             )

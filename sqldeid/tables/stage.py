@@ -108,7 +108,7 @@ def keep_classes(chosen: Chosen, engine: Engine, *, placed: bool = True) -> exp.
         }
         for i, (c, level) in enumerate(zip(folded.columns, chosen.node, strict=True))
     ]
-    blank = plan.part.privacy.suppression == "blank"
+    blank = plan.part.privacy.blanks
     statement = partial(
         render,
         "tables/keep_classes",

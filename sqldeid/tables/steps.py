@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from sqldeid.errors import UnknownKindError
 from sqldeid.sql import Statement, identifier, render, table_name
 from sqldeid.sql.templates import SUFFIX, folder, head_of
 from sqldeid.tables import stacking
@@ -257,7 +258,7 @@ def _stage(plan: TablePlan, kind: str) -> Iterator[Step]:
     if plan.part.view == "computed":
         yield from _stage_computed(plan)
         return
-    blank = plan.part.privacy.suppression == "blank"
+    blank = plan.part.privacy.blanks
     yield _step("tables/keep_classes", None if blank and plan.beyond_k else 1)
     if blank and plan.criteria:
         yield _step("tables/merge_blanked", None)
@@ -271,8 +272,10 @@ def _stage(plan: TablePlan, kind: str) -> Iterator[Step]:
             yield _step("publish/create_view")
             yield from _notes("publish/comment_table", plan)
             yield from _notes("publish/comment_view", plan)
-        case _:
+        case "table":
             yield from _notes("publish/comment_table", plan)
+        case unknown:
+            raise UnknownKindError(unknown, "kind of destination")
 
 
 def _stage_computed(plan: TablePlan) -> Iterator[Step]:
@@ -297,7 +300,7 @@ def _again(dialect: str) -> Iterator[Step]:
 def _verify(plan: TablePlan) -> Iterator[Step]:
     columns, criteria = len({(c.column, others_of(c)) for c in plan.criteria}), len(plan.criteria)
     close = sum(isinstance(c, TCloseness) for c in plan.criteria)  # measured against the released rows, too
-    blank = plan.part.privacy.suppression == "blank"
+    blank = plan.part.privacy.blanks
     yield from _restack(plan)
     yield _step("tables/group_source")
     if criteria:

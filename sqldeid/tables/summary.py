@@ -152,7 +152,7 @@ def _warnings(plan: TablePlan, outcome: Outcome, verified: Verified, marginals: 
         found.append(f"{plan.key}: the node is the best one found, not proven best; gap {outcome.gap:.6g}")
     if not verified.released:
         found.append(f"{plan.key}: the release is empty: every row is suppressed")
-    if plan.part.privacy.suppression == "blank" and verified.released < verified.rows:
+    if plan.part.privacy.blanks and verified.released < verified.rows:
         found.append(f"{plan.key}: the blanked rows together do not meet the criteria, so they were dropped")
     for m in marginals:
         if len(m.rows[0]) == 1:

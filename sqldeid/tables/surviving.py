@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sqldeid.tables.privacy import ClassCriterion
+from sqldeid.tables.privacy import ClassCriterion, refuse_unknown, terms_of
 from sqldeid.tables.privacy.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
 from sqldeid.tables.privacy.t_closeness import TCloseness
 
@@ -106,12 +106,17 @@ def survivors(criterion: ClassCriterion, classes: Histograms, reference: Whole) 
 
 
 def _of_some(criterion: ClassCriterion, classes: Histograms, reference: Whole) -> Whole:
+    terms_of(criterion)  # a distance that is not known raises
     if isinstance(criterion, TCloseness):
         return _close(criterion, classes.dense(len(reference)), reference)
     if isinstance(criterion, DistinctLDiversity):
         return np.where((classes.falling() > 0).sum(axis=1) >= criterion.l, classes.size, 0)
     flat = _Flat(classes.falling())
-    return _uncertain(criterion, flat) if isinstance(criterion, EntropyLDiversity) else _recursive(criterion, flat)
+    if isinstance(criterion, EntropyLDiversity):
+        return _uncertain(criterion, flat)
+    if isinstance(criterion, RecursiveLDiversity):
+        return _recursive(criterion, flat)
+    refuse_unknown(criterion)
 
 
 class _Flat:

@@ -105,7 +105,7 @@ def verify(
     if plan.sampled:
         return _verify_sample(plan, node, k, counted_source, counted_release, engine)
     tops = [{"name": identifier(f"q{i}"), "top": literal(str(h.labels[-1][0]))} for i, h in enumerate(hierarchies)]
-    blank = plan.part.privacy.suppression == "blank" and judgement.blanked_pass(counted_source, tops)
+    blank = plan.part.privacy.blanks and judgement.blanked_pass(counted_source, tops)
     expected = _expect(plan, counted_source, k, tops, engine, blank=blank)
     row = _compare(plan, expected, counted_release, counted_source, engine)
     verified = _verified(plan, node, row, _sizes(counted_release, engine), int(row["failing"]), judgement.achieved())

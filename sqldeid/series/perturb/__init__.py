@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sqldeid.errors import JobError
+from sqldeid.errors import JobError, UnknownKindError
 from sqldeid.series.perturb.settings import FITNESS, METHODS, GeneticSettings, PerturbSettings
 from sqldeid.series.reach import Array, Counts
 
@@ -86,7 +86,9 @@ def _by_method(
 
     if settings.method == "source":
         return iterate(values, targets, settings.iterations, seed, names.person_number, names.variable_number)
-    return project(values, targets, seed, names.person_number, names.variable_number)
+    if settings.method == "projection":
+        return project(values, targets, seed, names.person_number, names.variable_number)
+    raise UnknownKindError(settings.method, "method of perturbation")
 
 
 def _check(values: Array, targets: Array, names: SeriesNames) -> None:

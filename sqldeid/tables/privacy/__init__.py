@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from sqldeid.errors import UnknownKindError
 from sqldeid.job import Privacy
 from sqldeid.tables.privacy.k_anonymity import KAnonymity
 from sqldeid.tables.privacy.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
 from sqldeid.tables.privacy.m_concealing import MConcealing
 from sqldeid.tables.privacy.t_closeness import TCloseness
-
-ClassCriterion = DistinctLDiversity | EntropyLDiversity | RecursiveLDiversity | TCloseness
-"""What is judged per equivalence class, beyond its size."""
+from sqldeid.tables.privacy.terms import ClassCriterion, Terms, refuse_unknown, terms_of
 
 
 def class_criteria(asked: Privacy, sensitive: Sequence[str]) -> tuple[ClassCriterion, ...]:
@@ -27,12 +26,15 @@ def class_criteria(asked: Privacy, sensitive: Sequence[str]) -> tuple[ClassCrite
     for entry in asked.l_diversity:
         joint = entry.scope == "joint"
         others = tuple(name for name in sensitive if joint and name != entry.column)
-        if entry.kind == "distinct":
-            found.append(DistinctLDiversity(entry.column, entry.l, others))
-        elif entry.kind == "entropy":
-            found.append(EntropyLDiversity(entry.column, entry.l, others))
-        else:
-            found.append(RecursiveLDiversity(entry.column, entry.l, Fraction(repr(float(entry.c or 0))), others))
+        match entry.kind:
+            case "distinct":
+                found.append(DistinctLDiversity(entry.column, entry.l, others))
+            case "entropy":
+                found.append(EntropyLDiversity(entry.column, entry.l, others))
+            case "recursive":
+                found.append(RecursiveLDiversity(entry.column, entry.l, Fraction(repr(float(entry.c or 0))), others))
+            case unknown:
+                raise UnknownKindError(unknown, "kind of l-diversity")
     for close in asked.t_closeness:
         found.append(TCloseness(close.column, Fraction(repr(float(close.t))), close.distance))
     return tuple(found)
@@ -40,7 +42,13 @@ def class_criteria(asked: Privacy, sensitive: Sequence[str]) -> tuple[ClassCrite
 
 def others_of(criterion: ClassCriterion) -> tuple[str, ...]:
     """The other sensitive columns by whose values a criterion splits the classes; empty for classes as they are."""
-    return () if isinstance(criterion, TCloseness) else criterion.others
+    match criterion:
+        case DistinctLDiversity() | EntropyLDiversity() | RecursiveLDiversity():
+            return criterion.others
+        case TCloseness():
+            return ()
+        case _:
+            refuse_unknown(criterion)
 
 
 def concealing(asked: Privacy) -> MConcealing | None:
@@ -60,7 +68,10 @@ __all__ = [
     "MConcealing",
     "RecursiveLDiversity",
     "TCloseness",
+    "Terms",
     "class_criteria",
     "concealing",
     "others_of",
+    "refuse_unknown",
+    "terms_of",
 ]
