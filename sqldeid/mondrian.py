@@ -1,11 +1,12 @@
 """Median partitioning (Mondrian) in rounds of SQL: a depth of the recursion is a few statements over all its parts.
 
-Used by series, on features, and by tables, on numeric quasi-identifiers. A part is cut at `quantile_disc(v, 0.5)` of
-one dimension: left is v ≤ cut, right the rest with NULLs. A cut is allowed if both sides hold at least k points, and,
-for `null-aware` and `null-strict`, if each group of dimensions (a variable) is there for 0 or at least k points of each
-side (and absent for 0 or at least k); for `null-pattern`, if each combination of groups is that of 0 or at least k
-points of each side. Of the allowed dimensions the one with the greatest range, in units of its range in the root, or
-the one that leaves points farthest apart, is taken; ties by the order in which dimensions are given.
+Used by series, on features, and by tables, on cells of numeric quasi-identifiers. A part is parted at
+`quantile_disc(v, 0.5)` of one dimension: left is v ≤ cut, right the rest with NULLs. That number is somebody's and is
+never shown: a box is bounded by a number between both sides (`between`). A cut is allowed if both sides hold at least
+k points, and, for `null-aware` and `null-strict`, if each group of dimensions (a variable) is there for 0 or at least k
+points of each side (and absent for 0 or at least k); for `null-pattern`, if each combination of groups is that of 0 or
+at least k points of each side. Of the allowed dimensions the one with the greatest range, in units of its range in the
+root, or the one that leaves points farthest apart, is taken; ties by the order in which dimensions are given.
 
 Source
 ------
@@ -14,9 +15,9 @@ LeFevre et al. 2006; Mazzone 2020, §4.1, algorithm 1, with the rules that serie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from sqlglot import exp
 
@@ -82,21 +83,25 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Where a class lies: low (exclusive) and high (inclusive) of each dimension, None where nothing cut it.
+    """Where a class lies: low (inclusive) and high (exclusive) of each dimension, None where nothing cut it.
 
     `missing` says of each dimension whether points without a value may lie in it: to the left of a cut they may not.
+    Where low and high are equal, nothing but those lies in it.
     """
 
-    low: tuple[float | None, ...]
-    high: tuple[float | None, ...]
+    low: tuple[int | None, ...]
+    high: tuple[int | None, ...]
     missing: tuple[bool, ...]
 
-    def left(self, dimension: int, cut: float) -> Box:
-        """The part at or below a cut."""
-        return Box(self.low, _put(self.high, dimension, cut), _put(self.missing, dimension, False))
+    def left(self, dimension: int, cut: int | None) -> Box:
+        """The part below a cut; without one, all that has a value."""
+        high = self.high if cut is None else _put(self.high, dimension, cut)
+        return Box(self.low, high, _put(self.missing, dimension, False))
 
-    def right(self, dimension: int, cut: float) -> Box:
-        """The part above a cut, with what is missing."""
+    def right(self, dimension: int, cut: int | None) -> Box:
+        """The part from a cut on, with what is missing; without one, what is missing."""
+        if cut is None:
+            return Box(_put(self.low, dimension, 0), _put(self.high, dimension, 0), self.missing)
         return Box(_put(self.low, dimension, cut), self.high, self.missing)
 
 
@@ -121,6 +126,7 @@ def partition_boxes(
     engine: Engine,
     name: str,
     checks: Sequence[Check] = (),
+    between: Callable[[int, int], int] | None = None,
 ) -> tuple[exp.Table, dict[int, Box]]:
     """Part the points of every root.
 
@@ -134,11 +140,14 @@ def partition_boxes(
         For the names of temporary tables.
     checks
         What both sides of every cut must hold to; whether a root does is the caller's to see to.
+    between
+        Of whole numbers alone: which of low … high bounds both sides, low one above the greatest of the left part, high
+        the least of the right one. Without it there are no boxes.
 
     Returns
     -------
-    A temporary table: row_number, root, class (BIGINT, from 1, distinct over all roots); and the box of each class: the
-    cuts that bound it, never a class's own least or greatest value.
+    A temporary table: row_number, root, class (BIGINT, from 1, distinct over all roots); and the box of each class:
+    what lies between it and its neighbours, never a class's own least or greatest value.
 
     Cost: three statements a depth (a fourth for `null-pattern`; another for `diversity`, whose work grows with the
     square of the dimensions).
@@ -151,7 +160,7 @@ def partition_boxes(
     engine.execute(render("mondrian/measure_spans", spans=spans, points=points, values=values))
     patterned = groups if settings.nulls == "null-pattern" else []
     engine.execute(render("mondrian/start_parts", parts=parts, points=points, groups=checked, patterns=patterned))
-    rounds = _Rounds(values, spans, checked, settings, engine, name, tuple(checks))
+    rounds = _Rounds(values, spans, checked, settings, engine, name, tuple(checks), between)
     base, cut = _count(parts, engine), 1
     everywhere = (None,) * len(dimensions)
     boxes = dict.fromkeys(range(base), Box(everywhere, everywhere, (True,) * len(dimensions)))
@@ -176,6 +185,7 @@ class _Rounds:
     engine: Engine
     name: str
     checks: tuple[Check, ...] = ()
+    between: Callable[[int, int], int] | None = None
 
     def split(self, parts: exp.Table, base: int, boxes: dict[int, Box]) -> tuple[exp.Table, int]:
         """Cut every open part once where it can be, and its box; the new parts, and how many were cut."""
@@ -215,10 +225,17 @@ class _Rounds:
         found = self.engine.query(render("mondrian/read_cuts", chosen=chosen)).to_pylist()
         for row in found:
             whole = boxes[row["part"]]
-            boxes[row["right_part"]] = whole.right(row["dimension"], row["cut"])
-            boxes[row["part"]] = whole.left(row["dimension"], row["cut"])
+            at = self._bound(row)
+            boxes[row["right_part"]] = whole.right(row["dimension"], at)
+            boxes[row["part"]] = whole.left(row["dimension"], at)
         _drop(self.engine, parts, chosen, cuts, *refused, *([] if diverse is None else [diverse]))
         return after, len(found)
+
+    def _bound(self, row: dict[str, Any]) -> int | None:
+        """What bounds both sides of a cut; None where the right one has no value, and without `between`."""
+        if self.between is None or row["above"] is None:
+            return None
+        return self.between(int(row["cut"]) + 1, int(row["above"]))
 
     def _torn(self, parts: exp.Table, cuts: exp.Table) -> list[exp.Table]:
         """Cuts that tear a pattern of missing values, where that matters."""

@@ -98,6 +98,11 @@ class HierarchyRule(BaseModel):
         description='With search.method = "mondrian" alone: cut at medians; released as the range between cuts, or as '
         "the mean of the class.",
     )
+    grid: Positive | Literal["second", "minute", "hour", "day", "week"] | None = Field(
+        default=None,
+        description="With median: the step of the numbers that bound ranges, and of means; 5 gives 0, 5, 10 and so on. "
+        "Absent: 1 for whole numbers, the last decimal of decimals, a day for dates and times. Floats need it.",
+    )
 
     @model_validator(mode="after")
     def _rules(self) -> Self:

@@ -96,6 +96,8 @@ def hierarchy_problems(rule: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem((), f"must hold exactly one of {', '.join(HIERARCHY_RULES)}; it {found}")
     if rule.get("tails") is not None and rule.get("edges") is None:
         yield Problem(("tails",), "goes with edges alone; remove it")
+    if rule.get("grid") is not None and rule.get("median") is None:
+        yield Problem(("grid",), "goes with median alone; remove it")
     for name in ("bands", "mask"):
         if not _rising(rule.get(name)):
             yield Problem((name,), "must rise from each level to the next, finest first")

@@ -1,13 +1,14 @@
 """`search.method = "mondrian"`: multi-dimensional recoding of numeric and ordered quasi-identifiers by medians.
 
 No lattice and no hierarchy: rows are cut at medians as long as both sides keep k of them, so that one age may be
-released as "(40, 50]" in one class and as "(44, 47]" in another. Ranges are bounded by the cuts, never by a class's own
-least and greatest value; means are a class's own.
+released as "[40, 50)" in one class and as "[44, 47)" in another. Ranges are bounded by numbers of a public grid that
+lie between a class and its neighbours, never by somebody's value; means are rounded to that grid (`partition_grid`).
 
 *Guarantee*: every released combination of quasi-identifying values is that of at least k rows (k-anonymity), and meets
-the job's l-diversity and t-closeness, each asked of both sides before a cut.
-*Assumes* what these do. *Does not protect* a class whose members are alike; nor a mean against k − 1 members who pool
-what they know.
+the job's l-diversity and t-closeness, each asked of both sides before a cut. Released bounds and means depend on the
+grid's cells that values lie in, and on nothing finer.
+*Assumes* what these do, and a grid that was not chosen by looking at persons. *Does not protect* a class whose members
+are alike; nor a mean, as far as the grid is fine, against k − 1 members who pool what they know.
 
 Source
 ------
@@ -54,7 +55,7 @@ def run(planned: PartitionPlan, engine: Engine, staging: Staging, job_sha256: st
     listener.step(planned.name, "verifying what was written")
     found = verify_parts(planned, parts, written, engine)
     rows, size = (after - old for after, old in zip(engine.moved, before, strict=True))
-    shown = {c.name: {"role": "quasi-identifying", "median": c.show} for c in planned.cuts}
+    shown = {c.name: {"role": "quasi-identifying", "median": c.show, "grid": c.grid.asked} for c in planned.cuts}
     return PartitionRelease(
         name=planned.name,
         rows=found.rows,
@@ -98,7 +99,7 @@ def recheck(planned: PartitionPlan, note: Mapping[str, object], written: exp.Exp
         If the release is not what job, note and source say.
     """
     wanted = _note(planned, "").content
-    if any(note.get(name) != wanted[name] for name in ("kind", "method", "criteria", "columns_cut")):
+    if any(note.get(name) != wanted[name] for name in ("kind", "method", "criteria", "columns_cut", "grids")):
         raise VerificationError(
             f"{planned.key}: the release was made with other columns or other criteria than the job states",
             key=planned.key,
@@ -112,9 +113,10 @@ def _note(planned: PartitionPlan, job_sha256: str) -> Note:
         "method": "mondrian",
         "criteria": {"k": planned.part.privacy.k, **_beyond_k(planned)},
         "columns_cut": {c.name: c.show for c in planned.cuts},
+        "grids": {c.name: c.grid.asked for c in planned.cuts},
         "job_sha256": job_sha256,
     }
-    shown = {c.name: f"quasi-identifying, {c.show} of a class cut at medians" for c in planned.cuts}
+    shown = {c.name: f"quasi-identifying, {c.shown}, of a class cut at medians" for c in planned.cuts}
     return Note(planned.name, content, {**shown, **{n: f"{role}, as in the source" for n, _, role in planned.others}})
 
 
@@ -131,7 +133,7 @@ def _beyond_k(planned: PartitionPlan) -> dict[str, object]:
 def _warnings(planned: PartitionPlan) -> list[str]:
     return [
         f"{planned.key}.columns.{c.name}: the mean of a class can be solved for by k - 1 of its members who pool what "
-        'they know; median = "range" shows cuts alone'
+        'they know, to within k steps of the grid; median = "range" shows cuts alone'
         for c in planned.cuts
         if c.show == "mean"
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from sqldeid.mondrian import Heuristic
 from sqldeid.sql import column, identifier, literal
 from sqldeid.sql.names import refuse_same_names
 from sqldeid.tables.columns import refuse_lists, released_value
+from sqldeid.tables.partition_grid import Grid, grid_of
 from sqldeid.tables.partition_result import LIMITS
 from sqldeid.tables.plan import _filtered, _source
 from sqldeid.tables.privacy import ClassCriterion, class_criteria
@@ -33,13 +33,11 @@ class Cut:
     name: str
     source: Column
     show: str
+    grid: Grid
 
     @property
     def value(self) -> exp.Expr:
-        """The column of `s` as DOUBLE, NULL where it is infinite or NaN; dates and times in microseconds since 1970.
-
-        Both zeros are one value.
-        """
+        """The number of the grid's cell that the column of `s` lies in, as DOUBLE; NULL where it is infinite or NaN."""
         found = column(self.source.name, "s")
         if self.source.kind in TIMES:
             kind = exp.DataType.build("timestamp", dialect="duckdb")
@@ -49,9 +47,13 @@ class Cut:
             number = exp.cast(exp.Anonymous(this="EPOCH_US", expressions=[time.copy()]), "DOUBLE")
         else:
             number = exp.cast(found, "DOUBLE")
-            there = exp.LTE(this=exp.Abs(this=number.copy()), expression=literal(sys.float_info.max))
-        zero = exp.cast(literal(0), "DOUBLE")
-        return exp.Case(ifs=[exp.If(this=there, true=exp.Add(this=number, expression=zero))])
+            there = exp.LTE(this=exp.Abs(this=number.copy()), expression=literal(self.grid.most()))
+        return exp.Case(ifs=[exp.If(this=there, true=self.grid.cell(number))])
+
+    @property
+    def shown(self) -> str:
+        """What is released of a class, for readers."""
+        return f"{self.show}, grid {self.grid.asked}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class PartitionPlan:
             ("Source", self.source_label),
             ("Method", f"mondrian, k = {self.part.privacy.k}, {self.heuristic}; no lattice, no hierarchy"),
             *((c.name, f"{c.column}, {c.asked:g}") for c in self.criteria),
-            ("Cut at medians", ", ".join(f"{c.name} ({c.show})" for c in self.cuts)),
+            ("Cut at medians", ", ".join(f"{c.name} ({c.shown})" for c in self.cuts)),
             ("As they are", ", ".join(f"{name} ({role})" for name, _, role in self.others) or "none"),
             ("Note", LIMITS),
         ]
@@ -151,7 +153,8 @@ def _cut(name: str, source: Column, asked: jobfile.Column, key: str) -> Cut:
         )
     if show == "mean" and source.kind in TIMES:
         raise JobError(f'{key}.hierarchy.median: dates have ranges; write "range"', key=key)
-    return Cut(name, source, show)
+    grid = grid_of(source, rule.grid if isinstance(rule, jobfile.HierarchyRule) else None, f"{key}.hierarchy.grid")
+    return Cut(name, source, show, grid)
 
 
 def _refuse_incomparable(planned: PartitionPlan) -> None:

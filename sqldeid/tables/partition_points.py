@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
@@ -22,10 +20,10 @@ from sqldeid.mondrian import Box, Dimension, Mondrian, partition_boxes
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.columns import released_value
 from sqldeid.tables.partition_criteria import checks_of, refuse_whole
-from sqldeid.tables.partition_plan import TIMES, Cut, PartitionPlan
+from sqldeid.tables.partition_grid import Grid, roundest
+from sqldeid.tables.partition_plan import Cut, PartitionPlan
 from sqldeid.tables.shape import naming
 
-EPOCH = datetime(1970, 1, 1)
 SIDES = ("label", "low", "high", "missing")
 
 
@@ -41,7 +39,8 @@ class Parts:
         Rows of the source, one a person.
     classes
         Temporary table, one row per combination of values that is there: the values q0, q1 and so on; of its class
-        label0, low0 (exclusive), high0 (inclusive), missing0 (whether points without the value lie in it) and so on.
+        label0, low0 (inclusive) and high0 (exclusive), both as cells, missing0 (whether points without the value lie in
+        it) and so on.
     """
 
     source: exp.Expr
@@ -75,8 +74,10 @@ def part(planned: PartitionPlan, engine: Engine) -> Parts:
     checks = checks_of(planned.criteria, judged, points, planned.name, bench)
     settings = Mondrian(planned.part.privacy.k, planned.heuristic, "source")  # missing values share their class's label
     dimensions = [Dimension(f"q{i}", i) for i in range(len(cuts))]
-    numbers, boxes = partition_boxes(points, dimensions, settings, bench, f"{planned.name}_mondrian", checks)
-    means = bench.query(render("tables/average_parts", points=points, classes=numbers, cuts=cuts))
+    name = f"{planned.name}_mondrian"
+    numbers, boxes = partition_boxes(points, dimensions, settings, bench, name, checks, roundest)
+    counted = [{"name": c["name"], "count": identifier(f"n{i}")} for i, c in enumerate(cuts)]
+    means = bench.query(render("tables/average_parts", points=points, classes=numbers, cuts=counted))
     parts = bench.workbench(f"{planned.name}_parts")
     bench.execute(render("tables/list_parts", parts=parts, points=points, classes=numbers, columns=columns))
     for used in (points, numbers):
@@ -148,38 +149,44 @@ def _fold(planned: PartitionPlan, source: exp.Expr, engine: Engine) -> exp.Table
 
 def _labels(planned: PartitionPlan, boxes: Mapping[int, Box], means: pa.Table) -> pa.Table:
     """For each class and column: label, low, high, and whether a missing value lies in the box."""
-    numbers = means.column("class").to_pylist()
+    numbers, rows = means.column("class").to_pylist(), means.column("rows").to_pylist()
     found: dict[str, Any] = {"class": pa.array(numbers, pa.int64())}
     for i, cut in enumerate(planned.cuts):
-        mean = means.column(f"q{i}").to_pylist()
+        mean, there = (means.column(f"{what}{i}").to_pylist() for what in ("q", "n"))
         low, high, missing = ([getattr(boxes[c], side)[i] for c in numbers] for side in ("low", "high", "missing"))
-        found[f"label{i}"] = _shown(cut, mean, low, high, missing)
+        if cut.show == "mean":
+            found[f"label{i}"] = _means(cut, mean, there, planned.part.privacy.k)
+        else:
+            found[f"label{i}"] = _ranges(cut, low, high, missing, lacking=sum(there) < sum(rows))
         found[f"low{i}"], found[f"high{i}"] = pa.array(low, pa.float64()), pa.array(high, pa.float64())
         found[f"missing{i}"] = pa.array(missing, pa.bool_())
     return pa.table(found)
 
 
-def _shown(cut: Cut, mean: Any, low: Any, high: Any, missing: Any) -> pa.Array:
-    if cut.show == "mean":
-        return pa.array(mean, pa.float64())
-    ranges = [_range(cut.source.kind, *bounds) for bounds in zip(low, high, missing, strict=True)]
+def _means(cut: Cut, mean: list[float | None], there: list[int], k: int) -> pa.Array:
+    """The mean of a class on the grid; none where fewer than k have a value, for it would be theirs alone."""
+    return pa.array(
+        [None if m is None or n < k else cut.grid.mean(m) for m, n in zip(mean, there, strict=True)], pa.float64()
+    )
+
+
+def _ranges(cut: Cut, low: Any, high: Any, missing: Any, *, lacking: bool) -> pa.Array:
+    bounds = zip(low, high, missing, strict=True)
+    ranges = [_range(cut.grid, low, high, lacking=lacking, missing=absent) for low, high, absent in bounds]
     return pa.array(ranges, pa.string())
 
 
-def _range(kind: str, low: float | None, high: float | None, missing: bool) -> str:
-    """A box's side as text: ``(40, 50]``, ``≤ 40``, ``> 50 or missing``, ``*``."""
+def _range(grid: Grid, low: int | None, high: int | None, *, missing: bool, lacking: bool) -> str:
+    """A box's side as text: ``[40, 50)``, ``< 40``, ``≥ 50 or missing``, ``*``.
+
+    `missing` says whether a missing value may lie in it, and `lacking` whether the column has any at all.
+    """
     if low is None and high is None:
-        return "*"
+        return "*" if missing or not lacking else "not missing"
+    if low == high:
+        return "missing"
     if low is None:
-        return f"≤ {_bound(kind, high)}"
+        return f"< {grid.shown(high or 0)}"
     if high is None:
-        return f"> {_bound(kind, low)}" + (" or missing" if missing else "")
-    return f"({_bound(kind, low)}, {_bound(kind, high)}]"
-
-
-def _bound(kind: str, cut: float | None) -> str:
-    value = 0.0 if cut is None else cut
-    if kind in TIMES:
-        moment = EPOCH + timedelta(microseconds=int(value))
-        return moment.date().isoformat() if kind == "date" else moment.isoformat(sep=" ")
-    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(float(np.float64(value)))
+        return f"≥ {grid.shown(low)}" + (" or missing" if missing and lacking else "")
+    return f"[{grid.shown(low)}, {grid.shown(high)})"

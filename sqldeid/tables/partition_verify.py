@@ -1,8 +1,9 @@
 """The re-check of a release by Mondrian: what was written against what the source gives, read anew, where both lie.
 
 The source is grouped once more by its values, with a fingerprint of what else its rows hold. A combination counts for
-the labels of its class only if it lies between the class's cuts: so every label is true of every row that bears it,
-whatever the search took the row for. What is counted so must be what was written, label by label.
+the labels of its class only if it lies between the class's bounds: so every label is true of every row that bears it,
+whatever the search took the row for. What is counted so must be what was written, label by label; and every bound or
+mean that was written is read back and must be a number of the column's public grid.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ def verify_parts(planned: PartitionPlan, parts: Parts, written: exp.Expr, engine
     another of the source.
     """
     _same_columns(planned, written, engine)
+    _on_grid(planned, written, engine)
     with _unmoved(planned, engine) as still:
         rows = parts.rows if still else count_rows(planned, parts.source, engine)
         row = _compare(planned, parts, written, engine)
@@ -57,6 +59,16 @@ def _same_columns(planned: PartitionPlan, written: exp.Expr, engine: Engine) -> 
     shown = {c.name for c in planned.cuts} | {n for n, _, _ in planned.others}
     if there != [name for name in planned.part.columns if name in shown]:
         _refuse(planned, ["its columns are not those that the job names"])
+
+
+def _on_grid(planned: PartitionPlan, written: exp.Expr, engine: Engine) -> None:
+    """Nothing of a cut column is finer than its grid."""
+    for cut in planned.cuts:
+        shown = column(cut.name, "r")
+        listed = engine.query(render("tables/list_labels", release=written, label=shown)).column("label").to_pylist()
+        wrong = sum(not cut.grid.allows(label) for label in listed)
+        if wrong:
+            _refuse(planned, [f"{wrong} values of {cut.name} are not on its grid"])
 
 
 def _compare(planned: PartitionPlan, parts: Parts, written: exp.Expr, engine: Engine) -> dict[str, int]:

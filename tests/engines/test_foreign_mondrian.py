@@ -51,8 +51,8 @@ def people() -> pa.Table:
     )
 
 
-def median(show: str = "range") -> dict[str, object]:
-    return {"role": "quasi-identifying", "hierarchy": {"median": show}}
+def median(show: str = "range", grid: object = None) -> dict[str, object]:
+    return {"role": "quasi-identifying", "hierarchy": {"median": show, **({} if grid is None else {"grid": grid})}}
 
 
 def asked(columns: dict[str, Any], privacy: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -63,12 +63,12 @@ def asked(columns: dict[str, Any], privacy: dict[str, Any], **more: Any) -> dict
 WHOLE = {
     "id": IDENTIFYING,
     AGE: median(),
-    "height": median("mean"),
+    "height": median("mean", 0.05),
     "born": median(),
     ILL: SENSITIVE,
     "note": INSENSITIVE,
 }
-TIMES = {"seen": median(), "money": median(), "days": SENSITIVE, "born": median()}
+TIMES = {"seen": median("range", "hour"), "money": median(), "days": SENSITIVE, "born": median()}
 QUERY = {"query": f'SELECT p.*, p."{AGE}" / 7 AS share FROM people AS p WHERE p.id % 3 < 2'}
 DIVERSE = {
     "k": 4,
@@ -79,7 +79,9 @@ RELEASES = {
     "k": asked(WHOLE, {"k": 5}),
     "criteria": asked({**WHOLE, "days": SENSITIVE}, DIVERSE, search={"heuristic": "diversity"}),
     "times": asked(TIMES, {"k": 3, "l_diversity": {"column": "days", "l": 2, "kind": "entropy"}}, where="money > 1"),
-    "query": asked({"share": median("mean"), "money": median(), "height": median()}, {"k": 6}, source=QUERY),
+    "query": asked(
+        {"share": median("mean", 0.1), "money": median(), "height": median("range", 0.5)}, {"k": 6}, source=QUERY
+    ),
 }
 
 

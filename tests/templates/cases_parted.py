@@ -34,10 +34,11 @@ COLUMNS = ", ".join(
 CLASSES_SETUP = (
     f'CREATE TABLE "classes" (q0 DOUBLE PRECISION, q1 DOUBLE PRECISION, {COLUMNS})',
     """INSERT INTO "classes" VALUES
-       (0.5, NULL, '> 0', 0, NULL, TRUE, 0.25, NULL, NULL, TRUE),
-       (NULL, 0, '> 0', 0, NULL, TRUE, 0.25, NULL, NULL, TRUE),
-       (NULL, NULL, '> 0', 0, NULL, TRUE, NULL, NULL, NULL, TRUE),
-       (0, 0, '≤ 0', NULL, 0, FALSE, NULL, NULL, NULL, TRUE), (-2, 0, '≤ 0', NULL, 0, FALSE, NULL, NULL, NULL, TRUE)""",
+       (0.5, NULL, '≥ 0.5', 0.5, NULL, TRUE, 0.25, NULL, NULL, TRUE),
+       (NULL, 0, '≥ 0.5', 0.5, NULL, TRUE, 0.25, NULL, NULL, TRUE),
+       (NULL, NULL, '≥ 0.5', 0.5, NULL, TRUE, NULL, NULL, NULL, TRUE),
+       (0, 0, '< 0.5', NULL, 0.5, FALSE, NULL, NULL, NULL, TRUE),
+       (-2, 0, '< 0.5', NULL, 0.5, FALSE, NULL, NULL, NULL, TRUE)""",
 )
 GROUPED_SETUP = (
     *CLASSES_SETUP,
@@ -46,7 +47,7 @@ GROUPED_SETUP = (
        (-2, 0, 1, 50), (7, 7, 9, 90)""",
 )
 SUMMED = 'SELECT q0, q1, n, CAST(fingerprint AS BIGINT) FROM "o\'u""t" ORDER BY q0, q1 NULLS LAST'
-LIES = 'UPDATE "classes" SET low0 = 0.5 WHERE q0 = 0.5'
+LIES = 'UPDATE "classes" SET high0 = 0.5 WHERE q0 = 0.5'
 """The value is on the border that is not in the class."""
 ABSENT = 'UPDATE "classes" SET missing0 = FALSE WHERE q0 IS NULL AND q1 IS NULL'
 SIDES = [
@@ -130,13 +131,13 @@ CASES = [
         setup=(*SOURCE_SETUP, *CLASSES_SETUP),
         read=ALL_OUT + 'a, "i l" NULLS LAST, b NULLS LAST',
         rows=[
-            ("> 0", "it's", 0.25),
-            ("> 0", "it's", 0.25),
-            ("> 0", "😀", 0.25),
-            ("> 0", None, 0.25),
-            ("> 0", None, None),
-            ("≤ 0", "it's", None),
-            ("≤ 0", "😀", None),
+            ("≥ 0.5", "it's", 0.25),
+            ("≥ 0.5", "it's", 0.25),
+            ("≥ 0.5", "😀", 0.25),
+            ("≥ 0.5", None, 0.25),
+            ("≥ 0.5", None, None),
+            ("< 0.5", "it's", None),
+            ("< 0.5", "😀", None),
         ],
         ordered=False,
     ),
@@ -160,7 +161,7 @@ CASES = [
         EXPECT,
         setup=GROUPED_SETUP,
         read=SUMMED,
-        rows=[("> 0", 0.25, 4, 30), ("> 0", None, 1, 30), ("≤ 0", None, 2, 90)],
+        rows=[("≥ 0.5", 0.25, 4, 30), ("≥ 0.5", None, 1, 30), ("< 0.5", None, 2, 90)],
         ordered=False,
     ),
     Case(
@@ -168,8 +169,15 @@ CASES = [
         EXPECT,
         setup=(*GROUPED_SETUP, LIES, ABSENT),
         read=SUMMED,
-        rows=[("> 0", 0.25, 1, 20), ("≤ 0", None, 2, 90)],
+        rows=[("≥ 0.5", 0.25, 1, 20), ("< 0.5", None, 2, 90)],
         note="a value and a missing one outside their class",
+        ordered=False,
+    ),
+    Case(
+        "tables/list_labels",
+        {"release": SOURCE, "label": column("ill", "r")},
+        setup=SOURCE_SETUP,
+        rows=[(None,), ("it's",), ("😀",)],
         ordered=False,
     ),
     Case(
