@@ -73,7 +73,7 @@ def _release(proposed: Proposed) -> Table:
     if proposed.person is not None:
         _explained(release, "person", proposed.person, proposed.person_why)
     else:
-        _comment(release, f"person is absent: {proposed.person_why}.")
+        _explained(release, "rows_are_persons", True, proposed.person_why)
     release.add(tomlkit.nl())
     release.add("columns", _columns(proposed))
     release.add("privacy", _privacy(proposed))

@@ -155,7 +155,10 @@ class Job(BaseModel):
         for name, table in self.tables.items():
             key = dotted(("tables", name))
             if table.person is None:
-                yield f"{key}: person is absent, so rows, not persons, are counted; name the person key if there is one"
+                yield (
+                    f"{key}.rows_are_persons: each row is taken for another person, which nothing checks; where rows "
+                    "share one, k and every risk are of rows, so name the person key if there is one"
+                )
             if table.privacy.k == 1 and table.search.method != "inverse-ola":
                 yield f"{key}.privacy: k = 1 protects nobody; every equivalence class passes"
             if table.view == "computed" and not table.frozen:

@@ -286,8 +286,11 @@ class Table(BaseModel):
     source: Source = Field(description='A table of the database ("schema.table"), or { query = "SELECT …" }.')
     person: Text | None = Field(
         default=None,
-        description="Column that names the person: at most one row each, checked, never released. Without it rows, "
-        "not persons, are counted.",
+        description="Column that names the person: at most one row each, checked, never released.",
+    )
+    rows_are_persons: Literal[True] | None = Field(
+        default=None,
+        description="Of a table without person: true states that each row is another person; rows are counted.",
     )
     where: Text | None = Field(default=None, description="One SQL expression; rows for which it holds are the input.")
     link: Text | None = Field(

@@ -18,6 +18,7 @@ from sqldeid.job import link_rules, stack_rules
 from sqldeid.job.disguises import column_disguises, table_disguises
 from sqldeid.job.medians import median_problems
 from sqldeid.job.series_links import series_link_problems
+from sqldeid.job.unit_rules import unit_problems
 
 Role = Literal["quasi-identifying", "identifying", "sensitive", "insensitive", "free-text"]
 
@@ -205,6 +206,7 @@ def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
     yield from _criteria(table, roles)
     yield from _joint(table, roles)
     yield from _computed(table, roles)
+    yield from (Problem(*found) for found in unit_problems(table))
     yield from (Problem(*found) for found in table_disguises(table))
     yield from (Problem(*found) for found in median_problems(table))
 

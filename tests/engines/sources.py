@@ -32,7 +32,8 @@ def release(
     """One release as a job writes it; `suppression` goes to privacy, `search` replaces the search."""
     privacy = {"k": k, "suppression_limit": limit, "suppression": more.pop("suppression", "drop")}
     search = more.pop("search", {})
-    return {"source": source, "columns": dict(columns), "privacy": privacy, "search": search, **more}
+    unit = {} if more.get("person") is not None else {"rows_are_persons": True}
+    return {"source": source, **unit, "columns": dict(columns), "privacy": privacy, "search": search, **more}
 
 
 def job(target: Mapping[str, object] | None = None, folder: Path | str = "", **releases: Mapping[str, object]) -> Job:

@@ -84,7 +84,7 @@ def test_a_seed_splits_the_same_persons_alike_whatever_their_order(database):
     assert (one.test, one.node, one.anonymised) == (other.test, other.node, other.anonymised)
     third = sqldeid.evaluate.classification(job(), database, "ill", seed=6, originals=False)
     assert (third.test, third.anonymised) != (one.test, one.anonymised)
-    nobody = {"person": None}
+    nobody = {"person": None, "rows_are_persons": True}
     rows = [sqldeid.evaluate.classification(job(t, **nobody), database, "ill", seed=5) for t in ("people", "shuffled")]
     assert (rows[0].test, rows[0].anonymised) == (rows[1].test, rows[1].anonymised)
 

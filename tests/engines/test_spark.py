@@ -147,10 +147,12 @@ schema = "killed"
 as = "view"
 [tables.a]
 source = "people"
+rows_are_persons = true
 columns.select = { role = "quasi-identifying", hierarchy = { bands = [5, 10] } }
 privacy = { k = %d, suppression_limit = 0.5 }
 [tables.b]
 source = "visits"
+rows_are_persons = true
 columns.n = { role = "quasi-identifying", hierarchy = { suppress = true } }
 privacy = { k = %d, suppression_limit = 0.5 }
 """

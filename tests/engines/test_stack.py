@@ -262,7 +262,13 @@ def test_names_that_clash_are_refused(database: Path, tmp_path: Path) -> None:
         sqldeid.anonymize(job(tmp_path, PROC, source=source), database)
     with pytest.raises(JobError, match="a column that stack proc makes"):
         made = {"proc": PROC, "proc_1": VISITS}
-        sqldeid.Job.parse({"tables": {"t": {"source": "s", "columns": {}, "stack": made, "privacy": {"k": 2}}}})
+        sqldeid.Job.parse(
+            {
+                "tables": {
+                    "t": {"rows_are_persons": True, "source": "s", "columns": {}, "stack": made, "privacy": {"k": 2}}
+                }
+            }
+        )
     with pytest.raises(JobError, match="stacks need a snapshot"):
         job(tmp_path, PROC, view="computed")
 

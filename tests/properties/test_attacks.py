@@ -56,6 +56,7 @@ def released(database: Path, data: Path, sensitive: str, privacy: dict[str, obje
             "release": {"into": str(into)},
             "tables": {
                 "adult": {
+                    "rows_are_persons": True,
                     "source": "adult",
                     "columns": columns | {sensitive: {"role": "sensitive"}},
                     "privacy": {"k": k, "suppression_limit": 0.02, **privacy},

@@ -174,7 +174,13 @@ def job_of(oracle: Oracle, limit: float, method: str = "frontier", suppression: 
     rules: dict[str, object] = {"a": {"bands": [2, 4]}, "b": {"mask": [1]}, "c": {"suppress": True}}
     columns = {name: {"role": "quasi-identifying", "hierarchy": rule} for name, rule in rules.items()}
     others = {name: {"role": "sensitive"} for name in ("s", "n", "d")}
-    table = {"source": "people", "columns": columns | others, "privacy": privacy, "search": {"method": method}}
+    table = {
+        "rows_are_persons": True,
+        "source": "people",
+        "columns": columns | others,
+        "privacy": privacy,
+        "search": {"method": method},
+    }
     return sqldeid.Job.parse({"tables": {"people": table}})
 
 

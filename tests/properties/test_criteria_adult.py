@@ -138,6 +138,7 @@ def job_of(adult: Adult, asked: dict[str, object], method: str, folder: Path) ->
         "release": {"into": str(folder / "out.duckdb")},
         "tables": {
             "adult": {
+                "rows_are_persons": True,
                 "source": "adult",
                 "columns": columns | {"occupation": {"role": "sensitive"}},
                 "privacy": {"k": K, "suppression_limit": LIMIT, **asked},

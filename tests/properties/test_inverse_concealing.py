@@ -94,6 +94,7 @@ class Case:
         columns |= {n: {"role": "sensitive"} for n in KNOWN}
         hidden = {"m": m, "known": self.known, "inclusion": self.inclusion}
         table = {
+            "rows_are_persons": True,
             "source": "people",
             "columns": columns,
             "privacy": {"k": self.k, "suppression_limit": self.limit, "m_concealing": hidden, **more},

@@ -49,7 +49,13 @@ def job_of(oracle: Oracle, limit: float, method: str = "frontier", suppression: 
     rules: dict[str, object] = {"a": {"bands": [2, 4]}, "b": {"mask": [1]}, "c": {"suppress": True}}
     columns = {name: {"role": "quasi-identifying", "hierarchy": rule} for name, rule in rules.items()}
     others = {name: {"role": "sensitive"} for name in ("s", "u")}
-    table = {"source": "people", "columns": columns | others, "privacy": privacy, "search": {"method": method}}
+    table = {
+        "rows_are_persons": True,
+        "source": "people",
+        "columns": columns | others,
+        "privacy": privacy,
+        "search": {"method": method},
+    }
     return sqldeid.Job.parse({"tables": {"people": table}})
 
 
@@ -231,10 +237,14 @@ def test_joint_needs_another_sensitive_column():
     with pytest.raises(
         JobError, match=r"l_diversity.scope: joint is for two columns or more with role = \"sensitive\""
     ):
-        sqldeid.Job.parse({"tables": {"people": {"source": "people", "columns": columns, "privacy": asked}}})
+        sqldeid.Job.parse(
+            {"tables": {"people": {"rows_are_persons": True, "source": "people", "columns": columns, "privacy": asked}}}
+        )
     with pytest.raises(JobError, match="unknown key"):
         close = {"k": 2, "t_closeness": {"column": "s", "t": 0.2, "scope": "joint"}}
-        sqldeid.Job.parse({"tables": {"people": {"source": "people", "columns": columns, "privacy": close}}})
+        sqldeid.Job.parse(
+            {"tables": {"people": {"rows_are_persons": True, "source": "people", "columns": columns, "privacy": close}}}
+        )
 
 
 @pytest.mark.parametrize("kind", ["distinct", "entropy", "recursive"])

@@ -71,7 +71,9 @@ class Case:
         }
         columns |= {n: {"role": "insensitive"} for n in names[self.width :]}
         privacy = {"k": self.k, "suppression_limit": self.limit, "suppression": "blank" if self.blank else "drop"}
-        return Job.parse({"tables": {"r": {"source": "t", "columns": columns, "privacy": privacy}}})
+        return Job.parse(
+            {"tables": {"r": {"rows_are_persons": True, "source": "t", "columns": columns, "privacy": privacy}}}
+        )
 
     def load(self, names: Sequence[str], rows: Rows) -> duckdb.DuckDBPyConnection:
         c = duckdb.connect()

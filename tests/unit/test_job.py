@@ -465,7 +465,8 @@ def test_a_byte_order_mark_is_no_syntax_error(tmp_path: Path) -> None:
 
 def test_warnings_name_what_holds_and_may_still_harm() -> None:
     assert Job.parse(SMALL).warnings() == []
-    assert "tables.t: person is absent" in Job.parse(small(t__person=None)).warnings()[0]
+    rows = small(t__person=None, t__rows_are_persons=True)
+    assert "tables.t.rows_are_persons: each row is taken for another person" in Job.parse(rows).warnings()[0]
     assert "k = 1 protects nobody" in Job.parse(small(t__privacy__k=1)).warnings()[0]
     inverse = small(t__privacy__k=1, t__search__method="inverse-ola", t__search__max_loss=0.5)
     assert Job.parse(inverse).warnings() == []

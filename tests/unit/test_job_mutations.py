@@ -40,6 +40,7 @@ max_loss = 0.5
 weights = { age = 3.0 }
 [tables.stays]
 source = "mimiciii.icustays"
+rows_are_persons = true
 columns.unit = { role = "quasi-identifying", hierarchy = { suppress = true } }
 privacy.k = 5
 """
@@ -127,6 +128,7 @@ def keeps_the_rules(job: Job) -> bool:
             and (not t.frozen or t.view == "computed")
             and (t.view == "snapshot" or t.frozen or {c.role for c in t.columns.values()} <= UNSEEN | {QI})
             and (t.view == "snapshot" or (job.release.kind == "view" and t.privacy.suppression == "drop"))
+            and (t.person is None) == (t.rows_are_persons is True)
             for t in job.tables.values()
         )
     )
@@ -171,7 +173,8 @@ OPTIONAL: dict[str, list[object]] = {
     "release.into": [None, "folder", "x.DuckDB"],
     "view": [None, "snapshot", "computed"],
     "frozen": [None, False, True],
-    "person": [None, "A", "c"],
+    "person": ["z", None, "A", "c"],
+    "rows_are_persons": [None, True],
     "privacy.suppression": [None, "drop", "blank"],
     "search.method": [None, "ola", "inverse-ola"],
     "search.max_loss": [None, 0.5, 7.0],
@@ -211,6 +214,8 @@ def broken(v: dict[str, Any]) -> set[str]:
         "tables.t.search.max_loss": inverse != (most is not None) or (most == 7.0 and loss != "entropy"),
         "tables.t.search.weights": v["search.weights"] and loss == "entropy",
         "tables.t.columns": QI not in roles.values(),
+        "tables.t.person": not v["person"] and not v["rows_are_persons"],
+        "tables.t.rows_are_persons": v["person"] and v["rows_are_persons"],
         "tables.t.columns.a.hierarchy": roles["a"] == QI and "hierarchy" not in columns["a"],
         "tables.t.columns.b.uncovered": roles.get("b") == "free-text",
     }

@@ -28,6 +28,7 @@ from tests.examples.cli import run as cli
 
 TOKEN = "hidden-word"
 TABLE = {
+    "rows_are_persons": True,
     "source": "people",
     "columns": {"sex": {"role": "quasi-identifying", "hierarchy": {"suppress": True}}},
     "privacy": {"k": 5, "suppression_limit": 0.0},
@@ -94,7 +95,8 @@ def test_without_java_the_message_says_how_to_get_it(tmp_path: Path) -> None:
 
 def test_the_command_line_tells_without_a_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "job.toml").write_text(
-        '[tables.r]\nsource = "people"\ncolumns.sex = { role = "quasi-identifying", hierarchy = { suppress = true } }\n'
+        '[tables.r]\nsource = "people"\nrows_are_persons = true\n'
+        'columns.sex = { role = "quasi-identifying", hierarchy = { suppress = true } }\n'
         "privacy = { k = 5, suppression_limit = 0.0 }\n"
     )
     url = f"sc://127.0.0.1:{closed_port()}/;token={TOKEN}"
