@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -46,9 +47,29 @@ NEUTRAL = {
     "default_order": ("asc", "ascending"),
     "default_null_order": ("nulls_last",),
     "integer_division": ("false",),
+    "TimeZone": ("UTC", "etc/utc"),
+    "Calendar": ("gregorian",),
+    "error_on_division_by_zero": ("true",),
+    "ieee_floating_point_ops": ("true",),
+    "old_implicit_casting": ("false",),
+    "disable_timestamptz_casts": ("false",),
+    "dialect_compatibility_mode": ("NONE",),
+    "regex_match_operator_semantics": ("partial",),
+    "scalar_subquery_error_on_multiple_rows": ("true",),
+    "legacy_disable_null_type": ("false",),
+    "errors_as_json": ("false",),
+    "arrow_large_buffer_size": ("false",),
+    "arrow_lossless_conversion": ("false",),
+    "arrow_output_list_view": ("false",),
+    "arrow_output_version": ("1.0",),
+    "produce_arrow_string_view": ("false",),
 }
-"""Settings under which our statements mean what they say, and how DuckDB spells them; a user's may be others. The
-first keeps Python variables out of a job's SQL, the second keeps the order of a release."""
+"""Settings under which our statements mean what they say, and how DuckDB spells them; a user's may be others, and our
+own instances' would be the machine's (`TZ` of the environment is DuckDB's time zone). The first keeps Python variables
+out of a job's SQL, the second keeps the order of a release; the rest is all that changes how a value is spelled,
+compared or computed, how an error reads, and as what Arrow type a value leaves. Versions of DuckDB have some of them.
+Not among them: `binary_as_string`, under which a user's views were bound; what it changes is a column's type, and a
+ledger compares types."""
 
 
 class DuckDBEngine:
@@ -232,9 +253,9 @@ class DuckDBEngine:
         """Give a user's connection the settings that our statements need; `close` gives its own back."""
         names = [literal(name) for name in NEUTRAL]
         for row in self.query(render("engine/read_settings", names=names)).to_pylist():
-            wanted = NEUTRAL[row["name"]]
-            if (row["value"] or "").casefold() not in wanted:
-                self._set(row["name"], row["value"] or "", wanted[0])
+            before = row["value"] or ""
+            if not is_neutral(row["name"], before):
+                self._set(row["name"], before, NEUTRAL[row["name"]][0])
 
     def _set(self, name: str, before: str, value: str) -> None:
         try:
@@ -281,10 +302,16 @@ class DuckDBEngine:
             self._finish(render("engine/drop_table", table=self._temporary.popitem()[1]))
 
     def _restore(self) -> None:
+        """Each of a user's settings; one that cannot be set again does not keep the others from being so."""
         self.use_source()
+        failed: list[SqldeidError] = []
         while self._changed:
             name, value = self._changed.popitem()
-            self._finish(render("engine/set_setting", name=identifier(name), value=literal(value)))
+            statement = render("engine/set_setting", name=identifier(name), value=literal(value))
+            error = _attempt(partial(self._finish, statement))
+            failed += [error] if error is not None else []
+        if failed:
+            raise failed[0]
 
     def _detach(self) -> None:
         while self._attached and not self.own:
@@ -332,6 +359,11 @@ class DuckDBEngine:
         self._finish(render("engine/checkpoint_database", catalog=identifier(catalog)))
         self._finish(render("engine/detach_database", catalog=identifier(catalog)))
         self._attached.remove(catalog)
+
+
+def is_neutral(name: str, value: str) -> bool:
+    """Whether a setting of `NEUTRAL` is one under which our statements mean what they say."""
+    return value.casefold() in (wanted.casefold() for wanted in NEUTRAL[name])
 
 
 def _attempt(step: Callable[[], None]) -> SqldeidError | None:

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.engine.choosing import is_foreign, may_hold_secret
-from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.duckdb import NEUTRAL, DuckDBEngine, is_neutral
 from sqldeid.engine.duckdb_errors import translate
 from sqldeid.errors import EngineError, JobError
 from sqldeid.sql import identifier, literal, render, table_name
@@ -178,11 +178,21 @@ def own_instance(spill: Path | None, settings: Settings) -> duckdb.DuckDBPyConne
     try:
         connection = duckdb.connect(":memory:", config=config)
         connection.execute(render("engine/hide_progress")).fetchall()
+        _pin(connection)
         return connection
     except duckdb.Error as error:
         given = [name for name in ("memory_limit", "threads") if getattr(settings, name) is not None]
         names = " or ".join("--" + name.replace("_", "-") for name in given) or "the settings"
         raise JobError(f"DuckDB does not take {names}; write a size as 4GB, threads as a whole number") from error
+
+
+def _pin(connection: duckdb.DuckDBPyConnection) -> None:
+    """Spell and compare values alike on every machine: the time zone would be the environment's."""
+    names = [literal(name) for name in NEUTRAL]
+    for name, value in connection.execute(render("engine/read_settings", names=names)).fetchall():
+        if not is_neutral(name, value or ""):
+            text = render("engine/set_setting", name=identifier(name), value=literal(NEUTRAL[name][0]))
+            connection.execute(text).fetchall()
 
 
 def _alias(path: Path) -> str:

@@ -33,6 +33,11 @@ SETTINGS = {
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.enforceReservedKeywords": "false",
     "spark.sql.legacy.createHiveTableByDefault": "false",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.legacy.castComplexTypesToString.enabled": "false",
+    "spark.sql.legacy.integralDivide.returnBigint": "true",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.storeAssignmentPolicy": "ANSI",
 }
 """Settings of a session under which our statements mean what they say; a user's own come back at the end. Without the
 fifth a text such as ${env:HOME} would be replaced within a statement."""

@@ -17,7 +17,9 @@ from sqldeid.ledger.store import TABLES, read_facts, table_of
 from sqldeid.sql import render
 
 OPTION = "--ledger"
-_VERSION = "2"
+_VERSION = "3"
+_SPELLED = ("1", "2")
+"""Versions that hashed values as they were spelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,14 @@ class Book:
                 self.engine.execute(render("tables/create_ledger", table=table_of(name), columns=columns))
             self.append("facts", {"name": ["version", "key"], "value": [_VERSION, key_check(key)]})
         facts = read_facts(self.engine)
+        if facts.get("version") in _SPELLED:
+            raise JobError(
+                f"{OPTION}: {file.path} was made by an older version of sqldeid, which hashed values as they were "
+                "spelled; they cannot be hashed anew without the values. Keep it, give a new ledger another name, and "
+                "publish to another place: nothing then compares a release with those from before, so take back what "
+                "of them you can",
+                key=OPTION,
+            )
         if facts.get("version") != _VERSION:
             raise JobError(f"{OPTION}: {file.path} is not a ledger of this version of sqldeid", key=OPTION)
         if facts.get("key") != key_check(key):

@@ -153,7 +153,7 @@ class Ledger:
             {"name": identifier(f"c{i}"), "alias": identifier(f"f{i}"), "label": literal(label), "column": label}
             for i, label in enumerate(load.fields)
         ]
-        put = self._engine.put("rows", self._hashed(load.rows, load.fields))
+        put = self._engine.put("rows", self._hashed(load))
         members, table = (self._engine.workbench(name) for name in ("members", "branches"))
         tables = {name: table_of(name) for name in ("people", "cells", "contents")}
         self._engine.execute(render("tables/match_ledger", members=members, rows=put, fields=fields, **tables))
@@ -189,14 +189,15 @@ class Ledger:
                 withdrawn |= np.isin(branches.cell, failing.left)
         raise VerificationError("the ledger found no parts that meet the criteria; nothing was published")
 
-    def _hashed(self, rows: pa.Table, fields: Sequence[str]) -> pa.Table:
+    def _hashed(self, load: Load) -> pa.Table:
+        rows, types = load.rows, load.subject.types
         found = {
             "row": pa.array(np.arange(rows.num_rows), pa.int64()),
-            "person": hash_persons(self.book.key, rows.column("person")),
+            "person": hash_persons(self.book.key, load.subject.person_type, rows.column("person")),
             "class": rows.column("class"),
         }
-        for i, label in enumerate(fields):
-            found[f"c{i}"] = hash_values(self.book.key, label, rows.column(f"c{i}"))
+        for i, label in enumerate(load.fields):
+            found[f"c{i}"] = hash_values(self.book.key, label, types[label], rows.column(f"c{i}"))
         return pa.table(found)
 
     def _enter(

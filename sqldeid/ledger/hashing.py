@@ -1,9 +1,19 @@
 """What the ledger keeps of persons and values: keyed hashes, made in this process (see `sqldeid.keys`).
 
 The ledger is private; if it is lost all the same, nobody without the key can tell whose it is.
+
+What is hashed is the value of its type, never how a session happens to spell it: whole numbers as numbers, floats by
+their bits, moments in UTC, each with the name of its type before it. Values reach this process as text of a pinned
+session (`sqldeid.engine.duckdb.NEUTRAL`); a moment of any other zone is refused as a defect.
+
+Source: soundness.md 19.
 """
 
 from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -25,16 +35,61 @@ def label_of(column: str) -> str:
     return column.casefold()
 
 
-def hash_persons(key: Key, persons: pa.ChunkedArray) -> pa.Array:
-    """128 bits in hexadecimal digits for each person key."""
-    digest = key.hasher(_PERSON)
-    return pa.array([digest(str(p).encode())[:_DIGITS] for p in persons.to_pylist()], pa.string())
+def hash_persons(key: Key, type_: str, persons: pa.ChunkedArray) -> pa.Array:
+    """128 bits in hexadecimal digits for each person key.
+
+    Parameters
+    ----------
+    type_
+        Of the key's column, as `sqldeid.tables.columns.spelling` names it; the ledger keeps it, and takes no other.
+    persons
+        The keys as text of a pinned session.
+    """
+    digest, bits = key.hasher(_PERSON + type_.encode() + b"\0"), _bits_of(type_)
+    return pa.array([digest(bits(str(p)))[:_DIGITS] for p in persons.to_pylist()], pa.string())
 
 
-def hash_values(key: Key, column: str, values: pa.ChunkedArray) -> pa.Array:
-    """63 bits for each value of a column; NULL is a value. Each different value is hashed once."""
-    digest = key.hasher(_VALUE + column.encode() + b"\0")
+def hash_values(key: Key, column: str, type_: str, values: pa.ChunkedArray) -> pa.Array:
+    """63 bits for each value of a column; NULL is a value. Each different value is hashed once.
+
+    Parameters
+    ----------
+    column, type_
+        Its name in the ledger, and its type as `sqldeid.tables.columns.spelling` names it.
+    values
+        As text of a pinned session.
+    """
+    digest, bits = key.hasher(_VALUE + column.encode() + b"\0" + type_.encode() + b"\0"), _bits_of(type_)
     coded = values.combine_chunks().dictionary_encode(null_encoding="encode")
-    of = [int(digest(b"\0" if v is None else b"\1" + v.encode())[:16], 16) >> 1 for v in coded.dictionary.to_pylist()]
+    of = [int(digest(b"\0" if v is None else b"\1" + bits(v))[:16], 16) >> 1 for v in coded.dictionary.to_pylist()]
     table = np.array(of, dtype=np.int64) if of else np.zeros(0, dtype=np.int64)
     return pa.array(table[coded.indices.to_numpy()], pa.int64())
+
+
+def hash_of_null(key: Key, column: str, type_: str) -> int:
+    """What `hash_values` makes of NULL."""
+    [found] = hash_values(key, column, type_, pa.chunked_array([pa.array([None], pa.string())])).to_pylist()
+    return int(found)
+
+
+def _bits_of(type_: str) -> Callable[[str], bytes]:
+    """What tells a value of a type from the others of it, from its text."""
+    if type_ == "integer":
+        return lambda text: str(int(text)).encode()
+    if type_ in ("FLOAT", "DOUBLE"):
+        return _float_bits
+    return _moment if type_ == "TIMESTAMP WITH TIME ZONE" else str.encode
+
+
+def _float_bits(text: str) -> bytes:
+    """The eight bytes of a float; both zeros are one value, and every NaN is."""
+    number = float(text)
+    return struct.pack(">d", math.nan if math.isnan(number) else number + 0.0)
+
+
+def _moment(text: str) -> bytes:
+    """A moment in UTC; infinity has no zone."""
+    moment, zone, _ = text.partition("+00")
+    if not zone and not text.endswith("infinity"):
+        raise AssertionError("a moment reached the ledger in another zone than UTC")
+    return moment.encode()

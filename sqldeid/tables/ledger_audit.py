@@ -35,7 +35,7 @@ def unreleased(book: Book, plan: TablePlan, engine: Engine, release: int, mark: 
         book.engine.query(render("tables/list_released", release=release, **tables)).column("person").to_pylist()
     )
     there = engine.query(render("tables/list_persons", source=plan.source, person=plan.person_column))
-    hashed = hash_persons(book.key, there.column("person")).to_pylist()
+    hashed = hash_persons(book.key, plan.person_type, there.column("person")).to_pylist()
     absent = [i for i, person in enumerate(hashed) if person not in released]
     return engine.put(
         f"{plan.name}_held", pa.table({"person": there.column("person").take(pa.array(absent, pa.int64()))})

@@ -29,7 +29,9 @@ def spend(book: Book, plan: TablePlan, engine: Engine, result: TableRelease, job
     epsilon, delta = (float(Fraction(str(promised[name]))) for name in ("epsilon", "delta"))
     release = book.next_release()
     source = engine.query(render("tables/list_persons", source=plan.source, person=plan.person_column))
-    rows = book.engine.put("persons", pa.table({"person": hash_persons(book.key, source.column("person"))}))
+    rows = book.engine.put(
+        "persons", pa.table({"person": hash_persons(book.key, plan.person_type, source.column("person"))})
+    )
     spent, budgets = book.engine.workbench("spent"), table_of("budgets")
     book.engine.execute(
         render("tables/spend_budget", spent=spent, rows=rows, budgets=budgets, epsilon=epsilon, delta=delta)

@@ -11,6 +11,7 @@ from sqldeid.keys import Key
 from sqldeid.ledger.hashing import hash_values, label_of
 from sqldeid.ledger.rules import CLOSE, Rule
 from sqldeid.sql import render
+from sqldeid.tables.columns import spelling
 from sqldeid.tables.fold import Folded
 from sqldeid.tables.judgement import rank_values
 from sqldeid.tables.plan import TablePlan
@@ -41,7 +42,7 @@ def marginals_of(plan: TablePlan, folded: Folded, engine: Engine, key: Key, rele
                 {
                     "release": pa.array(np.full(rows.num_rows, release), pa.int32()),
                     "field": pa.array([label_of(judged.name)] * rows.num_rows, pa.string()),
-                    "value": hash_values(key, label_of(judged.name), rows.column("value")),
+                    "value": hash_values(key, label_of(judged.name), spelling(judged.source), rows.column("value")),
                     "n": rows.column("n"),
                     "place": rows.column("place"),
                 }
