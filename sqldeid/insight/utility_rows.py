@@ -90,11 +90,11 @@ def generalised(plan: TablePlan, node: Mapping[str, int], rows: pa.Table, column
             values.append(_prepared(rows.column(f"c{i}"), c.source.kind))
             continue
         level = node[c.name]
-        if level == 0:
+        if level == 0 and c.typed:
             values.append(rows.column(f"t{i}").combine_chunks().cast(pa.string()))
             continue
         hierarchy = bind(plan, numbers[c.name], engine, plan.source).hierarchy
-        labels = np.asarray(hierarchy.labels[level], dtype=object)[hierarchy.groups[level][hierarchy.leaf]]
+        labels = np.asarray(c.labels(hierarchy, level), dtype=object)[hierarchy.groups[level][hierarchy.leaf]]
         places = pc.index_in(rows.column(f"c{i}").combine_chunks(), value_set=hierarchy.values)
         values.append(pa.array(labels, pa.string()).take(places))
     return _features(rows, columns, values)

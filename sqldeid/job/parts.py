@@ -65,7 +65,8 @@ class Column(BaseModel):
     )
     top_code: Number | None = Field(
         default=None,
-        description="Of a released number: greater values become this one, before anything else (ages over 89: 90).",
+        description="Of a released number: greater values become this one, before anything else (ages over 89: 90). "
+        "The labels of a quasi-identifying column say so on every level: ≥ 90.",
     )
 
     @model_validator(mode="after")

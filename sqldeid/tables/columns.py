@@ -12,7 +12,10 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Column
 from sqldeid.errors import JobError
-from sqldeid.hierarchy import HierarchySource
+from sqldeid.hierarchy import Hierarchy, HierarchySource
+from sqldeid.hierarchy.model import Labels
+from sqldeid.hierarchy.stored import StoredSource
+from sqldeid.hierarchy.topcoded import TopCoded
 from sqldeid.sql import column, literal
 
 Uncovered = Literal["refuse", "prefix", "top"]
@@ -63,7 +66,19 @@ class QuasiIdentifier:
     @property
     def shown(self) -> str | None:
         """What became of its values before they are generalised."""
-        return None if self.top_code is None else f"at most {self.top_code}"
+        return None if self.top_code is None else f"from {self.top_code} on one value"
+
+    @property
+    def typed(self) -> bool:
+        """Whether level 0 has the source's type; the label of a value that others were cut to is text."""
+        return self.top_code is None
+
+    def labels(self, hierarchy: Hierarchy, level: int) -> Labels:
+        """The labels of one level as they are released, where they are not the source's own values."""
+        of = self.hierarchy.source if isinstance(self.hierarchy, StoredSource) else self.hierarchy
+        if level or not isinstance(of, TopCoded):
+            return hierarchy.labels[level]
+        return of.labelled(hierarchy, numeric=self.source.kind == "number")
 
     @property
     def hierarchy_name(self) -> str:
@@ -179,7 +194,7 @@ class OtherColumn:
     def shown(self) -> str | None:
         """What became of its values, where they are not those of the source."""
         if self.top_code is not None:
-            return f"at most {self.top_code}"
+            return f"from {self.top_code} on {self.top_code}"
         if self.role == LINKED:
             return "numbered anew, in random order"
         return None if self.disguise is None else DISGUISES[self.disguise]

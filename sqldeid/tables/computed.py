@@ -28,7 +28,7 @@ def stage_computed(chosen: Chosen, engine: Engine, staging: Staging, note: Note)
     tables = {
         c.qi.name: _label_statement(chosen, engine, i, level)
         for i, (c, level) in enumerate(zip(chosen.folded.columns, chosen.node, strict=True))
-        if level > 0
+        if level > 0 or not c.qi.typed
     }
     return staging.write_computed(partial(_view_statement, chosen), note, tables)
 
@@ -66,7 +66,7 @@ def _view_statement(chosen: Chosen, target: exp.Table, tables: dict[str, exp.Tab
 
 def _column(number: int, coded: Coded, level: int, tables: dict[str, exp.Table]) -> dict[str, object]:
     null_label = None
-    if coded.null_code is not None and level > 0:
+    if coded.null_code is not None and (level > 0 or not coded.qi.typed):
         null_leaf = coded.hierarchy.leaf[coded.hierarchy.values.is_null().to_numpy(zero_copy_only=False)][0]
         null_label = literal(coded.hierarchy.labels[level][coded.hierarchy.groups[level][null_leaf]])
     return {

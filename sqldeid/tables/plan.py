@@ -21,11 +21,13 @@ from sqldeid.tables.columns import (
     Disguise,
     OtherColumn,
     QuasiIdentifier,
+    Uncovered,
     refuse_lists,
     released_value,
     spelling,
     travel_type,
 )
+from sqldeid.tables.cut import cut_hierarchy
 from sqldeid.tables.lattice import Lattice
 from sqldeid.tables.privacy import ClassCriterion, MConcealing, class_criteria, concealing, others_of
 from sqldeid.tables.stack import Stacked, finder, outward_stacks, plan_stacks, stacked_keys
@@ -236,11 +238,12 @@ def _column(
         )
     _refuse_zoned(source, part, key)
     weights: Mapping[str, float] = table.search.weights
+    uncovered: Uncovered = "top" if table.search.method == "epsilon-safe" else part.uncovered
     return QuasiIdentifier(
         name,
         source,
-        _hierarchy(part, key, folder),
-        "top" if table.search.method == "epsilon-safe" else part.uncovered,  # no refusal may depend on the rows
+        cut_hierarchy(_hierarchy(part, key, folder), part, source, uncovered, key),
+        uncovered,  # no refusal of epsilon-safe may depend on the rows
         Fraction(repr(float(weights.get(name, 1.0)))),
         part.top_code,
     )

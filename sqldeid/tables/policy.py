@@ -22,6 +22,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import HierarchyError, JobError, VerificationError
 from sqldeid.hierarchy.model import Hierarchy
 from sqldeid.hierarchy.stored import StoredSource, pack, unpack
+from sqldeid.hierarchy.topcoded import TopCoded
 from sqldeid.hierarchy.tree import Tree
 from sqldeid.result import TableRelease
 from sqldeid.tables.check import Checker
@@ -166,7 +167,8 @@ def _stored(plan: TablePlan, qi: QuasiIdentifier, policy: Policy) -> QuasiIdenti
     if tree.level_names != qi.hierarchy.level_names:
         key = f"{plan.key}.columns.{qi.name}.hierarchy"
         raise JobError(f"{key}: has other levels than the policy's; search anew, without {_OPTION}", key=key)
-    return replace(qi, hierarchy=StoredSource(tree, qi.hierarchy))
+    kept = qi.hierarchy.kept(tree) if isinstance(qi.hierarchy, TopCoded) else tree
+    return replace(qi, hierarchy=StoredSource(kept, qi.hierarchy))
 
 
 def _refuse_other_job(plan: TablePlan, policy: Policy) -> None:

@@ -139,14 +139,14 @@ def kept_name(number: int) -> str:
 
 
 def labels(chosen: Chosen, engine: Engine, index: int, level: int) -> exp.Table:
-    """Code prefix → label of one quasi-identifier at one level; at level 0 the source's own values."""
+    """Code prefix → label of one quasi-identifier at one level; at level 0 the source's values, if none was cut."""
     coded = chosen.folded.columns[index]
     name = f"{chosen.plan.name}_labels_{index}"
-    if level == 0:
+    if level == 0 and coded.qi.typed:
         table = engine.workbench(name)
         engine.execute(render("tables/label_values", labels=table, coded=coded.table))
         return table
-    shown = pa.array(list(coded.hierarchy.labels[level]), type=pa.string())
+    shown = pa.array(list(coded.qi.labels(coded.hierarchy, level)), type=pa.string())
     return engine.put(name, pa.table({"prefix": coded.prefixes(level), "label": shown}))
 
 
@@ -175,7 +175,9 @@ def suppression_by(chosen: Chosen, engine: Engine, groups_at_most: int = 1000) -
             columns=columns,
         )
     ).to_pylist()
-    names = {i: dict(zip(c.prefixes(level).tolist(), c.hierarchy.labels[level], strict=True)) for i, c, level in small}
+    names = {
+        i: dict(zip(c.prefixes(level).tolist(), c.qi.labels(c.hierarchy, level), strict=True)) for i, c, level in small
+    }
     counted: dict[str, dict[str, tuple[int, int]]] = {c.qi.name: {} for _, c, _ in small}
     for row in sorted(read, key=lambda r: (r["number"], r["prefix"])):
         label = names[row["number"]][row["prefix"]]

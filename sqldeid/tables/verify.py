@@ -236,8 +236,8 @@ def _labelled(
     plan: TablePlan, index: int, qi: QuasiIdentifier, hierarchy: Hierarchy, level: int, engine: Engine
 ) -> dict[str, object]:
     table, null_label = None, None
-    if level > 0:
-        of_value = np.asarray(hierarchy.labels[level], dtype=object)[hierarchy.groups[level][hierarchy.leaf]]
+    if level > 0 or not qi.typed:
+        of_value = np.asarray(qi.labels(hierarchy, level), dtype=object)[hierarchy.groups[level][hierarchy.leaf]]
         shown = pa.array(of_value.tolist(), type=pa.string())
         there = hierarchy.values.is_valid()
         rows = pa.table({"value": hierarchy.values, "label": shown}).filter(there)

@@ -139,12 +139,69 @@ def test_top_code_goes_before_the_hierarchy(source: Path, tmp_path: Path) -> Non
     anonymize(wanted(tmp_path / "out", columns=columns), source)
     found, _ = read(tmp_path / "out")
     ages = original(source)["age"].astype("float").clip(upper=90)
+    shown = found["age"].str.removeprefix("≥ ").astype("float")
     pd.testing.assert_series_equal(
-        found["age"].astype("float").value_counts(dropna=False).sort_index(),
-        ages.value_counts(dropna=False).sort_index(),
+        shown.value_counts(dropna=False).sort_index(), ages.value_counts(dropna=False).sort_index(), check_names=False
     )
-    assert ages.isna().any() and ages.max() == found["age"].max() == 90
+    assert ages.isna().any() and ages.max() == shown.max() == 90
+    assert set(found["age"][shown == 90]) == {"≥ 90"}
     assert verify(wanted(tmp_path / "out", columns=columns), source)["r"].k > 1
+
+
+@pytest.mark.parametrize("more", [{}, {"view": "computed"}, {"text": True}, {"search": {"method": "ola"}}])
+@pytest.mark.parametrize(("k", "level"), [(1, 0), (20, 1), (45, 2)])
+def test_labels_of_what_was_cut_are_true_at_every_level(
+    tmp_path: Path, more: dict[str, object], k: int, level: int
+) -> None:
+    source = tmp_path / "ages.duckdb"
+    with duckdb.connect(str(source)) as c:
+        c.execute("CREATE TABLE people AS SELECT i AS id, 80 + i % 24 AS age FROM RANGE(120) AS r(i)")
+    target = {} if more.get("view") else {"into": str(tmp_path / "out.duckdb")}
+    if more.get("view"):
+        target, more = {"as": "view"}, {**more, "frozen": True}
+    asked = release({"age": qi({"bands": [5, 10, 20]}, top_code=89)}, source="people", k=k, person="id", **more)
+    made = job(target, tmp_path, r=asked)
+    assert anonymize(made, source).releases["r"].node == {"age": level}
+    with duckdb.connect(str(source if more.get("view") else tmp_path / "out.duckdb"), read_only=True) as c:
+        found = dict(c.execute("SELECT age, COUNT(*) FROM release.r GROUP BY ALL").fetchall())
+    expected = [{str(a): 5 for a in range(80, 89)} | {"≥ 89": 75}, {"[80, 85)": 25, "≥ 85": 95}, {"≥ 80": 120}]
+    assert found == expected[level]
+    assert verify(made, source)["r"].released == 120
+
+
+def test_a_later_load_has_the_same_labels(tmp_path: Path) -> None:
+    source = tmp_path / "ages.duckdb"
+    with duckdb.connect(str(source)) as c:
+        c.execute("CREATE TABLE people AS SELECT i AS id, 80 + i % 8 AS age FROM RANGE(120) AS r(i)")
+    made = job(
+        {"into": str(tmp_path / "out.duckdb")},
+        tmp_path,
+        r=release({"age": qi({"bands": [5]}, top_code=89)}, source="people", k=20),
+    )
+    first = anonymize(made, source)
+    with duckdb.connect(str(source)) as c:
+        c.execute("UPDATE people SET age = age + 10 WHERE id % 3 = 0")
+    anonymize(made, source, options=Options(replace=True, policy=first.to_dict()))
+    with duckdb.connect(str(tmp_path / "out.duckdb"), read_only=True) as c:
+        assert {a for (a,) in c.execute("SELECT DISTINCT age FROM release.r").fetchall()} == {"[80, 85)", "≥ 85"}
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        (qi({"mask": [1]}, top_code=89), "does not go with mask"),
+        (qi({"bands": [5]}, top_code=89.5), "has 0 decimals"),
+        (qi("ages.csv", top_code=89), "level 1 has a label"),
+    ],
+)
+def test_a_top_code_that_labels_cannot_tell_is_refused(
+    source: Path, tmp_path: Path, column: dict[str, object], reason: str
+) -> None:
+    (tmp_path / "ages.csv").write_text("89;about 80;*\n20;about 20;*\n")
+    made = job({"into": str(tmp_path / "out")}, tmp_path, r=release({"sex": qi(), "age": column}, source="people"))
+    with pytest.raises(JobError, match=reason) as refused:
+        anonymize(made, source)
+    assert refused.value.key == "tables.r.columns.age.top_code"
 
 
 def test_parts_make_no_difference(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,6 +100,8 @@ RELEASES = {
     "types": asked(TYPED, k=3),
     "types as text": asked({n: c for n, c in TYPED.items() if n != "height"}, k=3, text=True),  # engines spell 0.0
     "only quasi-identifiers": asked({SEX: qi(), AGE: qi({"bands": [5, 10]})}, k=5),
+    "cut, every value": asked({AGE: qi({"bands": [5, 10]}, top_code=42)}, k=3),
+    "cut, bands": asked({AGE: qi({"bands": [5, 10]}, top_code=42), "money": qi(top_code=0.5)}, k=20),
     "filter": asked(COLUMNS, k=3, where=f'"{WARD}" <> 1 AND "{AGE}" / 2 > 12.2'),
     "query": asked({**COLUMNS, "n": INSENSITIVE}, k=3, source=VISITS),
     "dates and means": asked(
