@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sqldeid.job import Job
     from sqldeid.result import Result, Risk, TableRelease
     from sqldeid.run import Asked, Listener, Options, anonymize, assess, plan, tradeoff, verify, verify_certificates
-    from sqldeid.run import evaluate as evaluate
+    from sqldeid.run.evaluating import evaluate
     from sqldeid.run.exploring import explore, explore_job, explore_sequences, explore_text
     from sqldeid.run.profiles import init, safe_harbor
 
@@ -71,13 +71,16 @@ __all__ = [
 _HOMES = {
     "Job": "sqldeid.job",
     "Settings": "sqldeid.engine.opening",
-    "evaluate": "sqldeid.run",
+    "evaluate": "sqldeid.run.evaluating",
     **dict.fromkeys(["Classification", "Explored", "ExploredSequences", "ExploredText"], "sqldeid.findings"),
     **dict.fromkeys(["Result", "Risk", "TableRelease"], "sqldeid.result"),
     **dict.fromkeys(["explore", "explore_job", "explore_sequences", "explore_text"], "sqldeid.run.exploring"),
     **dict.fromkeys(["init", "safe_harbor"], "sqldeid.run.profiles"),
     **dict.fromkeys(
-        ["Asked", "Listener", "Options", "anonymize", "assess", "plan", "tradeoff", "verify", "verify_certificates"],
+        [
+            *("Asked", "Listener", "Options", "anonymize", "assess", "plan", "tradeoff"),
+            *("verify", "verify_certificates"),
+        ],
         "sqldeid.run",
     ),
 }

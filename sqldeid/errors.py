@@ -19,6 +19,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+NO_COLUMN = "A column is named as in the source; a text value stands in single quotes, as in sex = 'F'."
+"""What to try where the job's SQL names a column that is not there."""
+
 
 class SqldeidError(Exception):
     """Base of all errors of this package.

@@ -169,9 +169,7 @@ def trained(study: Study) -> tuple[sqldeid.Classification, list[Trained]]:
     first, found = None, []
     for k, limit, loss in product(study.ks, study.trained, LOSSES):
         job = study.job({"adult": asked(study.table, k, limit, method="frontier", loss=loss)}, "trained")
-        made = sqldeid.evaluate.classification(
-            job, study.database, "income", test="main.adult_test", originals=first is None
-        )
+        made = sqldeid.evaluate(job, study.database, "income", test="main.adult_test", originals=first is None)
         first = first or made
         value = made.loss[loss] - (made.loss["dm_star_original"] if loss == "dm_star" else 0)
         found.append(Trained(loss, k, limit, value, made.anonymised.accuracy, made.anonymised.roc_auc or 0.5))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sqldeid.cli.options import Common, common, examples
+from sqldeid.cli.targets import DATABASE, refuse_kind
 from sqldeid.engine.choosing import may_hold_secret
 from sqldeid.report.terminal import print_commands
 from sqldeid.report.text import facts, plain, print_table, put
@@ -21,6 +22,7 @@ def _a_file(_context: click.Context, _parameter: click.Parameter, path: Path) ->
     """Refuse a server's address, and do not repeat it."""
     if not path.parent.exists() and may_hold_secret(str(path)):
         raise click.BadParameter("a demo is written to a DuckDB file, not to a server (what was given is not shown)")
+    refuse_kind("PATH", str(path), DATABASE)
     return path
 
 

@@ -60,7 +60,7 @@ def evaluate(
     check_outputs({"--json": json_file}, job, database)
     options = sqldeid.Options(only=only, settings=common.settings)
     with Progress(console(sys.stderr), live=not common.quiet, steps=common.verbose) as progress:
-        found = sqldeid.evaluate.classification(
+        found = sqldeid.evaluate(
             job,
             database,
             label,

@@ -14,7 +14,7 @@ import sqldeid
 from sqldeid.cli.files import write_json
 from sqldeid.cli.options import Common, common, examples
 from sqldeid.cli.plots import check_plot, write_plot
-from sqldeid.cli.targets import check_output, is_stdout
+from sqldeid.cli.targets import JSON, check_output, is_stdout, refuse_kind
 from sqldeid.errors import JobError
 from sqldeid.report.explored import (
     draw_explored,
@@ -192,6 +192,7 @@ def _refuse_mixed(asked: Mapping[str, Any]) -> None:
 
 
 def _check_files(json_file: str | None, plot: str | None, database: str) -> None:
+    refuse_kind("--json", json_file, JSON)
     for option, file in (("--json", json_file), ("--plot", plot)):
         if file is None or is_stdout(file):
             continue

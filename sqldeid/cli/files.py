@@ -9,11 +9,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqldeid.cli.targets import check_output, is_stdout, is_stream, write_text
+from sqldeid.cli.targets import JSON, PAGE, check_output, is_stdout, is_stream, refuse_kind, write_text
 from sqldeid.errors import EngineError, JobError, SqldeidError
 
 if TYPE_CHECKING:
     from sqldeid.job import Job
+
+
+_KINDS = {"--report": PAGE, "--html": PAGE, "--public": JSON | PAGE}
+"""What options write; the others write JSON."""
 
 
 def check_outputs(outputs: Mapping[str, str | None], job: Job, database: str, reads: Sequence[str] = ()) -> None:
@@ -40,6 +44,7 @@ def check_outputs(outputs: Mapping[str, str | None], job: Job, database: str, re
         options = " and ".join(o for o in asked if o not in given)
         raise JobError(f"{options} both name standard output; give one a file", key="--public")
     for option, file in given.items():
+        refuse_kind(option, file, _KINDS.get(option, JSON))
         check_output(option, file)
         _refuse_inputs(option, Path(file), [Path(database), *([job.path] if job.path else []), *map(Path, reads)], into)
     if len({os.path.realpath(f) for f in given.values()}) < len(given):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING
 import click
 
 from sqldeid.cli.options import Common, common, examples
-from sqldeid.cli.targets import check_output, is_stdout, is_stream, write_text
+from sqldeid.cli.streams import in_utf8
+from sqldeid.cli.targets import CSV, check_output, is_stdout, is_stream, refuse_kind, write_text
 from sqldeid.errors import HierarchyError, JobError
 from sqldeid.report.hierarchies import print_paths, print_report
 from sqldeid.report.terminal import print_commands
@@ -118,6 +118,7 @@ def build(common: Common, spec: str, output: str, database: str | None, table: s
         check_output("-o", output)
     if os.path.lexists(output) and not is_stream(output):
         raise JobError(f"-o: {output} exists already; remove it, or name another file", key="output")
+    refuse_kind("-o", output, CSV)
     source = open_source(rule(spec), Path())
     values = _values(common, database, table, column)
     if values is None and source.data_derived:
@@ -146,7 +147,7 @@ def _write(bound: Hierarchy, output: str) -> None:
         write_csv(bound, file)
         text = file.read_bytes().decode()
     if is_stdout(output):
-        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # what is read back must be these bytes
+        in_utf8()  # what is read back must be these bytes
     write_text(output, text)
 
 

@@ -10,7 +10,8 @@ import click
 
 import sqldeid
 from sqldeid.cli.options import Common, common, examples
-from sqldeid.cli.targets import check_output, is_stdout, is_stream, write_text
+from sqldeid.cli.streams import in_utf8
+from sqldeid.cli.targets import JOB, check_output, is_stdout, is_stream, refuse_kind, write_text
 from sqldeid.engine.choosing import again
 from sqldeid.errors import JobError
 from sqldeid.report.terminal import print_commands
@@ -40,9 +41,10 @@ def init(common: Common, database: str, table: str | None, output: str) -> None:
         check_output("-o", output)
         if os.path.lexists(output) and not is_stream(output):
             raise JobError(f"-o: {output} exists already; remove it, or name another file", key="output")
+    refuse_kind("-o", output, JOB)
     text = sqldeid.init(database, table, settings=common.settings)
     if is_stdout(output):
-        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # a job file is UTF-8 wherever it is printed
+        in_utf8()  # a job file is UTF-8 wherever it is printed
     write_text(output, text)
     if not common.quiet and not is_stdout(output):
         to = console(sys.stderr) if is_stream(output) else common.screen()

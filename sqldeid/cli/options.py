@@ -88,10 +88,13 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def numbers(option: str, text: str, kind: Callable[[str], Value]) -> list[Value]:
-    """The numbers of a list with commas."""
+def numbers(option: str, text: str, kind: Callable[[str], Value], like: str) -> list[Value]:
+    """The numbers of a list with commas; `like` is one that the option takes."""
     try:
         return [kind(part) for part in text.split(",")]
     except ValueError:
         wanted = "whole numbers" if kind is int else "numbers"
-        raise JobError(f"{option}: give {wanted} with commas between, like {option} 5,20", key=option) from None
+        shares = "; 5 % is written 0.05" if "%" in text else ""
+        raise JobError(
+            f"{option}: give {wanted} with commas between, like {option} {like}{shares}", key=option
+        ) from None

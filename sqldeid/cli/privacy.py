@@ -9,7 +9,7 @@ import click
 
 from sqldeid.cli.files import write_json
 from sqldeid.cli.options import Common, common, examples, numbers
-from sqldeid.cli.targets import check_output, is_stdout
+from sqldeid.cli.targets import JSON, check_output, is_stdout, refuse_kind
 from sqldeid.report.text import cell, number, print_table, put, table
 
 if TYPE_CHECKING:
@@ -66,12 +66,13 @@ def plan(
     from sqldeid.tables.privacy.epsilon_safe import plan_table
     from sqldeid.tables.privacy.sampling import PENALTIES
 
+    refuse_kind("--json", json_file, JSON)
     if json_file is not None and not is_stdout(json_file):
         check_output("--json", json_file)
     rows = plan_table(
-        numbers("--k", ks, int),
-        numbers("--beta", betas, float),
-        numbers("--epsilon", epsilons, float),
+        numbers("--k", ks, int, "20,50"),
+        numbers("--beta", betas, float, "0.1,0.25"),
+        numbers("--epsilon", epsilons, float, "0.5,1"),
         delta=delta,
         penalty=next(p for p in PENALTIES if p == penalty),
         lattice_size=nodes,

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 import sqldeid
+from sqldeid.cli.failures import say
 from sqldeid.cli.files import check_outputs, read_certificates, write_json
 from sqldeid.cli.options import Common, common, examples
 from sqldeid.cli.policies import earlier
 from sqldeid.cli.policies import ledger as ledger_option
 from sqldeid.cli.reports import refuse_without_charts, write_page, write_public
+from sqldeid.cli.streams import close_streams
 from sqldeid.engine.choosing import again, dialect_of
 from sqldeid.report.progress import Progress
 from sqldeid.report.terminal import print_result, print_risk, print_verified, print_warnings
@@ -136,7 +138,12 @@ def anonymize(
     with _published(key="--json"):
         if not common.quiet:
             screen = common.screen(*outputs.by_option.values())
-            print_result(result, screen, database=again(database), job=job_file, verbose=common.verbose)
+            given = {"--only": only, "--key-file": _paths(key_file), "--ledger": _paths(ledger)}
+            print_result(result, screen, database=again(database), job=job_file, verbose=common.verbose, given=given)
+
+
+def _paths(file: Path | None) -> tuple[str, ...]:
+    return () if file is None else (str(file),)
 
 
 def _write_outputs(result: sqldeid.Result, to: Outputs) -> sqldeid.Result:
@@ -178,6 +185,10 @@ def _published(key: str = "") -> Iterator[None]:
         raise sqldeid.EngineError(f"{error.message}; the releases were published", key=key or error.key) from None
     except KeyboardInterrupt:
         raise sqldeid.Interrupted("interrupted; the releases were published", key=key) from None
+    except BrokenPipeError:
+        close_streams()
+        say("Note: what reads standard output has left before the end; the releases were published")
+        raise click.exceptions.Exit(0) from None
 
 
 def _certified(result: sqldeid.Result, target: str) -> sqldeid.Result:

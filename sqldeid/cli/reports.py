@@ -10,7 +10,7 @@ import click
 
 from sqldeid.cli.files import write_json
 from sqldeid.cli.options import Common, common, examples
-from sqldeid.cli.targets import check_output, is_stdout, write_text
+from sqldeid.cli.targets import PAGE, check_output, is_stdout, refuse_kind, write_text
 from sqldeid.errors import JobError
 
 
@@ -30,6 +30,7 @@ def report(common: Common, result_file: str, output: str, public: bool) -> None:
 
     The report is for the data holder. A result of `anonymize --report` also tells what other k and limits would cost.
     """
+    refuse_kind("-o", output, PAGE)
     if not is_stdout(output):
         check_output("-o", output)
     write_page(output, read_result(Path(result_file)), public=public)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO, TypeVar, cast
 
 from sqldeid.errors import EngineError
@@ -51,12 +51,24 @@ def guarded() -> Iterator[None]:
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # it is open as long as the program
     for stream in (sys.stdout, sys.stderr):  # a character too many is no reason to fail
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+        _reconfigure(stream, errors="replace")
     sys.stdout = cast(TextIO, Output(sys.stdout))
     try:
         yield
     finally:
         sys.stdout, sys.stderr = before
+
+
+def in_utf8() -> None:
+    """Write standard output as UTF-8 from here on: what is printed is a file's content."""
+    _reconfigure(sys.stdout, encoding="utf-8")
+
+
+def _reconfigure(stream: TextIO, **settings: str) -> None:
+    """A stream that somebody put in place of a file, such as a `StringIO`, has nothing to set."""
+    change = getattr(stream, "reconfigure", None)
+    if change is not None:
+        change(**settings)
 
 
 def close_streams() -> None:
@@ -65,4 +77,5 @@ def close_streams() -> None:
         try:
             stream.flush()
         except (OSError, EngineError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            with suppress(OSError):  # a stream that is no file needs no closing
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -73,6 +73,40 @@ def _unfit(target: str) -> str:
     return f"{target} may not be written" if os.path.exists(real) and not os.access(real, os.W_OK) else ""
 
 
+PAGE = frozenset({".html", ".htm"})
+JSON = frozenset({".json"})
+JOB = frozenset({".toml"})
+CSV = frozenset({".csv"})
+DATABASE = frozenset({".duckdb", ".ddb", ".db"})
+_KNOWN = frozenset(
+    {*PAGE, *JSON, *JOB, *CSV, *DATABASE, ".pdf", ".docx", ".xlsx", ".xls", ".png", ".svg", ".tsv", ".parquet"}
+)
+"""Endings that say what is in a file; one that says nothing is left to the user."""
+
+
+def refuse_kind(option: str, target: str | None, kinds: frozenset[str]) -> None:
+    """Refuse a file whose name promises another format than is written.
+
+    Parameters
+    ----------
+    kinds
+        The endings that are right.
+
+    Raises
+    ------
+    JobError
+        If the ending is that of something else.
+    """
+    if target is None or is_stream(target):
+        return
+    ending = Path(target).suffix.casefold()
+    if ending in kinds or ending not in _KNOWN:
+        return
+    print_it = " Print the page to PDF from a browser." if ending == ".pdf" and kinds == PAGE else ""
+    wanted = " or ".join(sorted(kinds, key=lambda e: (e != min(kinds, key=len), e)))
+    raise JobError(f"{option}: what is written there ends in {wanted}; {target} does not.{print_it}", key=option)
+
+
 def write_text(target: str, text: str) -> None:
     """Write a text: straight into a stream; else aside, and renamed into place, where a link points.
 

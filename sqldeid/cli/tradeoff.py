@@ -59,9 +59,9 @@ def tradeoff(
     job = sqldeid.Job.load(job_file)
     check_outputs({"--json": json_file, "--html": html_file}, job, database)
     asked = sqldeid.Asked(
-        tuple(numbers("--k", ks, int)),
-        tuple(numbers("--limit", limits, float)),
-        tuple(numbers("--max-loss", max_losses, float)) if max_losses is not None else (),
+        tuple(numbers("--k", ks, int, "5,20")),
+        tuple(numbers("--limit", limits, float, "0,0.05")),
+        tuple(numbers("--max-loss", max_losses, float, "0.2,0.5")) if max_losses is not None else (),
     )
     options = sqldeid.Options(only=only, settings=common.settings)
     with Progress(console(sys.stderr), live=not common.quiet, steps=common.verbose) as progress:

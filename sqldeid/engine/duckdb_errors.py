@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import duckdb
 
-from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError, UnshownError
+from sqldeid.engine.csv_lines import MALFORMED
+from sqldeid.errors import NO_COLUMN, EngineError, Interrupted, JobError, SqldeidError, UnshownError
+
+_NO_COLUMN = "Binder Error: Referenced column "
+_LINE = re.compile(r"csv error on line: (\d+)")
 
 
 def translate(error: duckdb.Error) -> SqldeidError:
@@ -23,7 +29,7 @@ def translate(error: duckdb.Error) -> SqldeidError:
     if isinstance(error, duckdb.PermissionException):
         return JobError("the statement needs files, network or extensions, which are closed while a job runs")
     if isinstance(error, duckdb.BinderException | duckdb.CatalogException | duckdb.ParserException):
-        return JobError(_without_kind(first))
+        return JobError(_without_kind(first) + (f" {NO_COLUMN}" if first.startswith(_NO_COLUMN) else ""))
     if isinstance(error, duckdb.DataError):
         return JobError("a value cannot be converted or is out of range in the job's SQL or source view (not shown)")
     if isinstance(error, duckdb.TransactionException):
@@ -36,6 +42,13 @@ def _input_error(error: duckdb.Error) -> SqldeidError:
     text = str(error).strip().lower() if isinstance(error, duckdb.InvalidInputException) else ""
     if "this file is not utf-8 encoded" in text:
         return JobError("the file is not UTF-8; convert it to UTF-8 first")
+    if (line := _LINE.search(text)) is not None:
+        return JobError(
+            f"line {line[1]} of the file is not like the others: it has more or fewer fields, or a quote that does not "
+            "end (not shown); mend that line"
+        )
+    if "error when sniffing file" in text:
+        return JobError(MALFORMED)
     if text.startswith("invalid input error: division by zero"):
         return JobError("a number is divided by zero in the job's SQL or source view; write NULLIF(divisor, 0)")
     return UnshownError(f"the database failed with {type(error).__name__} (its text may hold data and is not shown)")

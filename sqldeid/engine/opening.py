@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.engine.choosing import is_foreign, may_hold_secret
+from sqldeid.engine.csv_lines import MALFORMED, SEPARATORS, first_ragged
 from sqldeid.engine.duckdb import NEUTRAL, DuckDBEngine, is_neutral
 from sqldeid.engine.duckdb_errors import translate
 from sqldeid.errors import EngineError, JobError
@@ -32,6 +33,8 @@ else:  # drivers of other engines are extras; `sqldeid.engine.choosing` tells th
 
 _TAKEN = {"memory", "system", "temp", "main", "pg_catalog", "information_schema", "sqldeid_target", "sqldeid_old"}
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_RAGGED = "line {line} has more or fewer fields than the header; mend that line"
+_LONGEST_LINE = 1 << 20
 _SHOWN = 8
 """Macros that a message names."""
 
@@ -58,7 +61,9 @@ def path_of(database: Database) -> Path:
     JobError
         If there is no such file.
     """
-    text = os.fspath(database)  # type: ignore[arg-type]  # connections were sorted out before
+    text = _text(database)
+    if (flaw := _other_engine(text)) and not Path(text).exists():
+        raise JobError(flaw)
     if _URL.match(text) and not Path(text).exists():
         engine = text.partition("://")[0]
         raise JobError(f"{engine}: is not an engine of sqldeid; give a DuckDB file, or a URL of postgresql:// or sc://")
@@ -74,7 +79,53 @@ def path_of(database: Database) -> Path:
         raise JobError(f"{path}: the database file does not exist")
     if path.stat().st_size == 0:  # DuckDB would make a database of it
         raise JobError(f"{path}: the file is empty; give a DuckDB database, a CSV or a Parquet file")
+    if (flaw := _other_file(path)) is not None:
+        raise JobError(f"{path}: {flaw}")
     return path
+
+
+def _text(database: object) -> str:
+    """A path as text; a table that somebody holds in memory is no database, and is told how to become one."""
+    try:
+        path = os.fspath(database)  # type: ignore[call-overload]
+    except TypeError:
+        called = f"{type(database).__module__.partition('.')[0]}.{type(database).__qualname__}"
+        raise JobError(
+            f"the database is a {called.removeprefix('builtins.')}; give a path, a URL or an open connection. A data "
+            "frame becomes a table of one: connection = duckdb.connect(); "
+            'connection.from_df(frame).create("people")'
+        ) from None
+    return os.fsdecode(path)
+
+
+def _other_engine(text: str) -> str | None:
+    """What to write in place of another program's address."""
+    if text.casefold().startswith("jdbc:"):
+        return (
+            "jdbc: is Java's way to name a database; write postgresql://user@host/database, sc://host:15002 or a file"
+        )
+    return None
+
+
+def _other_file(path: Path) -> str | None:
+    """What a file is that is no database of ours, by how it begins."""
+    if not path.is_file():
+        return None
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+    except OSError as error:
+        raise EngineError(f"{path}: the file cannot be read ({error.strerror})") from None
+    if head.startswith(b"SQLite format 3"):
+        return (
+            "this is an SQLite database, which is not read; copy its tables into a DuckDB file first, with DuckDB: "
+            "ATTACH 'people.sqlite' AS old (TYPE sqlite); CREATE TABLE people AS FROM old.people"
+        )
+    if path.suffix.casefold() == ".toml" and head[8:12] != b"DUCK":
+        return "this is a job file, not a database; the order is: sqldeid COMMAND DB --job FILE"
+    if head.startswith(b"PK\x03\x04"):
+        return "this is a ZIP archive or a spreadsheet; save it as CSV, and give that file"
+    return None
 
 
 def open_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBEngine:
@@ -217,16 +268,42 @@ def _open_file(connection: duckdb.DuckDBPyConnection, path: Path) -> DuckDBEngin
         engine.execute(render("engine/allow_file", path=place))
         engine.execute(render("engine/view_parquet", view=table, path=place))
         return engine
-    texts = [identifier(name) for name in _codes(engine, place)]
-    engine.execute(render("engine/read_csv", table=table, path=place, texts=texts))
+    try:
+        texts = [identifier(name) for name in _codes(engine, place)]
+        engine.execute(render("engine/read_csv", table=table, path=place, texts=texts))
+    except JobError as error:
+        line = first_ragged(path) if error.message == MALFORMED else None
+        if line is None:
+            raise
+        raise JobError(_RAGGED.format(line=line)) from None
     engine.guessed = True
+    _refuse_empty(engine, table, path)
     return engine
+
+
+def _refuse_empty(engine: DuckDBEngine, table: exp.Table, path: Path) -> None:
+    """A file of text without rows has no types; one whose header has fields that its rows have not is damaged."""
+    names = [c.name for c in engine.columns(table)]
+    if len(names) == 1 and not _quotes(path) and any(c in names[0] for c in SEPARATORS):
+        line = first_ragged(path)
+        raise JobError(_RAGGED.format(line=line) if line is not None else MALFORMED)
+    if not engine.query(render("tables/count_rows", table=table)).to_pylist()[0]["rows"]:
+        raise JobError("the file has a header line and no rows; there is nothing to release or to look at")
 
 
 def guessed_types(engine: Engine) -> tuple[str, ...]:
     """Whether one value can change how everybody's are read: 12.5 among whole numbers makes 12.0 of every 12."""
     guessed = isinstance(engine, DuckDBEngine) and engine.guessed
     return ("types that are guessed from all rows of a file of text",) if guessed else ()
+
+
+def _quotes(path: Path) -> bool:
+    """Whether the first line holds a quoted name, in which a separator is part of the name."""
+    try:
+        with path.open("rb") as file:
+            return b'"' in file.readline(_LONGEST_LINE) or path.suffix.casefold() == ".gz"
+    except OSError:
+        return True
 
 
 def _codes(engine: DuckDBEngine, path: exp.Expr) -> list[str]:

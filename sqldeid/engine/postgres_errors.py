@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 from psycopg import errors
 
-from sqldeid.errors import EngineError, JobError, SqldeidError, UnshownError
+from sqldeid.errors import NO_COLUMN, EngineError, JobError, SqldeidError, UnshownError
 
 _TAKEN = (
     "a table or schema of the release's name exists by now: another run made it; see with verify what is there, or run "
@@ -58,6 +58,8 @@ def translate(error: psycopg.Error) -> SqldeidError:
     first = _said(error)
     if isinstance(error, errors.InsufficientPrivilege):
         return EngineError(f"the server does not allow it: {first}; the user needs this right")
+    if isinstance(error, errors.UndefinedColumn):
+        return JobError(f"{first} (in the job's SQL, as Postgres reads it). {NO_COLUMN}")
     if state.startswith("42"):
         return JobError(f"{first} (in the job's SQL, as Postgres reads it)")
     if state.startswith("22"):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
-from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError, UnshownError
+from sqldeid.errors import NO_COLUMN, EngineError, Interrupted, JobError, SqldeidError, UnshownError
 
 try:
     from py4j.protocol import Py4JError
@@ -68,7 +68,7 @@ _BY_CONDITION: dict[str, SqldeidError] = {
     "SPARK_JOB_CANCELLED": _CANCELLED,
     "INVALID_HANDLE": _GONE,
     "RETRIES_EXCEEDED": _GONE,
-    "UNRESOLVED_COLUMN": JobError("a column that the job's SQL names is not there"),
+    "UNRESOLVED_COLUMN": JobError(f"a column that the job's SQL names is not there. {NO_COLUMN}"),
 }
 """By Spark's error condition, or its first part."""
 

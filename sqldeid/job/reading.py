@@ -53,6 +53,10 @@ def read_toml(content: bytes, name: str) -> dict[str, object]:
         text = content.decode("utf-8-sig")
         return tomllib.loads(text)
     except UnicodeDecodeError as error:
+        if content[8:12] == b"DUCK" or content.startswith((b"PAR1", b"SQLite format 3")):
+            raise JobError(
+                f"{name}: is a database, not a job file; the order is: sqldeid COMMAND DB --job FILE", key="job"
+            ) from None
         line = content.count(b"\n", 0, error.start) + 1
         raise JobError(f"{name}, line {line}: the file is not in UTF-8; save it as UTF-8", key="job") from None
     except RecursionError:

@@ -27,7 +27,11 @@ SECTIONS = ("tables", "series", "events")
 
 HIERARCHY_RULES = ("bands", "edges", "mask", "keep_first", "dates", "suppress", "median")
 DATE_UNITS = ("day", "month", "quarter", "year", "decade")
-FILE_ENDINGS = frozenset({".duckdb", ".ddb", ".db", ".parquet", ".csv"})
+DATABASE_ENDINGS = frozenset({".duckdb", ".ddb", ".db"})
+OTHER_ENDINGS = frozenset(
+    {".csv", ".tsv", ".txt", ".json", ".xlsx", ".sqlite", ".sqlite3", ".html", ".pdf", ".toml", ".gz", ".zip"}
+)
+FILE_ENDINGS = DATABASE_ENDINGS | OTHER_ENDINGS | {".parquet"}
 MAX_DECIMALS, MAX_FACTOR = 9, 10**9
 MAX_NAME_BYTES = 200
 """Of a release's name in UTF-8: with an ending it must still fit into a file name (255 bytes)."""
@@ -311,9 +315,16 @@ def _computed(table: Mapping[str, object], roles: Mapping[str, object]) -> Itera
 
 
 def release_problems(release: Mapping[str, object]) -> Iterator[Problem]:
-    """Parquet goes to a folder that the job names. The file system is not asked."""
+    """Parquet goes to a folder that the job names, all else into a database. The file system is not asked."""
     into = release.get("into")
     if release.get("as") != "parquet":
+        ending = PurePath(into).suffix.casefold() if isinstance(into, str) else ""
+        if ending in OTHER_ENDINGS or ending == ".parquet":
+            yield Problem(
+                ("into",),
+                f"a DuckDB database is written there, which is no {ending} file: name one that ends in .duckdb, or a "
+                'folder for as = "parquet"',
+            )
         return
     if into is None:
         yield Problem(("into",), 'missing; as = "parquet" writes into a folder: name it')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
 from typing import Protocol
 
@@ -19,7 +19,15 @@ LONGEST_BAR = 30
 HEAD = "For the data holder only: these counts are statistics about people."
 
 
-def print_result(result: Result, to: Console, *, database: str, job: str, verbose: bool = False) -> None:
+def print_result(
+    result: Result,
+    to: Console,
+    *,
+    database: str,
+    job: str,
+    verbose: bool = False,
+    given: Mapping[str, Sequence[str]] | None = None,
+) -> None:
     """Print what was released, what it cost, and what to look at next.
 
     Parameters
@@ -28,6 +36,8 @@ def print_result(result: Result, to: Console, *, database: str, job: str, verbos
         As the user named them, for the commands to run next.
     verbose
         Whether the promises are printed in words.
+    given
+        Options of the run that its checks need as well, with their values: `--only` for all, others for verify.
     """
     put(to, HEAD, style="dim")
     for release in result.releases.values():
@@ -39,11 +49,17 @@ def print_result(result: Result, to: Console, *, database: str, job: str, verbos
     print_warnings((*(w for r in result.releases.values() for w in r.warnings), *result.warnings), to)
     to.print()
     to.print(f"Done in {result.seconds:.1f} s. Next:")
-    given = f"{quote(plain(database))} --job {quote(plain(job))}"
+    asked = [f"{option} {quote(plain(value))}" for option, values in (given or {}).items() for value in values]
+    only = [option for option in asked if option.startswith("--only ")]
+    source = f"{quote(plain(database))} --job {quote(plain(job))}"
     print_commands(
         [
-            (f"sqldeid verify {given}", "check the release again, independently"),
-            *([(f"sqldeid assess {given} --release", "the risk that is left")] if result.tables else []),
+            (" ".join(["sqldeid verify", source, *asked]), "check the release again, independently"),
+            *(
+                [(" ".join(["sqldeid assess", source, *only, "--release"]), "the risk that is left")]
+                if result.tables
+                else []
+            ),
         ],
         to,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import IO
 
 from rich.console import Console
@@ -17,10 +18,20 @@ def console(stream: IO[str]) -> Console:
 
     Colour only on a terminal, and not where NO_COLOR is set.
     """
-    made = Console(file=stream, markup=False, emoji=False, highlight=False)
-    return (
-        made if made.width >= NARROW else Console(file=stream, markup=False, emoji=False, highlight=False, width=NARROW)
-    )
+    made = _Console(file=stream, markup=False, emoji=False, highlight=False)
+    if made.width >= NARROW:
+        return made
+    return _Console(file=stream, markup=False, emoji=False, highlight=False, width=NARROW)
+
+
+class _Console(Console):
+    """One that does not end the program, as `rich` does, where what reads it has left."""
+
+    def on_broken_pipe(self) -> None:
+        """Tell of standard output, whose end the command knows what to do about; be silent on standard error."""
+        self.quiet = True
+        if self.file is not sys.stderr:
+            raise BrokenPipeError
 
 
 def plain(text: object, *, lines: bool = False) -> str:

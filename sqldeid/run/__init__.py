@@ -1,6 +1,6 @@
 """The one orchestrator, and the entry point for pipelines: a job and a database in, all its releases out, or none."""
 
-from sqldeid.run import evaluate
+from sqldeid.run.evaluating import evaluate
 from sqldeid.run.orchestrator import anonymize, assess, plan, selected, verify, verify_certificates
 from sqldeid.run.places import Options, destination, naming_job, reading
 from sqldeid.run.tradeoffs import tradeoff

@@ -40,7 +40,7 @@ from sqldeid.run.linked import (
     single,
 )
 from sqldeid.run.parted import assess_parted
-from sqldeid.run.places import Options, destination, naming_job, naming_release, open_run, reading
+from sqldeid.run.places import Options, destination, naming_job, naming_release, open_run, reading, telling_causes
 from sqldeid.run.wings import Plan, face, names_of, part_of
 from sqldeid.tables import plan as planning
 from sqldeid.tables import release as releasing
@@ -127,7 +127,7 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
     options = options or Options()
     path = None if is_connection(database) else path_of(database)
     refuse_missing_parts(job, selected(job, options.only), database, "verify")
-    with reading(database, path, options.settings, job, command="verify") as engine, naming_job(job):
+    with reading(database, path, options.settings, job, command="verify") as engine, naming_job(job), telling_causes():
         found = Rechecked()
         units = gather(job, selected(job, options.only), lambda name: _plan(job, name, engine))
         pairs = pair(job, units, engine, replace(options, policy=None, ledger=None))

@@ -24,7 +24,7 @@ from sqldeid.engine.opening import (
     path_of,
 )
 from sqldeid.engine.remote import Remote
-from sqldeid.errors import EngineError, JobError, SqldeidError, UnshownError
+from sqldeid.errors import EngineError, JobError, SqldeidError, UnshownError, VerificationError
 from sqldeid.job import Job
 from sqldeid.job.rules import SECTIONS
 from sqldeid.publish import (
@@ -77,6 +77,12 @@ class Options:
     key_file: Path | None = None
     policy: Given | None = None
     ledger: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.key_file is not None and not os.path.exists(self.key_file):
+            raise JobError(
+                f"--key-file: {self.key_file} does not exist; make a key with: openssl rand -hex 32", key="--key-file"
+            )
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -152,6 +158,21 @@ def naming_job(job: Job) -> Iterator[None]:
             error.message = f"{job.name}: {error.message}"
             error.args = (error.message,)
         raise
+
+
+@contextmanager
+def telling_causes() -> Iterator[None]:
+    """Say what most likely happened to a published release that is no longer what job and source say."""
+    try:
+        yield
+    except VerificationError as error:
+        if "failed its re-check" not in error.message:
+            raise
+        raise VerificationError(
+            f"{error.message}. If the source has changed since, that is why: release it again, with --replace. If it "
+            "has not, the release was changed, and should not be used",
+            key=error.key,
+        ) from None
 
 
 @contextmanager

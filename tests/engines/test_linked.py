@@ -19,7 +19,7 @@ from sqldeid.errors import JobError, SqldeidError, VerificationError
 from sqldeid.job import Job
 from sqldeid.report.page import public_page, report_page
 from sqldeid.run import Options, anonymize, assess, plan, tradeoff, verify, verify_certificates
-from sqldeid.run.evaluate import classification
+from sqldeid.run.evaluating import classification
 from sqldeid.sql import literal, render
 from sqldeid.tables import linked_rows
 from sqldeid.tables.linking import Linked

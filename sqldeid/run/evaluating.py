@@ -28,7 +28,7 @@ from sqldeid.tables import plan as planning
 from sqldeid.tables.release import Listener
 
 
-def classification(
+def evaluate(
     job: Job,
     database: Database,
     label: str,
@@ -138,4 +138,8 @@ def _check_numbers(test_share: float, seed: int) -> None:
         raise JobError("--seed: it must be 0 or more", key="--seed")
 
 
-__all__ = ["Classification", "classification"]
+classification = evaluate
+"""The name that it had first; `sqldeid.evaluate.classification` means it, too."""
+vars(evaluate)["classification"] = evaluate
+
+__all__ = ["Classification", "classification", "evaluate"]
