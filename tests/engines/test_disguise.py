@@ -198,7 +198,7 @@ def test_a_top_code_that_labels_cannot_tell_is_refused(
     source: Path, tmp_path: Path, column: dict[str, object], reason: str
 ) -> None:
     (tmp_path / "ages.csv").write_text("89;about 80;*\n20;about 20;*\n")
-    made = job({"into": str(tmp_path / "out")}, tmp_path, r=release({"sex": qi(), "age": column}, source="people"))
+    made = job({"into": str(tmp_path / "out")}, tmp_path, r=release({"sex": qi(), "age": column}, source="stays"))
     with pytest.raises(JobError, match=reason) as refused:
         anonymize(made, source)
     assert refused.value.key == "tables.r.columns.age.top_code"
