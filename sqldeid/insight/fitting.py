@@ -13,8 +13,9 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.hierarchy import check, open_source, shipped
-from sqldeid.insight.identifiers import named, words_of
+from sqldeid.insight.identifiers import is_text_age
 from sqldeid.insight.profile import ColumnFacts
+from sqldeid.insight.words import named, says_birth, says_category, says_year, words_of
 from sqldeid.sql import column, render
 
 FEW_VALUES = 12
@@ -34,10 +35,16 @@ _SAFE_DATE = (
     "; Safe Harbor itself leaves the year alone, and none that tells an age over 89: an age in its place, with "
     "top_code = 90, does that"
 )
+_SAFE_YEAR = (
+    "; Safe Harbor itself leaves no year that tells an age over 89: an age in its place, with top_code = 90, does that"
+)
 _SAFE_ZIP = "; Safe Harbor itself leaves three digits at most, and those where more than 20,000 people live"
 
 Fit = tuple[object, str, bool]
 """The hierarchy as a job writes it, why, and whether it is sure to cover every value."""
+
+TEXT_AGES = "age/text"
+_YEARS = (1000, 3000)
 
 _TRAVEL = {
     "integer": pa.int64(),
@@ -78,9 +85,25 @@ def _fit(sought: Sought, shipped_one: str | None) -> Fit:
         return "age/5-10-20", "bands of 5, 10 and 20 years", facts.kind != "float"
     if _zip_like(facts):
         return {"mask": _masked(facts)}, f"a code: its last characters become *{_SAFE_ZIP}", True
+    if is_text_age(facts):
+        return TEXT_AGES, "ages in text, those over 89 as one; bands of 5, 10 and 20 years", False
+    if _year_like(facts):
+        return (
+            {"bands": [5, 10, 20]},
+            f"years in bands of 5, 10 and 20{_SAFE_YEAR if says_birth(facts.name) else ''}",
+            True,
+        )
+    if facts.kind in _NUMBERS and says_category(facts.name):
+        return {"suppress": True}, "the number of a category: its values, or *", True
     if facts.kind in _NUMBERS and facts.different > FEW_VALUES and (widths := bands(facts)):
         return {"bands": widths}, "numbers in bands", facts.kind != "float"
     return {"suppress": True}, "its values, or *", True
+
+
+def _year_like(facts: ColumnFacts) -> bool:
+    """Whether a column's numbers are years, by its name and their range."""
+    low, high = facts.low or 0, facts.high or 0
+    return facts.kind == "integer" and says_year(facts.name) and _YEARS[0] <= low <= high <= _YEARS[1]
 
 
 def _zip_like(facts: ColumnFacts) -> bool:

@@ -9,12 +9,12 @@ Source
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from sqldeid.engine.base import Engine
 from sqldeid.insight.profile import ColumnFacts, TableFacts, profile
+from sqldeid.insight.words import AGES, named, says_category, says_death, words_of
 
 SEEN = 0.6
 """Share of a sample's values that must have a pattern."""
@@ -77,8 +77,9 @@ KINDS: tuple[Kind, ...] = (
         "quasi-identifying",
         _words(
             "birth, birthdate, birthday, born, dob, geburtsdatum, death, died, deceased, dod, date, admittime, "
-            "dischtime, admitted, discharged, admission date, discharge date, age, alter"
-        ),
+            "dischtime, admitted, discharged, admission date, discharge date"
+        )
+        + AGES,
         (("date", r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+)?|[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}"),),
     ),
     Kind(
@@ -161,14 +162,18 @@ KINDS: tuple[Kind, ...] = (
         "identifying",
         _words(
             "id, uid, guid, uuid, pid, key, subject, patient id, person id, hadm id, stay id, encounter, visit id, "
-            "row id, user, username, login"
+            "row id, user, username, login, person source value, patient source value"
         ),
         (("uuid", r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),),
     ),
 )
 """Paragraphs (A) to (R)."""
 
-PATTERNS = {name: pattern for kind in KINDS for name, pattern in kind.patterns}
+AGE_LOOK = "age"
+PATTERNS = {name: pattern for kind in KINDS for name, pattern in kind.patterns} | {
+    AGE_LOOK: r"[^0-9A-Za-z]{0,3}[0-9]{1,3} ?([+]|[A-Za-z. ]{1,12})?"
+}
+"""The kinds' looks, and that of ages in text: ``72``, ``> 89``, ``90+``."""
 
 _NARRATIVE = _words(
     "note, notes, comment, comments, remark, remarks, text, narrative, report, memo, free text, anamnesis"
@@ -225,13 +230,19 @@ def find(facts: TableFacts) -> tuple[Finding, ...]:
 
 
 def find_column(facts: ColumnFacts) -> Finding | None:
-    """What a column may hold: by its look first, then by its name, then by being unique."""
-    return next(iter((*_by_look(facts), *_by_name(facts), *_by_uniqueness(facts))), None)
+    """What a column may hold: by its look first, then by its name, then by being unique.
+
+    Of all looks a telephone number's is the least strict: a key's name comes before it.
+    """
+    named_ones = list(_by_name(facts))
+    keys = [f for f in named_ones if f.letter == "R"] if named_ones and named_ones[0].letter == "R" else []
+    found = (*_by_look(facts, phones=False), *keys, *_by_look(facts, phones=True), *named_ones)
+    return next(iter((*found, *_by_uniqueness(facts))), None)
 
 
-def _by_look(facts: ColumnFacts) -> Iterator[Finding]:
-    for kind in sorted(KINDS, key=lambda k: k.letter == "D"):  # of all looks, a telephone number's is the least strict
-        for name, _ in kind.patterns:
+def _by_look(facts: ColumnFacts, *, phones: bool) -> Iterator[Finding]:
+    for kind in KINDS:
+        for name, _ in kind.patterns if (kind.letter == "D") is phones else ():
             share = facts.looks.get(name, 0.0)
             if share >= SEEN and not (name == "zip" and not (named(facts.name, kind.words) or facts.kind == "text")):
                 yield _finding(facts, kind, f"{_most(share)} of its values look like it ({name})")
@@ -248,15 +259,27 @@ def _by_name(facts: ColumnFacts) -> Iterator[Finding]:
     for kind, word in sorted(matched, key=lambda m: (m[0].letter == "R", -len(m[1].split()))):
         thing = kind.letter == "A" and any(w in _OF_THINGS for w in words_of(facts.name))
         dated = kind.letter == "C" and not _dated(facts, word)
-        if not (thing or dated or (facts.kind == "boolean")):
+        category = kind.letter == "R" and word == "id" and says_category(facts.name)
+        if not (thing or dated or category or (facts.kind == "boolean")):
             yield _finding(facts, kind, f'the word "{word}" in its name')
 
 
 def _dated(facts: ColumnFacts, word: str) -> bool:
     """A date is a date, an age a number: "death" in the name of a flag is none."""
-    if word in ("age", "alter"):
-        return facts.kind in ("integer", "float", "number") and facts.different > 2
+    if word in AGES:
+        return facts.different > 2 and (facts.kind in ("integer", "float", "number") or is_text_age(facts))
     return facts.kind in ("date", "timestamp") or (facts.kind in ("integer", "text") and facts.different > 20)
+
+
+def is_text_age(facts: ColumnFacts) -> bool:
+    """Whether a text column holds ages, some of them as "over 89"."""
+    return facts.kind == "text" and bool(named(facts.name, AGES)) and facts.looks.get(AGE_LOOK, 0.0) >= SEEN
+
+
+def is_death_date(facts: ColumnFacts) -> bool:
+    """Whether a column holds dates of death: by its name, in several languages, and by holding dates."""
+    moments = facts.kind in ("date", "timestamp") or facts.column.type.startswith(("TIMESTAMP", "DATE"))
+    return says_death(facts.name) and (moments or facts.looks.get("date", 0.0) >= SEEN)
 
 
 def _by_uniqueness(facts: ColumnFacts) -> Iterator[Finding]:
@@ -272,15 +295,3 @@ def _by_uniqueness(facts: ColumnFacts) -> Iterator[Finding]:
 
 def _finding(facts: ColumnFacts, kind: Kind, why: str) -> Finding:
     return Finding(facts.name, kind.letter, kind.title, kind.role, why)
-
-
-def words_of(name: str) -> tuple[str, ...]:
-    """A name's words in lower case: ``dateOfBirth``, ``DATE_OF_BIRTH`` and ``date of birth`` are the same three."""
-    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return tuple(re.findall(r"[^\W\d_]+", split.casefold()))
-
-
-def named(name: str, known: tuple[str, ...]) -> str:
-    """The longest of the known runs of words that a name holds; empty if none."""
-    text = f" {' '.join(words_of(name))} "
-    return max((word for word in known if f" {word} " in text), key=len, default="")

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.insight.fitting import Sought, fit_all
-from sqldeid.insight.identifiers import Finding, find_column, named, words_of
+from sqldeid.insight.identifiers import Finding, find_column, is_death_date, is_text_age
 from sqldeid.insight.profile import ColumnFacts, TableFacts
+from sqldeid.insight.words import says_age, says_birth, says_part_of_birth, says_secret, says_year, spelt, words_of
 
 MOST_QIS = 9
 """Quasi-identifying columns proposed at most: with more, little is left to release at any k."""
@@ -28,10 +29,23 @@ K = 5
 SUPPRESSION_LIMIT = 0.05
 AGE_TOP = 90
 
-_RANKED = (
+_RANKED: tuple[Sequence[str], ...] = (
     ("zip", "zipcode", "postal", "postcode", "plz"),
-    ("birth", "dob", "born", "birthdate", "birthday", "age", "year", "alter"),
-    ("sex", "gender", "geschlecht"),
+    (
+        "birth",
+        "dob",
+        "born",
+        "birthdate",
+        "birthday",
+        "yob",
+        "geburtsdatum",
+        "geburtsjahr",
+        "age",
+        "year",
+        "alter",
+        "edad",
+    ),
+    ("sex", "gender", "geschlecht", "sexo", "sexe", "sesso", "kon", "kjonn"),
     ("race", "ethnicity", "ethnic", "nationality", "country", "native", "citizenship"),
     ("marital", "civil", "relationship", "family"),
     ("language", "religion", "faith"),
@@ -41,15 +55,10 @@ _RANKED = (
 )
 """What strangers know of people, from the most to the least."""
 
-_BIRTHS = ("birth", "dob", "born", "birthdate", "birthday", "geburtsdatum")
 _PERSONS = ("subject", "patient", "person", "member", "pid", "mrn", "ssn")
+_VISITS = ("stay", "visit", "encounter", "admission", "hadm", "unit", "episode", "case")
+"""With a person's word in a name they say that the key is of something that a person has several of."""
 _KEYS = ("id", "key", "number", "no", "nr", "code", "pid", "mrn", "ssn")
-
-_SENSITIVE = (
-    "diagnosis diagnoses disease illness icd drg condition salary income wage hiv drug medication prescription "
-    "procedure outcome expire expired died dead death mortality lab result finding allergy psychiatric addiction crime "
-    "score stage therapy treatment symptom complication"
-).split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +113,8 @@ def propose(facts: TableFacts, engine: Engine) -> Proposed:
     Cost: one scan for each column that may be quasi-identifying and for which shipped hierarchies are tried.
     """
     person, why = _person(facts)
-    chosen = _choose([_column(c, person) for c in facts.columns])
+    whole = any(says_year(c.name) and says_birth(c.name) for c in facts.columns)
+    chosen = _choose([_born(c, whole) or _column(c, person) for c in facts.columns])
     fitted = _fitted(chosen, facts, engine)
     columns = tuple(_spare(fitted, facts))
     k = max(1, min(K, facts.rows))
@@ -114,7 +124,11 @@ def propose(facts: TableFacts, engine: Engine) -> Proposed:
 def _person(facts: TableFacts) -> tuple[str | None, str]:
     """The column that tells persons apart, and why; none where rows share persons."""
     keys = [c for c in facts.columns if c.kind in ("integer", "text", "number")]
-    about = [c for c in keys if _names(c, _PERSONS) and (_names(c, _KEYS) or len(words_of(c.name)) == 1)]
+    about = [
+        c
+        for c in keys
+        if _names(c, _PERSONS) and not _names(c, _VISITS) and (_names(c, _KEYS) or len(words_of(c.name)) == 1)
+    ]
     for c in about[:2]:
         if _unique(c):
             return c.name, "every row has its own; it is not released"
@@ -134,6 +148,16 @@ def _unique(c: ColumnFacts) -> bool:
     return c.rows > 0 and c.different == c.there == c.rows
 
 
+def _born(c: ColumnFacts, whole: bool) -> Proposal | None:
+    """What is said of a column for its name's sake: parts of a date of birth, and that date beside its year."""
+    if c.there and says_part_of_birth(c.name):
+        return _left_out(c, "beside the year it tells the date of birth")
+    moment = c.kind in ("date", "timestamp") or c.column.type.startswith("TIMESTAMP")
+    if whole and moment and says_birth(c.name):
+        return _left_out(c, "another column has the year of birth, of which this tells the day")
+    return None
+
+
 def _column(c: ColumnFacts, person: str | None) -> Proposal:
     """What to say of one column, were it alone."""
     if c.name == person:
@@ -142,6 +166,9 @@ def _column(c: ColumnFacts, person: str | None) -> Proposal:
         return _left_out(c, "holds nothing")
     if c.different <= 1 and c.kind != "other":
         return _left_out(c, "holds one value only, which is that of everybody")
+    if is_death_date(c):
+        why = "Safe Harbor (C) a date of death, which notices tell; shifted it would tell the shift; never released"
+        return Proposal(c.name, {"role": "identifying"}, why)
     if c.kind == "text" and c.column.type.startswith("TIMESTAMP"):
         return _left_out(
             c, f"Safe Harbor (C) a date, of type {c.column.shown_type}; cast it to TIMESTAMP in a source query"
@@ -151,9 +178,9 @@ def _column(c: ColumnFacts, person: str | None) -> Proposal:
         return _hidden(c, found)
     if c.kind == "other":
         return _left_out(c, f"cannot be compared ({c.column.shown_type}); cast it in a source query")
-    if _names(c, _SENSITIVE) and not (found and c.kind in ("date", "timestamp")):
+    if says_secret(c.name) and not (found and c.kind in ("date", "timestamp")):
         return _sensitive(c)
-    if c.kind in ("date", "timestamp") and not _names(c, _BIRTHS):
+    if c.kind in ("date", "timestamp") and not says_birth(c.name):
         return _event(c, person)
     return _known(c, found)
 
@@ -186,14 +213,15 @@ def _event(c: ColumnFacts, person: str | None) -> Proposal:
 
 def _known(c: ColumnFacts, found: Finding | None) -> Proposal:
     """A column that a stranger may know: quasi-identifying; its hierarchy is sought when it is chosen."""
-    if c.different > MOST_VALUES or (c.kind == "text" and c.uniqueness > 0.7 and c.there >= 20):
+    many = c.kind == "text" and c.uniqueness > 0.7 and c.there >= 20 and not is_text_age(c)
+    if c.different > MOST_VALUES or many:
         return _left_out(c, "has too many different values; make it coarser in a source query")
     keys: dict[str, object] = {"role": "quasi-identifying"}
     top = _age_top(c)
     if top is not None:
         keys["top_code"] = top
     safe = f"Safe Harbor ({found.letter}) {found.kind}; " if found else ""
-    pooled = "ages over 89 become 90; " if top is not None else ""
+    pooled = "ages over 89 are one; " if top is not None or is_text_age(c) else ""
     return Proposal(c.name, keys, f"{safe}{pooled}", rank=_rank(c))
 
 
@@ -219,19 +247,19 @@ def _top(proposal: Proposal) -> int | None:
 
 def _rank(c: ColumnFacts) -> float:
     """Smaller for what strangers rather know; then for fewer values."""
-    words = words_of(c.name)
+    words = {*words_of(c.name), *spelt(c.name)}
     place = next((i for i, group in enumerate(_RANKED) if any(w in words for w in group)), len(_RANKED))
     return place + min(c.different, MOST_VALUES) / (MOST_VALUES + 1)
 
 
 def _names(c: ColumnFacts, words: Sequence[str]) -> bool:
-    return any(w in words for w in words_of(c.name))
+    return any(w in words for w in (*words_of(c.name), *spelt(c.name)))
 
 
 def _age_top(c: ColumnFacts) -> int | None:
     """Ages over 89 are pooled, whatever the table holds today."""
     number = c.kind in ("integer", "float", "number")
-    return AGE_TOP if number and named(c.name, ("age", "alter")) and (c.high or 0) <= 400 else None
+    return AGE_TOP if number and says_age(c.name) and (c.high or 0) <= 400 else None
 
 
 def _choose(drafts: Sequence[Proposal]) -> list[Proposal]:

@@ -23,6 +23,7 @@ HEIGHTS = {
     "adult/relationship": 2,
     "adult/sex": 2,
     "adult/workclass": 3,
+    "age/text": 5,
     "age/5-10-20": 5,
     "date/month-year-decade": 5,
     "icd9/diagnoses": 6,
