@@ -21,6 +21,17 @@ _OPTIONS = (
         metavar="FILE",
         help="Hold rows back that would single somebody out beside the earlier releases in this private file.",
     ),
+    click.option(
+        "--new-persons",
+        is_flag=True,
+        help="Insist that the persons are others than the ledger's, where hardly one is found in it.",
+    ),
+    click.option(
+        "--new-values",
+        multiple=True,
+        metavar="COLUMN",
+        help="Insist that a column's values are new for nearly everybody; may be given again.",
+    ),
 )
 
 
@@ -32,7 +43,7 @@ def ledger(run: Callable[..., None]) -> Callable[..., None]:
 
 
 def earlier(run: Callable[..., None]) -> Callable[..., None]:
-    """Add the options --policy and --ledger."""
+    """Add the options --policy and --ledger, and what is said to the latter."""
     for option in reversed(_OPTIONS):
         run = option(run)
     return run

@@ -103,6 +103,8 @@ def anonymize(
     key_file: Path | None,
     policy: Path | None,
     ledger: Path | None,
+    new_persons: bool,
+    new_values: tuple[str, ...],
 ) -> None:
     """Make the releases of a job: all of them, verified, or none.
 
@@ -125,6 +127,8 @@ def anonymize(
             key_file=key_file,
             policy=policy,
             ledger=ledger,
+            new_persons=new_persons,
+            new_values=new_values,
         )
     if plan:
         if policy is not None or ledger is not None:

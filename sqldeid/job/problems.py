@@ -76,7 +76,7 @@ def _problems(detail: ErrorDetails, schema: Schema) -> list[Problem]:
     if isinstance(given, str) and f"{place.pattern} = {given}" in NOT_YET:
         return [Problem(place.keys, f"{quoted(given)} is not available in this version of sqldeid")]
     item = " of ".join(f"item {number}" for number in reversed(place.items)) + " " * bool(place.items)
-    nearest = _nearest(given, place.schema.get("enum", ())) if isinstance(given, str) else ""
+    nearest = did_you_mean(given, place.schema.get("enum", ())) if isinstance(given, str) else ""
     return [Problem(place.keys, f"{item}must be {describe(place.schema)}{_too_great(given, place.schema)}{nearest}")]
 
 
@@ -90,11 +90,12 @@ def _unknown_key(loc: tuple[int | str, ...], place: _Place, schema: Schema) -> P
     if place.pattern in NOT_YET:
         return Problem(place.keys, "is not available in this version of sqldeid")
     valid = list(_locate(loc[:-1], schema).schema.get("properties", ()))
-    hint = _nearest(place.keys[-1], valid) or f"; valid keys: {', '.join(valid)}"
+    hint = did_you_mean(place.keys[-1], valid) or f"; valid keys: {', '.join(valid)}"
     return Problem(place.keys[:-1], f"unknown key {quoted(place.keys[-1])}{hint}", place.keys[-1:])
 
 
-def _nearest(word: str, valid: Iterable[str]) -> str:
+def did_you_mean(word: str, valid: Iterable[str]) -> str:
+    """The end of a message on a word that is none of the valid ones: the nearest of them; empty where none is near."""
     known = {v.casefold(): v for v in valid}
     plain = word.casefold()
     close = get_close_matches(plain, known, n=1) or [v for v in known if plain and v.startswith(plain)]

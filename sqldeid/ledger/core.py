@@ -22,6 +22,7 @@ from sqldeid.errors import VerificationError
 from sqldeid.ledger.book import Book, Subject
 from sqldeid.ledger.hashing import hash_persons, hash_values
 from sqldeid.ledger.parts import Branches, Decision, decide
+from sqldeid.ledger.recurrence import Insisted, refuse_recoded, refuse_strangers
 from sqldeid.ledger.rules import Judged, Rule, judge_parts, stored_rules
 from sqldeid.ledger.store import table_of
 from sqldeid.sql import identifier, literal, render
@@ -71,6 +72,7 @@ class Settled:
     decided: Decision
     parts: exp.Table
     held: pa.ChunkedArray
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +95,9 @@ class Entered:
 class Ledger:
     """The ledger of one run; its releases are entered one after the other, each held to all before it."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Book, insisted: Insisted | None = None) -> None:
         self.book = book
+        self.insisted = insisted or Insisted()
         self._engine: Engine = book.engine
 
     def settle(self, load: Load) -> Settled:
@@ -102,10 +105,14 @@ class Ledger:
 
         Raises
         ------
+        JobError
+            If hardly any person, or value of a column, is found again, and nobody said that they are new.
         VerificationError
             If no row may be released.
         """
         judged = self._match(load)
+        told = refuse_strangers(self.book, load.subject, judged.rows, self.insisted)
+        told += refuse_recoded(self.book, load.subject, judged.members, judged.fields, load.k, self.insisted)
         for marginal in load.marginals:
             self.book.append_table("marginals", marginal)
         decided, parts = self._settle(judged, load.k, load.rules, stored_rules(self.book.releases()))
@@ -117,7 +124,7 @@ class Ledger:
                 "load",
                 key=load.subject.key,
             )
-        return Settled(load, judged, decided, parts, held)
+        return Settled(load, judged, decided, parts, held, tuple(told))
 
     def enter(self, settled: Settled, job_sha256: str, *, also_held: int = 0) -> Entered:
         """Write down who is released, in which class, with what.
@@ -145,7 +152,7 @@ class Ledger:
             "held_back_share": held / rows,
             "torn_cells": len(settled.decided.torn(settled.judged.branches)),
         }
-        return Entered(account, tuple(self._warnings(subject.key, void)), mark)
+        return Entered(account, (*settled.warnings, *self._warnings(subject.key, void)), mark)
 
     def _match(self, load: Load) -> Judged:
         """The load beside the ledger."""
@@ -165,7 +172,7 @@ class Ledger:
         at[cell >= 0] = place
         leaves = read.column("class").is_null().to_numpy()
         branches = Branches(at, read.column("n").to_numpy(), read.column("k").to_numpy(), leaves)
-        return Judged(self._engine, members, table, branches, names, fields, secrets.token_hex(16))
+        return Judged(self._engine, put, members, table, branches, names, fields, secrets.token_hex(16))
 
     def _settle(
         self, judged: Judged, k: int, now: Sequence[Rule], before: Sequence[Rule]

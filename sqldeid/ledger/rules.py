@@ -57,6 +57,8 @@ class Judged:
 
     Parameters
     ----------
+    rows
+        The load by itself.
     names
         The ledger's number of each cell, by its place in `branches`.
     fields
@@ -64,6 +66,7 @@ class Judged:
     """
 
     engine: Engine
+    rows: exp.Table
     members: exp.Table
     table: exp.Table
     branches: Branches

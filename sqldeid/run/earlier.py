@@ -12,10 +12,13 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, SqldeidError, VerificationError
+from sqldeid.job.problems import did_you_mean
 from sqldeid.keys import VARIABLE, read_key
 from sqldeid.ledger.book import Book
 from sqldeid.ledger.core import Ledger
 from sqldeid.ledger.file import LedgerFile
+from sqldeid.ledger.hashing import label_of
+from sqldeid.ledger.recurrence import NEW_PERSONS, NEW_VALUES, Insisted
 from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Staging
 from sqldeid.run.places import Options
 from sqldeid.run.wings import Plan
@@ -86,6 +89,7 @@ def open_earlier(
             raise JobError("--certificate: a policy's node is not searched, and has no proof; leave one of them out")
         _refuse_others("--policy", plans)
     policies = None if options.policy is None else read_policies(options.policy)
+    _refuse_unheard(options, plans)
     if options.ledger is None:
         return Earlier(policies, None)
     if into is not None and os.path.realpath(into) == os.path.realpath(options.ledger):
@@ -93,6 +97,18 @@ def open_earlier(
     ledger = _open_ledger(options, plans, stack)
     _refuse_another(ledger, held)
     return Earlier(policies, ledger)
+
+
+def _refuse_unheard(options: Options, plans: Sequence[TablePlan | Plan]) -> None:
+    """What is said to a ledger where there is none, or of a column that no release tells."""
+    for option, given in ((NEW_PERSONS, options.new_persons), (NEW_VALUES, options.new_values)):
+        if given and options.ledger is None:
+            raise JobError(f"{option}: it is said to a ledger; name that with --ledger, or leave it out", key=option)
+    told = {label_of(c.name) for p in plans if isinstance(p, TablePlan) for c in p.others}
+    for name in options.new_values:
+        if label_of(name) not in told and all(isinstance(p, TablePlan) for p in plans):
+            hint = did_you_mean(name, told)
+            raise JobError(f"{NEW_VALUES}: no release shows a column {name} beside its classes{hint}", key=NEW_VALUES)
 
 
 def _refuse_another(ledger: Ledger, held: Sequence[Mapping[str, object]]) -> None:
@@ -115,7 +131,8 @@ def _open_ledger(options: Options, plans: Sequence[TablePlan | Plan], stack: Exi
             f"--ledger: it keeps persons by a keyed hash; name the key with --key-file, or set {VARIABLE}",
             key="--key-file",
         )
-    return Ledger(Book(stack.enter_context(LedgerFile(Path(options.ledger or ""), options.settings)), key))
+    book = Book(stack.enter_context(LedgerFile(Path(options.ledger or ""), options.settings)), key)
+    return Ledger(book, Insisted(options.new_persons, frozenset(label_of(name) for name in options.new_values)))
 
 
 def held_back(plan: TablePlan, note: Mapping[str, object], engine: Engine, options: Options) -> exp.Table | None:

@@ -67,6 +67,10 @@ class Options:
         without a search.
     ledger
         The release ledger, a private file of the holder's; it is made where there is none. It needs a key.
+    new_persons
+        Insists that the persons of a load are others than those in the ledger, where hardly any is found there.
+    new_values
+        Columns of which it insists that their values are new for nearly everybody.
     """
 
     only: tuple[str, ...] = ()
@@ -77,6 +81,8 @@ class Options:
     key_file: Path | None = None
     policy: Given | None = None
     ledger: str | os.PathLike[str] | None = None
+    new_persons: bool = False
+    new_values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.key_file is not None and not os.path.exists(self.key_file):

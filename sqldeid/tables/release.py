@@ -98,7 +98,7 @@ def run(
     """
     if plan.sampled:
         safe = run_safe(plan, engine, staging, lambda p, node, k: note_of(p, node, k, job_sha256, None), listener.step)
-        return safe if ledger is None else spend(ledger.book, plan, engine, safe, job_sha256)
+        return safe if ledger is None else spend(ledger, plan, engine, safe, job_sha256)
     return _search_and_stage(plan, engine, staging, job_sha256, listener, certificate, key, policy, ledger, partner)
 
 

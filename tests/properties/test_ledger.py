@@ -240,7 +240,7 @@ def test_a_correction_does_not_hide_behind_another_release(folder: Path) -> None
         release(said, source={"query": query.format(c)}, person="id", k=4) for c in ("illness", "CAST(age AS VARCHAR)")
     )
     upper = other | {"columns": {n.upper(): c for n, c in said.items()}}
-    run(folder, job({"into": "out.duckdb"}, folder, a=one, b=other))
+    run(folder, job({"into": "out.duckdb"}, folder, a=one, b=other), new_values=("told",))
     before = values(folder, "a", "told")
     change(folder, "UPDATE people SET illness = 'other' WHERE id = 5", "UPDATE people SET age = 99 WHERE id = 6")
     made = run(folder, job({"into": "out.duckdb"}, folder, a=one, b=upper)).releases
@@ -308,7 +308,7 @@ def test_where_every_row_would_be_held_back_nothing_is_published(folder: Path) -
     other = job({"into": "out.duckdb"}, folder, people=few)
     with pytest.raises(JobError, match="follows persons by id, not by mark"):
         run(folder, job({"into": "out.duckdb"}, folder, people=few | {"person": "mark"}))
-    assert run(folder, other).releases["people"].released == 4
+    assert run(folder, other, new_persons=True).releases["people"].released == 4
     change(folder, "UPDATE people SET id = id + 1 WHERE id = (SELECT MAX(id) FROM people)")
     with pytest.raises(VerificationError, match="holds every row back"):
         run(folder, other)
@@ -376,7 +376,7 @@ def test_what_it_refuses(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good = job(into, folder, people=part())
     with pytest.raises(JobError, match="name the key with --key-file"):
         sqldeid.anonymize(good, folder / "db.duckdb", options=replace(options(folder), key_file=None))
-    nobody = {k: v for k, v in part().items() if k != "person"}
+    nobody = {k: v for k, v in part().items() if k != "person"} | {"rows_are_persons": True}
     for refused, words in [
         (job(into, folder, people=nobody), "follows persons"),
         (job(into, folder, people=part(suppression="blank")), "blanked rows show"),

@@ -159,3 +159,105 @@ def test_a_ledger_of_the_old_version_is_refused_with_what_to_do(folder: Path) ->
         run(folder, asked(folder))
     assert (folder / "ledger.duckdb").read_bytes() == before
     assert ledger(folder, "SELECT COUNT(*) FROM releases") == [(1,)]
+
+
+RECODED = {
+    "keys": "ALTER TABLE people ALTER id TYPE VARCHAR USING 'P-' || id",
+    "case": "UPDATE people SET id = LOWER(id)",
+    "zeros": "UPDATE people SET id = LPAD(id, 6, '0')",
+    "values": "UPDATE people SET seen = CASE seen WHEN 'flu' THEN '1' WHEN 'gout' THEN '2' WHEN 'mumps' THEN '3' END",
+    "upper": "UPDATE people SET seen = UPPER(seen)",
+}
+
+
+def words(folder: Path, key: str = "'p-' || id") -> None:
+    change(
+        folder,
+        f"ALTER TABLE people ALTER id TYPE VARCHAR USING UPPER(CAST({key} AS VARCHAR))",
+        "ALTER TABLE people ADD COLUMN seen VARCHAR",
+        "UPDATE people SET seen = CASE WHEN mark % 5 > 0 THEN illness END",
+    )
+
+
+@pytest.mark.parametrize(
+    ("what", "name", "option"),
+    [
+        ("case", "person", {"new_persons": True}),
+        ("zeros", "person", {"new_persons": True}),
+        ("values", "seen", {"new_values": ("SEEN",)}),
+        ("upper", "seen", {"new_values": ("seen",)}),
+    ],
+)
+@pytest.mark.duckdb14
+def test_where_hardly_anything_recurs_the_holder_must_insist(
+    folder: Path, what: str, name: str, option: dict[str, object]
+) -> None:
+    """A column with NULLs, which recur under any coding, and one true change in it."""
+    words(folder, "id" if what == "zeros" else "'p-' || id")
+    run(folder, asked(folder))
+    before = (folder / "ledger.duckdb").read_bytes(), (folder / "out.duckdb").read_bytes()
+    change(folder, RECODED[what], "UPDATE people SET seen = 'other' WHERE mark = 1")
+    with pytest.raises(JobError, match=rf"{name}: .*--new-(persons|values seen)$") as raised:
+        run(folder, asked(folder))
+    assert "other" not in raised.value.message.replace("other persons", "").replace("another", "")
+    assert ((folder / "ledger.duckdb").read_bytes(), (folder / "out.duckdb").read_bytes()) == before
+    made = run(folder, asked(folder), **option).releases["people"]
+    assert any("are taken for" in w for w in made.warnings)
+
+
+def test_ordinary_nights_need_no_insisting(folder: Path) -> None:
+    """Nine in ten gone and others come; later one who came back; a column that is all NULL by now."""
+    words(folder)
+    run(folder, asked(folder))
+    more = "INSERT INTO people SELECT 'Q-' || id, age, sex, illness, mark + 200, seen FROM people"
+    change(folder, more, "DELETE FROM people WHERE mark < 200 AND mark % 10 > 0")
+    run(folder, asked(folder))
+    change(folder, "UPDATE people SET seen = NULL")
+    assert not any("--new-" in w for w in run(folder, asked(folder)).releases["people"].warnings)
+
+
+def test_a_first_night_of_other_persons_needs_it_and_a_second_does_not(folder: Path) -> None:
+    words(folder)
+    one, other = (
+        release(
+            {**SEEN, "mark": {"role": "insensitive"}},
+            source="people",
+            person="id",
+            k=4,
+            limit=0.5,
+            where=f"mark % 2 = {half}",
+        )
+        for half in (0, 1)
+    )
+    both = job({"into": "out.duckdb"}, folder, a=one, b=other)
+    with pytest.raises(JobError, match="--new-persons"):
+        run(folder, both)
+    run(folder, both, new_persons=True)
+    again = run(folder, both).releases
+    assert [again[n].ledger["held_back"] for n in "ab"] == [0, 0]  # type: ignore[index]
+    told = run(folder, both, new_persons=True).releases["a"].warnings
+    assert any("--new-persons was not needed" in w for w in told)
+
+
+def test_private_releases_ask_for_the_same_persons(folder: Path) -> None:
+    """Keys spelled otherwise would begin with a fresh budget."""
+    safe = release({"sex": qi("adult/sex")}, source="people", person="id", k=4)
+    words(folder)
+    change(folder, "UPDATE people SET sex = CASE sex WHEN 'f' THEN 'Female' ELSE 'Male' END")
+    safe |= {"search": {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.25, "epsilon": 2.0}}}
+    both = job({"into": "out.duckdb"}, folder, people=safe)
+    run(folder, both)
+    change(folder, "UPDATE people SET id = LOWER(id)")
+    with pytest.raises(JobError, match=r"people\.person: 0 of 120 .*--new-persons"):
+        run(folder, both)
+
+
+def test_what_is_said_to_no_ledger_or_of_no_column_is_refused(folder: Path) -> None:
+    seen(folder)
+    for more, words_ in [
+        ({"ledger": None, "new_persons": True}, "--new-persons: it is said to a ledger"),
+        ({"ledger": None, "new_values": ("seen",)}, "--new-values: it is said to a ledger"),
+        ({"new_values": ("sen",)}, "shows a column sen beside its classes; did you mean .seen"),
+    ]:
+        with pytest.raises(JobError, match=words_):
+            run(folder, asked(folder), **more)
