@@ -13,6 +13,15 @@ from typing import Any, Protocol, runtime_checkable
 
 HOLDER = "for the data holder only: counts of suppressed rows and of the source are statistics about people"
 
+CHOICES = {
+    "by-all": "The node was chosen by all criteria: it tells that finer ones failed one. Where one of these has at "
+    "least k persons in each class, whoever knows who is in the table can learn a sensitive value from that, with "
+    "certainty.",
+    "by-k": "The node was chosen by k-anonymity alone, from quasi-identifying values: it tells nothing of sensitive "
+    "ones. A class of at least k persons that is missing failed another criterion.",
+}
+"""What the choice of the node tells, of releases with criteria beyond k; for whoever reads the release."""
+
 HOLDERS_ONLY = ("loss", "example")
 """What of a column does not go with the release."""
 
@@ -119,7 +128,12 @@ def risk_of(sizes: Mapping[int, int]) -> Risk:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """How the node was found; `gap` is best loss − proven bound in the loss's unit, 0 if `optimal`."""
+    """How the node was found; `gap` is best loss − proven bound in the loss's unit, 0 if `optimal`.
+
+    With `choose` "by-k" node, gap and optimum are about k alone: `chosen_loss` is the loss that the node has with what
+    k suppresses, `suppressed_beyond_k` the rows of classes of k and more that were suppressed for other criteria. None
+    with "by-all".
+    """
 
     method: str
     loss: str
@@ -130,6 +144,9 @@ class SearchResult:
     statements: int
     seconds: float
     certificate: str | None = None
+    choose: str = "by-all"
+    chosen_loss: float | None = None
+    suppressed_beyond_k: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +247,8 @@ class TableRelease:
             "columns": columns,
             "criteria": criteria,
         }
+        if len(self.criteria) > 1:
+            found["choice"] = CHOICES[self.search.choose]
         if self.pseudonymised:
             found |= {"pseudonymised": list(self.pseudonymised), "status": "pseudonymised, not anonymous"}
         if self.linked:

@@ -17,6 +17,7 @@ from sqldeid.report.text import cell, count, facts, plain, print_table, put, tab
 from sqldeid.run import Options, destination
 from sqldeid.run.linked import Unit
 from sqldeid.run.wings import Plan
+from sqldeid.tables.choosing import by_k
 from sqldeid.tables.linked_steps import linked_certificate_steps, linked_steps
 from sqldeid.tables.linking import Linked
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
@@ -173,8 +174,16 @@ def _demands(plan: TablePlan) -> list[tuple[str, object]]:
         ("K-anonymity", f"k = {privacy.k}"),
         *_criteria(plan),
         ("Suppression", f"at most {100 * privacy.suppression_limit:g} % of the rows, {blank}"),
+        *_beyond(plan),
         ("Search", ", ".join([f"{search.method}, least {search.loss}", *limits])),
     ]
+
+
+def _beyond(plan: TablePlan) -> Iterator[tuple[str, object]]:
+    """The limit of its own of what criteria beyond k suppress."""
+    if by_k(plan):
+        most = 100 * (plan.part.privacy.criteria_limit or 0)
+        yield "Node", f"chosen by k alone; then at most {most:g} % in classes that fail another criterion"
 
 
 def _criteria(plan: TablePlan) -> Iterator[tuple[str, object]]:

@@ -12,7 +12,7 @@ from sqldeid.job.stack_rules import with_stacked
 
 Found = tuple[tuple[str, ...], str]
 
-SEARCH_KEYS = ("method", "loss", "max_loss", "time_limit", "checks_limit")
+SEARCH_KEYS = ("method", "choose", "loss", "max_loss", "time_limit", "checks_limit")
 """Keys of [search] that the linked tables that state them state alike: there is one search."""
 
 MOST_KNOWN = 12

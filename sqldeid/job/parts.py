@@ -168,6 +168,13 @@ class Privacy(BaseModel):
     suppression_limit: float = Field(
         default=0.0, ge=0, lt=1, description="The greatest share of rows (0 to 1, not per cent) that may be suppressed."
     )
+    criteria_limit: float | None = Field(
+        default=None,
+        ge=0,
+        lt=1,
+        description='With search.choose = "by-k", and always there: the greatest share of rows (0 to 1) that may be '
+        "suppressed because their classes, of k rows and more, fail l, t or m; beside suppression_limit.",
+    )
     suppression: Literal["drop", "blank"] = Field(
         default="drop",
         description="Rows of classes that fail: leave them out, or keep them with every quasi-identifying column at "
@@ -247,6 +254,11 @@ class Search(BaseModel):
     )
     loss: Literal["loss", "prec", "dm_star", "entropy"] = Field(
         default="loss", description="What is made least; loss and prec lie between 0 and 1."
+    )
+    choose: Literal["by-all", "by-k"] = Field(
+        default="by-all",
+        description="by-all: the least lossy node that meets all criteria; which node that is can tell sensitive "
+        "values. by-k: the least lossy node by k alone, of which classes that fail l, t or m are suppressed.",
     )
     weights: dict[str, Annotated[float, Field(ge=1e-6, le=1e6)]] = Field(
         default_factory=dict,

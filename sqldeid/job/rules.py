@@ -176,6 +176,16 @@ def _few_digits(name: str, value: object) -> Iterator[Problem]:
         yield Problem((name,), f"has more than {MAX_DECIMALS} decimals; round it")
 
 
+CRITERIA = ("l_diversity", "t_closeness", "m_concealing")
+"""Criteria beyond k, which look at sensitive columns."""
+
+_CHOOSING: Mapping[object, str] = {
+    "inverse-ola": "which seeks the greatest k, or by m_concealing the least m",
+    "epsilon-safe": "which draws its node",
+    "mondrian": "whose cuts are chosen by all criteria together; use a method that has a lattice",
+}
+
+
 def search_problems(search: Mapping[str, object]) -> Iterator[Problem]:
     """`max_loss` belongs to inverse-ola, weights to the losses that are means over columns."""
     inverse = search.get("method") == "inverse-ola"
@@ -209,6 +219,7 @@ def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
     yield from _weights(_section(_section(table, "search"), "weights"), roles)
     yield from _criteria(table, roles)
     yield from _joint(table, roles)
+    yield from _choosing(table)
     yield from _computed(table, roles)
     yield from (Problem(*found) for found in unit_problems(table))
     yield from (Problem(*found) for found in table_disguises(table))
@@ -259,6 +270,33 @@ def _joint(table: Mapping[str, object], roles: Mapping[str, object]) -> Iterator
             ("privacy", "l_diversity", "scope"),
             'joint is for two columns or more with role = "sensitive"; with one, leave scope out',
         )
+
+
+def _choosing(table: Mapping[str, object]) -> Iterator[Problem]:
+    """A node is chosen by k alone only where more is asked for and a search looks for one; then two limits hold."""
+    privacy, search = _section(table, "privacy"), _section(table, "search")
+    method, choose = search.get("method", "frontier"), search.get("choose", "by-all")
+    if choose != "by-k":
+        if choose == "by-all" and privacy.get("criteria_limit") is not None:
+            yield Problem(("privacy", "criteria_limit"), 'goes with search.choose = "by-k" alone; remove it')
+        return
+    key = ("search", "choose")
+    if method in _CHOOSING:
+        yield Problem(key, f'"by-k" does not go with {method}, {_CHOOSING[method]}')
+    elif not any(privacy.get(c) for c in CRITERIA) and not _linked(table):
+        yield Problem(key, '"by-k" is for jobs with l_diversity, t_closeness or m_concealing; remove it')
+    elif privacy.get("criteria_limit") is None:
+        yield Problem(
+            ("privacy", "criteria_limit"),
+            'missing; with search.choose = "by-k" say what share of the rows (0 to 1) may be suppressed because their '
+            "classes fail l, t or m",
+        )
+
+
+def _linked(table: Mapping[str, object]) -> bool:
+    """Whether a table is, or may be, linked with others, whose criteria hold for it, too."""
+    columns = _section(table, "columns")
+    return table.get("link") is not None or any(_section(columns, c).get("pseudonym") is True for c in columns)
 
 
 def _drawn(table: Mapping[str, object], privacy: Mapping[str, object]) -> Iterator[Problem]:

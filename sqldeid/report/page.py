@@ -16,6 +16,7 @@ from sqldeid.report.events import events_sections, public_events
 from sqldeid.report.html import render
 from sqldeid.report.series import public_series, series_sections
 from sqldeid.report.words import AXES, LOSSES, binned, few, lost, not_protected, odds
+from sqldeid.result import CHOICES
 
 Tree = Mapping[str, Any]
 """JSON as it was read."""
@@ -84,6 +85,7 @@ def _public(release: Tree) -> dict[str, Any]:
         | {"not_protected": not_protected(c["name"])}
         for c in release.get("criteria", ())
     ]
+    found["choice"] = _choice(release)
     found["guarantee"] = {"text": text} if (text := _words(release.get("guarantee"))) else None
     return found
 
@@ -92,6 +94,13 @@ def _linked(release: Tree) -> list[str]:
     """The releases that one can be joined with; of a result for the data holder, or of what may be published."""
     linked = release.get("linked") or ()
     return list(linked.get("with", ()) if isinstance(linked, Mapping) else linked)
+
+
+def _choice(release: Tree) -> str:
+    """What the choice of the node tells; of a result for the data holder, or of what may be published."""
+    if "search" not in release:
+        return str(release.get("choice", ""))
+    return CHOICES[release["search"].get("choose", "by-all")] if len(release["criteria"]) > 1 else ""
 
 
 def _words(guarantee: object) -> str:
@@ -117,6 +126,7 @@ def _table(release: Tree, prefix: str) -> dict[str, Any]:
         "criteria": [{**c, "not_protected": not_protected(c["name"])} for c in release["criteria"]],
         "k": next((int(c["asked"]) for c in release["criteria"] if c["name"] == "k-anonymity"), None),
         "linked": _linked(release),
+        "choice": _choice(release),
         "worst": odds(left["prosecutor"]),
         "worst_source": odds(source["prosecutor"]),
         "open": [n for n, c in release["columns"].items() if c["role"] in AS_THEY_ARE and not c.get("shown")],

@@ -126,7 +126,9 @@ def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
     yield from _criteria(release.criteria)
     classes = count(release.classes, "class", "classes")
     yield "Released", f"{release.released:,} of {count(release.rows, 'row')}, in {classes}"
-    yield "Suppressed", f"{count(release.suppressed, 'row')} ({share(release.suppressed, release.rows)})"
+    beyond = search.suppressed_beyond_k
+    of_these = "" if beyond is None else f", {beyond:,} of them in classes of k and more"
+    yield "Suppressed", f"{count(release.suppressed, 'row')} ({share(release.suppressed, release.rows)}){of_these}"
     if release.ledger is not None and "held_back" in release.ledger:
         yield "Held back", f"{count(int(str(release.ledger['held_back'])), 'row')} for a later load, by the ledger"
     if release.followed is not None:
@@ -141,7 +143,11 @@ def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
             of = f" of {plain(str(c['column']))}" if c["column"] else ""
             yield "With its series", f"{c['name']} {c['achieved']:,g}{of} ({series})"
     name = "Loss" if search.loss == "loss" else f"Loss ({search.loss})"
-    yield name, f"{number(release.loss[search.loss])}, {_proof(release)}"
+    if search.chosen_loss is None:
+        yield name, f"{number(release.loss[search.loss])}, {_proof(release)}"
+    else:
+        yield name, f"{number(release.loss[search.loss])}, with all that is suppressed"
+        yield "Node", f"by k alone: loss {number(search.chosen_loss)}, {_proof(release)}"
     yield "Search", f"{search.checks:,} of {count(search.lattice_size, 'node')} checked ({search.method})"
     yield "Highest risk", f"{_odds(left.prosecutor)} for one person (source: {_odds(source.prosecutor)})"
     yield "Average risk", f"{share(left.marketer, 1)} of all, by matching (source: {share(source.marketer, 1)})"

@@ -7,7 +7,10 @@ from typing import Any
 
 from sqldeid.errors import UnknownKindError
 
-_DIVERSITY = "Values that mean much the same; an attacker who can rule values out; what suppression tells."
+_DIVERSITY = (
+    "Values that mean much the same; an attacker who can rule values out; what suppression tells; what the choice of "
+    "the node may tell, which is said below."
+)
 
 NOT_PROTECTED = {
     "k-anonymity": "A sensitive value that a whole class shares; what suppression itself tells (a missing class "
@@ -15,8 +18,10 @@ NOT_PROTECTED = {
     "releases of the same people.",
     "l-diversity": _DIVERSITY,
     "(c,l)-diversity": _DIVERSITY,
-    "t-closeness": "What the whole table tells about everybody.",
-    "m-concealing": "Learning a sensitive value; somebody who knows more than was stated.",
+    "t-closeness": "What the whole table tells about everybody; what suppression tells; what the "
+    "choice of the node may tell, which is said below.",
+    "m-concealing": "Learning a sensitive value; somebody who knows more than was stated; what the choice of the node "
+    "may tell, which is said below.",
     "epsilon-safe": "What is true of people whether or not they are in the table; somebody whose row several releases "
     "use; counts and losses in this report, which are not part of the release.",
 }

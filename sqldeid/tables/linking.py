@@ -158,6 +158,7 @@ def _joint_privacy(members: Sequence[TablePlan]) -> jobfile.Privacy:
     update = {
         "k": max(p.k for _, p in asked),
         "suppression_limit": min(p.suppression_limit for _, p in asked),
+        "criteria_limit": min((p.criteria_limit for _, p in asked if p.criteria_limit is not None), default=None),
         "l_diversity": [_of(m, entry) for m, p in asked for entry in p.l_diversity],
         "t_closeness": [_of(m, entry) for m, p in asked for entry in p.t_closeness],
         "m_concealing": strictest,

@@ -8,7 +8,8 @@ lie between a class and its neighbours, never by somebody's value; means are rou
 the job's l-diversity and t-closeness, each asked of both sides before a cut. Released bounds and means depend on the
 grid's cells that values lie in, and on nothing finer.
 *Assumes* what these do, and a grid that was not chosen by looking at persons. *Does not protect* a class whose members
-are alike; nor a mean, as far as the grid is fine, against k − 1 members who pool what they know.
+are alike; nor a mean, as far as the grid is fine, against k − 1 members who pool what they know; nor, with l or t,
+against what a cut that was not made tells: it would have failed one of them, which can give a sensitive value.
 
 Source
 ------

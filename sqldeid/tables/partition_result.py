@@ -8,6 +8,11 @@ from dataclasses import asdict, dataclass, field
 from sqldeid.result import Criterion
 
 LIMITS = "one value is recoded differently from row to row; Mondrian is greedy, so a lesser loss may exist"
+CUTS = (
+    "a class that was not cut where k allows it tells that a side failed another criterion, which can give a sensitive "
+    "value to whoever knows who is in the table"
+)
+"""Of releases with l-diversity or t-closeness, beside `LIMITS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +40,16 @@ class PartitionRelease:
     kind: str = "table"
     method: str = "mondrian"
 
+    @property
+    def limits(self) -> str:
+        """What is not promised."""
+        return f"{LIMITS}; {CUTS}" if self.criteria else LIMITS
+
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
         found = asdict(self)
         del found["name"]
-        return {"kind": found.pop("kind"), **found, "suppressed": 0, "limits": LIMITS}
+        return {"kind": found.pop("kind"), **found, "suppressed": 0, "limits": self.limits}
 
     def to_public(self) -> dict[str, object]:
         """What may go with the release: no count."""
@@ -50,7 +60,7 @@ class PartitionRelease:
             "method": self.method,
             "columns": dict(self.columns),
             "criteria": criteria,
-            "limits": LIMITS,
+            "limits": self.limits,
         }
 
     def facts(self) -> list[tuple[str, object]]:
@@ -59,7 +69,7 @@ class PartitionRelease:
             ("Rows", f"{self.released:,} of {self.rows:,} released"),
             ("Classes", f"{self.classes:,}, smallest {self.k}"),
             *_shown(self.criteria),
-            ("Note", LIMITS),
+            ("Note", self.limits),
         ]
 
 

@@ -26,7 +26,7 @@ from sqldeid.hierarchy.topcoded import TopCoded
 from sqldeid.hierarchy.tree import Tree
 from sqldeid.result import TableRelease
 from sqldeid.tables.check import Checker
-from sqldeid.tables.evaluation import admissible
+from sqldeid.tables.choosing import by_k, within
 from sqldeid.tables.fold import Folded, fold
 from sqldeid.tables.judge import Judge
 from sqldeid.tables.lattice import Node
@@ -88,7 +88,8 @@ def with_policy(result: TableRelease, plan: TablePlan, k: int, job_sha256: str, 
 
 
 def _asked(plan: TablePlan) -> dict[str, Any]:
-    return plan.part.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=FREE)
+    found = plan.part.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=FREE)
+    return {**found, "search": {"choose": plan.part.search.choose}} if by_k(plan) else found
 
 
 def read_policies(given: Given) -> dict[str, Policy]:
@@ -224,8 +225,8 @@ def reuse(plan: TablePlan, folded: Folded, checker: Checker, policy: Policy) -> 
     k = max(policy.k, plan.part.privacy.k)
     checker = replace(checker, k=k, judge=None if checker.judge is None else replace(checker.judge, k=k))
     node = tuple(policy.node[q.name] for q in plan.qis)
-    evaluation = checker([node])[0]
-    if not admissible(evaluation, checker.allowed):
+    evaluation, few = checker([node])[0], replace(checker, judge=None)([node])[0].failing if by_k(plan) else 0
+    if not within(plan, folded.rows, few, evaluation.failing):
         raise VerificationError(_shortfall(plan, folded, checker, node), key=plan.key)
     loss = make_loss(plan.part.search.loss, [c.marginal for c in folded.columns], folded.rows)
     exact = loss.of(evaluation)
@@ -264,10 +265,12 @@ def _shortfall(plan: TablePlan, folded: Folded, checker: Checker, node: Node) ->
             if found > few:
                 parts.append(f"{_rows(found - few)} in classes that fail {judge.concealing.name}")
         failing = _failing(judge, arm)
-    limit = plan.part.privacy.suppression_limit
+    privacy, limit = plan.part.privacy, f"suppression_limit = {plan.part.privacy.suppression_limit:g} allows"
+    if by_k(plan):
+        limit = f"{limit} for classes of fewer than {k} and criteria_limit = {privacy.criteria_limit:g} for the others"
     return (
         f"{plan.key}: the policy's node no longer meets the criteria: {_rows(failing)} of {folded.rows:,} would be "
-        f"suppressed, {failing - checker.allowed:,} more than suppression_limit = {limit:g} allows "
+        f"suppressed, {max(failing - checker.allowed, 0):,} more than {limit} "
         f"({'; '.join(parts)}). Nothing was published; search anew, without {_OPTION}"
     )
 

@@ -14,6 +14,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.result import HOLDER
 from sqldeid.tables.certificate import Claim, Facts, Tree, proves
+from sqldeid.tables.choosing import choosing
 from sqldeid.tables.covering import cover
 from sqldeid.tables.evaluation import Evaluation, Marginal, admissible, allowed_rows
 from sqldeid.tables.lattice import Node
@@ -77,6 +78,7 @@ def _terms(plan: TablePlan) -> dict[str, object]:
         "suppression_limit": privacy.suppression_limit,
         "criteria": privacy.model_dump(include={"l_diversity", "t_closeness", "m_concealing"}, exclude_none=True),
         "loss": search.loss,
+        **({} if search.choose == "by-all" else {"choose": search.choose}),
     }
 
 
@@ -104,6 +106,7 @@ def check_certificate(plan: TablePlan, certificate: Mapping[str, object], engine
     beyond k, one more scan per sensitive column and one more GROUP BY per criterion and node. m-concealing walks every
     knowledge state of the node's classes.
     """
+    plan = choosing(plan)
     terms = _terms(plan)
     for name, value in terms.items():
         if certificate.get(name) != value:

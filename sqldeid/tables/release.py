@@ -15,10 +15,11 @@ from sqldeid.result import TableRelease
 from sqldeid.tables.bases import Bases, room
 from sqldeid.tables.certificate import NotProvenError
 from sqldeid.tables.check import Checker
+from sqldeid.tables.choosing import allowed_beyond, allowed_of, by_k, choosing, within
 from sqldeid.tables.companion import accompanied, accompany, followed, verify_joined
 from sqldeid.tables.computed import fingerprint, stage_computed
 from sqldeid.tables.disguise import RUN_NOTE, Secrets, disguise, fresh_secrets, pseudonyms
-from sqldeid.tables.evaluation import Evaluate, allowed_rows
+from sqldeid.tables.evaluation import Evaluate, Evaluation
 from sqldeid.tables.explain import explained
 from sqldeid.tables.fold import Folded, fold
 from sqldeid.tables.found import with_m
@@ -118,7 +119,7 @@ def _search_and_stage(
     moved = engine.moved
     listener.step(plan.name, "folding the source")
     folded = fold(plan, engine, room(plan, engine)) if policy is None else fold_again(plan, engine)
-    outcome, checker = _node_of(plan, folded, engine, listener, policy)
+    outcome, checker, chooser = _node_of(plan, folded, engine, listener, policy)
     folded = seen = checker.near(outcome.node).folded
     asked, plan = plan, with_m(plan, outcome.m)
     listener.step(plan.name, "writing the release")
@@ -150,27 +151,53 @@ def _search_and_stage(
     result = with_policy(result, asked, chosen.k, job_sha256, folded)
     if policy is not None:
         return retell(result, plan)
-    result = explained(result, chosen, outcome, checker)
+    result = explained(result, replace(chosen, plan=choosing(chosen.plan)), outcome, chooser)
     return _certified(result, chosen, outcome) if certificate else result
 
 
 def _node_of(
     plan: TablePlan, folded: Folded, engine: Engine, listener: Listener, policy: Policy | None
-) -> tuple[Outcome, Checker]:
-    """The node to release: found, or the policy's."""
+) -> tuple[Outcome, Checker, Checker]:
+    """The node to release, found or the policy's; what checks it by all criteria, and what the node is chosen by."""
     checker = checker_of(plan, folded, engine)
+    chooser = checker_of(choosing(plan), folded, engine) if by_k(plan) else checker
     if policy is not None:
         listener.step(plan.name, "checking the policy's node")
-        return reuse(plan, folded, checker, policy)
+        return (*reuse(plan, folded, checker, policy), chooser)
     listener.step(plan.name, "searching the lattice" + (" by classes rolled up in the source" if folded.far else ""))
-    return find_node(plan, folded, checker, listener)
+    outcome, found = find_node(choosing(plan), folded, chooser, listener)
+    if by_k(plan):
+        return _judged(plan, folded.rows, outcome, checker([outcome.node])[0]), checker, chooser
+    return outcome, found, found
+
+
+def _judged(plan: TablePlan, rows: int, outcome: Outcome, evaluation: Evaluation) -> Outcome:
+    """The outcome with what all criteria suppress at the node that k alone chose; its loss and proof stay those of k.
+
+    Raises
+    ------
+    NoSolutionError
+        If more rows fail a criterion beyond k than `criteria_limit` allows.
+    """
+    few = outcome.evaluation.failing
+    if within(plan, rows, few, evaluation.failing):
+        return replace(outcome, evaluation=evaluation)
+    beyond, allowed = evaluation.failing - few, allowed_beyond(plan, rows)
+    levels = ", ".join(f"{q.name} = {x}" for q, x in zip(plan.qis, outcome.node, strict=True))
+    raise NoSolutionError(
+        f"{plan.key}: at the node that k alone chooses ({levels}), {beyond:,} rows are in classes of "
+        f"{plan.part.privacy.k} and more that fail another criterion; {allowed:,} are allowed. Another node is not "
+        "sought: it would be chosen by sensitive values. Raise privacy.criteria_limit or ask for less; what is changed "
+        "because of this message is chosen by sensitive values, too, so state it before the next run, not by trying",
+        key=f"{plan.key}.privacy.criteria_limit",
+    )
 
 
 def checker_of(plan: TablePlan, folded: Folded, engine: Engine) -> Checker:
     """What answers the search's questions, by all criteria of the plan."""
     k, name, bench = plan.part.privacy.k, plan.name, engine.bench
     judge = Judge(bench, folded, k, plan.criteria, name, plan.concealing) if plan.beyond_k else None
-    allowed = allowed_rows(plan.part.privacy.suppression_limit, folded.rows)
+    allowed = allowed_of(plan, folded.rows)
     if folded.room is None:
         return Checker(bench, folded, k, allowed, name, judge)
 
@@ -188,7 +215,7 @@ def no_certificate(plan: TablePlan) -> str:
 
 def _certified(result: TableRelease, chosen: Chosen, outcome: Outcome) -> TableRelease:
     """The result with the search's proof, or with a warning where there is none."""
-    plan = chosen.plan
+    plan = choosing(chosen.plan)
     try:
         if reason := no_certificate(plan):
             raise NotProvenError(reason)
@@ -196,7 +223,7 @@ def _certified(result: TableRelease, chosen: Chosen, outcome: Outcome) -> TableR
             plan,
             [c.marginal for c in chosen.folded.columns],
             result.rows,
-            outcome.evaluation,
+            outcome.checked[outcome.node] if by_k(chosen.plan) else outcome.evaluation,
             outcome.bound,
             outcome.checked,
             optimal=outcome.optimal,
@@ -292,6 +319,8 @@ def note_of(
         "criteria": noted_criteria(plan, k),
         "job_sha256": job_sha256,
     }
+    if by_k(plan):
+        content["choose"] = plan.part.search.choose
     if frozen is not None:
         content["source_fingerprint"] = frozen
     if secrets is not None and pseudonyms(plan):

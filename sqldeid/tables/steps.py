@@ -13,6 +13,7 @@ from sqldeid.sql import Statement, identifier, render, table_name
 from sqldeid.sql.templates import SUFFIX, folder, head_of
 from sqldeid.tables import stacking
 from sqldeid.tables.bases import METHODS
+from sqldeid.tables.choosing import choosing
 from sqldeid.tables.combined import combined_columns, counted_columns
 from sqldeid.tables.disguise import disguised, pseudonyms, shifted
 from sqldeid.tables.plan import OtherColumn, QuasiIdentifier, TablePlan
@@ -102,11 +103,12 @@ def steps(plan: TablePlan, kind: str, dialect: str = DIALECT) -> tuple[Step, ...
     return (*folding, *_search(plan), *_stage(plan, kind), *_verify(plan), *_again(dialect), *_report(plan))
 
 
-def certificate_steps(plan: TablePlan) -> tuple[Step, ...]:
+def certificate_steps(planned: TablePlan) -> tuple[Step, ...]:
     """What `verify` executes to check a certificate; writing one takes no statement.
 
     Cost: no statement is run.
     """
+    plan = choosing(planned)
     first = shaping_steps(plan)
     n = len(plan.qis)
     return (

@@ -11,6 +11,7 @@ from sqldeid.hierarchy.header import unused
 from sqldeid.result import ColumnResult, Criterion, SearchResult, TableRelease, risk_of
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.check import Checker
+from sqldeid.tables.choosing import by_k, chosen_by
 from sqldeid.tables.disguise import pseudonyms, warnings_of
 from sqldeid.tables.evaluation import Marginal
 from sqldeid.tables.fold import Coded
@@ -63,7 +64,7 @@ def summarise(
         columns=_columns(plan, outcome.node, losses),
         risk={"source": risk_of(dict(bottom.histogram or {})), "release": risk_of(verified.sizes)},
         suppression_by=suppression_by(chosen, engine) if verified.suppressed else {},
-        search=_search(plan, outcome),
+        search=_search(plan, outcome, verified),
         written=(),
         moved={"rows": moved[0], "bytes": moved[1]},
         warnings=(
@@ -113,7 +114,8 @@ def _k_anonymity(asked: int, achieved: int) -> Criterion:
     return Criterion("k-anonymity", None, asked, achieved, KAnonymity(asked).promise)
 
 
-def _search(plan: TablePlan, outcome: Outcome) -> SearchResult:
+def _search(plan: TablePlan, outcome: Outcome, verified: Verified) -> SearchResult:
+    alone = outcome.checked[outcome.node] if by_k(plan) else None
     return SearchResult(
         method=plan.part.search.method,
         loss=plan.part.search.loss,
@@ -123,6 +125,9 @@ def _search(plan: TablePlan, outcome: Outcome) -> SearchResult:
         checks=outcome.checks,
         statements=outcome.statements,
         seconds=round(outcome.seconds, 4),
+        choose=chosen_by(plan),
+        chosen_loss=outcome.loss if alone is not None else None,
+        suppressed_beyond_k=verified.suppressed - alone.failing if alone is not None else None,
     )
 
 

@@ -16,6 +16,7 @@ from time import monotonic
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, NoSolutionError
 from sqldeid.result import GreatestK, Tradeoff, TradePoint
+from sqldeid.tables.choosing import by_k, choosing
 from sqldeid.tables.evaluation import Evaluate, Evaluation, admissible, allowed_rows
 from sqldeid.tables.fold import Folded, fold
 from sqldeid.tables.lattice import Node
@@ -81,7 +82,7 @@ def trade(
     if plan.sampled:
         key = f"{plan.key}.search.method"
         raise JobError(f"{key}: epsilon-safe draws its node; there is no optimum to compare. Use frontier", key=key)
-    started = monotonic()
+    started, asking, plan = monotonic(), plan, choosing(plan)
     if folded is None:
         listener.step(plan.name, "folding the source")
         folded = fold(plan, engine)
@@ -98,7 +99,7 @@ def trade(
         lattice_size=plan.lattice.size,
         checks=answers.checks,
         seconds=round(monotonic() - started, 3),
-        warnings=tuple(_warnings(plan, points)),
+        warnings=tuple(_warnings(asking, points)),
     )
 
 
@@ -310,10 +311,17 @@ def _greatest(plan: TablePlan, folded: Folded, kept: _Kept, limit: float, most: 
 
 
 def _warnings(plan: TablePlan, points: Sequence[TradePoint]) -> list[str]:
+    found = []
+    if by_k(plan):
+        found.append(
+            f'{plan.key}.search.choose: with "by-k" nodes, losses and suppressed rows are those of k alone; classes '
+            "that fail l, t or m are suppressed beside them"
+        )
     open_pairs = sum(not p.optimal for p in points)
     if not open_pairs:
-        return []
+        return found
     return [
+        *found,
         f"{plan.key}.search.time_limit: was reached for {open_pairs} of {len(points)} pairs; their nodes are the best "
-        "found, not proven best"
+        "found, not proven best",
     ]

@@ -21,6 +21,7 @@ from sqldeid.result import Criterion
 from sqldeid.sql import column, identifier, literal, render
 from sqldeid.tables.admitted import admitted
 from sqldeid.tables.bind import bind
+from sqldeid.tables.choosing import chosen_by
 from sqldeid.tables.disguise import Secrets, check_pseudonyms, disguise, exact_of, kept_of, noted_secrets
 from sqldeid.tables.found import with_m
 from sqldeid.tables.judgement import Judgement
@@ -281,6 +282,11 @@ def recheck(
         If the release is not what job, note and source say.
     """
     node = _noted_node(plan, note)
+    if note.get("choose", "by-all") != chosen_by(plan):
+        raise VerificationError(
+            f"{plan.key}.search.choose: the node of the release was chosen otherwise than the job says now",
+            key=f"{plan.key}.search.choose",
+        )
     plan = _with_noted_m(plan, note)
     k = _noted_k(plan, note)
     source = keep(plan, engine)
@@ -310,10 +316,14 @@ def _noted_node(plan: TablePlan, note: dict[str, object]) -> Node:
     return node
 
 
+_LIMITS = {"suppression_limit": True, "criteria_limit": True}
+"""Keys that are not noted on a release: how much may be suppressed is nobody's but the holder's."""
+
+
 def noted_criteria(plan: TablePlan, k: int) -> dict[str, object]:
     """The criteria as they are noted on a release: those of the job, but never an order, for it lists data values."""
     asked = plan.part.privacy.model_dump(
-        exclude={"k": True, "suppression_limit": True, "t_closeness": {"__all__": {"order"}}}, exclude_none=True
+        exclude={"k": True, **_LIMITS, "t_closeness": {"__all__": {"order"}}}, exclude_none=True
     )
     return {"k": k, **{name: value for name, value in asked.items() if value}}
 

@@ -28,7 +28,19 @@ import duckdb
 from rich.console import Console
 
 import sqldeid
-from tests.benchmarks import clusters, distinct, events, must, prune, series, servers, stacks, strategies, tradeoffs
+from tests.benchmarks import (
+    choices,
+    clusters,
+    distinct,
+    events,
+    must,
+    prune,
+    series,
+    servers,
+    stacks,
+    strategies,
+    tradeoffs,
+)
 from tests.benchmarks.show import console, markdown, show
 from tests.benchmarks.sources import Bench, data_folder
 
@@ -44,6 +56,7 @@ CASES: dict[str, Callable[[Bench], dict[str, list[dict[str, Any]]]]] = {
     "grid": must.grid,
     **{name.replace(" ", "-"): partial(must.criterion, name=name) for name in must.CRITERIA},
     "tradeoff": tradeoffs.tradeoff,
+    "choices": choices.choices,
     "stacks": stacks.stacks,
     "distinct-30m": distinct.distinct_30m,
     "distinct-30m-spark": distinct.distinct_30m_spark,

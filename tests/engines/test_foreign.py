@@ -114,6 +114,10 @@ RELEASES = {
     "m": asked(COLUMNS, k=3, privacy={"m_concealing": {"m": 0.4, "known": {"days": 0.5, "illness": 0.2}}}),
 }
 
+RELEASES["by k, then l"] = asked(COLUMNS, k=3, privacy={"l_diversity": [{**L, "l": 3}], "criteria_limit": 0.6}) | {
+    "search": {"choose": "by-k"}
+}
+
 STACK = {"from": "codes", "on": "id", "value": "code", "role": "quasi-identifying", "hierarchy": {"keep_first": [1]}}
 ORDERED = {"through": "stays", "through_on": "stay", "order": ["came", "seq"], "then": "code"}
 FIRST = {"through": "stays", "through_on": "stay", "pick": "first", "pick_order": "came", "pick_then": "stay"}
@@ -185,7 +189,7 @@ def both(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Both:
     return Both(foreign, in_duckdb(tmp_path_factory.mktemp("both") / "people.duckdb", tables))
 
 
-ASSESSED = ("types", "query", "l recursive", "t", "m")
+ASSESSED = ("types", "by k, then l", "query", "l recursive", "t", "m")
 LEFT_OUT = ("search", "moved", "written", "seconds", "statements")
 
 

@@ -27,7 +27,8 @@ class DistinctLDiversity:
     Does not protect
         Against skewed or similar values (use t-closeness), nor against an attacker who can rule values out or knows
         how suppression works (Wong et al. 2007: with l = 2, a class known to have had k persons but missing is
-        homogeneous).
+        homogeneous). Nor against what the node tells unless it is chosen by k alone (`sqldeid.tables.choosing`): that
+        a finer, k-anonymous one failed can give a member's value with certainty.
     Source
         Machanavajjhala et al. 2007, §4. Inherited by generalisations, also with suppression: a superset of a passing
         class has at least its values. It is its own monotone core.
@@ -64,7 +65,8 @@ class EntropyLDiversity:
     Assumes
         As for distinct l-diversity.
     Does not protect
-        Against similar values, nor against an attacker who can rule values out or knows how suppression works.
+        Against similar values, nor against an attacker who can rule values out or knows how suppression works; nor
+        against what the node tells, as for distinct l-diversity.
     Source
         Machanavajjhala et al. 2007, §4.1: n·ln n − Σ c·ln c ≥ n·ln l, with a tolerance of 1e-9·n for rounding.
         Without suppression inherited by generalisations (entropy is concave); with a limit it is not: a passing class
@@ -106,7 +108,8 @@ class RecursiveLDiversity:
     Assumes
         As for distinct l-diversity.
     Does not protect
-        Against similar values, nor against an attacker who knows how suppression works.
+        Against similar values, nor against an attacker who knows how suppression works; nor against what the node
+        tells, as for distinct l-diversity.
     Source
         Machanavajjhala et al. 2007, §4.2. Compared in integers. Monotonicity and core as for entropy l-diversity.
     """

@@ -36,7 +36,9 @@ class MConcealing:
         was sampled.
     Does not protect
         Against learning a sensitive value (use l-diversity or t-closeness with it), nor against an attacker who knows
-        more than was stated.
+        more than was stated. Nor against what the node tells unless it is chosen by k alone
+        (`sqldeid.tables.choosing`): that some row of a finer, k-anonymous one was at greater risk, so how rare its
+        values are.
     Source
         Mazzone 2019, §5.2, formula 5.1. Without suppression inherited by generalisations; with a limit it is not.
         Core: classes of at least inclusion / m rows, for a risk is never below inclusion / rows. Each row above `m` is

@@ -24,6 +24,8 @@ class TCloseness:
         The distribution of the whole input is public knowledge; the value itself is not known to the attacker.
     Does not protect
         Against what the whole table tells about everyone, nor against an attacker who knows how suppression works.
+        Nor against what the node tells unless it is chosen by k alone (`sqldeid.tables.choosing`): that a finer,
+        k-anonymous one was too far from the whole table somewhere.
         The distance is against all input rows, not against the released ones; results give both.
     Source
         Li, Li and Venkatasubramanian 2007, §4. Compared in integers. Without suppression inherited by generalisations
