@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TypeAlias
 import duckdb
 import pyarrow as pa
 
+from sqldeid.engine.plain import Workshop
 from sqldeid.errors import EngineError, JobError
 from sqldeid.sql import identifier, render, table_name
 
@@ -70,6 +72,8 @@ def check_target(path: Path) -> None:
     """
     if not path.parent.is_dir():
         raise JobError(f"{path.parent}: this folder does not exist; make it first, or name another", key="path")
+    if not os.access(path.parent, os.W_OK):
+        raise JobError(f"{path.parent}: cannot write here; name another folder", key="path")
     if not path.name or not path.name.isprintable() or path.suffix == ".toml":
         raise JobError("the name of the demo database is not usable; name it like demo.duckdb", key="path")
     for file in (path, job_path(path)):
@@ -106,19 +110,16 @@ def write_demo(path: Path, schema: str, tables: Mapping[str, Rows], job: str) ->
         If the database cannot be written, for example because the disk is full.
     """
     check_target(path)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        made = _write_tables(aside, schema, tables)
-        _write_job(path, job)
-        aside.rename(path)
+        with Workshop(path) as shop:
+            made = _write_tables(shop.path / "demo.duckdb", schema, tables)
+            _put_in_place(shop.bring(shop.path / "demo.duckdb"), path, job)
     except duckdb.Error as error:
         raise EngineError(f"{path}: the demo database could not be written ({type(error).__name__})") from error
     except OSError as error:
         raise JobError(
             f"{path.parent}: cannot write here ({error.strerror}); name another folder", key="path"
         ) from error
-    finally:
-        _tidy(path, aside)
     return Demo(path, (job_path(path),), made)
 
 
@@ -139,6 +140,18 @@ def _write_table(connection: duckdb.DuckDBPyConnection, schema: str, name: str, 
     return DemoTable(f"{schema}.{name}", int(written[0][0]))
 
 
+def _put_in_place(made: Path, path: Path, job: str) -> None:
+    """The job file, then the database; neither where one cannot be written."""
+    try:
+        _write_job(path, job)
+        made.rename(path)
+    except BaseException:
+        if not path.exists():
+            with suppress(OSError):
+                job_path(path).unlink(missing_ok=True)
+        raise
+
+
 def _write_job(path: Path, job: str) -> None:
     template = Template(resources.files(__package__).joinpath(job).read_text(encoding="utf-8"))
     release = f"{path.stem}_release.duckdb"
@@ -151,11 +164,3 @@ def _write_job(path: Path, job: str) -> None:
 def _quoted(text: str) -> str:
     """A TOML basic string; control characters cannot occur (`check_target`)."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _tidy(path: Path, aside: Path) -> None:
-    """Remove what a failed run left; a job file without its database is such a thing."""
-    for file in (aside, aside.with_name(f"{aside.name}.wal")):
-        file.unlink(missing_ok=True)
-    if not path.exists():
-        job_path(path).unlink(missing_ok=True)

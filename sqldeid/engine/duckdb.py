@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Capabilities, Column, Relation
 from sqldeid.engine.duckdb_types import kind_of
+from sqldeid.engine.plain import Lent, refuse_unattachable
 from sqldeid.engine.worker import Worker
 from sqldeid.errors import EngineError, JobError, SqldeidError
 from sqldeid.sql import identifier, literal, render, table_name
@@ -83,11 +84,21 @@ class DuckDBEngine:
         The attached database that holds the source.
     own
         Whether the connection is ours to close; a user's is left as it was found.
+    elsewhere
+        Where files are lent plain names if not beside them.
     """
 
     capabilities = CAPABILITIES
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, catalog: str, schema: str, *, own: bool) -> None:
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        catalog: str,
+        schema: str,
+        *,
+        own: bool,
+        elsewhere: Path | None = None,
+    ) -> None:
         self.connection = connection
         self.catalog = catalog
         self.schema = schema
@@ -103,6 +114,7 @@ class DuckDBEngine:
         self._in_transaction = False
         self._relations: dict[tuple[str, ...], Relation] | None = None
         self._worker = Worker(connection)
+        self.lent = Lent(elsewhere)
         self._changed: dict[str, str] = {}
         self._attached: list[str] = []
 
@@ -288,6 +300,7 @@ class DuckDBEngine:
         self._worker.close()
         if self.own:
             self.connection.close()
+        self.lent.close()
         return failed[0] if failed and not self.own else None
 
     def _roll_back(self) -> None:
@@ -338,7 +351,14 @@ class DuckDBEngine:
     # ---- other databases --------------------------------------------------------------------------------------
 
     def attach(self, path: Path, catalog: str, *, read_only: bool) -> None:
-        """Attach an existing database file."""
+        """Attach an existing database file.
+
+        Raises
+        ------
+        JobError
+            If DuckDB would take its path for another, or could not write there.
+        """
+        refuse_unattachable(path, writing=not read_only)
         self.execute(
             render(
                 "engine/attach_database",

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shutil
 import tempfile
+import time
+from contextlib import suppress
 from glob import escape
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +19,10 @@ from sqldeid.errors import EngineError
 
 _MARK = ".sqldeid-"
 _LOCK = "lock"
+_LONGEST = 200
+"""Bytes of a name that a folder's own can carry."""
+_YOUNG = 5.0
+"""Seconds in which a folder gets its lock."""
 
 
 class PrivateFolder:
@@ -29,7 +37,7 @@ class PrivateFolder:
 
     def __init__(self, beside: Path, parent: Path | None = None) -> None:
         self._parent = parent or beside.parent
-        self._prefix = f".{beside.name}{_MARK}"
+        self._prefix = f".{_named(beside.name)}{_MARK}"
         try:
             self._sweep()
             self.path = Path(tempfile.mkdtemp(prefix=self._prefix, dir=self._parent))
@@ -52,13 +60,8 @@ class PrivateFolder:
         if not self._parent.is_dir():
             return
         for left in self._parent.glob(f"{escape(self._prefix)}*"):
-            if not (left / _LOCK).is_file():
-                continue
-            try:
-                with _lock(left):
-                    shutil.rmtree(left, ignore_errors=True)
-            except OSError:  # its run lives, or it is another user's: filelock's Timeout is an OSError
-                continue
+            with suppress(OSError):  # its run lives, or it is another user's: filelock's Timeout is an OSError
+                _remove_dead(left)
 
     @staticmethod
     def _claim(folder: Path) -> FileLock:
@@ -74,3 +77,20 @@ class PrivateFolder:
 
 def _lock(folder: Path) -> FileLock:
     return FileLock(folder / _LOCK, mode=0o600, timeout=0, thread_local=False)
+
+
+def _remove_dead(left: Path) -> None:
+    """Remove a folder whose lock can be taken, or that never got one: its run was killed as it made it."""
+    if not (left / _LOCK).is_file():
+        if time.time() - left.stat().st_mtime > _YOUNG:
+            left.rmdir()  # which refuses one that holds anything
+        return
+    with _lock(left):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _named(name: str) -> str:
+    """The name, or, where it could be read as another or would be too long, a short hash of it."""
+    if name.isprintable() and not re.search(r"[*?\[\\]", name) and len(os.fsencode(name)) <= _LONGEST:
+        return name
+    return hashlib.sha256(os.fsencode(name)).hexdigest()[:16]

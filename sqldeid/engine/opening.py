@@ -21,7 +21,8 @@ from sqldeid.engine.choosing import is_foreign, may_hold_secret
 from sqldeid.engine.csv_lines import MALFORMED, SEPARATORS, first_ragged
 from sqldeid.engine.duckdb import NEUTRAL, DuckDBEngine, is_neutral
 from sqldeid.engine.duckdb_errors import translate
-from sqldeid.errors import EngineError, JobError
+from sqldeid.engine.plain import is_utf8
+from sqldeid.errors import EngineError, JobError, SqldeidError
 from sqldeid.sql import identifier, literal, render, table_name
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def open_path(path: Path, *, writable: bool, spill: Path | None, settings: Setti
     connection = own_instance(spill, settings)
     try:
         if _is_parquet(path) or path.suffix.lower() in (".csv", ".tsv", ".txt", ".gz"):
-            return _open_file(connection, path)
+            return _open_file(connection, path, settings.temp_dir)
         alias = _alias(path)
         engine = DuckDBEngine(connection, alias, "main", own=True)
         engine.attach(path.absolute(), alias, read_only=not writable)
@@ -199,7 +200,8 @@ def open_path(path: Path, *, writable: bool, spill: Path | None, settings: Setti
             _refuse_macros(engine.query(render("engine/list_macros")))
     except (JobError, EngineError) as error:
         connection.close()
-        raise type(error)(f"{path}: {error.message}") from None
+        start = "" if error.message.startswith(str(path.parent)) else f"{path}: "
+        raise type(error)(f"{start}{error.message}", key=error.key) from None
     except BaseException:
         connection.close()
         raise
@@ -208,8 +210,9 @@ def open_path(path: Path, *, writable: bool, spill: Path | None, settings: Setti
 
 def close_access(engine: DuckDBEngine, folder: Path | None) -> None:
     """Forbid files, network and extensions from here on; our private folder alone stays open."""
-    if folder is not None:
-        engine.execute(render("engine/allow_folder", folder=literal(f"{folder}{os.sep}")))
+    wanted = [*([folder] if folder is not None and is_utf8(folder) else []), *engine.lent.folders]
+    if wanted:
+        engine.execute(render("engine/allow_folders", folders=[literal(f"{f}{os.sep}") for f in wanted]))
     engine.execute(render("engine/close_access"))
 
 
@@ -247,7 +250,8 @@ def _pin(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _alias(path: Path) -> str:
-    stem = path.name.split(".")[0] or "source"
+    name = os.fsencode(path.name).decode(errors="replace")
+    stem = name.split(".")[0] or "source"
     return f"{stem}_database" if stem.casefold() in _TAKEN else stem
 
 
@@ -259,15 +263,27 @@ def _is_parquet(path: Path) -> bool:
         raise EngineError(f"{path}: the file cannot be read ({error.strerror})") from None
 
 
-def _open_file(connection: duckdb.DuckDBPyConnection, path: Path) -> DuckDBEngine:
+def _open_file(connection: duckdb.DuckDBPyConnection, path: Path, elsewhere: Path | None) -> DuckDBEngine:
     """A CSV or Parquet file as the table of its name."""
-    engine = DuckDBEngine(connection, "memory", "main", own=True)
-    table = table_name("memory", "main", _alias(path))
-    place = literal(str(path.absolute()))
-    if _is_parquet(path):
+    engine = DuckDBEngine(connection, "memory", "main", own=True, elsewhere=elsewhere)
+    try:
+        _fill(engine, path)
+    except BaseException as error:
+        lent = engine.lent.folders
+        engine.close()
+        if isinstance(error, SqldeidError) and lent:
+            error.message = re.sub("|".join(rf"{re.escape(str(f))}[^\s\"']*" for f in lent), "the file", error.message)
+        raise
+    return engine
+
+
+def _fill(engine: DuckDBEngine, path: Path) -> None:
+    table, parquet = table_name("memory", "main", _alias(path)), _is_parquet(path)
+    place = literal(str(engine.lent.path(path, lasting=parquet)))
+    if parquet:
         engine.execute(render("engine/allow_file", path=place))
         engine.execute(render("engine/view_parquet", view=table, path=place))
-        return engine
+        return
     try:
         texts = [identifier(name) for name in _codes(engine, place)]
         engine.execute(render("engine/read_csv", table=table, path=place, texts=texts))
@@ -278,7 +294,6 @@ def _open_file(connection: duckdb.DuckDBPyConnection, path: Path) -> DuckDBEngin
         raise JobError(_RAGGED.format(line=line)) from None
     engine.guessed = True
     _refuse_empty(engine, table, path)
-    return engine
 
 
 def _refuse_empty(engine: DuckDBEngine, table: exp.Table, path: Path) -> None:

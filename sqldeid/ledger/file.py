@@ -20,8 +20,8 @@ from types import TracebackType
 from filelock import FileLock, Timeout
 
 from sqldeid.engine.duckdb import DuckDBEngine
-from sqldeid.engine.folder import PrivateFolder
 from sqldeid.engine.opening import Settings
+from sqldeid.engine.plain import Workshop
 from sqldeid.engine.private import CATALOG, open_private
 from sqldeid.errors import EngineError, JobError
 
@@ -52,9 +52,9 @@ class LedgerFile:
         self._refuse_place()
         self._mark = self.path.with_name(f"{self.path.name}.pending")
         self._lock = self._claim()
-        self._folder = PrivateFolder(self.path)
+        self._folder = Workshop(self.path, elsewhere=settings.temp_dir)
         self._aside = self._folder.path / "ledger.duckdb"
-        self._before = self._folder.path / "before.duckdb"
+        self._before = self._folder.beside / "before.duckdb"
         self._recorded = False
         try:
             self.fresh = not self.path.exists()
@@ -87,13 +87,14 @@ class LedgerFile:
         self.engine.commit()
         self.engine.use_source()
         self.engine.finish_database(CATALOG)
+        made = self._folder.bring(self._aside)
         try:
-            os.chmod(self._aside, 0o600)
-            _flush(self._aside)
+            os.chmod(made, 0o600)
+            _flush(made)
             if not self.fresh:
                 shutil.copy2(self.path, self._before)
             self._mark.touch(mode=0o600)
-            os.replace(self._aside, self.path)
+            os.replace(made, self.path)
             _flush(self.path.parent)
         except OSError as error:
             raise EngineError(f"{_OPTION}: {self.path} cannot be written ({error.strerror})") from None

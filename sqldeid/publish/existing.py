@@ -107,8 +107,15 @@ def refuse_forgotten(notes: Sequence[Mapping[str, object]]) -> None:
 def _note_in(engine: Engine, file: Path) -> dict[str, object] | None:
     if file.suffix != ".parquet" or not file.is_file():
         return None
-    rows = engine.query(render("publish/read_parquet_note", path=literal(str(file.absolute())))).to_pylist()
+    path = literal(str(_readable(engine, file)))
+    rows = engine.query(render("publish/read_parquet_note", path=path)).to_pylist()
     return read_note(rows[0]["note"]) if rows else None
+
+
+def _readable(engine: Engine, file: Path) -> Path:
+    """A path that the engine reads as this file and no other."""
+    reader = cast(DuckDBEngine, engine.bench)  # its own, or the workbench beside a server
+    return reader.lent.path(file)
 
 
 def open_target(engine: DuckDBEngine, target: Destination) -> Path | None:
@@ -125,6 +132,10 @@ def open_target(engine: DuckDBEngine, target: Destination) -> Path | None:
         raise JobError(f"release.into: {target.into} does not exist; nothing was released there", key="release.into")
     if target.kind != "parquet":
         engine.attach(target.into.absolute(), TARGET, read_only=True)
+    for name in target.sections if target.kind == "parquet" else ():  # while all files can be read
+        file = target.into / f"{name}.parquet"
+        if file.is_file():
+            _readable(engine, file)
     return target.into.absolute()
 
 
@@ -149,7 +160,7 @@ def published(engine: Engine, target: Destination, name: str) -> tuple[exp.Expr,
         note = _note_in(engine, file)
         if note is None:
             raise VerificationError(f"{target.key(name)}: {file} is not there, or sqldeid did not make it")
-        return parquet_relation(file), note
+        return parquet_relation(_readable(engine, file)), note
     if isinstance(engine, DuckDBEngine):
         there: Sequence[Relation] = engine.relations_in(TARGET if target.into is not None else engine.catalog)
     else:

@@ -164,6 +164,14 @@ def _refuse_computed() -> exp.Expr:
     raise JobError("view: a computed view reads its source, so it can only stand there; leave release.into out")
 
 
+Bring = Callable[[Path], Path]
+"""From where DuckDB made a file or folder to where it can be renamed into place."""
+
+
+def _as_it_is(path: Path) -> Path:
+    return path
+
+
 @dataclass(slots=True)
 class FreshFile(_Database):
     """A new database file, written aside and renamed into place."""
@@ -175,6 +183,7 @@ class FreshFile(_Database):
     path: Path = Path()
     keep: tuple[Relation, ...] = ()
     replace: bool = False
+    bring: Bring = _as_it_is
 
     def publish(self) -> tuple[str, ...]:
         """Commit, write everything to the file, and rename it into place."""
@@ -183,10 +192,11 @@ class FreshFile(_Database):
         self.engine.commit()
         self.engine.use_source()
         self.engine.finish_database(self.catalog)
+        made = self.bring(self.path)
         if self.replace:
-            _rename(self.path, self.destination.target)
+            _rename(made, self.destination.target)
         else:
-            _claim_file(self.path, self.destination.target)
+            _claim_file(made, self.destination.target)
         return tuple(self.destination.shown(name) for name in self.written)
 
     def _carry_over(self, relation: Relation) -> None:
@@ -209,7 +219,10 @@ class FreshFile(_Database):
 
 @dataclass(slots=True)
 class ParquetFolder:
-    """A folder of Parquet files, written aside and renamed into place."""
+    """A folder of Parquet files, written aside and renamed into place.
+
+    Each is written under a number: DuckDB would read some names of releases as patterns.
+    """
 
     engine: DuckDBEngine
     destination: Destination
@@ -217,6 +230,7 @@ class ParquetFolder:
     keep: tuple[Path, ...] = ()
     replace: bool = False
     written: list[str] = field(default_factory=list)
+    bring: Bring = _as_it_is
 
     def write(self, statement: Callable[[exp.Table], str], note: Note) -> exp.Expr:
         """Create the release in a scratch database, then its file, in the same order; the file is what is verified."""
@@ -224,7 +238,7 @@ class ParquetFolder:
         staged = table_name(TARGET, "main", name)
         self.engine.execute(statement(staged))
         self.path.mkdir(exist_ok=True)
-        file = self.path / f"{name}.parquet"
+        file = self._numbered(len(self.written))
         content = Note(name, {**note.content, "columns": dict(note.columns)}, {})
         self.engine.execute(
             render(
@@ -260,18 +274,39 @@ class ParquetFolder:
         into = self.destination.target
         self.engine.commit()
         self.engine.finish_database(TARGET)
-        for file in self.keep:
-            shutil.copy2(file, self.path / file.name)
+        made = self._named()
         if self.replace:
-            _replace_folder(self.path, into)
+            _replace_folder(made, into)
         else:
-            _claim_folder(self.path, into)
+            _claim_folder(made, into)
         return tuple(self.destination.shown(name) for name in self.written)
+
+    def _numbered(self, number: int) -> Path:
+        return self.path / f"{number}.written"
+
+    def _named(self) -> Path:
+        """The folder where it can be renamed into place, each file under its release's name, with what stays."""
+        made = self.bring(self.path)
+        try:
+            for number, name in enumerate(self.written):
+                os.replace(made / self._numbered(number).name, made / f"{name}.parquet")
+            for file in self.keep:
+                shutil.copy2(file, made / file.name)
+        except OSError as error:
+            raise EngineError(f"{self.destination.target}: cannot be written ({error.strerror})") from None
+        return made
 
 
 def parquet_relation(path: Path) -> exp.Table:
-    """A Parquet file as a relation to read."""
-    return exp.Table(this=exp.Anonymous(this="READ_PARQUET", expressions=[literal(str(path))]))
+    """A Parquet file as a relation to read: the columns that it holds, none from the names of its folders.
+
+    Parameters
+    ----------
+    path
+        Plain (`sqldeid.engine.plain`), or `Lent`.
+    """
+    own = exp.EQ(this=exp.to_identifier("hive_partitioning"), expression=literal(False))
+    return exp.Table(this=exp.Anonymous(this="READ_PARQUET", expressions=[literal(str(path)), own]))
 
 
 def _rename(path: Path, into: Path) -> None:

@@ -15,6 +15,7 @@ from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.folder import PrivateFolder
 from sqldeid.engine.offers import refuse_missing
 from sqldeid.engine.opening import Settings, close_access, own_instance
+from sqldeid.engine.plain import refuse_as_temporary
 from sqldeid.engine.remote import Remote
 from sqldeid.job import Job, Table
 from sqldeid.job.rules import SECTIONS
@@ -46,9 +47,10 @@ def open_engine(database: object, settings: Settings, stack: ExitStack, files: F
         Opens the files of releases on the workbench before all others are closed to it; the folder that it may use.
     """
     parent = settings.temp_dir or Path(tempfile.gettempdir())
+    refuse_as_temporary(parent)
     name = f"bench-{os.getuid() if hasattr(os, 'getuid') else 0}"  # another user's cannot even be looked at
     spill = stack.enter_context(PrivateFolder(Path(name), parent)).path
-    bench = DuckDBEngine(own_instance(spill, settings), "memory", "main", own=True)
+    bench = DuckDBEngine(own_instance(spill, settings), "memory", "main", own=True, elsewhere=settings.temp_dir)
     try:
         close_access(bench, files(bench) or spill)
         engine = open_foreign(database, bench)

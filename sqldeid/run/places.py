@@ -23,6 +23,7 @@ from sqldeid.engine.opening import (
     open_path,
     path_of,
 )
+from sqldeid.engine.plain import Workshop, is_plain, refuse_as_temporary, refuse_unattachable
 from sqldeid.engine.remote import Remote
 from sqldeid.errors import EngineError, JobError, SqldeidError, UnshownError, VerificationError
 from sqldeid.job import Job
@@ -210,7 +211,8 @@ def open_run(
         return remote, open_staging(remote, target, names, replace=options.replace), []
     path = None if is_connection(database) else path_of(database)
     _refuse_target(job, target, path, options)
-    folder = _folder(target.into, stack) if target.into is not None else None
+    shop = _workshop(target.into, options.settings, stack) if target.into is not None else None
+    folder = shop.path if shop is not None else None
     spill = _spill(path, folder, options.settings, stack) if path is not None else None
     if path is None:
         engine = stack.enter_context(open_connection(database))  # type: ignore[arg-type]
@@ -220,7 +222,7 @@ def open_run(
             open_path(path, writable=target.into is None, spill=spill, settings=options.settings)
         )
     _refuse_place(engine, target, job)
-    staging = _staging(engine, target, folder, names, options)
+    staging = _staging(engine, target, shop, names, options)
     held = held_notes(engine, target, names)
     if options.ledger is None:
         refuse_forgotten(held)
@@ -238,13 +240,13 @@ def _open_bringing(
 ) -> tuple[Remote, Staging, list[dict[str, object]]]:
     """A server that holds the source, and files here that take the releases."""
     _refuse_target(job, target, None, options)
-    folder = _folder(target.target, stack)
+    shop = _workshop(target.target, options.settings, stack)
     opened: list[FreshFile | ParquetFolder] = []
 
     def files(bench: DuckDBEngine) -> Path:
-        opened.append(_files(bench, target, folder, names, options))
+        opened.append(_files(bench, target, shop, names, options))
         refuse_forgotten(held_notes(bench, target, names))
-        return folder
+        return shop.path
 
     remote = open_engine(database, options.settings, stack, files)
     remote.begin(writing=True)
@@ -280,6 +282,9 @@ def _refuse_target(job: Job, target: Destination, path: Path | None, options: Op
         raise JobError(f"{where}: names the source database itself; leave it out to write there", key="release.into")
     if not into.parent.is_dir():
         raise JobError(f"{where}: there is no folder {into.parent}; make it first", key="release.into")
+    if target.kind != "parquet":
+        with naming_job(job):
+            refuse_unattachable(into, writing=False, key="release.into")  # nobody could open what was released
     if into.exists() and not options.replace:
         raise JobError(f"{where}: {into} exists already; allow it to be replaced with --replace", key="release.into")
     if into.exists() and into.is_dir() != (target.kind == "parquet"):
@@ -300,37 +305,38 @@ def _refuse_place(engine: DuckDBEngine, target: Destination, job: Job) -> None:
 
 
 def _staging(
-    engine: DuckDBEngine, target: Destination, folder: Path | None, names: Sequence[str], options: Options
+    engine: DuckDBEngine, target: Destination, shop: Workshop | None, names: Sequence[str], options: Options
 ) -> InPlace | FreshFile | ParquetFolder:
-    if target.into is None or folder is None:
+    if target.into is None or shop is None:
         return InPlace(engine, target, engine.catalog)
-    return _files(engine, target, folder, names, options)
+    return _files(engine, target, shop, names, options)
 
 
 def _files(
-    engine: DuckDBEngine, target: Destination, folder: Path, names: Sequence[str], options: Options
+    engine: DuckDBEngine, target: Destination, shop: Workshop, names: Sequence[str], options: Options
 ) -> FreshFile | ParquetFolder:
     """A file or folder that is written aside; what stays of the one that it replaces is read now."""
     keep = set(names) if options.only else None
     if target.kind == "parquet":
         files = others_in_folder(engine, target, keep)
-        engine.create_database(folder / "scratch.duckdb", TARGET)
-        return ParquetFolder(engine, target, folder / "release", files, options.replace)
+        engine.create_database(shop.path / "scratch.duckdb", TARGET)
+        return ParquetFolder(engine, target, shop.path / "release", files, options.replace, bring=shop.bring)
     kept = others_in_file(engine, target, keep)
-    path = folder / "release.duckdb"
+    path = shop.path / "release.duckdb"
     engine.create_database(path, TARGET)
-    return FreshFile(engine, target, TARGET, path=path, keep=kept, replace=options.replace)
+    return FreshFile(engine, target, TARGET, path=path, keep=kept, replace=options.replace, bring=shop.bring)
 
 
-def _folder(beside: Path, stack: ExitStack, parent: Path | None = None) -> Path:
-    return stack.enter_context(PrivateFolder(beside, parent)).path
+def _workshop(into: Path, settings: Settings, stack: ExitStack) -> Workshop:
+    return stack.enter_context(Workshop(into, elsewhere=settings.temp_dir))
 
 
 def _spill(path: Path, staging: Path | None, settings: Settings, stack: ExitStack) -> Path:
     """Where spill files go: where the user says, else where the release is staged, else beside the database."""
-    if settings.temp_dir is not None:
-        return _folder(path, stack, settings.temp_dir)
-    if staging is not None:
+    if settings.temp_dir is None and staging is not None:
         return staging
     beside = path.absolute().parent
-    return _folder(path, stack, beside if os.access(beside, os.W_OK) else Path(tempfile.gettempdir()))
+    usable = os.access(beside, os.W_OK) and is_plain(beside)
+    parent = settings.temp_dir or (beside if usable else Path(tempfile.gettempdir()))
+    refuse_as_temporary(parent)
+    return stack.enter_context(PrivateFolder(path, parent)).path

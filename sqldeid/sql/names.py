@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from decimal import Decimal
 
@@ -13,12 +14,19 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from sqldeid.errors import JobError
 
+_HALF = re.compile("[\ud800-\udfff]")
+
 
 def identifier(name: str) -> exp.Identifier:
     """A quoted identifier. A name that is empty or holds NUL is refused: no engine keeps it."""
-    if not name or "\0" in name:
-        raise JobError("a name is empty or holds a NUL character; no database can hold it")
+    if not name or "\0" in name or _broken(name):
+        raise JobError("a name is empty, holds a NUL character, or is not Unicode; no database can hold it")
     return exp.to_identifier(name, quoted=True)
+
+
+def _broken(text: str) -> bool:
+    """Whether a text holds half a character, as a path does that is not UTF-8."""
+    return _HALF.search(text) is not None
 
 
 def table_name(*parts: str) -> exp.Table:
@@ -40,8 +48,8 @@ def literal(value: str | int | float | bool | None) -> exp.Expr:
     if isinstance(value, bool):
         return exp.Boolean(this=value)
     if isinstance(value, str):
-        if "\0" in value:
-            raise JobError("a text value holds a NUL character, which SQL text cannot carry")
+        if "\0" in value or _broken(value):
+            raise JobError("a text value holds a NUL character, or is not Unicode, which SQL text cannot carry")
         return exp.Literal.string(value)
     if isinstance(value, float) and not math.isfinite(value):
         raise JobError("a number is not finite")

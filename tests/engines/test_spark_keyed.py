@@ -174,4 +174,7 @@ def test_a_place_that_spark_cannot_have_is_refused_first(both: Both, tmp_path: P
     ):
         with pytest.raises(JobError, match=told_so):
             anonymize(job({"as": "parquet", "into": place}, r=RELEASES["k"]), both.spark)
+    for name in ("[pq]", "p*", "p?", "{a,b}"):
+        with pytest.raises(JobError, match="letters, digits and _ alone"):
+            anonymize(job({"as": "parquet", "into": f"{tmp_path}/out"}, **{name: RELEASES["k"]}), both.spark)
     assert [path.name for path in tmp_path.rglob("*")] == ["full", "mine.txt"]
