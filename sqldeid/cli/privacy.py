@@ -27,15 +27,15 @@ def privacy() -> None:
 
 @privacy.command(
     epilog=examples(
-        "sqldeid privacy plan --k 5,20,50 --beta 0.1,0.25 --epsilon 1,2",
-        "sqldeid privacy plan --k 50 --beta 0.25 --epsilon 1 --delta 1e-6 --population 30000",
-        "sqldeid privacy plan --penalty suppression --nodes 12960 --json -",
+        "sqldeid privacy plan --k 5,20,50 --beta 0.1,0.25 --epsilon 1,2 --population 30000",
+        "sqldeid privacy plan --k 50 --beta 0.25 --epsilon 1 --delta 1e-6",
+        "sqldeid privacy plan --population 30000 --penalty suppression --nodes 12960 --json -",
     )
 )
 @click.option("--k", "ks", default="5,20,50", show_default=True, metavar="K,…", help="Least class sizes.")
 @click.option("--beta", "betas", default="0.1,0.25,0.5", show_default=True, metavar="B,…", help="Shares of rows drawn.")
 @click.option("--epsilon", "epsilons", default="1,2", show_default=True, metavar="E,…", help="Guarantees.")
-@click.option("--delta", type=float, metavar="D", help="The most delta may be.  [default: below beta]")
+@click.option("--delta", type=float, metavar="D", help="The most delta may be.  [default: one in the population]")
 @click.option(
     "--penalty",
     type=click.Choice(["k-anonymity", "suppression"]),
@@ -44,7 +44,12 @@ def privacy() -> None:
     help="What the draw punishes.",
 )
 @click.option("--nodes", type=click.IntRange(1), default=1, metavar="N", help="Nodes of the lattice (for suppression).")
-@click.option("--population", type=click.IntRange(1), metavar="N", help="A public number of persons; not a count.")
+@click.option(
+    "--population",
+    type=click.IntRange(1),
+    metavar="N",
+    help="A public number of persons, never a count.",
+)
 @click.option("--json", "json_file", metavar="FILE", help="Write the table as JSON (- for standard output).")
 @common
 def plan(

@@ -222,7 +222,11 @@ class EpsilonSafeSettings(BaseModel):
     beta: float = Field(gt=0, lt=1, description="Probability with which each row is sampled, between 0 and 1.")
     epsilon: float = Field(gt=0, description="The epsilon promised, above -ln(1 - beta).")
     delta: float | None = Field(
-        default=None, gt=0, lt=1, description="The most that delta may be; absent: what is proven, below beta."
+        default=None,
+        gt=0,
+        lt=1,
+        description="The most that delta may be; the proven one is compared with it. Absent: below one in population, "
+        "which is stated then.",
     )
     penalty: Literal["k-anonymity", "suppression"] = Field(
         default="k-anonymity", description="What is punished: more suppressed rows than the limit, or their share."
@@ -232,7 +236,9 @@ class EpsilonSafeSettings(BaseModel):
         default="score", description="score: proven. reciprocal: the source's, for comparison; not proven private."
     )
     population: Whole | None = Field(
-        default=None, description="A public number of persons, never the number of rows: for limits and shares."
+        default=None,
+        description="A public number of persons, never the number of rows: for limits and shares, and for delta where "
+        "that is not stated.",
     )
     seed: int | None = Field(
         default=None, ge=0, description="Repeats the draw; then nothing is proven private. For tests only."

@@ -199,7 +199,16 @@ def search_problems(search: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem(("max_loss",), f'must be at most 1: loss = "{loss}" is a share between 0 and 1')
     drawn = search.get("method") == "epsilon-safe"
     if drawn and search.get("epsilon_safe") is None:
-        yield Problem(("epsilon_safe",), 'missing; method = "epsilon-safe" needs { beta = …, epsilon = … }')
+        yield Problem(
+            ("epsilon_safe",), 'missing; method = "epsilon-safe" needs { beta = …, epsilon = …, population = … }'
+        )
+    asked = search.get("epsilon_safe")
+    if drawn and isinstance(asked, Mapping) and asked.get("delta") is None and asked.get("population") is None:
+        yield Problem(
+            ("epsilon_safe", "delta"),
+            "missing; state the most that delta may be, or population, a public number of persons: delta is then below "
+            "one in so many. What is proven is compared with it",
+        )
     if not drawn and search.get("epsilon_safe") is not None:
         yield Problem(("epsilon_safe",), 'goes with method = "epsilon-safe" alone; remove it or change method')
     if search.get("weights") and loss in ("dm_star", "entropy"):

@@ -96,15 +96,31 @@ def check_plan(plan: TablePlan) -> EpsilonSafe:
             plan.part.privacy.k,
             exact(asked.beta),
             exact(asked.epsilon),
-            delta=exact(asked.delta) if asked.delta is not None else None,
+            delta=_most_of(asked),
             penalty=asked.penalty,
             lattice_size=plan.lattice.size,
             population=asked.population,
         )
         utility_of(plan, found, 0)
+        _refuse_one_in_population(found, asked)
     except JobError as error:
         raise JobError(f"{key}: {error.message}", key=key) from None
     return found
+
+
+def _most_of(asked: EpsilonSafeSettings) -> Fraction:
+    """The most that δ may be: as stated, else one in the stated population."""
+    if asked.delta is not None:
+        return exact(asked.delta)
+    if asked.population is None:
+        raise JobError("state delta, the most that it may be, or population, a public number of persons")
+    return Fraction(1, asked.population)
+
+
+def _refuse_one_in_population(found: EpsilonSafe, asked: EpsilonSafeSettings) -> None:
+    """A δ that is derived from the population lies below one in so many, not at it."""
+    if asked.delta is None and asked.population is not None and Fraction(found.delta) * asked.population >= 1:
+        raise JobError(f"delta {found.delta:g} is not below one in the population of {asked.population:,}; raise k")
 
 
 def exact(number: float) -> Fraction:
@@ -117,7 +133,7 @@ def settings_of(plan: TablePlan) -> EpsilonSafeSettings:
     asked = plan.part.search.epsilon_safe
     if asked is None:
         key = f"{plan.key}.search.epsilon_safe"
-        raise JobError(f'{key}: missing; method = "epsilon-safe" needs beta and epsilon', key=key)
+        raise JobError(f'{key}: missing; method = "epsilon-safe" needs beta, epsilon, and delta or population', key=key)
     return asked
 
 

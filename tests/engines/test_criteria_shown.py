@@ -52,7 +52,7 @@ def test_recursive_diversity_is_held_against_c(database: Path) -> None:
 
 
 def test_a_drawn_release_says_epsilon_and_delta_and_counts_no_suppressed_rows(database: Path) -> None:
-    search = {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.5, "epsilon": 1.0}}
+    search = {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.5, "epsilon": 1.0, "delta": 0.49}}
     job = job_of(database.parent, privacy={"k": 5}, search=search)
     result = sqldeid.anonymize(job, database)
     text = shown(print_result, result, database="d", job="j")

@@ -295,7 +295,7 @@ REFUSED = [
     ),
     (
         {"sex": qi(), "select": PSEUDONYM},
-        {"search": {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.2, "epsilon": 1.0}}},
+        {"search": {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.2, "epsilon": 1.0, "delta": 0.19}}},
         "tables.r.columns.select.pseudonym",
         "epsilon-safe",
     ),

@@ -45,7 +45,7 @@ def job_of(folder: Path, *, k: int = 20, privacy: dict[str, object] | None = Non
                     "privacy": {"k": k, **(privacy or {})},
                     "search": {
                         "method": "epsilon-safe",
-                        "epsilon_safe": {"beta": 0.25, "epsilon": 1.0} | asked,
+                        "epsilon_safe": {"beta": 0.25, "epsilon": 1.0, "delta": 0.24} | asked,
                     },
                 }
             },
@@ -110,6 +110,9 @@ def test_reciprocal_is_labelled(database: Path) -> None:
         ({"epsilon": 0.1}, "epsilon"),
         ({"k": 1}, "k at least"),
         ({"delta": 1e-30}, "k at least"),
+        ({"delta": None}, "state the most that delta may be, or population"),
+        ({"delta": None, "population": 10**15, "k": 3}, "k at least"),
+        ({"delta": 0.9, "k": 1}, "k at least"),
         ({"penalty": "suppression"}, "population"),
         ({"release": {"as": "view"}}, "view"),
     ],

@@ -325,7 +325,7 @@ def sampled(folder: Path, **into: str) -> Job:
     (folder / "age.csv").write_text("\n".join(f"{a};{a // 10 * 10};*" for a in range(60)))
     (folder / "ward.csv").write_text("\n".join(f"{w};*" for w in range(5)))
     found = release({AGE: qi("age.csv", uncovered="top"), WARD: qi("ward.csv")}, source="people", k=8, person="id")
-    drawn = {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.4, "epsilon": 2.0, "seed": 7}}
+    drawn = {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.4, "epsilon": 2.0, "delta": 0.39, "seed": 7}}
     return job({"schema": "sampled", **into}, folder, r={**found, "privacy": {"k": 8}, "search": drawn})
 
 

@@ -125,7 +125,7 @@ source = %(source)s
 person = "id"
 columns.age = { role = "quasi-identifying", hierarchy = "age.csv", uncovered = "top" }
 privacy = { k = 3 }
-search = { method = "epsilon-safe", epsilon_safe = { beta = 0.5, epsilon = 2.0, seed = 1 } }
+search = { method = "epsilon-safe", epsilon_safe = { beta = 0.5, epsilon = 2.0, delta = 0.49, seed = 1 } }
 """
 
 

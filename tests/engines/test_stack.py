@@ -302,7 +302,7 @@ def test_epsilon_safe_says_when_a_stack_looks_across_persons(database: Path, tmp
     (tmp_path / "sex.csv").write_text("f;*\nm;*\n30;*\n")
     safe = {
         "columns": {"sex": {"role": "quasi-identifying", "hierarchy": "sex.csv"}},
-        "search": {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.5, "epsilon": 2.0, "seed": 1}},
+        "search": {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.5, "epsilon": 2.0, "delta": 0.49, "seed": 1}},
         "privacy": {"k": 20},
     }
     proc = PROC | {"order": "dose", "pick_order": "ward", "hierarchy": "code.csv"}

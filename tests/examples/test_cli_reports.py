@@ -104,7 +104,7 @@ def test_without_the_extra_nothing_is_released(folder, capsys, monkeypatch):
 
 def test_a_job_of_drawn_nodes_has_no_tradeoff(folder, capsys):
     text = (folder / "job.toml").read_text().replace('illness = { role = "sensitive" }\n', "")
-    method = 'method = "epsilon-safe"\nepsilon_safe = { beta = 0.25, epsilon = 1.0, penalty = "k-anonymity" }'
+    method = 'method = "epsilon-safe"\nepsilon_safe = { beta = 0.25, epsilon = 1.0, delta = 0.24 }'
     text = text.replace("[tables.all]", f"[tables.people.search]\n{method}\n\n[tables.all]")
     (folder / "drawn.toml").write_text(text)
     ran = run(capsys, "tradeoff", "db.duckdb", "--job", "drawn.toml", "--only", "people")

@@ -403,7 +403,7 @@ def test_private_releases_add_up_until_another_kind_voids_them(folder: Path) -> 
     safe = release({"sex": qi("adult/sex")}, source="people", person="id", k=4)
     with duckdb.connect(folder / "db.duckdb") as connection:
         connection.execute("UPDATE people SET sex = CASE sex WHEN 'f' THEN 'Female' ELSE 'Male' END")
-    settings = {"beta": 0.25, "epsilon": 2.0}
+    settings = {"beta": 0.25, "epsilon": 2.0, "delta": 0.24}
     safe |= {"search": {"method": "epsilon-safe", "epsilon_safe": settings}}
     asked = job({"into": "out.duckdb"}, folder, people=safe)
     first, second = (run(folder, asked).releases["people"].ledger for _ in range(2))

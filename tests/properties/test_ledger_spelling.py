@@ -244,7 +244,7 @@ def test_private_releases_ask_for_the_same_persons(folder: Path) -> None:
     safe = release({"sex": qi("adult/sex")}, source="people", person="id", k=4)
     words(folder)
     change(folder, "UPDATE people SET sex = CASE sex WHEN 'f' THEN 'Female' ELSE 'Male' END")
-    safe |= {"search": {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.25, "epsilon": 2.0}}}
+    safe |= {"search": {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.25, "epsilon": 2.0, "delta": 0.24}}}
     both = job({"into": "out.duckdb"}, folder, people=safe)
     run(folder, both)
     change(folder, "UPDATE people SET id = LOWER(id)")

@@ -12,6 +12,7 @@ from sqldeid.job import Job, schema
 from sqldeid.job.link_rules import link_groups
 
 PSEUDONYM = {"role": "identifying", "pseudonym": True}
+DRAWN = {"beta": 0.5, "epsilon": 2.0, "delta": 0.49}
 QI = {"role": "quasi-identifying", "hierarchy": {"suppress": True}}
 
 
@@ -62,7 +63,10 @@ def test_where_a_link_may_lead(links: dict[str, str | None], place: str, text: s
         ({"person": "other", "columns": {"other": PSEUDONYM, "x": QI}}, "tables.b.person", "another key"),
         ({"search": {"method": "mondrian"}}, "tables.b.search.method", "no lattice"),
         (
-            {"search": {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.5, "epsilon": 2.0}}, "columns": {"x": QI}},
+            {
+                "search": {"method": "epsilon-safe", "epsilon_safe": DRAWN},
+                "columns": {"x": QI},
+            },
             "tables.b.search.method",
             "one table alone",
         ),

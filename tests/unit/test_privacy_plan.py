@@ -13,7 +13,7 @@ PLAN = ("privacy", "plan")
 
 
 def test_the_table_is_what_the_library_proves(capsys):
-    ran = run(capsys, *PLAN, "--k", "5,20", "--beta", "0.25", "--epsilon", "1,2", "--json", "-")
+    ran = run(capsys, *PLAN, "--k", "5,20", "--beta", "0.25", "--epsilon", "1,2", "--delta", "0.1", "--json", "-")
     assert ran.code == 0
     rows = ran.json["plan"]
     assert [(r["epsilon"], r["k"]) for r in rows] == [(1, 5), (1, 20), (2, 5), (2, 20)]
@@ -30,6 +30,21 @@ def test_a_delta_makes_the_region_and_the_smallest_k(capsys):
     assert "too small for beta 0.9" in " ".join(ran.out.split())
     (line,) = [line.split() for line in ran.out.splitlines() if "admissible" in line]
     assert line == ["0.25", "1", "50", "0.7123", "2.54e-13", "8.88e-06", "22", "admissible"]
+
+
+def test_without_delta_or_population_nothing_is_admissible(capsys):
+    ran = run(capsys, *PLAN, "--k", "50", "--beta", "0.25", "--epsilon", "1", "--json", "-")
+    [row] = ran.json["plan"]
+    assert (row["admissible"], row["smallest_k"]) == (False, None)
+    assert "a job states delta or population" in row["note"]
+
+
+def test_a_population_holds_delta_below_one_in_it(capsys):
+    asked = ("--k", "5,50", "--beta", "0.25", "--epsilon", "1", "--population", "1000000")
+    ran = run(capsys, *PLAN, *asked, "--json", "-")
+    rows = ran.json["plan"]
+    assert [r["admissible"] for r in rows] == [False, True]
+    assert rows[1]["delta"] < 1e-6
 
 
 def test_quiet_writes_the_file_alone(capsys, tmp_path):

@@ -190,6 +190,7 @@ def test_refused_promises_say_what_is_possible():
 
 def test_warned_when_delta_reaches_one_in_the_population():
     made = promise(20, 0.25, 1.0, population=10**6)
+    assert "no promise to any one person" in promise(5, 0.25, 1.0).warnings[0]
     assert "population of 1,000,000" in made.warnings[0]
     assert promise(20, 0.25, 1.0, population=1000).warnings == ()
     assert made.to_dict()["delta"] == made.delta

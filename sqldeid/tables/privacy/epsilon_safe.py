@@ -19,6 +19,8 @@ from sqldeid.tables.privacy.sampling import (
 )
 
 _KEY = "search.epsilon_safe"
+WEAK = 1e-3
+"""A δ from which on a warning says what it allows, whatever the population."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,8 @@ def promise(
     Parameters
     ----------
     delta
-        The most δ may be; None: whatever is proven, as long as it is below β.
+        The most δ may be; None, for comparison with figures in print: whatever is proven, as long as it is below β. A
+        job always states it, or a population.
     population
         A public number of persons; above one in so many, δ is warned about.
 
@@ -162,11 +165,19 @@ def _too_weak(
 
 
 def _warnings(proven: float, population: int | None) -> Iterator[str]:
-    if population is not None and proven * population >= 1:
+    if proven >= WEAK:
+        yield (
+            f"delta {ceil_digits(proven)} is no promise to any one person: with that probability the guarantee allows "
+            "to publish somebody's row; state a population, or a delta far below one in it"
+        )
+    elif population is not None and proven * population >= 1:
         yield (
             f"delta {ceil_digits(proven)} is at least one in the population of {population:,}: the guarantee then "
             "allows to publish a person now and then; raise k or lower beta"
         )
+
+
+UNSTATED = "a job states delta or population, and the proven delta is compared with it; state one here, too"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +191,9 @@ class PlanRow:
     epsilon_prime, delta, published
         The greatest ε′ (that keeps the δ asked for), the δ proven with it, the sources' D; None outside the theorem.
     admissible
-        Whether δ is below β and at most what was asked for.
+        Whether δ is below β and at most what was asked for; never where nothing was.
     smallest_k
-        The least k for the δ asked for (else for δ < β), with the greatest ε′ of this β and ε.
+        The least k for the δ asked for, with the greatest ε′ of this β and ε.
     note
         Why it is not admissible, or what to mind.
     """
@@ -208,7 +219,9 @@ def plan_table(
     lattice_size: int = 1,
     population: int | None = None,
 ) -> list[PlanRow]:
-    """All combinations, by β, then ε, then k.
+    """All combinations, by β, then ε, then k; δ is held to what is asked for, else to one in the population.
+
+    Without either nothing is admissible, for a job states one of them.
 
     Raises
     ------
@@ -217,6 +230,8 @@ def plan_table(
     """
     if delta is not None and not 0 < exact(delta) < 1:
         raise JobError(f"delta is {float(delta):g}; it must lie between 0 and 1", key=f"{_KEY}.delta")
+    if delta is None and population is not None:
+        delta = Fraction(1, population)
     return [
         _row(k, beta, epsilon, delta, penalty, lattice_size, population)
         for beta in betas
@@ -238,8 +253,8 @@ def _row(
     spent = greatest if kept is None else kept
     proven = proven_delta(k, beta, epsilon, spent, penalty, nodes)
     most = exact(beta) if delta is None else min(exact(beta), exact(delta))
-    admissible = proven < float(exact(beta)) and proven <= float(most)
-    note = "" if admissible else f"delta must be {'at most' if delta is not None else 'below'} {float(most):g}"
+    admissible = delta is not None and proven < float(exact(beta)) and proven <= float(most)
+    note = "" if admissible else UNSTATED if delta is None else f"delta must be at most {float(most):g}"
     return PlanRow(
         k,
         float(beta),
@@ -248,7 +263,7 @@ def _row(
         proven,
         published_delta(k, beta, exact(epsilon) - spent),
         admissible,
-        smallest_k(most, beta, epsilon, greatest, penalty, nodes),
+        None if delta is None else smallest_k(most, beta, epsilon, greatest, penalty, nodes),
         note or next(_warnings(proven, population), ""),
     )
 
