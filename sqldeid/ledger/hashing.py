@@ -18,6 +18,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from sqldeid.engine.base import Column
 from sqldeid.keys import Key
 
 _PERSON, _VALUE, _CHECK = b"sqldeid ledger person\0", b"sqldeid ledger value\0", b"sqldeid ledger key\0"
@@ -35,13 +36,27 @@ def label_of(column: str) -> str:
     return column.casefold()
 
 
+_WHOLE = ("HUGEINT", "UHUGEINT", "UBIGINT", "BIGNUM")
+"""Types of whole numbers that travel as text."""
+
+
+def spelling(source: Column) -> str:
+    """The type under which values of two loads can be compared: integers of any width are one, VARCHAR and ENUM one.
+
+    Every other type is its own: the text of a UUID, a time or a moment is another value than what it spells.
+    """
+    if source.kind == "integer" or source.type in _WHOLE:
+        return "integer"
+    return "text" if source.type == "VARCHAR" or source.is_enum else source.shown_type
+
+
 def hash_persons(key: Key, type_: str, persons: pa.ChunkedArray) -> pa.Array:
     """128 bits in hexadecimal digits for each person key.
 
     Parameters
     ----------
     type_
-        Of the key's column, as `sqldeid.tables.columns.spelling` names it; the ledger keeps it, and takes no other.
+        Of the key's column, as `spelling` names it; the ledger keeps it, and takes no other.
     persons
         The keys as text of a pinned session.
     """
@@ -55,7 +70,7 @@ def hash_values(key: Key, column: str, type_: str, values: pa.ChunkedArray) -> p
     Parameters
     ----------
     column, type_
-        Its name in the ledger, and its type as `sqldeid.tables.columns.spelling` names it.
+        Its name in the ledger, and its type as `spelling` names it.
     values
         As text of a pinned session.
     """

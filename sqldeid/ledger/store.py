@@ -32,11 +32,13 @@ TABLES = {
     "contents": _columns(number="BIGINT", field="VARCHAR", value="BIGINT", since="INTEGER"),
     "marginals": _columns(release="INTEGER", field="VARCHAR", value="BIGINT", n="BIGINT", place="BIGINT"),
     "budgets": _columns(person="VARCHAR", epsilon="DOUBLE", delta="DOUBLE"),
+    "groups": _columns(release="INTEGER", **{"class": "BIGINT"}, family="BIGINT", length="BIGINT", variables="VARCHAR"),
 }
 """facts: version, key check, name of the person key, types of it and of columns · people: keyed hash of each person
 ever released, and the cell · cells: the cell that each was torn from, and when · stays: the class (its number in the
 release) in which a cell was released; no row where it was not · contents: keyed hash of each value released beside the
-class, and the release that told it first · releases: mark is what the note on a release bears, too."""
+class, and the release that told it first · releases: mark is what the note on a release bears, too · groups: of series
+the feature class (family), length and variables of each class in which a cell was released."""
 
 
 def table_of(name: str) -> exp.Table:
@@ -47,7 +49,7 @@ def table_of(name: str) -> exp.Table:
 def read_facts(engine: Engine) -> dict[str, str]:
     """What the ledger says of itself; empty where it is none."""
     there = {r.parts[-1] for r in engine.relations()}
-    if not set(TABLES) <= there:
+    if not set(TABLES) - {"groups"} <= there:  # which ledgers of earlier versions lack
         return {}
     rows = engine.query(render("tables/read_ledger", table=table_of("facts"))).to_pylist()
     return {row["name"]: row["value"] for row in rows}

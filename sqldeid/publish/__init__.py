@@ -9,7 +9,7 @@ from sqldeid.publish.existing import (
     refuse_existing,
     refuse_forgotten,
 )
-from sqldeid.publish.notes import LEDGER_MARK, LEDGER_NOTE, LINKED_NOTE, Note, ours, read_note
+from sqldeid.publish.notes import LEDGER_MARK, LEDGER_NOTE, LINKED_NOTE, Note, key_of, ours, read_note
 from sqldeid.publish.places import (
     OLD,
     TARGET,
@@ -34,6 +34,7 @@ __all__ = [
     "ParquetFolder",
     "Staging",
     "held_notes",
+    "key_of",
     "open_target",
     "others_in_file",
     "others_in_folder",

@@ -13,7 +13,7 @@ from sqldeid.engine.base import Engine, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.remote import Remote
 from sqldeid.errors import JobError, VerificationError
-from sqldeid.publish.notes import LEDGER_NOTE, ours, read_note
+from sqldeid.publish.notes import LEDGER_NOTE, key_of, ours, read_note
 from sqldeid.publish.places import OLD, SNAPSHOT, TARGET, Destination, parquet_relation
 from sqldeid.sql import literal, render, table_name
 
@@ -98,7 +98,7 @@ def refuse_forgotten(notes: Sequence[Mapping[str, object]]) -> None:
     """
     for note in notes:
         raise JobError(
-            f"tables.{note['release']}: the release that is there was held to a ledger; name it with --ledger, or "
+            f"{key_of(note)}: the release that is there was held to a ledger; name it with --ledger, or "
             "whoever compares the two may single people out",
             key="--ledger",
         )

@@ -51,6 +51,12 @@ def read_note(comment: str) -> dict[str, object] | None:
     return ours if isinstance(ours, dict) and isinstance(ours.get("release"), str) else None
 
 
+def key_of(note: Mapping[str, object]) -> str:
+    """Where a job asks for the release that a note is of: ``series.vitals``."""
+    section = {"series": "series", "events": "events"}.get(str(note.get("kind")), "tables")
+    return f"{section}.{note['release']}"
+
+
 def ours(relations: Sequence[Relation], schema: str, name: str) -> list[Relation]:
     """The objects of a schema that belong to release `name`, by their notes."""
     return [

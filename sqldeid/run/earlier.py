@@ -19,9 +19,10 @@ from sqldeid.ledger.core import Ledger
 from sqldeid.ledger.file import LedgerFile
 from sqldeid.ledger.hashing import label_of
 from sqldeid.ledger.recurrence import NEW_PERSONS, NEW_VALUES, Insisted
-from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Staging
+from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Staging, key_of
 from sqldeid.run.places import Options
 from sqldeid.run.wings import Plan
+from sqldeid.series.plan import SeriesPlan
 from sqldeid.tables.ledger_audit import unreleased
 from sqldeid.tables.plan import TablePlan
 from sqldeid.tables.policy import Policy, apply_policy, read_policies
@@ -117,14 +118,19 @@ def _refuse_another(ledger: Ledger, held: Sequence[Mapping[str, object]]) -> Non
     for note in held:
         if note.get(LEDGER_MARK) not in known:
             raise JobError(
-                f"tables.{note['release']}: {ledger.book.file.path} does not know the release that is there; it is "
+                f"{key_of(note)}: {ledger.book.file.path} does not know the release that is there; it is "
                 "another ledger, or an old copy, and whoever compares releases may single people out",
                 key="--ledger",
             )
 
 
 def _open_ledger(options: Options, plans: Sequence[TablePlan | Plan], stack: ExitStack) -> Ledger:
-    _refuse_others("--ledger", plans)
+    for planned in plans:
+        if not isinstance(planned, (TablePlan, SeriesPlan)):
+            raise JobError(
+                f"{planned.key}: --ledger is for tables (but for mondrian) and series; choose them with --only",
+                key=planned.key,
+            )
     key = read_key(options.key_file)
     if key is None:
         raise JobError(
@@ -143,17 +149,32 @@ def held_back(plan: TablePlan, note: Mapping[str, object], engine: Engine, optio
     VerificationError
         If the ledger is not given, or is another.
     """
+    with ExitStack() as stack:
+        found = noted_ledger(plan, note, options, stack)
+        return None if found is None else unreleased(found[0].book, plan, engine, found[1], note.get(LEDGER_MARK))
+
+
+def noted_ledger(
+    plan: TablePlan | SeriesPlan, note: Mapping[str, object], options: Options, stack: ExitStack
+) -> tuple[Ledger, int] | None:
+    """The ledger that a release was made with, open until the stack is closed, and the release's number there.
+
+    Raises
+    ------
+    VerificationError
+        If the ledger is not given.
+    """
     release = note.get(LEDGER_NOTE)
     if not isinstance(release, int):
         return None
     if options.ledger is None:
+        what = "rows" if isinstance(plan, TablePlan) else "persons"
         raise VerificationError(
-            f"{plan.key}: a ledger held rows back from this release; name it with --ledger, and its key", key=plan.key
+            f"{plan.key}: a ledger held {what} back from this release; name it with --ledger, and its key", key=plan.key
         )
     if not Path(options.ledger).exists():
         raise JobError(f"--ledger: {options.ledger} does not exist", key="--ledger")
-    with ExitStack() as stack:
-        return unreleased(_open_ledger(options, [plan], stack).book, plan, engine, release, note.get(LEDGER_MARK))
+    return _open_ledger(options, [plan], stack), release
 
 
 def _refuse_others(option: str, plans: Sequence[TablePlan | Plan]) -> None:

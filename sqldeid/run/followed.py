@@ -15,6 +15,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.job import Job
 from sqldeid.keys import Key
+from sqldeid.ledger.hashing import spelling
 from sqldeid.numbering import Members, TableClasses
 from sqldeid.publish import Staging
 from sqldeid.result import Release, Told
@@ -23,7 +24,6 @@ from sqldeid.run.places import Options, naming_release
 from sqldeid.series import recheck as rechecking
 from sqldeid.series import release as series
 from sqldeid.series.plan import SeriesPlan
-from sqldeid.tables.columns import spelling
 from sqldeid.tables.companion import numbered
 from sqldeid.tables.companion_recheck import recheck_accompanied
 from sqldeid.tables.plan import TablePlan

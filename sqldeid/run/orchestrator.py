@@ -21,9 +21,9 @@ from sqldeid.errors import Interrupted, JobError, VerificationError
 from sqldeid.insight import assess as assessing
 from sqldeid.job import Job
 from sqldeid.keys import Key, key_warnings, read_key
-from sqldeid.publish import Staging, published
+from sqldeid.publish import LEDGER_MARK, Staging, published
 from sqldeid.result import Release, Result, Risk, Told
-from sqldeid.run.earlier import Earlier, held_back, open_earlier
+from sqldeid.run.earlier import Earlier, held_back, noted_ledger, open_earlier
 from sqldeid.run.explaining import explain
 from sqldeid.run.followed import Pairs, pair, recheck_pair, tell
 from sqldeid.run.foreign import refuse_missing_parts
@@ -42,6 +42,9 @@ from sqldeid.run.linked import (
 from sqldeid.run.parted import assess_parted
 from sqldeid.run.places import Options, destination, naming_job, naming_release, open_run, reading, telling_causes
 from sqldeid.run.wings import Plan, face, names_of, part_of
+from sqldeid.series import release as series
+from sqldeid.series.ledger import audit
+from sqldeid.series.plan import SeriesPlan
 from sqldeid.tables import plan as planning
 from sqldeid.tables import release as releasing
 from sqldeid.tables.computed import fingerprint
@@ -296,6 +299,8 @@ def _make(
         )
     if (following := pairs.following(planned.name)) is not None:
         return following.finish(staging, sha256)
+    if isinstance(planned, SeriesPlan):
+        return series.run(planned, engine, staging, sha256, listener, earlier.ledger)
     return face(_section(planned)).run(planned, engine, staging, sha256, listener)
 
 
@@ -312,6 +317,11 @@ def _recheck(
         _refuse_changed(planned, note, engine)
         held = held_back(planned, note, engine, options)
         return recheck(planned, dict(note), written, engine, _key(planned, options), held)
+    if isinstance(planned, SeriesPlan):
+        with ExitStack() as stack:
+            found = noted_ledger(planned, note, options, stack)
+            audited = None if found is None else audit(found[0].book, planned, found[1], note.get(LEDGER_MARK))
+            return series.recheck(planned, note, written, engine, audited)
     return face(_section(planned)).recheck(planned, note, written, engine)
 
 

@@ -116,6 +116,40 @@ def classify(plan: SeriesPlan, variables: tuple[str, ...], measured: Measured, e
     return _targets(plan, measured, of_person, dropped, row_kept)
 
 
+def withhold(
+    plan: SeriesPlan, variables: tuple[str, ...], measured: Measured, classes: Classes, held: Flags
+) -> Classes:
+    """The same classes without some persons, and targets of those who are left.
+
+    Parameters
+    ----------
+    held
+        (persons,): who is not released.
+    """
+    return retarget(plan, variables, measured, classes.of_person, classes.dropped | held[measured.person_at])
+
+
+def retarget(
+    plan: SeriesPlan, variables: tuple[str, ...], measured: Measured, of_person: Numbers, dropped: Flags
+) -> Classes:
+    """Targets of classes that are given."""
+    kept = np.array([plan.kept(name) for name in variables])
+    return _targets(plan, measured, of_person, dropped, kept[measured.features.variable_number])
+
+
+def take_persons(measured: Measured, chosen: Flags) -> Measured:
+    """Some of the persons, with their rows."""
+    rows = np.flatnonzero(chosen[measured.person_at])
+    at = np.cumsum(chosen) - 1
+    return Measured(
+        measured.persons[chosen],
+        measured.lengths[chosen],
+        _take(measured.features, rows),
+        measured.own[rows],
+        at[measured.person_at[rows]].astype(np.int64),
+    )
+
+
 def _withheld(plan: SeriesPlan, measured: Measured, row_kept: NDArray[np.str_]) -> Flags:
     """Rows that are absent from the release before classes are formed."""
     asked, n = plan.part.privacy, measured.features.n

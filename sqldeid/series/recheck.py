@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,22 +18,32 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.numbering import Members, TableClasses
+from sqldeid.series.ledger import Audited, leave_out
 from sqldeid.series.link import combine, members, raised, refuse_alone
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.result import SeriesVerified
 from sqldeid.series.shape import Shaped, shape
+from sqldeid.series.standing import Looking
 from sqldeid.series.verify import FEATURES, allowed, malformed, unfold
 from sqldeid.series.verify_link import verify_linked
 from sqldeid.sql import render
 
 
-def recheck(plan: SeriesPlan, note: Mapping[str, object], written: exp.Expr, engine: Engine) -> SeriesVerified:
+def recheck(
+    plan: SeriesPlan,
+    note: Mapping[str, object],
+    written: exp.Expr,
+    engine: Engine,
+    audited: Audited | None = None,
+) -> SeriesVerified:
     """Verify a published release.
 
     Parameters
     ----------
     note
         What is kept on the release: what was asked, and the greatest distance from targets.
+    audited
+        What the ledger that it was made with says of who is in it.
 
     Raises
     ------
@@ -41,7 +51,10 @@ def recheck(plan: SeriesPlan, note: Mapping[str, object], written: exp.Expr, eng
         If the release is not what job, note and source say.
     """
     refuse_alone(plan)
-    return recheck_shaped(reshape(plan, engine), note, written, engine)
+    reshaped = reshape(plan, engine, looking=None if audited is None else audited.looking)
+    if audited is not None:
+        reshaped = replace(reshaped, shaped=leave_out(plan, reshaped.shaped, audited.released))
+    return recheck_shaped(reshaped, note, written, engine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +66,9 @@ class Reshaped:
     members: Members | None = None
 
 
-def reshape(plan: SeriesPlan, engine: Engine, table: TableClasses | None = None) -> Reshaped:
+def reshape(
+    plan: SeriesPlan, engine: Engine, table: TableClasses | None = None, *, looking: Looking | None = None
+) -> Reshaped:
     """Compute again what does not depend on chance: lengths, classes, targets, who is in.
 
     Parameters
@@ -62,7 +77,7 @@ def reshape(plan: SeriesPlan, engine: Engine, table: TableClasses | None = None)
         The classes of the linked table release.
     """
     if table is None:
-        return Reshaped(plan, shape(plan, engine, lambda name, text: None))
+        return Reshaped(plan, shape(plan, engine, lambda name, text: None, looking=looking))
     plan = raised(plan, table.k)
     shaped = shape(plan, engine, lambda name, text: None, table)
     link, there = shaped.link, np.zeros(len(shaped.measured.persons), dtype=np.int64)

@@ -14,11 +14,13 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.job.series import STATISTICS
+from sqldeid.ledger.core import Entered, Ledger
 from sqldeid.numbering import Members, TableClasses
 from sqldeid.publish import Note, Staging
 from sqldeid.series.blocks import Effect, new_numbers, release_blocks, rows_of, secret
 from sqldeid.series.carry import gathers, send
 from sqldeid.series.compare import compare
+from sqldeid.series.ledger import admit, looking_up, noted, with_ledger
 from sqldeid.series.link import loss_warnings, members, raised, refuse_alone
 from sqldeid.series.own_effect import measure_own_effect
 from sqldeid.series.perturb.draws import generator
@@ -26,6 +28,7 @@ from sqldeid.series.plan import SeriesPlan, plan
 from sqldeid.series.recheck import recheck
 from sqldeid.series.result import SeriesRelease
 from sqldeid.series.shape import Shaped, shape
+from sqldeid.series.standing import Looking
 from sqldeid.series.utility import measure_utility
 from sqldeid.series.verify import Verified, name_table, verify
 from sqldeid.series.witness import Witness
@@ -79,10 +82,23 @@ class Begun:
     clock: Clock
     moved: tuple[int, int]
     members: Members | None = None
+    entered: Entered | None = None
 
 
-def run(planned: SeriesPlan, engine: Engine, staging: Staging, job_sha256: str, listener: Hearing) -> SeriesRelease:
+def run(
+    planned: SeriesPlan,
+    engine: Engine,
+    staging: Staging,
+    job_sha256: str,
+    listener: Hearing,
+    ledger: Ledger | None = None,
+) -> SeriesRelease:
     """Produce one release up to, not including, its publication.
+
+    Parameters
+    ----------
+    ledger
+        Of the releases before; it holds back persons and takes the release down.
 
     Raises
     ------
@@ -92,10 +108,29 @@ def run(planned: SeriesPlan, engine: Engine, staging: Staging, job_sha256: str, 
         If what was written fails its re-check.
     """
     refuse_alone(planned)
-    return finish(begin(planned, engine, listener), engine, staging, job_sha256)
+    begun = begin(planned, engine, listener, looking=None if ledger is None else looking_up(ledger.book, planned))
+    if ledger is not None:
+        begun = _admitted(begun, ledger, engine, job_sha256)
+    return finish(begun, engine, staging, job_sha256)
 
 
-def begin(planned: SeriesPlan, engine: Engine, listener: Hearing, table: TableClasses | None = None) -> Begun:
+def _admitted(begun: Begun, ledger: Ledger, engine: Engine, job_sha256: str) -> Begun:
+    """Without whom the ledger holds back; the others are numbered anew."""
+    begun.clock.step("ledger", "holding the release to earlier ones")
+    let_out = admit(ledger, begun.planned, begun.shaped, engine, job_sha256)
+    begun.clock.end()
+    numbers = new_numbers(begun.shaped.measured, let_out.shaped.classes, begun.seed)
+    return replace(begun, shaped=let_out.shaped, numbers=numbers, entered=let_out.entered)
+
+
+def begin(
+    planned: SeriesPlan,
+    engine: Engine,
+    listener: Hearing,
+    table: TableClasses | None = None,
+    *,
+    looking: Looking | None = None,
+) -> Begun:
     """Decide who is released, and draw their numbers.
 
     Parameters
@@ -103,6 +138,8 @@ def begin(planned: SeriesPlan, engine: Engine, listener: Hearing, table: TableCl
     table
         Of the table release that the job links: its classes are what lengths and features are formed within, and its k
         holds for them, too.
+    looking
+        Tells in which group each person was released before, and is released again.
 
     Raises
     ------
@@ -111,7 +148,7 @@ def begin(planned: SeriesPlan, engine: Engine, listener: Hearing, table: TableCl
     """
     clock, moved = Clock(planned.name, listener), engine.moved
     planned = planned if table is None else raised(planned, table.k)
-    shaped = shape(planned, engine, clock.step, table)
+    shaped = shape(planned, engine, clock.step, table, looking=looking)
     seed = secret(planned.part.perturb)
     numbers = new_numbers(shaped.measured, shaped.classes, seed)
     link, found = shaped.link, None
@@ -141,7 +178,7 @@ def finish(
     effect, witness = Effect(), Witness(len(shaped.prepared.variables.names))
     released = _perturbed(planned, shaped, numbers, seed, effect, witness, engine)
     clock.step("write", "writing the release")
-    note = note_of(planned, shaped, effect, job_sha256)
+    note = noted(note_of(planned, shaped, effect, job_sha256), begun.entered)
     written = _stage(begun, released, staging, note, engine)
     clock.step("verify", "verifying what was written")
     verified = verify(planned, shaped, written, numbers, effect.greatest, engine, beside)
@@ -157,7 +194,7 @@ def finish(
     result = replace(_result(planned, shaped, verified, effect, attacks, clock.seconds), disagreement=differing)
     rows, size = (after - before for after, before in zip(engine.moved, begun.moved, strict=True))
     result = replace(result, utility=utility, own_features={} if own is None else own.features)
-    result = replace(result, moved={"rows": rows, "bytes": size})
+    result = with_ledger(replace(result, moved={"rows": rows, "bytes": size}), begun.entered)
     return result if begun.members is None else with_link(result, planned, begun.members.account)
 
 

@@ -63,6 +63,8 @@ class SeriesRelease:
         Rows and bytes (as Arrow) that came out of the engine, and that were sent to one other than DuckDB.
     link
         With a linked table: its name, persons of each side and of both, and those lost to the link; else empty.
+    ledger
+        With a release ledger: how many persons it holds back for a later load, and their share; else empty.
     """
 
     name: str
@@ -95,13 +97,15 @@ class SeriesRelease:
     moved: Mapping[str, int] = field(default_factory=dict)
     written: tuple[str, ...] = ()
     kind: str = "series"
+    ledger: Mapping[str, object] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
         found = asdict(self)
         del found["name"]
-        if not self.link:
-            del found["link"]
+        for name in ("link", "ledger"):
+            if not found[name]:
+                del found[name]
         return {"kind": found.pop("kind"), **found, "guarantee": self.guarantee, "limits": self.limits}
 
     def to_public(self) -> dict[str, object]:
@@ -150,6 +154,7 @@ class SeriesRelease:
             ),
             ("Feature classes", f"{self.classes:,}, smallest {self.k}"),
             *_link_facts(self.link),
+            *_ledger_facts(self.ledger),
             ("Withheld", f"{self.withheld['series']:,.0f} series, {self.withheld['records_share']:.2%} of records"),
             ("Distance from targets", ", ".join(f"{n} {v:.3g}" for n, v in self.tau.items()) + " at most"),
             *((f"Own feature {n}", _own(f)) for n, f in self.own_features.items()),
@@ -159,6 +164,14 @@ class SeriesRelease:
             *_disagreement_facts(self.disagreement),
             *_utility_facts(self.utility),
         ]
+
+
+def _ledger_facts(ledger: Mapping[str, object]) -> list[tuple[str, object]]:
+    """Who is held back for a later load."""
+    if not ledger:
+        return []
+    held = int(str(ledger["held_back"]))
+    return [("Held back", f"{held:,} {'person' if held == 1 else 'persons'} for a later load, by the ledger")]
 
 
 def _link_facts(link: Mapping[str, int | str]) -> list[tuple[str, object]]:

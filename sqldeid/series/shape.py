@@ -19,6 +19,7 @@ from sqldeid.series.features import Classes, Measured, classify, measure
 from sqldeid.series.link import Link, assign_within, grouped, join_classes, withhold_failing
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.prepare import Prepared, prepare
+from sqldeid.series.standing import Looking, Standing, classify_on, lengths_of, standing
 from sqldeid.series.utility import Outcomes, read_outcomes
 from sqldeid.sql import render
 
@@ -29,6 +30,7 @@ class Shaped:
 
     `cut` is where the source is, `carried` the same on the workbench.
     `link` has the linked table's class of each measured person.
+    `people` are the keys of the measured persons as text, where they were asked for.
     """
 
     prepared: Prepared
@@ -39,10 +41,17 @@ class Shaped:
     classes: Classes
     outcomes: Outcomes | None = None
     link: Link | None = None
+    people: pa.Array | None = None
 
 
 def shape(
-    plan: SeriesPlan, engine: Engine, step: Callable[[str, str], None], table: TableClasses | None = None
+    plan: SeriesPlan,
+    engine: Engine,
+    step: Callable[[str, str], None],
+    table: TableClasses | None = None,
+    *,
+    named: bool = False,
+    looking: Looking | None = None,
 ) -> Shaped:
     """Prepare, shorten, measure and classify.
 
@@ -52,6 +61,10 @@ def shape(
         Called with a step's name, and what to say of it, before it begins.
     table
         The classes of the linked table, within which lengths and features are made common.
+    named
+        Whether persons' keys are wanted, too, to compare releases by.
+    looking
+        Tells in which group each person was released before, and is released again.
 
     Raises
     ------
@@ -63,7 +76,9 @@ def shape(
     if table is not None:
         prepared, link = join_classes(plan, prepared, table, engine)
     step("durations", "making lengths common")
-    persons, lengths, durations = _lengths(plan, prepared, link)
+    people = _people(prepared, engine) if named or looking is not None else None
+    stood = None if looking is None or people is None else standing(looking(people))
+    persons, lengths, durations = _lengths(plan, prepared, link, stood)
     outcomes = read_outcomes(plan, prepared, engine)
     cut = _cut(plan, prepared, lengths, engine)
     there = lengths > 0
@@ -71,18 +86,28 @@ def shape(
     step("features", "measuring features")
     measured = measure(plan, carried, persons[there], lengths[there], engine.bench)
     step("classes", "forming feature classes")
-    if link is None:
+    if stood is not None:
+        classes = classify_on(plan, prepared.variables.names, measured, stood.take(there), engine.bench)
+    elif link is None:
         classes = classify(plan, prepared.variables.names, measured, engine.bench)
     else:
         link = replace(link, table_class=link.table_class[there])
         classes = classify(plan, prepared.variables.names, grouped(measured, link.table_class), engine.bench)
         classes = withhold_failing(plan, link, measured, classes, engine)
     durations = replace(durations, records_lost=prepared.records - int(measured.features.n.sum()))
-    return Shaped(prepared, durations, cut, carried, measured, classes, outcomes, link)
+    if people is not None:
+        people = people.filter(pa.array(there))
+    return Shaped(prepared, durations, cut, carried, measured, classes, outcomes, link, people)
+
+
+def _people(prepared: Prepared, engine: Engine) -> pa.Array:
+    """The keys of the prepared persons, in their order."""
+    read = engine.query(render("series/name_people", persons=prepared.persons))
+    return read.column("person").combine_chunks().take(pa.array(prepared.person_number - 1, pa.int64()))
 
 
 def _lengths(
-    plan: SeriesPlan, prepared: Prepared, link: Link | None
+    plan: SeriesPlan, prepared: Prepared, link: Link | None, stood: Standing | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], DurationReport]:
     asked, count = plan.part.durations, len(prepared.length)
     least = max(asked.k, plan.part.privacy.k)
@@ -93,7 +118,10 @@ def _lengths(
     for key, k in ((f"{plan.key}.durations.k", asked.k), (f"{plan.key}.privacy.k", plan.part.privacy.k)):
         if count < k:
             raise JobError(f"{key}: is {k}, and there are {count} persons; lower k or widen the cohort", key=key)
-    released = assign(prepared.length, least, asked.method)
+    if stood is None:
+        released = assign(prepared.length, least, asked.method)
+    else:
+        released = lengths_of(plan, prepared.length, stood, least)
     if not released.any():
         key = f"{plan.key}.durations.k"
         raise JobError(f'{key}: algorithm 3 drops every length; take method = "optimal" or a lower k', key=key)

@@ -108,20 +108,6 @@ def travel_type(kind: str) -> exp.DataType:
     return exp.DataType.build(_TRAVEL[kind])
 
 
-_WHOLE = ("HUGEINT", "UHUGEINT", "UBIGINT", "BIGNUM")
-"""Types of whole numbers that travel as text."""
-
-
-def spelling(source: Column) -> str:
-    """The type under which values of two loads can be compared: integers of any width are one, VARCHAR and ENUM one.
-
-    Every other type is its own: the text of a UUID, a time or a moment is another value than what it spells.
-    """
-    if source.kind == "integer" or source.type in _WHOLE:
-        return "integer"
-    return "text" if source.type == "VARCHAR" or source.is_enum else source.shown_type
-
-
 def released_value(source: Column) -> exp.Expr:
     """A column of `s` as it may leave: an ENUM as text, for its type lists every value, released or not."""
     value = column(source.name, "s")

@@ -12,12 +12,11 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.ledger.book import OPTION, Subject
 from sqldeid.ledger.core import Ledger, Load
-from sqldeid.ledger.hashing import label_of
+from sqldeid.ledger.hashing import label_of, spelling
 from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Note
 from sqldeid.result import TableRelease
 from sqldeid.sql import identifier, render
 from sqldeid.tables.admitted import admitted
-from sqldeid.tables.columns import spelling
 from sqldeid.tables.ledger_rules import marginals_of, refuse_unkept, rules_of
 from sqldeid.tables.plan import TablePlan
 from sqldeid.tables.stage import Chosen, keep_classes

@@ -8,10 +8,9 @@ import pyarrow as pa
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.keys import Key
-from sqldeid.ledger.hashing import hash_values, label_of
+from sqldeid.ledger.hashing import hash_values, label_of, spelling
 from sqldeid.ledger.rules import CLOSE, Rule
 from sqldeid.sql import render
-from sqldeid.tables.columns import spelling
 from sqldeid.tables.fold import Folded
 from sqldeid.tables.judgement import rank_values
 from sqldeid.tables.plan import TablePlan

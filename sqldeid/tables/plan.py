@@ -14,6 +14,7 @@ from sqldeid.engine.base import Column, Engine
 from sqldeid.engine.opening import guessed_types
 from sqldeid.errors import JobError
 from sqldeid.hierarchy import HierarchySource, open_source
+from sqldeid.ledger.hashing import spelling
 from sqldeid.sql import column, parse_table
 from sqldeid.sql.guard import bind, outward, parse_expression, parse_query
 from sqldeid.sql.names import refuse_same_names
@@ -24,7 +25,6 @@ from sqldeid.tables.columns import (
     Uncovered,
     refuse_lists,
     released_value,
-    spelling,
     travel_type,
 )
 from sqldeid.tables.cut import cut_hierarchy
@@ -55,7 +55,7 @@ class TablePlan:
         What child tables add (`shape.keep` puts it together): then `source` is the job's source before its filter and
         without those columns, and only what `keep` returns is the input.
     person_type
-        How the person key's values are spelt (`columns.spelling`).
+        How the person key's values are spelt (`ledger.hashing.spelling`).
     followed
         The release of series that is linked to this one; it is made and checked with it. Empty where there is none.
     """

@@ -136,6 +136,15 @@ CASES = [
         read=FROM_OUT.format("person, origin, records, person_number", 1),
     ),
     Case(
+        "series/name_people",
+        {"persons": table_name("nam ed")},
+        [("7", 1), ("-8", 2), ("90", 3)],
+        (
+            'CREATE TABLE "nam ed" (person INTEGER, person_number BIGINT)',
+            'INSERT INTO "nam ed" VALUES (90, 3), (7, 1), (-8, 2)',
+        ),
+    ),
+    Case(
         "series/keep_instants",
         {
             "instants": OUT,

@@ -1,0 +1,45 @@
+"""Who is in a release that was published with a ledger, for whoever verifies it later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqldeid.errors import VerificationError
+from sqldeid.ledger.book import Book, Subject
+from sqldeid.ledger.hashing import hash_persons
+from sqldeid.ledger.store import table_of
+from sqldeid.sql import render
+
+Released = Callable[[pa.ChunkedArray], npt.NDArray[np.bool_]]
+"""Tells of persons, as the source spells them, whether each is in a release."""
+
+
+def released_in(book: Book, subject: Subject, release: int, mark: object) -> Released:
+    """Who is in a release of the ledger; `mark` is the one on the release.
+
+    Raises
+    ------
+    VerificationError
+        If the ledger has no such release.
+    """
+    book.refuse_person(subject)
+    known = {row["release"]: (row["name"], row["mark"]) for row in book.releases()}
+    if known.get(release) != (subject.name, mark):
+        raise VerificationError(
+            f"{subject.key}: {book.file.path} does not know this release; it is another ledger, or an old copy",
+            key=subject.key,
+        )
+    tables = {name: table_of(name) for name in ("people", "cells", "stays")}
+    listed = book.engine.query(render("tables/list_released", release=release, **tables))
+    there, key = set(listed.column("person").to_pylist()), book.key
+
+    def released(persons: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+        return np.array(
+            [p in there for p in hash_persons(key, subject.person_type, persons).to_pylist()], dtype=np.bool_
+        )
+
+    return released
