@@ -219,6 +219,7 @@ class TableRelease:
     uniqueness: tuple[SetRisk, ...] = ()
     linked: Mapping[str, Any] | None = None
     followed: Mapping[str, Any] | None = None
+    suppression_limit: float | None = None
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""

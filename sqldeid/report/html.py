@@ -20,8 +20,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        lstrip_blocks=True,  # but not trim_blocks: with a line end the space between two sentences would go
     )
     made.filters.update(number=number, plain=plain, count=lambda n: f"{n:,}", percent=lambda part: share(part, 1))
     made.filters["lossname"] = lambda name: LOSS_NAMES.get(name, plain(name))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+from html import escape, unescape
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,9 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 """A line is told by more than its colour."""
 
+
+MOST_TOLD = 20
+"""Values of a line or a group of bars that its text alternative tells; the table beside a chart has all."""
 
 PAPER_PX = 640
 """Width of a chart on paper: DIN A4 less its margins."""
@@ -88,7 +91,13 @@ def lines(series: Sequence[Line], *, across: str, up: str, legend: str = "", log
 
 
 def bars(
-    names: Sequence[str], groups: Sequence[tuple[str, Sequence[float]]], *, across: str, up: str, lying: bool = False
+    names: Sequence[str],
+    groups: Sequence[tuple[str, Sequence[float]]],
+    *,
+    across: str,
+    up: str,
+    lying: bool = False,
+    mark: float | None = None,
 ) -> go.Figure:
     """Bars side by side: one group of names, one colour for each series.
 
@@ -96,6 +105,8 @@ def bars(
     ----------
     lying
         Whether bars lie, names at the left: for many or long names.
+    mark
+        A value that a line is drawn at.
     """
     figure = _figure(up if lying else across, across if lying else up, "")
     labels = [text(n) for n in names]
@@ -109,6 +120,11 @@ def bars(
             marker={"color": COLOURS[i % len(COLOURS)]},
         )
     figure.update_layout(barmode="group", showlegend=len(groups) > 1)
+    if mark is not None:
+        side = {"x": mark} if lying else {"y": mark}
+        (figure.add_vline if lying else figure.add_hline)(
+            **side, line={"color": COLOURS[1], "dash": "dash", "width": 2}
+        )
     if lying:
         figure.update_xaxes(rangemode="tozero")
         figure.update_yaxes(type="category", autorange="reversed", title=None, tickfont={"size": 12})
@@ -127,11 +143,16 @@ def _figure(across: str, up: str, legend: str) -> go.Figure:
         layout={
             "xaxis": {"title": {"text": text(across)}, **grid},
             "yaxis": {"title": {"text": text(up)}, "rangemode": "tozero", **grid},
-            "legend": {"title": {"text": text(legend)}, "orientation": "h", "yanchor": "bottom", "y": 1.02},
+            "legend": {
+                "title": {"text": text(legend), "side": "top"},
+                "orientation": "h",
+                "yanchor": "top",
+                "y": -0.22,
+            },
             "font": {"family": "system-ui, sans-serif", "size": 14, "color": "#888888"},
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
-            "margin": {"l": 10, "r": 10, "t": 40, "b": 10},
+            "margin": {"l": 10, "r": 10, "t": 20, "b": 10},
             "hoverlabel": {"align": "left", "bgcolor": "#ffffff", "font": {"color": "#111111"}},
             "height": 420,
         }
@@ -139,7 +160,7 @@ def _figure(across: str, up: str, legend: str) -> go.Figure:
 
 
 def embed(figure: go.Figure, name: str) -> Markup:
-    """The chart as a part of a page; the library itself is embedded once by `library`.
+    """The chart as a part of a page, with its text alternative; the library itself is embedded once by `library`.
 
     Parameters
     ----------
@@ -152,7 +173,25 @@ def embed(figure: go.Figure, name: str) -> Markup:
         div_id=name,
         config={"displaylogo": False, "responsive": True, "displayModeBar": False},
     )
-    return Markup(html)  # noqa: S704  # plotly's own output; what we gave it was escaped
+    drawn = Markup(html)  # noqa: S704  # plotly's own output; what we gave it was escaped
+    return Markup('<div class="chart" role="img" aria-label="{}">{}</div>').format(alternative(figure), drawn)
+
+
+def alternative(figure: go.Figure) -> str:
+    """What a chart shows, in words: its axes, and the values of each line or group of bars."""
+    layout = figure.layout
+    axes = [unescape(axis.title.text or "") for axis in (layout.yaxis, layout.xaxis)]
+    of = " by ".join(axis for axis in axes if axis)
+    kind = "Bar chart" if figure.data and figure.data[0].type == "bar" else "Line chart"
+    parts = []
+    for trace in figure.data:
+        lying = getattr(trace, "orientation", None) == "h"
+        names, values = (trace.y, trace.x) if lying else (trace.x, trace.y)
+        pairs = [(n, v) for n, v in zip(names, values, strict=True) if v is not None]
+        told = [f"{unescape(str(n))}: {v:.3g}" for n, v in pairs[:MOST_TOLD]]
+        more = f" and {len(pairs) - MOST_TOLD} more" if len(pairs) > MOST_TOLD else ""
+        parts.append(f"{unescape(trace.name or '')}: {', '.join(told)}{more}")
+    return f"{kind} of {of}. {'; '.join(parts)}."
 
 
 def library() -> Markup:

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from sqldeid.errors import JobError
 from sqldeid.report.events import events_sections, public_events
 from sqldeid.report.html import render
+from sqldeid.report.keyfigures import Entry, key_figures
 from sqldeid.report.series import public_series, series_sections
 from sqldeid.report.words import AXES, LOSSES, binned, few, lost, not_protected, odds
 from sqldeid.result import CHOICES
@@ -24,6 +25,20 @@ Tree = Mapping[str, Any]
 HEAD = "For the data holder only. Counts of suppressed people and of the source are statistics about people."
 AS_THEY_ARE = ("sensitive", "insensitive")
 """Roles of columns that are released as they stand."""
+
+DRAWN = 20
+"""Values in the chart of suppression."""
+
+TABLE_PARTS = (
+    ("short", "In short"),
+    ("protects", "What protects the people in it?"),
+    ("risk", "How risky was the source, how risky is the release?"),
+    ("lost", "What was lost?"),
+    ("hit", "Whom does suppression hit?"),
+    ("why", "Why this one?"),
+    ("tradeoff", "How would it change with k and the limit?"),
+)
+"""The sections of a table release, as `table_parts.html.jinja` has them."""
 
 PUBLIC = "This page may accompany the release. It holds no count of people and nothing about those who were left out."
 
@@ -44,7 +59,13 @@ def report_page(result: Tree) -> str:
     from sqldeid.report.interactive import library
 
     releases = [_view(name, release, i) for i, (name, release) in enumerate(_releases(result).items())]
-    return render("report.html.jinja", result=result, head=HEAD, releases=releases, library=library())
+    entries = [
+        Entry("key", "Key figures"),
+        Entry("what", "What was released, and from what?"),
+        *(Entry(f"release-{i}", view["name"], _parts(view, f"release-{i}")) for i, view in enumerate(releases, 1)),
+    ]
+    content = {"result": result, "head": HEAD, "releases": releases, "entries": entries, "library": library()}
+    return render("report.html.jinja", **content)
 
 
 def public_page(result: Tree) -> str:
@@ -57,6 +78,13 @@ def public_page(result: Tree) -> str:
     """
     releases = {name: _public(release) for name, release in _releases(result).items()}
     return render("public.html.jinja", result=result, head=PUBLIC, releases=releases)
+
+
+def _parts(view: Mapping[str, Any], at: str) -> tuple[Entry, ...]:
+    """The sections of a release, for the contents."""
+    if view["kind"] == "table" and "sections" not in view:
+        return tuple(Entry(f"{at}-{part}", title) for part, title in TABLE_PARTS)
+    return tuple(Entry(f"{at}-{i}", section.title) for i, section in enumerate(view["sections"], 1))
 
 
 def _releases(result: Tree) -> Mapping[str, Tree]:
@@ -110,11 +138,12 @@ def _words(guarantee: object) -> str:
 
 def _view(name: str, release: Tree, number: int) -> dict[str, Any]:
     """What the templates show of one release."""
+    key = key_figures(release)
     if release["kind"] == "table":
-        return {"name": name, "kind": "table", "release": release, **_table(release, f"r{number}")}
+        return {"name": name, "kind": "table", "release": release, "key": key, **_table(release, f"r{number}")}
     told = {"series": series_sections, "events": events_sections}.get(release["kind"])
     sections = told(release, f"r{number}") if told else []
-    return {"name": name, "kind": release["kind"], "release": release, "sections": sections}
+    return {"name": name, "kind": release["kind"], "release": release, "key": key, "sections": sections}
 
 
 def _table(release: Tree, prefix: str) -> dict[str, Any]:
@@ -124,7 +153,7 @@ def _table(release: Tree, prefix: str) -> dict[str, Any]:
     hardest = _hardest(hit)
     return {
         "criteria": [{**c, "not_protected": not_protected(c["name"])} for c in release["criteria"]],
-        "k": next((int(c["asked"]) for c in release["criteria"] if c["name"] == "k-anonymity"), None),
+        "k": _asked_k(release),
         "linked": _linked(release),
         "choice": _choice(release),
         "worst": odds(left["prosecutor"]),
@@ -142,9 +171,14 @@ def _table(release: Tree, prefix: str) -> dict[str, Any]:
         "axis": AXES.get(release["search"]["loss"], ""),
         "neighbours": release.get("neighbours", ()),
         "sets": [{**s, "alone": few(s["alone"]), "below_k": few(s["below_k"])} for s in release.get("uniqueness", ())],
-        "charts": _charts(release, prefix),
+        "charts": {**_charts(release, prefix), "hit": _hit_chart(release, hit, prefix)},
+        "drawn": min(DRAWN, sum(len(h["values"]) for h in hit)),
         "traded": _traded(release),
     }
+
+
+def _asked_k(release: Tree) -> int | None:
+    return next((int(c["asked"]) for c in release["criteria"] if c["name"] == "k-anonymity"), None)
 
 
 def _risks(source: Tree, left: Tree) -> list[tuple[str, str, str, str]]:
@@ -243,12 +277,33 @@ def _charts(release: Tree, prefix: str) -> dict[str, Markup]:
     }
 
 
+def _hit_chart(release: Tree, hit: list[dict[str, Any]], prefix: str) -> Markup | None:
+    """The values that suppression hits hardest as bars, with a line at the share of all rows; None where none are."""
+    from sqldeid.report.interactive import bars, embed
+
+    if not hit:
+        return None
+    found = [(f"{h['column']}: {value}", round(100 * part)) for h in hit for value, part in h["values"]]
+    drawn = sorted(found, key=lambda one: -one[1])[:DRAWN]
+    overall = 100 * release["suppressed"] / release["rows"]
+    figure = bars(
+        [name for name, _ in drawn],
+        [("left out", [float(part) for _, part in drawn])],
+        across="value, as released",
+        up="rows left out (%)",
+        lying=True,
+        mark=overall,
+    )
+    return embed(figure, f"{prefix}-hit")
+
+
 def _traded(release: Tree) -> dict[str, Any] | None:
     from sqldeid.report.interactive import embed
-    from sqldeid.report.tradeoff import tradeoff_figure, tradeoff_of
+    from sqldeid.report.tradeoff import chosen_of, tradeoff_figure, tradeoff_of
 
     if not release.get("tradeoff"):
         return None
     traded = tradeoff_of(release["tradeoff"])
     figure = tradeoff_figure(traded, release["columns"])
-    return {"traded": traded, "chart": embed(figure, f"tradeoff-{traded.name.encode().hex()}")}
+    chosen = chosen_of(traded, release["node"], _asked_k(release), release.get("suppression_limit"))
+    return {"traded": traded, "chosen": chosen, "chart": embed(figure, f"tradeoff-{traded.name.encode().hex()}")}

@@ -47,7 +47,7 @@ def print_tradeoff(found: Mapping[str, Tradeoff], to: Console, *, verbose: bool 
             put(to, f"Greatest k by greatest {traded.loss} accepted (before suppression)")
             print_table(_greatest(traded), to)
         to.print()
-        checked = f"{traded.checks:,} of {count(traded.lattice_size, 'node')} counted"
+        checked = f"{count(traded.checks, 'check')}, each of one of {count(traded.lattice_size, 'node')} for one k"
         more = "" if verbose else " -v prints the levels of each."
         put(to, f"{checked} for {count(len(traded.points), 'pair')}, {traded.seconds:.1f} s.{more}")
         for warning in traded.warnings:
@@ -116,6 +116,19 @@ def tradeoff_of(tree: Mapping[str, Any]) -> Tradeoff:
     found["points"] = tuple(TradePoint(**p) for p in tree["points"])
     found["inverse"] = tuple(GreatestK(**g) for g in tree["inverse"])
     return Tradeoff(**found)
+
+
+def chosen_of(traded: Tradeoff, node: Mapping[str, int], k: int | None, limit: float | None) -> int | None:
+    """Position of the pair that the release is of: several limits may give its levels, but one is its own.
+
+    Parameters
+    ----------
+    limit
+        The job's suppression limit; None in results that do not tell it: then it is the least that gives the levels.
+    """
+    same = [i for i, p in enumerate(traded.points) if p.k == k and p.node == node]
+    own = [i for i in same if limit is None or traded.points[i].suppression_limit == limit]
+    return next(iter(own), None)
 
 
 def tradeoff_figure(traded: Tradeoff, columns: Mapping[str, Any] | None = None) -> go.Figure:

@@ -73,6 +73,7 @@ def summarise(
             *_unused(plan, chosen.folded.columns),
         ),
         pseudonymised=tuple(c.name for c in pseudonyms(plan)),
+        suppression_limit=plan.part.privacy.suppression_limit,
     )
 
 
