@@ -1,4 +1,4 @@
-"""`sqldeid privacy plan`: parameters of `epsilon-safe`, and what each of them proves."""
+"""`sqldeid privacy`: parameters of `epsilon-safe` and what each proves; how far shifted dates narrow."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 from sqldeid.cli.files import write_json
 from sqldeid.cli.options import Common, common, examples, numbers
 from sqldeid.cli.targets import JSON, check_output, is_stdout, refuse_kind
+from sqldeid.errors import JobError
 from sqldeid.report.text import cell, number, print_table, put, table
 
 if TYPE_CHECKING:
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sqldeid.tables.privacy.epsilon_safe import PlanRow
+    from sqldeid.tables.privacy.narrowing import Narrowed
 
 
 @click.group()
 def privacy() -> None:
-    """Choose parameters of differentially private releases."""
+    """Choose parameters of differentially private releases; measure what shifted dates tell."""
 
 
 @privacy.command(
@@ -87,6 +89,60 @@ def plan(
         _print(rows, delta, common.screen(json_file))
     if json_file is not None:
         write_json(json_file, {"plan": [asdict(row) for row in rows], "delta": delta, "penalty": penalty})
+
+
+@privacy.command(
+    epilog=examples(
+        "sqldeid privacy shifts --years 2",
+        "sqldeid privacy shifts --years 12 --span 0,30,180 --to time,month --json -",
+    )
+)
+@click.option("--years", type=click.FloatRange(0.01, 200), default=2.0, show_default=True, help="Length of the study.")
+@click.option(
+    "--span", "spans", default="0,30,180", show_default=True, metavar="D,…", help="Days from first to last date."
+)
+@click.option(
+    "--to", "units", default="day,week,month", show_default=True, metavar="U,…", help="What dates are cut to."
+)
+@click.option("--persons", type=click.IntRange(1, 10_000_000), default=100_000, show_default=True, help="Drawn.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the simulation.")
+@click.option("--json", "json_file", metavar="FILE", help="Write the table as JSON (- for standard output).")
+@common
+def shifts(
+    common: Common, years: float, spans: str, units: str, persons: int, seed: int, json_file: str | None
+) -> None:
+    """Simulate how far shifted dates narrow for who knows the period of the study. No data is looked at."""
+    from sqldeid.tables.privacy.narrowing import UNITS, narrow
+
+    refuse_kind("--json", json_file, JSON)
+    if json_file is not None and not is_stdout(json_file):
+        check_output("--json", json_file)
+    asked = [u.strip() for u in units.split(",")]
+    if unknown := [u for u in asked if u not in UNITS]:
+        raise JobError(f"--to: {unknown[0]} is none of {', '.join(UNITS)}", key="to")
+    period = max(1, round(years * 365.25))
+    rows = narrow(period, numbers("--span", spans, int, "0,30"), asked, persons=persons, seed=seed)
+    if not common.quiet:
+        _print_shifts(rows, common.screen(json_file))
+    if json_file is not None:
+        write_json(json_file, {"shifts": [asdict(row) for row in rows], "persons": persons, "seed": seed})
+
+
+def _print_shifts(rows: Sequence[Narrowed], to: Console) -> None:
+    from sqldeid.tables.privacy.narrowing import WIDTHS
+
+    put(
+        to,
+        f"Shifted dates of a study of {rows[0].period_days:,} days: possible shifts left, of 730, where that is known",
+    )
+    widths = [f"at most {w}" for w in WIDTHS]
+    made = table("First to last", "Cut to", "median", *widths, right=tuple(range(2, 3 + len(WIDTHS))))
+    for row in rows:
+        shares = (f"{100 * row.within[w]:.2f} %" for w in WIDTHS)
+        made.add_row(
+            cell(f"{row.span_days} days"), cell(row.to), cell(f"{row.median:,.0f}"), *(cell(s) for s in shares)
+        )
+    print_table(made, to)
 
 
 def _print(rows: Sequence[PlanRow], delta: float | None, to: Console) -> None:

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping
 
 Found = tuple[tuple[str, ...], str]
 
-KEYS = ("pseudonym", "shift", "top_code")
+KEYS = ("pseudonym", "shift", "to", "top_code")
+_TOGETHER = {"shift", "to"}
 _ROLES = {
     "pseudonym": ("identifying",),
     "shift": ("sensitive", "insensitive"),
+    "to": ("sensitive", "insensitive"),
     "top_code": ("quasi-identifying", "sensitive", "insensitive"),
 }
 
@@ -25,7 +27,7 @@ def column_disguises(column: Mapping[str, object]) -> Iterator[Found]:
         if role not in _ROLES[key]:
             named = ", ".join(f'"{r}"' for r in _ROLES[key])
             yield (key,), f"goes with role = {named} alone; remove it or change the role"
-    if len(given) > 1:
+    if len(given) > 1 and set(given) != _TOGETHER:
         yield (given[1],), f"does not go with {given[0]}; remove one of them"
 
 

@@ -56,7 +56,7 @@ def link_problems(job: Mapping[str, object]) -> Iterator[Found]:
         first = next(iter(linked))
         yield from (
             (("tables", n, *keys), text)
-            for n, keys, text in (*_agreement(first, linked), *_roles(linked), *_tops(linked))
+            for n, keys, text in (*_agreement(first, linked), *_roles(linked), *_tops(linked), *_coarsened(linked))
         )
     tied = {name for names in groups for name in names}
     for name in _section(job, "series"):
@@ -177,6 +177,30 @@ def _tops(linked: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, tup
                     f"is not that of {least[column][1]}, with which the table is linked, and what is cut there is "
                     "seen here; give it the same, or, if it is something else, another name in a source query",
                 )
+
+
+def _coarsened(linked: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """A date of one name that one table cuts to a month, and another shows finer: the join would show it."""
+    units = {
+        name: {c.casefold(): (c, _section(with_stacked(t), c).get("to")) for c in with_stacked(t) if _shown(t, c)}
+        for name, t in linked.items()
+    }
+    coarsest: dict[str, tuple[int, str]] = {}
+    for name, columns in units.items():
+        for column, (_, to) in columns.items():
+            coarsest[column] = max(coarsest.get(column, (0, "")), (_COARSE.get(str(to), 0), name), key=lambda f: f[0])
+    for name, columns in units.items():
+        for column, (written, to) in columns.items():
+            if _COARSE.get(str(to), 0) < coarsest[column][0]:
+                yield (
+                    name,
+                    ("columns", written, "to"),
+                    f"is finer than in {coarsest[column][1]}, with which the table is linked, and what is cut there is "
+                    "seen here; give it the same, or, if it is something else, another name in a source query",
+                )
+
+
+_COARSE = {"day": 1, "week": 2, "month": 3}
 
 
 def _shown(table: Mapping[str, object], column: str) -> bool:

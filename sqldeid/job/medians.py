@@ -27,7 +27,7 @@ def _column(name: str, column: Mapping[str, object], asked: bool) -> Iterator[Fo
             ("columns", name, "hierarchy"),
             'search.method = "mondrian" cuts at medians: write { median = "range" } or { median = "mean" }',
         )
-    for disguise in ("pseudonym", "shift", "top_code"):
+    for disguise in ("pseudonym", "shift", "to", "top_code"):
         if asked and column.get(disguise) is not None:
             yield ("columns", name, disguise), 'does not go with search.method = "mondrian"'
 

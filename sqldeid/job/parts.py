@@ -63,6 +63,11 @@ class Column(BaseModel):
         description="Of a sensitive or insensitive date or timestamp: moved by a secret number of days, the same for "
         "all of a person's shifted columns. birth: likewise, and NULL where the others tell of an age over 89.",
     )
+    to: Literal["day", "week", "month"] | None = Field(
+        default=None,
+        description="Of a sensitive or insensitive date or timestamp: the first moment of its day, week (from Monday) "
+        "or month; after the shift where there is one, of which finer times let less be known.",
+    )
     top_code: Number | None = Field(
         default=None,
         description="Of a released number: greater values become this one, before anything else (ages over 89: 90). "

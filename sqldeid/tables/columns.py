@@ -20,6 +20,7 @@ from sqldeid.sql import column, literal
 
 Uncovered = Literal["refuse", "prefix", "top"]
 Disguise = Literal["pseudonym", "shift", "birth"]
+Unit = Literal["day", "week", "month"]
 
 LINKED = "linked"
 """Role of a column that is not the source's: persons' new numbers, the same as in the series that follow the table."""
@@ -138,6 +139,18 @@ def top_coded(source: Column, most: int | float) -> exp.Expr:
     )
 
 
+def coarsened(value: exp.Expr, to: Unit, source: Column) -> exp.Expr:
+    """The first moment of a date's or timestamp's day, week (from Monday) or month, of the column's own type."""
+    moment = exp.cast(value, exp.DataType.build("timestamp", dialect="duckdb"))
+    first = exp.TimestampTrunc(this=moment, unit=literal(to.upper()))
+    return exp.cast(first, exp.DataType.build(moment_type(source), dialect="duckdb"))
+
+
+def moment_type(source: Column) -> str:
+    """The type in which a shifted or coarsened date leaves."""
+    return "DATE" if source.kind == "date" else "TIMESTAMP"
+
+
 @dataclass(frozen=True, slots=True)
 class OtherColumn:
     """A column that is released as it stands (sensitive, insensitive), disguised, or never (identifying, free-text).
@@ -148,6 +161,8 @@ class OtherColumn:
         What is released in its place: a pseudonym, a date shifted by the person's days, a shifted date of birth.
     top_code
         What greater numbers become.
+    to
+        What dates and timestamps are cut to: its first moment; after the shift, where there is one.
     """
 
     name: str
@@ -155,6 +170,7 @@ class OtherColumn:
     role: str
     disguise: Disguise | None = None
     top_code: int | float | None = None
+    to: Unit | None = None
 
     @property
     def released(self) -> bool:
@@ -164,6 +180,8 @@ class OtherColumn:
     @property
     def column(self) -> exp.Expr:
         """The column of the source, which every template calls `s`."""
+        if self.to is not None and self.disguise is None:
+            return coarsened(column(self.source.name, "s"), self.to, self.source)
         return released_value(self.source) if self.top_code is None else top_coded(self.source, self.top_code)
 
     @property
@@ -183,7 +201,9 @@ class OtherColumn:
             return f"from {self.top_code} on {self.top_code}"
         if self.role == LINKED:
             return "numbered anew, in random order"
-        return None if self.disguise is None else DISGUISES[self.disguise]
+        told = [] if self.disguise is None else [DISGUISES[self.disguise]]
+        told += [] if self.to is None else [f"to the {self.to}"]
+        return ", ".join(told) or None
 
     @property
     def travel_type(self) -> exp.DataType:

@@ -16,6 +16,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.keys import VARIABLE, Key
 from sqldeid.sql import column, identifier, literal, render
+from sqldeid.tables.columns import coarsened, moment_type
 from sqldeid.tables.plan import OtherColumn, TablePlan
 from sqldeid.tables.pseudonyms import by_text, draw_secrets, fresh_run, scope
 from sqldeid.tables.shift import OVER_89_YEARS, SHIFT_DAYS
@@ -23,7 +24,8 @@ from sqldeid.tables.shift import OVER_89_YEARS, SHIFT_DAYS
 FINGERPRINTS = (
     f"its dates are shifted by up to {SHIFT_DAYS} days, one secret number a person; the intervals between a person's "
     "dates are the true ones, and intervals are fingerprints: who knows some of them can find the person, and who "
-    "links several such releases narrows the true dates down"
+    "links several such releases, or knows the period of the study, near whose ends few shifts are possible, narrows "
+    'the true dates down (sqldeid privacy shifts); to = "month" or "week" beside the shift leaves less to compare'
 )
 PSEUDONYMISED = "pseudonymised, not anonymous"
 RUN_NOTE = "pseudonym_run"
@@ -186,12 +188,19 @@ def _secrets_of(
 
 def _hidden(plan: TablePlan, c: OtherColumn, place: Mapping[str, object]) -> dict[str, object]:
     if c.disguise == "pseudonym":
-        return {"name": identifier(c.disguised_name), "value": None, "alias": place[c.source.name], "type": None}
+        return {
+            "name": identifier(c.disguised_name),
+            "value": None,
+            "alias": place[c.source.name],
+            "type": None,
+            "unit": None,
+        }
     return {
         "name": identifier(c.disguised_name),
         "value": pooled(plan, c),
         "alias": place[str(plan.person)],
-        "type": exp.DataType.build("DATE" if c.source.kind == "date" else "TIMESTAMP", dialect="duckdb"),
+        "type": exp.DataType.build(moment_type(c.source), dialect="duckdb"),
+        "unit": None if c.to is None else literal(c.to.upper()),
     }
 
 
@@ -217,7 +226,9 @@ def kept_of(plan: TablePlan, *, released: bool) -> list[exp.Expr]:
     """What a release must keep of each row beside its quasi-identifying columns, whatever the secrets are.
 
     Of a column that leaves as it stands: its value. Of a pseudonym: whether there is one. Of shifted dates: the
-    microseconds from the first day among the row's shifted dates to each of them, so all intervals and times of day.
+    microseconds from the first day among the row's shifted dates to each of them, so all intervals and times of day; of
+    those that are cut to the day the days, of those cut to the week or month, which depend on the shift, whether there
+    is one (`check_coarse` looks at their shape).
 
     Parameters
     ----------
@@ -231,13 +242,44 @@ def kept_of(plan: TablePlan, *, released: bool) -> list[exp.Expr]:
             kept.append(values[c.name])
         elif c.disguise == "pseudonym":
             kept.append(exp.Paren(this=exp.Is(this=values[c.name], expression=exp.Null())))
-    dates = [_moment(values[c.name]) for c in shifted(plan)]
+    kept += [exp.Paren(this=exp.Is(this=values[c.name], expression=exp.Null())) for c in shifted(plan) if _by_shift(c)]
+    daily = {
+        c.name: coarsened(values[c.name], "day", c.source) if c.to == "day" else values[c.name] for c in plan.others
+    }
+    dates = [_moment(daily[c.name]) for c in shifted(plan) if not _by_shift(c)]
     if dates:
         first = exp.cast(exp.Coalesce(this=dates[0], expressions=dates[1:]), exp.DataType.build("date"))
         kept += [
             exp.Paren(this=exp.Sub(this=_microseconds(d), expression=_microseconds(_moment(first)))) for d in dates
         ]
     return kept
+
+
+def _by_shift(c: OtherColumn) -> bool:
+    """Whether what a coarsened date keeps of its intervals depends on the shift."""
+    return c.to in ("week", "month")
+
+
+def check_coarse(plan: TablePlan, written: exp.Expr, engine: Engine) -> None:
+    """Check that what is cut to a day, week or month is its first moment, in every row.
+
+    Raises
+    ------
+    VerificationError
+        If a released date or time is finer.
+    """
+    cut = [c for c in plan.others if c.to is not None]
+    if not cut:
+        return
+    columns = [
+        {"column": column(c.name, "r"), "first": coarsened(column(c.name, "r"), c.to, c.source)} for c in cut if c.to
+    ]
+    found = engine.query(render("tables/count_finer", release=written, columns=columns)).to_pylist()
+    for c, row in zip(cut, found, strict=True):
+        if row["finer"]:
+            raise VerificationError(
+                f"{plan.key}: the release failed its re-check: {c.name} is not cut to the {c.to}", key=plan.key
+            )
 
 
 def _microseconds(moment: exp.Expr) -> exp.Expr:

@@ -226,7 +226,7 @@ def _column(
     _refuse_unordered(name, source, table.privacy, key.removesuffix(f".columns.{name}"))
     _refuse_unfit(source, part, key)
     if part.role != "quasi-identifying":
-        other = OtherColumn(name, source, part.role, _disguise(part), part.top_code)
+        other = OtherColumn(name, source, part.role, _disguise(part), part.top_code, part.to)
         if other.released:
             refuse_lists(source, key)
         return other
@@ -258,6 +258,7 @@ def _disguise(part: jobfile.Column) -> Disguise | None:
 _FITTING = {
     "pseudonym": ("integer", "number", "text"),
     "shift": ("date", "timestamp"),
+    "to": ("date", "timestamp"),
     "top_code": ("integer", "number", "float"),
 }
 

@@ -1,5 +1,12 @@
 """One secret number of days for each person, by which all of their shifted dates move: intervals stay.
 
+Guarantee
+    Without other knowledge each of 730 shifts is as likely as any other.
+Assumes
+    Nobody knows the period of the study, an interval between two dates of a person, or a true date of theirs.
+Does not protect
+    Near the ends of a known period few shifts are possible (`sqldeid.tables.privacy.narrowing` measures how few);
+    intervals are fingerprints; releases that shift the same dates anew tell them by comparison.
 Source
     [DEID] ch. 3: MIMIC-III's dates are shifted at random, consistently for each patient; soundness.md 7: intervals are
     fingerprints.

@@ -22,7 +22,7 @@ from sqldeid.sql import column, identifier, literal, render
 from sqldeid.tables.admitted import admitted
 from sqldeid.tables.bind import bind
 from sqldeid.tables.choosing import chosen_by
-from sqldeid.tables.disguise import Secrets, check_pseudonyms, disguise, exact_of, kept_of, noted_secrets
+from sqldeid.tables.disguise import Secrets, check_coarse, check_pseudonyms, disguise, exact_of, kept_of, noted_secrets
 from sqldeid.tables.found import with_m
 from sqldeid.tables.judgement import Judgement
 from sqldeid.tables.lattice import Node
@@ -112,6 +112,7 @@ def verify(
     verified = _verified(plan, node, row, _sizes(counted_release, engine), int(row["failing"]), judgement.achieved())
     _refuse_differences(plan, int(row["missing"]), int(row["unexpected"]), verified, k)
     check_pseudonyms(plan, source, written, engine)
+    check_coarse(plan, written, engine)
     return verified
 
 

@@ -394,3 +394,68 @@ def test_a_series_of_releases_has_pseudonyms_but_no_shifts(source: Path, tmp_pat
         anonymize(wanted(tmp_path / f"out{night}", columns=columns), source, options=ledger)
         seen.append(set(read(tmp_path / f"out{night}")[0]["select"]))
     assert len(seen[0] & seen[1]) == 0 < min(map(len, seen))
+
+
+CUTS = [("day", "DATE_TRUNC('day', {})"), ("week", "DATE_TRUNC('week', {})"), ("month", "DATE_TRUNC('month', {})")]
+
+
+@pytest.mark.parametrize("kind", ["table", "parquet"])
+@pytest.mark.parametrize(("to", "cut"), CUTS)
+def test_times_are_cut_alone_and_after_a_shift(source: Path, tmp_path: Path, kind: str, to: str, cut: str) -> None:
+    alone = {"sex": qi(), "seen": {**INSENSITIVE, "to": to}, "gone": {**SENSITIVE, "to": to}, "true_row": INSENSITIVE}
+    made = wanted(tmp_path / "alone", kind, columns=alone)
+    shown = anonymize(made, source).releases["r"].columns["seen"].shown
+    assert shown == f"to the {to}" and verify(made, source)["r"].k > 1
+    found, _ = read(tmp_path / "alone", kind)
+    with duckdb.connect(str(source), read_only=True) as c:
+        truth = c.execute(
+            f"SELECT {cut.format('seen')} AS seen, {cut.format('gone')} AS gone, true_row FROM stays"
+        ).df()
+    truth = truth.set_index("true_row").loc[found["true_row"]].reset_index(drop=True)
+    for name in ("seen", "gone"):
+        pd.testing.assert_series_equal(
+            found[name].astype("datetime64[us]"), truth[name].astype("datetime64[us]"), check_names=False
+        )
+    shifted = {n: {**c, "shift": "person"} if "to" in c else c for n, c in alone.items()}
+    made = wanted(tmp_path / "shifted", kind, columns=shifted)
+    shown = anonymize(made, source, options=options(source)).releases["r"].columns["seen"].shown
+    assert shown == f"shifted by person, to the {to}" and verify(made, source)["r"].k > 1
+    found, _ = read(tmp_path / "shifted", kind)
+    times = pd.concat([found["seen"], found["gone"]]).dropna().astype("datetime64[us]")
+    assert len(times) and (times == times.dt.normalize()).all()
+    assert to != "month" or (times.dt.day == 1).all()
+    assert to != "week" or (times.dt.day_of_week == 0).all()
+
+
+@pytest.mark.parametrize("to", ["day", "week", "month"])
+@pytest.mark.parametrize("shift", [{}, {"shift": "person"}])
+def test_a_time_that_is_finer_than_said_fails(source: Path, tmp_path: Path, to: str, shift: dict[str, str]) -> None:
+    made = wanted(tmp_path / "out", columns={"sex": qi(), "gone": {**INSENSITIVE, "to": to, **shift}})
+    anonymize(made, source)
+    with duckdb.connect(str(tmp_path / "out")) as c:
+        some = "(SELECT MAX(rowid) FROM release.r WHERE gone IS NOT NULL)"
+        c.execute(f"UPDATE release.r SET gone = gone + INTERVAL 1 HOUR WHERE rowid = {some}")
+    with pytest.raises(VerificationError):
+        verify(made, source)
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        ({"role": "identifying", "to": "day"}, "goes with role"),
+        ({**qi({"dates": ["year"]}), "to": "day"}, "goes with role"),
+        ({**INSENSITIVE, "to": "year"}, "day"),
+        ({**INSENSITIVE, "to": "day", "top_code": 3}, "does not go with"),
+    ],
+)
+def test_what_cannot_be_cut_is_refused(column: dict[str, object], reason: str) -> None:
+    with pytest.raises(JobError, match=reason):
+        wanted("out", columns={"sex": qi(), "seen": column})
+
+
+def test_a_true_month_beside_shifted_dates_is_refused(source: Path, tmp_path: Path) -> None:
+    columns = {"sex": qi(), "seen": SHIFT, "gone": {**INSENSITIVE, "to": "month"}}
+    with pytest.raises(JobError, match="tells the shift"):
+        anonymize(wanted(tmp_path / "out", columns=columns), source)
+    with pytest.raises(JobError, match="date or timestamp"):
+        anonymize(wanted(tmp_path / "out", columns={"sex": qi(), "los": {**INSENSITIVE, "to": "day"}}), source)

@@ -100,6 +100,7 @@ RELEASES = {
     "types": asked(TYPED, k=3),
     "types as text": asked({n: c for n, c in TYPED.items() if n != "height"}, k=3, text=True),  # engines spell 0.0
     "only quasi-identifiers": asked({SEX: qi(), AGE: qi({"bands": [5, 10]})}, k=5),
+    "times cut": asked({SEX: qi(), "seen": {**INSENSITIVE, "to": "week"}, "born": {**SENSITIVE, "to": "month"}}, k=3),
     "cut, every value": asked({AGE: qi({"bands": [5, 10]}, top_code=42)}, k=3),
     "cut, bands": asked({AGE: qi({"bands": [5, 10]}, top_code=42), "money": qi(top_code=0.5)}, k=20),
     "filter": asked(COLUMNS, k=3, where=f'"{WARD}" <> 1 AND "{AGE}" / 2 > 12.2'),
@@ -291,6 +292,17 @@ def test_pseudonyms_and_shifted_dates(both: Both, tmp_path: Path) -> None:
     assert len({row[0] for row in rows}) == len(rows)
     days = Counter((seen.date() - born).days for _, _, seen, born in rows if seen and born)
     assert days == Counter((seen.date() - born).days for _, _, seen, born in both.rows("keyed.r") if seen and born)
+
+
+def test_shifted_and_cut_dates(both: Both) -> None:
+    cut = {SEX: qi(), "seen": {**INSENSITIVE, "shift": "person", "to": "week"}}
+    wanted = job({"schema": "cut"}, r=asked({**cut, "born": {**SENSITIVE, "shift": "person", "to": "month"}}, k=3))
+    there, here = (anonymize(wanted, d).releases["r"] for d in (both.foreign.database, both.file))
+    assert told(there) == told(here)
+    assert verify(wanted, both.foreign.database)["r"].released == there.released
+    for _, seen, born in both.foreign.read("cut.r"):
+        assert seen is None or (seen.weekday() == 0 and seen.hour == seen.microsecond == 0)
+        assert born is None or born.day == 1
 
 
 def test_a_policy_is_applied_on_another_engine(both: Both) -> None:

@@ -6,7 +6,9 @@ import datetime as dt
 
 from sqlglot import exp
 
-from sqldeid.sql import column, identifier, table_name
+from sqldeid.engine.base import Column
+from sqldeid.sql import column, identifier, literal, table_name
+from sqldeid.tables.columns import coarsened
 from tests.templates.cases import AGE, ALL_OUT, OUT, PEOPLE, PEOPLE_SETUP, SEX, Case
 
 NUMBERED_SETUP = (
@@ -38,6 +40,8 @@ PSEUDONYMS_SETUP = (
 NUMBERED, PART, SECRETS = table_name("num bered"), table_name("pa rt"), table_name("sec rets")
 TEXTS = table_name("te xts")
 DATE, TIMESTAMP = exp.DataType.build("date"), exp.DataType.build("timestamp", dialect="duckdb")
+
+_CUT = {"alias": identifier("x0")}
 
 CASES = [
     Case(
@@ -103,9 +107,21 @@ CASES = [
                 {"table": table_name("days of"), "alias": identifier("x0"), "column": column("id", "s"), "text": False}
             ],
             "hidden": [
-                {"name": identifier("p x"), "value": None, "alias": identifier("x0"), "type": None},
-                {"name": identifier("d x"), "value": column("select", "s"), "alias": identifier("x0"), "type": DATE},
-                {"name": identifier("t x"), "value": column("at", "s"), "alias": identifier("x0"), "type": TIMESTAMP},
+                {"name": identifier("p x"), "value": None, "alias": identifier("x0"), "type": None, "unit": None},
+                {
+                    "name": identifier("d x"),
+                    "value": column("select", "s"),
+                    "alias": identifier("x0"),
+                    "type": DATE,
+                    "unit": None,
+                },
+                {
+                    "name": identifier("t x"),
+                    "value": column("at", "s"),
+                    "alias": identifier("x0"),
+                    "type": TIMESTAMP,
+                    "unit": None,
+                },
             ],
         },
         [
@@ -126,8 +142,14 @@ CASES = [
                 {"table": table_name("texts of"), "alias": identifier("x0"), "column": column("id", "s"), "text": True}
             ],
             "hidden": [
-                {"name": identifier("p x"), "value": None, "alias": identifier("x0"), "type": None},
-                {"name": identifier("d x"), "value": column("select", "s"), "alias": identifier("x0"), "type": DATE},
+                {"name": identifier("p x"), "value": None, "alias": identifier("x0"), "type": None, "unit": None},
+                {
+                    "name": identifier("d x"),
+                    "value": column("select", "s"),
+                    "alias": identifier("x0"),
+                    "type": DATE,
+                    "unit": None,
+                },
             ],
         },
         [(1, "p1", dt.date(2020, 3, 1)), (2, "p2", dt.date(2020, 1, 2)), (3, None, None)],
@@ -144,5 +166,56 @@ CASES = [
         {"relation": table_name("rel"), "columns": [column("a b", "s"), column("c", "s")]},
         [(0, 5, 4, 3, 2), (1, 5, 3, 2, 0)],
         PSEUDONYMS_SETUP,
+    ),
+    Case(
+        "tables/disguise_source",
+        {
+            "disguised": OUT,
+            "source": table_name("sta ys"),
+            "columns": [identifier("id")],
+            "secrets": [
+                {"table": table_name("days of"), "alias": identifier("x0"), "column": column("id", "s"), "text": False}
+            ],
+            "hidden": [
+                {
+                    **_CUT,
+                    "name": identifier("d x"),
+                    "value": column("select", "s"),
+                    "type": DATE,
+                    "unit": literal("MONTH"),
+                },
+                {
+                    **_CUT,
+                    "name": identifier("t x"),
+                    "value": column("at", "s"),
+                    "type": TIMESTAMP,
+                    "unit": literal("WEEK"),
+                },
+            ],
+        },
+        [
+            (1, dt.date(2020, 3, 1), dt.datetime(2020, 3, 2)),
+            (2, dt.date(2020, 1, 1), None),
+            (3, None, dt.datetime(1900, 12, 31)),
+        ],
+        STAYS_SETUP,
+        read=ALL_OUT + "1",
+        note="cut after the shift",
+    ),
+    Case(
+        "tables/count_finer",
+        {
+            "release": table_name("sta ys"),
+            "columns": [
+                {"column": column(n, "r"), "first": coarsened(column(n, "r"), to, Column(n, "", kind))}
+                for n, to, kind in (
+                    ("select", "month", "date"),
+                    ("at", "day", "timestamp"),
+                    ("at", "week", "timestamp"),
+                )
+            ],
+        },
+        [(0, 1), (1, 1), (2, 2)],
+        STAYS_SETUP,
     ),
 ]
