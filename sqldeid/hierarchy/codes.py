@@ -63,6 +63,9 @@ class Codes:
         One per level.
     name
         For messages.
+    other
+        Regular expression of codes that only another version of the system has; where there are any, the column is
+        refused (`sqldeid.hierarchy.versions`).
     """
 
     pattern: str
@@ -71,6 +74,7 @@ class Codes:
     ranges: tuple[Ranges, ...]
     names: tuple[str, ...]
     name: str
+    other: str = ""
 
     def __post_init__(self) -> None:
         falling = list(self.prefixes) == sorted(set(self.prefixes), reverse=True)
@@ -79,7 +83,8 @@ class Codes:
         if len(self.names) != len(self.prefixes) + len(self.ranges):
             raise HierarchyError(f"hierarchy {self.name}: it needs a name for each level between the code and the top")
         try:
-            pc.match_substring_regex(pa.array([""]), self.pattern)
+            for pattern in (self.pattern, self.other):
+                pc.match_substring_regex(pa.array([""]), pattern)
         except pa.ArrowInvalid:
             raise HierarchyError(f"hierarchy {self.name}: its pattern is no regular expression (RE2)") from None
 

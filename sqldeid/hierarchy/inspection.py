@@ -14,6 +14,7 @@ from sqldeid.hierarchy.header import refuse_header, unused
 from sqldeid.hierarchy.model import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.sources import HierarchySource, open_source
 from sqldeid.hierarchy.tree import Uncovered
+from sqldeid.hierarchy.versions import refuse_versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,8 @@ def check(
         return HierarchyReport(source.name, source.height, source.level_names)
     try:
         refuse_header(source, values, numeric=numeric, called=called)
+        if values is not None:
+            refuse_versions(source, values)
     except HierarchyError as error:
         return HierarchyReport(source.name, source.height, source.level_names, problems=(error.message,))
     return _check_bound(source, pa.array([], pa.string()) if values is None else values, numeric, uncovered)

@@ -248,7 +248,7 @@ def _make(kind: str, spec: Mapping[str, object], name: str, folder: Path) -> Rul
 
 def _codes(value: object, name: str, folder: Path) -> Codes:
     """A code system; its range files lie beside the rule."""
-    keys = {"pattern", "prefixes", "longer", "ranges", "levels"}
+    keys = {"pattern", "other", "prefixes", "longer", "ranges", "levels"}
     if not isinstance(value, Mapping) or not {"pattern", "prefixes", "levels"} <= set(value) <= keys:
         raise HierarchyError(f"hierarchy {name or 'rule'}: codes needs {', '.join(sorted(keys))}")
     longer = value.get("longer", {})
@@ -258,7 +258,8 @@ def _codes(value: object, name: str, folder: Path) -> Codes:
     files = _texts(value.get("ranges", []), "ranges")
     ranges = tuple(_ranges(folder / f"{file}.ranges.csv", name) for file in files)
     levels = _texts(value["levels"], "levels")
-    return Codes(str(value["pattern"]), _counts(value["prefixes"], "prefixes"), more, ranges, levels, name or "codes")
+    prefixes, other = _counts(value["prefixes"], "prefixes"), str(value.get("other", ""))
+    return Codes(str(value["pattern"]), prefixes, more, ranges, levels, name or "codes", other)
 
 
 def _ranges(path: Path, name: str) -> Ranges:

@@ -14,6 +14,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import HierarchyError
 from sqldeid.hierarchy import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.header import refuse_header
+from sqldeid.hierarchy.versions import refuse_versions
 from sqldeid.sql import render
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 
@@ -61,6 +62,8 @@ def cover(plan: TablePlan, index: int, distinct: pa.Array, n: Whole) -> Hierarch
     qi, numeric = plan.qis[index], plan.qis[index].source.kind == "number"
     try:
         refuse_header(qi.hierarchy, None if plan.sampled else distinct, numeric=numeric, called=qi.source.name)
+        if not plan.sampled:
+            refuse_versions(qi.hierarchy, distinct, n)
         return qi.hierarchy.bind(distinct, numeric=numeric, uncovered=qi.uncovered)
     except UncoveredValues as error:
         _refuse_uncovered(plan, qi, error, n)

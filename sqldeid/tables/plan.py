@@ -31,6 +31,7 @@ from sqldeid.tables.cut import cut_hierarchy
 from sqldeid.tables.lattice import Lattice
 from sqldeid.tables.privacy import ClassCriterion, MConcealing, class_criteria, concealing, others_of
 from sqldeid.tables.stack import Stacked, finder, outward_stacks, plan_stacks, stacked_keys
+from sqldeid.tables.versions import refuse_unsaid
 
 __all__ = ["OtherColumn", "QuasiIdentifier", "TablePlan", "plan", "released_value", "travel_type"]
 
@@ -167,6 +168,7 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
         relation = _filtered(relation, part.where, engine, key)
         engine.columns(relation, key=f"{key}.where")
     columns = tuple(_column(n, c, find, part, key, folder) for n, c in part.every_column.items())
+    refuse_unsaid(columns, there, stacked, part, engine, key)
     person = finder(there, label)(part.person, f"{key}.person") if part.person is not None else None
     if person is not None:
         _refuse_released_person({person.name, *stacked_keys(stacked, person.name)}, columns, key)

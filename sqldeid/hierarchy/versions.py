@@ -1,0 +1,56 @@
+"""Codes of another version among those that a code system's rule reads: refused, for some look alike in both.
+
+E871 is a disorder of sodium in ICD-10 and a foreign object left in a body in ICD-9. Nothing but the version tells them
+apart, so a column in which some codes can only be ICD-10's is not read as ICD-9's at all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sqldeid.errors import HierarchyError
+from sqldeid.hierarchy.codes import Codes
+from sqldeid.hierarchy.column import Column, mask
+from sqldeid.hierarchy.model import Ints
+from sqldeid.hierarchy.sources import HierarchySource, RuleSource
+from sqldeid.hierarchy.stored import StoredSource
+
+
+def codes_of(source: HierarchySource) -> Codes | None:
+    """The code system that a hierarchy reads, if it knows the looks of another version."""
+    found = source.source if isinstance(source, StoredSource) else source
+    rule = found.rule if isinstance(found, RuleSource) else None
+    return rule if isinstance(rule, Codes) and rule.other else None
+
+
+def refuse_versions(source: HierarchySource, values: pa.Array, rows: Ints | None = None) -> None:
+    """Refuse a column with codes that can only be of another version.
+
+    Parameters
+    ----------
+    values
+        Distinct values of the column.
+    rows
+        Rows of each, to be counted in the message.
+
+    Raises
+    ------
+    HierarchyError
+        If there are such codes; with their number.
+    """
+    rule = codes_of(source)
+    column = None if rule is None else Column.of(values, numeric=False)
+    if rule is None or column is None or column.kind != "text":
+        return
+    other = mask(pc.match_substring_regex(column.texts, f"^(?:{rule.other})\\s*$"))
+    count = int(other.sum())
+    if count:
+        told = "" if rows is None else f" ({int(np.asarray(rows)[other].sum()):,} rows)"
+        raise HierarchyError(
+            f"hierarchy {source.name}: {count:,} {'value is' if count == 1 else 'values are'} codes of another version"
+            f"{told}, and codes that both versions have (E871) mean something else in each. Keep one version with "
+            'where = "icd_version = 9" or the like, of a stack in its where; or map the others to this one in a source '
+            "query, or give a hierarchy file that has all codes"
+        )

@@ -1,0 +1,77 @@
+"""ICD-9's hierarchies do not read ICD-10's codes: E871 is another thing in each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import sqldeid
+from sqldeid.errors import HierarchyError, JobError
+from sqldeid.hierarchy import check, open_source
+from sqldeid.hierarchy.versions import refuse_versions
+from tests.engines.sources import job, qi, release
+
+NINES = ["0389", "41071", "E8710", "E871", "V4581", "V5867", "E9320", "250", "V011", "E899"]
+TENS = ["I10", "E1165", "E039", "Z7901", "V4352XA", "V9021XA", "E0831", "S72001A", "e119", "I10    ", "E87.1A", "V00"]
+
+
+@pytest.mark.parametrize("code", TENS)
+def test_a_code_of_icd_10_is_refused_whatever_else_is_there(code: str) -> None:
+    with pytest.raises(HierarchyError, match=r"1 value is codes|1 value") as refused:
+        refuse_versions(open_source("icd9/diagnoses", Path()), pa.array([*NINES, code]), None)
+    assert code.strip() not in refused.value.message.replace("(E871)", "")
+    refuse_versions(open_source("icd9/diagnoses", Path()), pa.array([*NINES, None]), None)
+    assert check("icd9/diagnoses", Path(), pa.array([*NINES, code])).problems
+
+
+def test_procedures_too(shared_data: Path) -> None:
+    with pytest.raises(HierarchyError, match="another version"):
+        refuse_versions(open_source("icd9/procedures", Path()), pa.array(["3601", "0DTJ4ZZ"]), None)
+    with duckdb.connect() as c:
+        file = shared_data / "mimic3demo" / "DIAGNOSES_ICD.csv"
+        codes = c.execute(f"SELECT DISTINCT icd9_code FROM read_csv('{file}', all_varchar = true)").fetchall()
+    refuse_versions(open_source("icd9/diagnoses", Path()), pa.array([code for (code,) in codes]), None)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "d.duckdb"
+    with duckdb.connect(str(path)) as c:
+        c.execute("""CREATE TABLE dx AS SELECT i AS id, 1 AS seq, 9 + i % 2 AS icd_version,
+            CASE WHEN i % 2 = 0 THEN 'E8710' WHEN i % 3 = 0 THEN 'E871' ELSE 'I10' END AS icd_code
+            FROM RANGE(60) AS r(i)""")
+        c.execute("CREATE TABLE people AS SELECT i AS id, ['f', 'm'][1 + i % 2] AS sex FROM RANGE(60) AS r(i)")
+    return path
+
+
+def test_a_run_keeps_versions_apart(source: Path, tmp_path: Path) -> None:
+    columns = {"icd_code": qi("icd9/diagnoses", uncovered="top")}
+    for n, (where, reason) in enumerate([(None, "icd_version beside icd_code"), ("icd_version > 0", "20 rows")]):
+        more = {} if where is None else {"where": where}
+        made = job({"into": f"{n}.duckdb"}, tmp_path, r=release(columns, source="dx", person="id", **more))
+        with pytest.raises(JobError, match=reason):
+            sqldeid.anonymize(made, source)
+    made = job({"into": "o.duckdb"}, tmp_path, r=release(columns, source="dx", person="id", where="icd_version = 9"))
+    assert sqldeid.anonymize(made, source).releases["r"].released == 30
+
+
+def test_a_stack_does_so_too(source: Path, tmp_path: Path) -> None:
+    stack = {"from": "dx", "on": "id", "value": "icd_code", "order": "seq", "first": 1, "role": "quasi-identifying"}
+    stack |= {"hierarchy": "icd9/diagnoses", "uncovered": "top"}
+    for where, reason in (
+        (None, "icd_version beside"),
+        ("icd_version < 99", "another version"),
+        ("icd_version = 9", ""),
+    ):
+        made = {**stack, **({} if where is None else {"where": where})}
+        asked = job(
+            {"into": "o.duckdb"}, tmp_path, r=release({"sex": qi()}, source="people", person="id", stack={"c": made})
+        )
+        if not reason:
+            assert sqldeid.anonymize(asked, source).releases["r"].released == 60
+            continue
+        with pytest.raises(JobError, match=reason):
+            sqldeid.anonymize(asked, source)
