@@ -14,7 +14,7 @@ from sqldeid.hierarchy import check, open_source
 from sqldeid.hierarchy.versions import refuse_versions
 from tests.engines.sources import job, qi, release
 
-NINES = ["0389", "41071", "E8710", "E871", "V4581", "V5867", "E9320", "250", "V011", "E899"]
+NINES = ["0389", "E0010", "E0309", "41071", "E8710", "E871", "V4581", "V5867", "E9320", "250", "V011", "E899"]
 TENS = ["I10", "E1165", "E039", "Z7901", "V4352XA", "V9021XA", "E0831", "S72001A", "e119", "I10    ", "E87.1A", "V00"]
 
 
