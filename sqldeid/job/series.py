@@ -57,6 +57,11 @@ class Variable(BaseModel):
     resolution: Annotated[float, Field(ge=1e-6, le=1e9)] | None = Field(
         default=None, description='With perturb.method = "shared": released values are multiples of this.'
     )
+    round: Annotated[float, Field(ge=1e-6, le=1e9)] | None = Field(
+        default=None,
+        description="Step of the grid that targets of its feature classes are rounded to; absent: the finer of its "
+        "resolution and the greatest power of ten of which low to high has fifty.",
+    )
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
@@ -194,6 +199,11 @@ Features = Annotated[
     Discriminator(_shape),
 ]
 
+Rounding = (
+    Annotated[float, Field(ge=1e-6, le=1e9)]
+    | Annotated[dict[Text, Annotated[float, Field(ge=1e-6, le=1e9)]], Field(min_length=1, max_length=MAX_ITEMS)]
+)
+
 
 class Series(BaseModel):
     """One release of time series (Mazzone 2020)."""
@@ -236,6 +246,11 @@ class Series(BaseModel):
         default_factory=lambda: list(STATISTICS),
         description="Features that an attacker may know: of every variable; or by variable, [] for none; or a name "
         "with an SQL aggregate over value and position, which forms classes, and is measured but not made common.",
+    )
+    round: Rounding | None = Field(
+        default=None,
+        description="Step of the grid that targets of feature classes are rounded to, of variables that state neither "
+        "round nor resolution nor low and high; or a table of steps by variable. Absent: three significant digits.",
     )
     privacy: SeriesPrivacy = Field(description="Feature k-anonymity; k is mandatory.")
     perturb: Perturb = Field(default_factory=Perturb, description="How series are changed.")

@@ -189,7 +189,8 @@ def _released(
         features.person_number[rows[full]], features.variable_number[rows[full]], classes.of_row[rows[full]]
     )
     if len(full):
-        released[full] = perturb(original[full], targets[full], settings, seed, names=names)
+        steps = classes.targets.step[rows[full]]
+        released[full] = perturb(original[full], targets[full], settings, seed, names=names, steps=steps)
     shifted = np.flatnonzero(there & (kept == "mean"))
     released[shifted] = original[shifted] + (targets[shifted, 0] - features.mean[rows[shifted]])[:, None]
     left = np.flatnonzero(there & (kept == "none"))

@@ -19,7 +19,9 @@ from sqldeid.mondrian import Dimension, Mondrian, partition
 from sqldeid.series.own import read_own
 from sqldeid.series.patterns import share_patterns
 from sqldeid.series.plan import SeriesPlan
+from sqldeid.series.rounding import steps_of
 from sqldeid.series.targets import LEAST_RECORDS, Features, Targets, make_targets
+from sqldeid.series.variables import VariableMap
 from sqldeid.sql import render
 
 Numbers = NDArray[np.int64]
@@ -95,9 +97,9 @@ def measure(plan: SeriesPlan, cut: exp.Table, persons: Numbers, lengths: Numbers
     )
 
 
-def classify(plan: SeriesPlan, variables: tuple[str, ...], measured: Measured, engine: Engine) -> Classes:
+def classify(plan: SeriesPlan, mapped: VariableMap, measured: Measured, engine: Engine) -> Classes:
     """Form the feature classes of every length, and the targets of their members."""
-    asked = plan.part.privacy
+    asked, variables = plan.part.privacy, mapped.names
     kept = np.array([plan.kept(name) for name in variables])
     row_kept = kept[measured.features.variable_number]
     dropped = _withheld(plan, measured, row_kept)
@@ -113,12 +115,10 @@ def classify(plan: SeriesPlan, variables: tuple[str, ...], measured: Measured, e
     of_row = of_person[measured.person_at]
     if asked.nulls == "strict":
         dropped |= _rare(of_row, measured.features.variable_number, dropped, asked.k) & (row_kept != "none")
-    return _targets(plan, measured, of_person, dropped, row_kept)
+    return retarget(plan, mapped, measured, of_person, dropped)
 
 
-def withhold(
-    plan: SeriesPlan, variables: tuple[str, ...], measured: Measured, classes: Classes, held: Flags
-) -> Classes:
+def withhold(plan: SeriesPlan, mapped: VariableMap, measured: Measured, classes: Classes, held: Flags) -> Classes:
     """The same classes without some persons, and targets of those who are left.
 
     Parameters
@@ -126,15 +126,16 @@ def withhold(
     held
         (persons,): who is not released.
     """
-    return retarget(plan, variables, measured, classes.of_person, classes.dropped | held[measured.person_at])
+    return retarget(plan, mapped, measured, classes.of_person, classes.dropped | held[measured.person_at])
 
 
-def retarget(
-    plan: SeriesPlan, variables: tuple[str, ...], measured: Measured, of_person: Numbers, dropped: Flags
-) -> Classes:
-    """Targets of classes that are given."""
-    kept = np.array([plan.kept(name) for name in variables])
-    return _targets(plan, measured, of_person, dropped, kept[measured.features.variable_number])
+def retarget(plan: SeriesPlan, mapped: VariableMap, measured: Measured, of_person: Numbers, dropped: Flags) -> Classes:
+    """Targets of classes that are given, on their grid; without variables that few have, where data name them."""
+    number = measured.features.variable_number
+    kept = np.array([plan.kept(name) for name in mapped.names])[number]
+    steps = steps_of(mapped, plan.part.round, plan.key)[number]
+    classes = _targets(plan, measured, of_person, dropped, kept, steps)
+    return withhold_rare(plan, measured, classes) if plan.map is None else classes
 
 
 def take_persons(measured: Measured, chosen: Flags) -> Measured:
@@ -257,13 +258,18 @@ def _points(
 
 
 def _targets(
-    plan: SeriesPlan, measured: Measured, of_person: Numbers, dropped: Flags, row_kept: NDArray[np.str_]
+    plan: SeriesPlan,
+    measured: Measured,
+    of_person: Numbers,
+    dropped: Flags,
+    row_kept: NDArray[np.str_],
+    steps: NDArray[np.float64],
 ) -> Classes:
     """Targets of the rows whose features are made common; a target of fewer than k members drops its rows."""
     asked, of_row = plan.part.privacy, of_person[measured.person_at]
     least = 1 if asked.nulls == "source" else asked.k
     values, means = (np.full((len(of_row), 4), np.nan) for _ in range(2))
-    dropped = dropped.copy()
+    dropped, step = dropped.copy(), np.zeros(len(of_row))
     for kept in ("all", "mean"):
         rows = np.flatnonzero((row_kept == kept) & ~dropped)
         if len(rows) == 0:
@@ -271,14 +277,33 @@ def _targets(
         part = _take(measured.features, rows)
         if kept == "mean":  # one record is enough to meet a mean
             part = replace(part, n=np.maximum(part.n, LEAST_RECORDS))
-        found = make_targets(part, of_row[rows], asked.targets, least_members=least)
+        found = make_targets(part, of_row[rows], asked.targets, least_members=least, steps=steps[rows])
         dropped[rows] |= found.dropped
+        step[rows] = found.step
         width = 4 if kept == "all" else 1
         values[rows, :width], means[rows, :width] = found.values[:, :width], found.class_mean[:, :width]
     _empty_small(measured, of_row, dropped, asked.k)
     _empty_lengths(measured, dropped, plan.part.durations.k)
     values[dropped], means[dropped] = np.nan, np.nan
-    return Classes(of_person, of_row, Targets(values, means, dropped), dropped)
+    return Classes(of_person, of_row, Targets(values, means, dropped, step), dropped)
+
+
+def withhold_rare(plan: SeriesPlan, measured: Measured, classes: Classes) -> Classes:
+    """Withhold variables that fewer than k persons are left with, where their names are values of the data.
+
+    Such a name is itself something that fewer than k persons share.
+    """
+    k, dropped, before = plan.part.privacy.k, classes.dropped.copy(), -1
+    while dropped.sum() > before:  # who is left with nothing is no longer there to be counted
+        before = int(dropped.sum())
+        persons = np.bincount(measured.features.variable_number[~dropped], minlength=1)
+        dropped |= np.isin(measured.features.variable_number, np.flatnonzero(persons < k))
+        _empty_small(measured, classes.of_row, dropped, k)
+        _empty_lengths(measured, dropped, plan.part.durations.k)
+    values, means = classes.targets.values.copy(), classes.targets.class_mean.copy()
+    values[dropped], means[dropped] = np.nan, np.nan
+    targets = replace(classes.targets, values=values, class_mean=means, dropped=dropped)
+    return Classes(classes.of_person, classes.of_row, targets, dropped)
 
 
 def _empty_small(measured: Measured, of_row: Numbers, dropped: Flags, k: int) -> None:

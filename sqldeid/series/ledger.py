@@ -165,7 +165,7 @@ def without(plan: SeriesPlan, shaped: Shaped, held: Flags) -> Shaped:
     if not held.any():
         return shaped
     before, measured = shaped.classes, shaped.measured
-    classes = withhold(plan, shaped.prepared.variables.names, measured, before, held)
+    classes = withhold(plan, shaped.prepared.variables, measured, before, held)
     if (classes.dropped != (before.dropped | held[measured.person_at])).any():
         raise VerificationError(f"{plan.key}: what the ledger lets out falls below k; nothing was published")
     return replace(shaped, classes=classes)

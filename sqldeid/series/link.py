@@ -48,7 +48,6 @@ from sqldeid.series.durations import assign
 from sqldeid.series.features import Classes, Measured
 from sqldeid.series.plan import SeriesPlan, collated
 from sqldeid.series.prepare import Prepared
-from sqldeid.series.targets import Targets
 from sqldeid.sql import column, render
 
 Numbers = NDArray[np.int64]
@@ -182,7 +181,12 @@ def withhold_failing(plan: SeriesPlan, link: Link, measured: Measured, classes: 
     dropped |= ~np.isin(group[measured.person_at], left[sizes >= plan.part.durations.k])
     values, means = classes.targets.values.copy(), classes.targets.class_mean.copy()
     values[dropped], means[dropped] = np.nan, np.nan
-    return Classes(classes.of_person, classes.of_row, Targets(values, means, dropped), dropped)
+    return Classes(
+        classes.of_person,
+        classes.of_row,
+        replace(classes.targets, values=values, class_mean=means, dropped=dropped),
+        dropped,
+    )
 
 
 def combine(measured: Measured, classes: Classes) -> Numbers:

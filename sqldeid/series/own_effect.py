@@ -74,7 +74,7 @@ def measure_own_effect(
 def _released(plan: SeriesPlan, shaped: Shaped, numbers: Numbers, written: exp.Expr, engine: Engine) -> Array:
     """(rows, own features) of what was written; NaN where there is none."""
     measured, names = shaped.measured, shaped.prepared.variables.names
-    unfolded = unfold(plan, names, written, engine)
+    unfolded = unfold(plan, shaped.named, written, engine)
     there = np.sort(numbers[numbers > 0])
     carried = carry(unfolded, "number", there, measured.lengths[numbers > 0] * len(names), engine)
     wanted = numbers[measured.person_at] * len(names) + measured.features.variable_number

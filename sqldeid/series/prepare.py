@@ -278,5 +278,12 @@ def _found_variables(plan: SeriesPlan, variable: Column, engine: Engine) -> Vari
     if not names:
         raise JobError(f"{key}: {plan.source_label} has no value of {variable.name}", key=key)
     items = tuple(Item(code, str(code), 0) for code in codes if str(code) in names)
-    refuse_names(plan.part.shape, tuple(names), key)
+    try:
+        refuse_names(plan.part.shape, tuple(names), key)
+    except JobError:  # whose message names a value of the data
+        raise JobError(
+            f"{key}: a value of {variable.name} is empty, holds a NUL character, or is that of a column that a wide "
+            'release has of its own (person_number, step); name the variables wanted, or take shape = "long"',
+            key=key,
+        ) from None
     return VariableMap(tuple(names), items, {}, {})

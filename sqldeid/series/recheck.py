@@ -22,9 +22,9 @@ from sqldeid.series.ledger import Audited, leave_out
 from sqldeid.series.link import combine, members, raised, refuse_alone
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.result import SeriesVerified
-from sqldeid.series.shape import Shaped, shape
+from sqldeid.series.shape import Shaped, shape, shown_steps
 from sqldeid.series.standing import Looking
-from sqldeid.series.verify import FEATURES, allowed, malformed, unfold
+from sqldeid.series.verify import FEATURES, allowed, malformed, refuse_off_grid, unfold
 from sqldeid.series.verify_link import verify_linked
 from sqldeid.sql import render
 
@@ -105,9 +105,10 @@ def recheck_shaped(
         combined one), a row for each class that the number's series could be of.
     """
     plan, shaped = reshaped.plan, reshaped.shaped
-    tau = _noted(plan, note)
+    tau = _noted(plan, note, shown_steps(plan, shaped))
+    refuse_off_grid(plan, shaped.measured, shaped.classes)
     unfolded, found = (
-        unfold(plan, shaped.prepared.variables.names, written, engine),
+        unfold(plan, shaped.named, written, engine),
         engine.workbench(f"{plan.name}_recheck"),
     )
     engine.execute(render("series/measure_written", measured=found, unfolded=unfolded))
@@ -160,7 +161,7 @@ def _column(name: str) -> exp.Expr:
     return exp.to_identifier(name, quoted=True)
 
 
-def _noted(plan: SeriesPlan, note: Mapping[str, object]) -> dict[str, float]:
+def _noted(plan: SeriesPlan, note: Mapping[str, object], steps: Mapping[str, object]) -> dict[str, float]:
     part, tau = plan.part, note.get("tau")
     same = (
         note.get("kind") == "series"
@@ -169,10 +170,12 @@ def _noted(plan: SeriesPlan, note: Mapping[str, object]) -> dict[str, float]:
         and note.get("method") == part.perturb.method
         and note.get("shape") == part.shape
         and note.get("link") == part.link
+        and note.get("round") == steps
     )
     if not same or not isinstance(tau, dict) or set(tau) != set(FEATURES):
         raise VerificationError(
-            f"{plan.key}: the release was made with other durations, privacy or perturbation than the job states",
+            f"{plan.key}: the release was made with other durations, privacy or perturbation than the job states, or "
+            "rounded to other steps",
             key=plan.key,
         )
     return {name: float(value) for name, value in tau.items()}

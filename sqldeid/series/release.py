@@ -27,7 +27,7 @@ from sqldeid.series.perturb.draws import generator
 from sqldeid.series.plan import SeriesPlan, plan
 from sqldeid.series.recheck import recheck
 from sqldeid.series.result import SeriesRelease
-from sqldeid.series.shape import Shaped, shape
+from sqldeid.series.shape import Shaped, shape, shown_steps
 from sqldeid.series.standing import Looking
 from sqldeid.series.utility import measure_utility
 from sqldeid.series.verify import Verified, name_table, verify
@@ -238,9 +238,9 @@ def _perturbed(
 
 def _stage(begun: Begun, released: exp.Table, staging: Staging, note: Note, engine: Engine) -> exp.Expr:
     """Write the release."""
-    planned, measured, names = begun.planned, begun.shaped.measured, begun.shaped.prepared.variables.names
+    planned, measured, names = begun.planned, begun.shaped.measured, begun.shaped.named
     if planned.part.shape == "wide":
-        variables = [{"number": i, "name": identifier(name)} for i, name in enumerate(names)]
+        variables = [{"number": i, "name": identifier(name)} for i, name in names.items()]
         statement = partial(render, "series/stage_wide", variables=variables)
     else:
         statement = partial(render, "series/stage_long", names=engine.put(f"{planned.name}_names", name_table(names)))
@@ -257,13 +257,14 @@ def _stage(begun: Begun, released: exp.Table, staging: Staging, note: Note, engi
 def note_of(planned: SeriesPlan, shaped: Shaped, effect: Effect, job_sha256: str) -> Note:
     """What is kept on the release: what was asked, the greatest distance from targets, the job's hash; no count."""
     part = planned.part
-    content = {
+    content: dict[str, object] = {
         "kind": "series",
         "durations": part.durations.model_dump(),
         "privacy": part.privacy.model_dump(),
         "method": part.perturb.method,
         "shape": part.shape,
         **({} if part.link is None else {"link": part.link}),
+        "round": shown_steps(planned, shaped),
         "tau": dict(effect.greatest),
         "job_sha256": job_sha256,
     }
@@ -277,7 +278,8 @@ def note_of(planned: SeriesPlan, shaped: Shaped, effect: Effect, job_sha256: str
 
 
 def _names(shaped: Shaped) -> tuple[str, ...]:
-    return shaped.prepared.variables.names
+    """Variables that may be named."""
+    return tuple(shaped.named.values())
 
 
 def _result(
@@ -317,6 +319,7 @@ def _result(
         asked={"durations": part.durations.k, "k": part.privacy.k},
         warnings=tuple(_warnings(planned, shaped, verified, attacks)),
         as_they_are=_as_they_are(planned, shaped),
+        round=shown_steps(planned, shaped),
         seconds=dict(seconds),
     )
 
@@ -363,10 +366,15 @@ def _warnings(planned: SeriesPlan, shaped: Shaped, verified: Verified, attacks: 
         )
     if part.perturb.seed is not None:
         found.append(f"{key}.perturb.seed: who knows it can undo numbering and noise; leave it out of real releases")
-    there = set(np.unique(shaped.measured.features.variable_number[~shaped.classes.dropped]).tolist())
-    lost = [name for i, name in enumerate(_names(shaped)) if i not in there]
-    if lost:
+    lost = [name for i, name in enumerate(shaped.prepared.variables.names) if i not in shaped.there]
+    if lost and not shaped.from_data:
         found.append(f"{key}.variables: nobody is released with {', '.join(lost)}")
+    elif lost:  # their names are values of the data, and no message holds one
+        every, of = len(shaped.prepared.variables.names), part.variable
+        found.append(
+            f"{key}.variables: {len(lost)} of {every} values of {of} are left out, for fewer than k persons could "
+            "be released with them; name the variables wanted"
+        )
     if not verified.released:
         found.append(f"{key}: the release is empty")
     return found

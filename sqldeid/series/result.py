@@ -54,6 +54,8 @@ class SeriesRelease:
         Made common in every series that is changed; empty where none is.
     as_they_are
         Variables that are shortened only.
+    round
+        The step of the public grid that targets are rounded to, by variable, in its unit.
     own_features
         Features of the job's own, by name: greatest (`tau`) and mean distance of released ones from the means of their
         class, and `before`, the mean distance of the originals; they are not steered towards.
@@ -92,6 +94,7 @@ class SeriesRelease:
     utility: Mapping[str, object] = field(default_factory=dict)
     as_they_are: tuple[str, ...] = ()
     own_features: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    round: Mapping[str, float | str] = field(default_factory=dict)
     disagreement: Mapping[str, Any] = field(default_factory=dict)
     link: Mapping[str, int | str] = field(default_factory=dict)
     moved: Mapping[str, int] = field(default_factory=dict)
@@ -119,6 +122,7 @@ class SeriesRelease:
                 {"name": "feature k-anonymity", "asked": self.asked["k"], "nulls": self.nulls, "targets": self.targets},
             ],
             "method": self.method,
+            "round": dict(self.round),
             **({"linked": self.link["table"]} if self.link else {}),
             "guarantee": self.guarantee,
             "tau": dict(self.tau),

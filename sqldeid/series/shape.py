@@ -19,6 +19,7 @@ from sqldeid.series.features import Classes, Measured, classify, measure
 from sqldeid.series.link import Link, assign_within, grouped, join_classes, withhold_failing
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.prepare import Prepared, prepare
+from sqldeid.series.rounding import DIGITS, steps_of
 from sqldeid.series.standing import Looking, Standing, classify_on, lengths_of, standing
 from sqldeid.series.utility import Outcomes, read_outcomes
 from sqldeid.sql import render
@@ -29,8 +30,8 @@ class Shaped:
     """Shortened series, their features, classes and targets; nothing random is in it.
 
     `cut` is where the source is, `carried` the same on the workbench.
-    `link` has the linked table's class of each measured person.
-    `people` are the keys of the measured persons as text, where they were asked for.
+    `link` has the linked table's class of each measured person; `from_data` says that variables' names are values of
+    the source. `people` are the keys of the measured persons as text, where they were asked for.
     """
 
     prepared: Prepared
@@ -42,6 +43,28 @@ class Shaped:
     outcomes: Outcomes | None = None
     link: Link | None = None
     people: pa.Array | None = None
+    from_data: bool = False
+
+    @property
+    def there(self) -> frozenset[int]:
+        """Numbers of the variables that somebody is released with."""
+        return frozenset(np.unique(self.measured.features.variable_number[~self.classes.dropped]).tolist())
+
+    @property
+    def named(self) -> dict[int, str]:
+        """Variables that a release may name, by number.
+
+        Names that the job gives, all of them; those that are values of the data, where released rows have them.
+        """
+        there = self.there if self.from_data else frozenset(range(len(self.prepared.variables.names)))
+        return {i: name for i, name in enumerate(self.prepared.variables.names) if i in there}
+
+
+def shown_steps(plan: SeriesPlan, shaped: Shaped) -> dict[str, float | str]:
+    """The step of the grid that each variable's targets are rounded to, by name."""
+    steps = steps_of(shaped.prepared.variables, plan.part.round, plan.key).tolist()
+    changed = {i: name for i, name in shaped.named.items() if plan.kept(name) != "none"}
+    return {name: f"{DIGITS} digits" if np.isnan(steps[i]) else steps[i] for i, name in changed.items()}
 
 
 def shape(
@@ -87,17 +110,23 @@ def shape(
     measured = measure(plan, carried, persons[there], lengths[there], engine.bench)
     step("classes", "forming feature classes")
     if stood is not None:
-        classes = classify_on(plan, prepared.variables.names, measured, stood.take(there), engine.bench)
+        classes = classify_on(plan, prepared.variables, measured, stood.take(there), engine.bench)
     elif link is None:
-        classes = classify(plan, prepared.variables.names, measured, engine.bench)
+        classes = classify(plan, prepared.variables, measured, engine.bench)
     else:
         link = replace(link, table_class=link.table_class[there])
-        classes = classify(plan, prepared.variables.names, grouped(measured, link.table_class), engine.bench)
+        classes = classify(plan, prepared.variables, grouped(measured, link.table_class), engine.bench)
         classes = withhold_failing(plan, link, measured, classes, engine)
     durations = replace(durations, records_lost=prepared.records - int(measured.features.n.sum()))
     if people is not None:
         people = people.filter(pa.array(there))
-    return Shaped(prepared, durations, cut, carried, measured, classes, outcomes, link, people)
+    found = Shaped(prepared, durations, cut, carried, measured, classes, outcomes, link, people, plan.map is None)
+    if plan.part.shape == "wide" and not found.named:
+        raise JobError(
+            f"{plan.key}: nobody can be released with any variable; lower k or durations.k, or widen the cohort",
+            key=f"{plan.key}.privacy.k",
+        )
+    return found
 
 
 def _people(prepared: Prepared, engine: Engine) -> pa.Array:

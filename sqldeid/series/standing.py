@@ -20,6 +20,7 @@ from sqldeid.series.durations import assign
 from sqldeid.series.features import Classes, Flags, Measured, Numbers, classify, retarget, take_persons
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.targets import LEAST_RECORDS
+from sqldeid.series.variables import VariableMap
 
 Looking: TypeAlias = Callable[[pa.Array], Sequence[Group | None]]
 """Tells of persons, as the source spells them, in which group each was released last."""
@@ -58,9 +59,7 @@ def lengths_of(plan: SeriesPlan, lengths: Numbers, stood: Standing, least: int) 
     return released
 
 
-def classify_on(
-    plan: SeriesPlan, variables: tuple[str, ...], measured: Measured, stood: Standing, engine: Engine
-) -> Classes:
+def classify_on(plan: SeriesPlan, mapped: VariableMap, measured: Measured, stood: Standing, engine: Engine) -> Classes:
     """Classes of newcomers beside those that were released before; targets of all.
 
     Who lacks a variable that was released before is not released.
@@ -70,12 +69,12 @@ def classify_on(
     of_person = np.zeros(len(new), dtype=np.int64)
     dropped = np.ones(len(rows), dtype=np.bool_)
     if new.any():
-        found = classify(plan, variables, take_persons(measured, new), engine)
+        found = classify(plan, mapped, take_persons(measured, new), engine)
         of_person[new], dropped[rows] = found.of_person, found.dropped
     start = int(of_person.max(initial=0)) + 1
     of_person[~new] = start + np.unique(stood.family[~new], return_inverse=True)[1].reshape(-1)
-    dropped[~rows] = _dropped_again(plan, variables, measured, stood)[~rows]
-    return retarget(plan, variables, measured, of_person, dropped)
+    dropped[~rows] = _dropped_again(plan, mapped.names, measured, stood)[~rows]
+    return retarget(plan, mapped, measured, of_person, dropped)
 
 
 def _dropped_again(plan: SeriesPlan, variables: tuple[str, ...], measured: Measured, stood: Standing) -> Flags:

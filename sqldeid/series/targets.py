@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqldeid.series.reach import Array, Counts, draw_in, greatest_variance, least_variance
+from sqldeid.series.rounding import digits_step, round_means, round_reachable
 
 TargetMode: TypeAlias = Literal["reachable", "source"]
 LEAST_RECORDS = 3
@@ -52,15 +53,23 @@ class Targets:
         (rows, 4): the class means of the same four, as the source's targets are; NaN where dropped.
     dropped
         (rows,): the person's variable is released as NULL.
+    step
+        (rows,): of the grid that `values` lie on; 0 where they are not rounded.
     """
 
     values: Array
     class_mean: Array
     dropped: NDArray[np.bool_]
+    step: Array
 
 
 def make_targets(
-    features: Features, feature_class: Counts, mode: TargetMode = "reachable", *, least_members: int = 1
+    features: Features,
+    feature_class: Counts,
+    mode: TargetMode = "reachable",
+    *,
+    least_members: int = 1,
+    steps: Array | None = None,
 ) -> Targets:
     """Targets of every series from the members of its feature class that have the variable.
 
@@ -77,11 +86,15 @@ def make_targets(
     least_members
         A target of fewer members than this (k) is not made: all of them lose the variable. Dropping here may thin a
         class out, so with `reachable` features of fewer than 3 records are better made NULL before Mondrian.
+    steps
+        (rows,) the step of the public grid that targets are rounded to; NaN for three significant digits, and 0, the
+        default, for none.
 
     Notes
     -----
-    *Guarantee*: every target is that of at least `least_members` persons. *Does not protect*: against k − 1 members
-    who pool what they know (a mean can be solved for), nor a class whose members are all alike.
+    *Guarantee*: every target is that of at least `least_members` persons, and lies on the grid. *Does not protect*:
+    against k − 1 members who pool what they know (a mean can be solved for, as far as the grid is fine), nor a class
+    whose members are all alike.
 
     Source
     ------
@@ -100,9 +113,22 @@ def make_targets(
     if mode == "reachable" and len(kept):
         sd = _group_means(np.sqrt(np.maximum(stacked[:, 1:2], 0.0)), inverse, size)[:, 0]
         chosen = _reachable(means, sd, features.n[kept], inverse)
+    step = np.zeros(len(names))
+    if steps is not None:
+        step[inverse] = steps[kept]
+        chosen, step = _rounded(chosen, step, features.n[kept], inverse, mode)
     values, class_mean = (np.full((len(features.n), 4), np.nan) for _ in range(2))
     values[kept], class_mean[kept] = chosen[inverse], means[inverse]
-    return Targets(values, class_mean, dropped)
+    rounded = np.zeros(len(features.n))
+    rounded[kept] = step[inverse] if len(kept) else 0.0
+    return Targets(values, class_mean, dropped, rounded)
+
+
+def _rounded(chosen: Array, step: Array, n: Counts, group: Counts, mode: TargetMode) -> tuple[Array, Array]:
+    """Targets on their grids, and the step of each group: where none is stated, that of three significant digits."""
+    step = np.where(np.isnan(step), digits_step(np.abs(chosen[:, [0, 2, 3]]).max(axis=1, initial=0.0)), step)
+    rounded = round_reachable(chosen, step, n, group) if mode == "reachable" else round_means(chosen, step)
+    return rounded, step
 
 
 def _groups(feature_class: Counts, variable_number: Counts) -> Counts:

@@ -1,7 +1,8 @@
 """Which items of the data are which variable: a shipped map, a file, or what the job says itself. No database.
 
 A file has the header ``variable,item,factor,repair,low,high,unit``, a line an item; of several items of a variable at
-one time the first line wins. ``resolution`` may follow: the steps to which `perturb.method = "shared"` rounds.
+one time the first line wins. ``resolution`` may follow: the steps to which `perturb.method = "shared"` rounds; and
+``round``: those to which targets of feature classes are rounded.
 ``mimic3/vitals`` is shipped: the 17 variables of the mortality benchmark (Harutyunyan et al. 2019) with the item ids of
 MIMIC-III (both source systems) and MIMIC-IV.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqldeid.errors import JobError
@@ -26,7 +27,7 @@ LEAST_STEP = 1e-6
 
 REPAIRS = {"": 0, "fahrenheit": 1, "fraction": 2, "percent": 3}
 HEADER = ("variable", "item", "factor", "repair", "low", "high", "unit")
-OPTIONAL = "resolution"
+OPTIONAL = ("resolution", "round")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class VariableMap:
     items: tuple[Item, ...]
     units: Mapping[str, str]
     resolution: Mapping[str, float]
+    round: Mapping[str, float] = field(default_factory=dict)
 
 
 def load_map(asked: str | Mapping[str, Variable], drop: Sequence[str], folder: Path, key: str) -> VariableMap:
@@ -61,12 +63,15 @@ def load_map(asked: str | Mapping[str, Variable], drop: Sequence[str], folder: P
         If there is no such file, it cannot be read, or nothing is left.
     """
     if isinstance(asked, str):
-        names, items, units, resolution = _read(_find(asked, folder, f"{key}.variables"), asked, f"{key}.variables")
+        names, items, units, resolution, rounds = _read(
+            _find(asked, folder, f"{key}.variables"), asked, f"{key}.variables"
+        )
     else:
         names = list(asked)
         items = [item for name, variable in asked.items() for item in _items(name, variable)]
         units = {name: v.unit for name, v in asked.items() if v.unit is not None}
         resolution = {name: float(v.resolution) for name, v in asked.items() if v.resolution is not None}
+        rounds = {name: float(v.round) for name, v in asked.items() if v.round is not None}
     for name in drop:
         if name not in names:
             raise JobError(
@@ -75,7 +80,7 @@ def load_map(asked: str | Mapping[str, Variable], drop: Sequence[str], folder: P
     left = tuple(name for name in names if name not in drop)
     if not left:
         raise JobError(f"{key}.drop: leaves no variable", key=f"{key}.drop")
-    return VariableMap(left, tuple(i for i in items if i.variable in left), units, resolution)
+    return VariableMap(left, tuple(i for i in items if i.variable in left), units, resolution, rounds)
 
 
 def refuse_names(shape: str, names: Sequence[str], key: str) -> None:
@@ -114,18 +119,20 @@ def _find(asked: str, folder: Path, key: str) -> Path:
     return path
 
 
-def _read(path: Path, name: str, key: str) -> tuple[list[str], list[Item], dict[str, str], dict[str, float]]:
+def _read(
+    path: Path, name: str, key: str
+) -> tuple[list[str], list[Item], dict[str, str], dict[str, float], dict[str, float]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.reader(file))
     except (OSError, UnicodeDecodeError, csv.Error):
         raise JobError(f"{key}: {name} cannot be read as CSV in UTF-8", key=key) from None
-    if not rows or tuple(rows[0]) not in (HEADER, (*HEADER, OPTIONAL)):
-        raise JobError(f"{key}: the first line of {name} must be {','.join(HEADER)}[,{OPTIONAL}]", key=key)
+    _refuse_header(rows, name, key)
     names: list[str] = []
     items: list[Item] = []
     units: dict[str, str] = {}
     resolution: dict[str, float] = {}
+    rounds: dict[str, float] = {}
     for number, row in enumerate(rows[1:], start=2):
         if len(row) != len(rows[0]) or not row[0] or not row[1] or row[3] not in REPAIRS:
             raise JobError(f"{key}: line {number} of {name} is not {','.join(rows[0])}", key=key)
@@ -133,15 +140,23 @@ def _read(path: Path, name: str, key: str) -> tuple[list[str], list[Item], dict[
             names.append(row[0])
         if row[6]:
             units[row[0]] = row[6]
-        if len(row) > len(HEADER) and row[7]:
-            resolution[row[0]] = _number(row[7], 1.0, f"{key}: line {number} of {name}")
+        for steps, text in zip((resolution, rounds), row[len(HEADER) :], strict=False):
+            if text:
+                steps[row[0]] = _number(text, 1.0, f"{key}: line {number} of {name}")
         factor, low, high = (_number(row[i], given, f"{key}: line {number} of {name}") for i, given in _DEFAULTS)
         place = sum(i.variable == row[0] for i in items)
         items.append(Item(_code(row[1]), row[0], place, factor, REPAIRS[row[3]], max(low, -MOST), min(high, MOST)))
     _refuse_odd(names, items, name, key)
-    if any(not LEAST_STEP <= step <= MOST for step in resolution.values()):
-        raise JobError(f"{key}: {name} has a resolution below {LEAST_STEP:f} or above {MOST:,.0f}", key=key)
-    return names, items, units, resolution
+    for what, steps in zip(OPTIONAL, (resolution, rounds), strict=True):
+        if any(not LEAST_STEP <= step <= MOST for step in steps.values()):
+            raise JobError(f"{key}: {name} has a {what} below {LEAST_STEP:f} or above {MOST:,.0f}", key=key)
+    return names, items, units, resolution, rounds
+
+
+def _refuse_header(rows: Sequence[Sequence[str]], name: str, key: str) -> None:
+    if not rows or tuple(rows[0]) not in [(*HEADER, *OPTIONAL[:more]) for more in range(len(OPTIONAL) + 1)]:
+        wanted = f"{','.join(HEADER)}[,{OPTIONAL[0]}[,{OPTIONAL[1]}]]"
+        raise JobError(f"{key}: the first line of {name} must be {wanted}", key=key)
 
 
 _DEFAULTS = ((2, 1.0), (4, -MOST), (5, MOST))

@@ -19,10 +19,12 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.series.features import Classes, Measured
 from sqldeid.series.plan import SeriesPlan
+from sqldeid.series.reach import greatest_variance, least_variance
 from sqldeid.series.shape import Shaped
 from sqldeid.series.verify_link import verify_linked
 from sqldeid.sql import identifier, render
 
+Array = NDArray[np.float64]
 FEATURES = ("mean", "variance", "minimum", "maximum")
 SLACK, RELATIVE_SLACK = 1e-6, 1e-9
 """What two ways to compute a feature may differ by: of its unit, and of the greatest target and distance."""
@@ -69,7 +71,7 @@ def verify(
 
     Cost: one scan of the release and one of the shortened series, where they are; features are compared on the bench.
     """
-    unfolded = unfold(plan, shaped.prepared.variables.names, written, engine)
+    unfolded = unfold(plan, shaped.named, written, engine)
     found = engine.workbench(f"{plan.name}_verify_measured")
     engine.execute(render("series/measure_written", measured=found, unfolded=unfolded))
     bench, there = engine.bench, engine.to_bench(found)
@@ -78,6 +80,7 @@ def verify(
     row = _compare(plan, unfolded, there, expected, persons, shaped.cut, engine)
     counts = bench.query(render("series/count_classes", expected=expected, persons=persons)).to_pylist()[0]
     _refuse(plan, row, counts, allowed(tau, shaped.classes), malformed(plan, unfolded, engine))
+    refuse_off_grid(plan, shaped.measured, shaped.classes)
     if beside is not None:
         verify_linked(plan, there, engine.to_bench(beside), persons, bench)
     for where, table in ((engine, unfolded), (engine, found), (bench, expected), (bench, persons)):
@@ -90,6 +93,43 @@ def verify(
         smallest_class=int(counts["by_class"]),
         tau={name: float(row[name]) for name in FEATURES},
     )
+
+
+def refuse_off_grid(plan: SeriesPlan, measured: Measured, classes: Classes) -> None:
+    """Every target that is made common is a whole number of its variable's public steps, of a variance its root."""
+    kept = np.flatnonzero(~np.isnan(classes.targets.values).all(axis=1))
+    keys = np.stack([classes.of_row[kept], measured.features.variable_number[kept]], axis=1)
+    group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+    wrong = off_grid(classes.targets.values[kept], classes.targets.step[kept], measured.features.n[kept], group)
+    if wrong:
+        text = f"{wrong} targets are not on the grid that they are rounded to"
+        raise VerificationError(f"{plan.key}: the release failed its re-check: {text}", key=plan.key)
+
+
+def off_grid(targets: Array, step: Array, n: NDArray[np.int64], group: NDArray[np.int64]) -> int:
+    """Targets (rows, 4) that are no whole number of steps, counted by division alone.
+
+    Of a variance it is the root; or the least or greatest that all of a group can have with its extremes, where no
+    whole number lies between.
+    """
+    with np.errstate(invalid="ignore"):  # means alone have no extremes, and a step of 0 is none
+        wrong = _off_grid(targets, step, n, group)
+    return int(wrong.sum())
+
+
+def _off_grid(targets: Array, step: Array, n: NDArray[np.int64], group: NDArray[np.int64]) -> NDArray[np.bool_]:
+    unit = np.where(step > 0, step, np.nan)[:, None]
+    cells = np.stack([targets[:, 0], np.sqrt(targets[:, 1]), targets[:, 2], targets[:, 3]], axis=1) / unit
+    wrong = ~np.isnan(targets) & ~(np.abs(cells - np.round(cells)) <= 1e-7 + 1e-9 * np.abs(cells))
+    below, above = cells[:, 0] - cells[:, 2], cells[:, 3] - cells[:, 0]
+    least, most = np.zeros(len(cells)), np.full(len(cells), np.inf)
+    np.maximum.at(least, group, least_variance(below, above, n))
+    np.minimum.at(most, group, greatest_variance(below, above, n))
+    least, most = np.sqrt(least)[group], np.sqrt(most)[group]
+    between = np.floor(most + 1e-7) >= np.ceil(least - 1e-7)
+    bound = np.minimum(np.abs(cells[:, 1] - least), np.abs(cells[:, 1] - most)) <= 1e-6 * (1 + most)
+    wrong[:, 1] &= between | ~bound
+    return wrong
 
 
 def malformed(plan: SeriesPlan, unfolded: exp.Table, engine: Engine) -> Iterator[str]:
@@ -132,12 +172,14 @@ def allowed(tau: Mapping[str, float], classes: Classes) -> dict[str, float]:
     }
 
 
-def unfold(plan: SeriesPlan, names: tuple[str, ...], written: exp.Expr, engine: Engine) -> exp.Table:
+def unfold(plan: SeriesPlan, names: Mapping[int, str], written: exp.Expr, engine: Engine) -> exp.Table:
     """What was written in the long form, by variable number; its columns must be those of the job."""
     there = [(c.name, c.kind) for c in engine.columns(written, key=plan.key)]
     key = [("person_number", "integer"), ("step", "integer")]
     long = plan.part.shape == "long"
-    wanted = key + ([("variable", "text"), ("value", "float")] if long else [(name, "float") for name in names])
+    wanted = key + (
+        [("variable", "text"), ("value", "float")] if long else [(name, "float") for name in names.values()]
+    )
     if there != wanted:
         raise VerificationError(
             f"{plan.key}: the release failed its re-check: its columns are not those that the job names", key=plan.key
@@ -147,14 +189,16 @@ def unfold(plan: SeriesPlan, names: tuple[str, ...], written: exp.Expr, engine: 
         table = engine.put(f"{plan.name}_verify_names", name_table(names))
         engine.execute(render("series/unfold_long", unfolded=unfolded, written=written, names=table))
     else:
-        variables = [{"number": i, "name": identifier(name)} for i, name in enumerate(names)]
+        variables = [{"number": i, "name": identifier(name)} for i, name in names.items()]
         engine.execute(render("series/unfold_wide", unfolded=unfolded, written=written, variables=variables))
     return unfolded
 
 
-def name_table(names: tuple[str, ...]) -> pa.Table:
+def name_table(names: Mapping[int, str]) -> pa.Table:
     """Variables by number."""
-    return pa.table({"variable_number": pa.array(range(len(names)), pa.int32()), "name": pa.array(names, pa.string())})
+    return pa.table(
+        {"variable_number": pa.array(list(names), pa.int32()), "name": pa.array(names.values(), pa.string())}
+    )
 
 
 def _expected(

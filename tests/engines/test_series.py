@@ -182,8 +182,9 @@ def test_own_features_are_measured_on_what_was_written(source: Path, tmp_path: P
     asked = {"last": "max(value) FILTER (WHERE position = 2)", "level": "avg(value)"}
     found, _ = made(source, tmp_path, features=asked, shape=shape, perturb={"method": "projection"})
     assert found.own_features.keys() == asked.keys()
-    # means are steered towards, under whatever name
-    assert found.own_features["level"]["tau"] < 1e-6 < found.own_features["level"]["before"]
+    # means are steered towards, under whatever name: towards those rounded to steps of 1, so that half a step is left
+    assert found.round == {"HR": 1, "Glu": "3 digits", "pH x": "3 digits"}
+    assert found.own_features["level"]["tau"] <= 0.5 + 1e-6 < found.own_features["level"]["before"]
     assert found.own_features["last"]["tau"] > 1 and found.own_features["last"]["mean_distance"] > 0
     attack = found.attacks["own_features"]
     assert attack["persons"] == found.released and 0 < attack["sole"] <= attack["worst_sole"]  # type: ignore[index]
@@ -272,7 +273,17 @@ def test_no_key_and_no_time_leaves(source: Path, tmp_path: Path) -> None:
         notes = str(connection.execute("SELECT comment FROM duckdb_tables()").fetchall())
     assert "stay" not in notes and str(found.persons) not in notes
     public = found.to_public()
-    assert public.keys() == {"kind", "variables", "features", "criteria", "method", "guarantee", "limits", "tau"}
+    assert public.keys() == {
+        "kind",
+        "variables",
+        "features",
+        "criteria",
+        "method",
+        "guarantee",
+        "limits",
+        "tau",
+        "round",
+    }
     assert not {str(found.persons), str(found.released), str(found.records)} & set(str(public).split())
 
 
@@ -448,7 +459,7 @@ BAD: list[tuple[dict[str, object], str]] = [
             },
             **{"shape": "wide", "variables": None},
         },
-        "series.vitals.variables: a variable's name is empty",
+        "series.vitals.variables: a value of item is empty",
     ),
 ]
 
@@ -554,3 +565,45 @@ def test_odd_series_are_released_or_withheld(
     found = anonymize(job(tmp_path, **asked), odd).releases["vitals"]
     assert found.released == (0 if name == "one record" else 30)
     assert max(found.tau.values()) < (1e-3 if name == "large" else 1e-6)
+
+
+def test_targets_are_released_on_the_grid_that_the_job_states(source: Path, tmp_path: Path) -> None:
+    """Of each class and variable mean, minimum and maximum are whole steps, whoever counts."""
+    steps = {"HR": 2.0, "Glu": 0.25, "pH x": 0.01}
+    found, rows = made(source, tmp_path, round=steps)
+    assert found.round == steps and found.to_public()["round"] == steps
+    there = rows.dropna().groupby(["person_number", "variable"]).value.agg(["mean", "min", "max"])
+    step = there.index.get_level_values("variable").map(steps).to_numpy()[:, None]
+    cells = there.to_numpy() / step
+    np.testing.assert_allclose(cells, np.round(cells), atol=1e-3)
+    verify(job(tmp_path, round=steps), source)
+    with pytest.raises(VerificationError, match="rounded to other steps"):
+        verify(job(tmp_path, round={**steps, "HR": 1.0}), source)
+    with pytest.raises(JobError, match=r'series.vitals.round: there is no variable "gone"'):
+        anonymize(job(tmp_path, round={"gone": 1}), source, options=Options(replace=True))
+
+
+@pytest.mark.parametrize("nulls", ["null-pattern", "null-aware", "strict", "source"])
+@pytest.mark.parametrize("kind", ["table", "parquet"])
+@pytest.mark.parametrize("shape", ["wide", "long"])
+def test_a_variable_that_few_persons_have_is_not_named(
+    source: Path, tmp_path: Path, shape: str, kind: str, nulls: str
+) -> None:
+    """Where names are values of the data: no column, comment, metadata, public text or warning holds it."""
+    rare = "TESTOSTERONE CANARY"
+    named = "CASE WHEN stay = 3 AND minute < 500 THEN '" + rare + "' WHEN item = 1 THEN 'HR' ELSE 'Glu' END"
+    query = {"query": f"SELECT stay, minute, {named} AS item, value FROM charted WHERE item < 3 OR stay = 3"}
+    changes: dict[str, Any] = {"source": query, "variables": None, "shape": shape, "kind": kind}
+    changes |= {"privacy": {"k": 3, "nulls": nulls}, "perturb": {"method": "projection"}}
+    part = {**BASE, **changes}
+    release = {"into": "out" if part.pop("kind") == "parquet" else "out.duckdb", "as": kind}
+    series = {"vitals": {name: value for name, value in part.items() if value is not None}}
+    asked = Job.parse({"release": release, "series": series}, folder=tmp_path)
+    result = anonymize(asked, source)
+    found = result.releases["vitals"]
+    assert set(found.variables) == {"HR", "Glu"}
+    assert rare not in str(found.to_public()) + str(found.warnings) + str(found.to_dict())
+    assert any("1 of 3 values of item are left out" in w for w in found.warnings)
+    files = [p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()]
+    assert files and not any(rare.encode() in data for data in files)
+    verify(asked, source)

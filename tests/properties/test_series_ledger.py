@@ -86,6 +86,7 @@ def job(**changes: object) -> sqldeid.Job:
         "value": "value",
         "variables": {"HR": {"items": ["HR"]}, "BP": {"items": ["BP"]}, "mark": {"items": ["mark"]}},
         "features": {"mark": []},
+        "round": {"HR": 1e-6, "BP": 1e-6},  # the ledger must hold without the help of rounding
         "perturb": {"method": "projection"},
         "durations": {"k": K},
         "privacy": {"k": K},

@@ -31,7 +31,13 @@ class SeriesNames:
 
 
 def perturb(
-    values: Array, targets: Array, settings: PerturbSettings, seed: int | bytes, *, names: SeriesNames
+    values: Array,
+    targets: Array,
+    settings: PerturbSettings,
+    seed: int | bytes,
+    *,
+    names: SeriesNames,
+    steps: Array | None = None,
 ) -> Array:
     """Release values of many series of one duration class.
 
@@ -48,6 +54,9 @@ def perturb(
         Secret; an integer or bytes. The same seed gives the same release.
     names
         Person, variable and feature class of each row. The seed is combined with them.
+    steps
+        (series,): of the public grid that `shared` rounds the class's common values to before they are brought to the
+        targets; 0, the default, for none.
 
     Returns
     -------
@@ -67,12 +76,13 @@ def perturb(
     if len(rows) == 0:
         return released
     part = SeriesNames(names.person_number[rows], names.variable_number[rows], names.feature_class[rows])
-    released[rows] = _by_method(values[rows], targets[rows], settings, seed, part)
+    step = np.zeros(len(rows)) if steps is None else steps[rows]
+    released[rows] = _by_method(values[rows], targets[rows], settings, seed, part, step)
     return released
 
 
 def _by_method(
-    values: Array, targets: Array, settings: PerturbSettings, seed: int | bytes, names: SeriesNames
+    values: Array, targets: Array, settings: PerturbSettings, seed: int | bytes, names: SeriesNames, steps: Array
 ) -> Array:
     if settings.method == "genetic":
         from sqldeid.series.perturb.genetic import evolve
@@ -81,7 +91,8 @@ def _by_method(
     if settings.method == "shared":
         from sqldeid.series.perturb.shared import share
 
-        return share(values, targets, settings, seed, names.variable_number, names.feature_class, names.person_number)
+        numbers = names.variable_number, names.feature_class, names.person_number
+        return share(values, targets, settings, seed, *numbers, steps=steps)
     from sqldeid.series.perturb.projection import iterate, project
 
     if settings.method == "source":

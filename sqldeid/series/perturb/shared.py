@@ -5,8 +5,8 @@ points, the order of the values, when the extremes were, or when was measured. H
 variable:
 
 1. **window**: all members get records from the class's mean first to its mean last position;
-2. **values**: one multiset for all members: the mean of their sorted values (quantile by quantile), brought to the
-   class's targets by projection, and rounded to the device's resolution;
+2. **values**: one multiset for all members: the mean of their sorted values (quantile by quantile), rounded to the
+   public grid of the targets, brought to the class's targets by projection, and rounded to the device's resolution;
 3. **order**: in which these values come follows the class's mean standardised series, mixed with noise of the class's
    autocorrelation that is drawn for each member from the secret seed alone.
 
@@ -50,6 +50,7 @@ def share(
     variable: Counts,
     feature_class: Counts,
     person: Counts,
+    steps: Array | None = None,
 ) -> Array:
     """Release each (feature class, variable) as a whole.
 
@@ -61,6 +62,9 @@ def share(
         (series, 4); equal for all rows of a class and variable.
     settings
         `noise` and `resolution`.
+    steps
+        (series,): of the public grid that the members' mean values are rounded to, equal for all rows of a class and
+        variable; 0 for none.
 
     Returns
     -------
@@ -75,7 +79,8 @@ def share(
         name = int(feature_class[rows[0]]), int(variable[rows[0]])
         draw = generator(seed, "shared", *name)
         first, last = _window(values[rows])
-        content = _content(values[rows], targets[rows[0]], last - first + 1, resolution.get(name[1]), draw)
+        step = 0.0 if steps is None else float(steps[rows[0]])
+        content = _content(values[rows], targets[rows[0]], last - first + 1, resolution.get(name[1]), draw, step)
         released[rows, first : last + 1] = content[_order(values[rows], first, last, settings.noise, draw)]
     return released
 
@@ -90,10 +95,14 @@ def _window(values: Array) -> tuple[int, int]:
     return max(0, min(first, last - LEAST_RECORDS + 1)), last
 
 
-def _content(values: Array, target: Array, n: int, resolution: float | None, draw: np.random.Generator) -> Array:
+def _content(
+    values: Array, target: Array, n: int, resolution: float | None, draw: np.random.Generator, step: float = 0.0
+) -> Array:
     """(n,): the values that every member gets, ascending."""
     at = (np.arange(n) + 0.5) / n
     profile = np.sort(np.mean([_quantiles(row[~np.isnan(row)], at) for row in values], axis=0))
+    if step > 0:  # else two releases of one source would give a newcomer's quantiles by difference
+        profile = np.round(profile / step) * step
     profile = profile - profile.mean()
     spread = profile.std()
     shape = (profile / spread if spread > 0 else profile) + 1e-6 * np.sort(draw.standard_normal(n))
