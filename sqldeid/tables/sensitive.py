@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
@@ -109,14 +110,23 @@ def code_sensitive(plan: TablePlan, number: int, engine: Engine, held: Separate 
     """
     column, place = plan.judged[number], len(plan.qis) + number
     values, n = held.values(place)
-    found = values.to_pylist()
-    _refuse_too_diverse(plan, column, len(found))
-    codes, places = _ranks(plan, column, found)
+    _refuse_too_diverse(plan, column, len(values))
+    codes, places = _ranks(plan, column, values, engine)
     rows = np.zeros(places, dtype=np.int64)
     rows[codes] = n
-    null_code = int(codes[found.index(None)]) if None in found else None
+    null_code = int(codes[pc.index(values.is_null(), True).as_py()]) if values.null_count else None
     reference = engine.bench.put(f"{plan.name}_sensitive_{column.name}_reference", reference_of(rows))
     return Sensitive(column, held.code(place, codes), rows, null_code, reference)
+
+
+def _spelled(values: pa.Array, engine: Engine) -> list[object]:
+    """Dates and times as the workbench spells them: Python has none that is infinite or not of the years 1 to 9999."""
+    numbers = pa.array(range(len(values)), pa.int64())
+    put = engine.bench.put("spelled", pa.table({"value": values, "n": numbers, "place": numbers}))
+    rows = engine.bench.query(render("tables/list_ranked", ranked=put)).sort_by("place")
+    engine.bench.drop(put)
+    found: list[object] = rows.column("value").to_pylist()
+    return found
 
 
 def _refuse_too_diverse(plan: TablePlan, column: OtherColumn, there: int) -> None:
@@ -145,11 +155,12 @@ def reference_of(rows: Whole) -> pa.Table:
     )
 
 
-def _ranks(plan: TablePlan, column: OtherColumn, found: list[object]) -> tuple[Whole, int]:
+def _ranks(plan: TablePlan, column: OtherColumn, values: pa.Array, engine: Engine) -> tuple[Whole, int]:
     """Code of each value, and the number of codes: places of the stated order, also of values that are not there."""
     order = plan.order_of(column.name)
     if not order:
-        return np.arange(len(found), dtype=np.int64), len(found)
+        return np.arange(len(values), dtype=np.int64), len(values)
+    found = _spelled(values, engine) if pa.types.is_temporal(values.type) else values.to_pylist()
     rank = {text: i for i, text in enumerate(order)}
     texts = [None if v is None else str(v).lower() if isinstance(v, bool) else str(v) for v in found]
     missing = sum(text not in rank for text in texts if text is not None)
