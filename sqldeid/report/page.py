@@ -160,7 +160,9 @@ def _table(release: Tree, prefix: str) -> dict[str, Any]:
         "worst_source": odds(source["prosecutor"]),
         "open": [n for n, c in release["columns"].items() if c["role"] in AS_THEY_ARE and not c.get("shown")],
         "unguarded": _unguarded(release),
-        "risks": _risks(source, left),
+        "risks": _risks(source, left, str(release.get("unit", "person"))),
+        "unit": release.get("unit", "person"),
+        "persons": release.get("persons"),
         "bins": _bins(source, left),
         "gone": gone,
         "coarse": coarse,
@@ -181,22 +183,23 @@ def _asked_k(release: Tree) -> int | None:
     return next((int(c["asked"]) for c in release["criteria"] if c["name"] == "k-anonymity"), None)
 
 
-def _risks(source: Tree, left: Tree) -> list[tuple[str, str, str, str]]:
+def _risks(source: Tree, left: Tree, unit: str) -> list[tuple[str, str, str, str]]:
+    whose = "the person's row" if unit == "person" else "that row"
     journalist = (
-        "does not know whether the person is in it; taken as the prosecutor's, for no population was given"
+        f"does not know whether the {unit} is in it; taken as the prosecutor's, for no population was given"
         if left["journalist_is_prosecutor"]
-        else "does not know whether the person is in it"
+        else f"does not know whether the {unit} is in it"
     )
     return [
         (
             "Prosecutor",
-            "knows that the person is in it, and seeks the person's row (worst class)",
+            f"knows that the {unit} is in it, and seeks {whose} (worst class)",
             odds(source["prosecutor"]),
             odds(left["prosecutor"]),
         ),
         (
             "Journalist",
-            journalist or "does not know whether the person is in it",
+            journalist,
             odds(source["journalist"]),
             odds(left["journalist"]),
         ),
@@ -259,9 +262,10 @@ def _charts(release: Tree, prefix: str) -> dict[str, Markup]:
         for title, rows in (("source", source), ("release", left))
     ]
     columns = {n: c["loss"] for n, c in release["columns"].items() if c.get("loss") is not None}
+    sized = "persons" if release.get("persons") else "rows"
     return {
         "sizes": embed(
-            bars(labels, shares, across="rows in the class", up="share of rows (%)"),
+            bars(labels, shares, across=f"{sized} in the class", up=f"share of {sized} (%)"),
             f"{prefix}-sizes",
         ),
         "columns": embed(

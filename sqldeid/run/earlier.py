@@ -179,5 +179,12 @@ def noted_ledger(
 
 def _refuse_others(option: str, plans: Sequence[TablePlan | Plan]) -> None:
     for planned in plans:
+        if isinstance(planned, TablePlan) and planned.many and option == "--ledger":
+            key = f"{planned.key}.rows"
+            raise JobError(
+                f'{key}: {option} knows each person by one row, and does not go with rows = "many"; give one row per '
+                "person (a source query that picks one)",
+                key=key,
+            )
         if not isinstance(planned, TablePlan):
             raise JobError(f"{planned.key}: {option} is for table releases; choose them with --only", key=planned.key)

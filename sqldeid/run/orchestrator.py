@@ -215,14 +215,24 @@ def assess(job: Job, database: Database, *, release: bool = False, options: Opti
 
 def _assess_one(job: Job, part: TablePlan, engine: Engine, *, release: bool) -> Risk:
     """A table release that is not linked."""
+    if part.many:
+        return _assess_persons(job, part, engine, release=release)
     source = keep(part, engine) if not release or part.beyond_k else part.source
     if release:
         relation = published(engine, destination(job), part.name)[0]
         columns = [q.name for q in part.qis]
     else:
         relation, columns = source, [q.source.name for q in part.qis]
-    risk = assessing.assess(relation, columns, engine)
+    risk = replace(assessing.assess(relation, columns, engine), counted=f"{part.unit}s")
     return assessing.assess_criteria(risk, part, source, relation, engine)
+
+
+def _assess_persons(job: Job, part: TablePlan, engine: Engine, *, release: bool) -> Risk:
+    """One whose persons may have many rows."""
+    if not release:
+        return assessing.assess_persons(part, keep(part, engine), engine)
+    relation, note = published(engine, destination(job), part.name)
+    return assessing.assess_released(recheck(part, dict(note), relation, engine))
 
 
 def selected(job: Job, only: Sequence[str], *, apart: bool = False) -> list[str]:
