@@ -43,11 +43,26 @@ class Criterion:
 
 
 @dataclass(frozen=True, slots=True)
+class Code:
+    """A value that released rows show, and what it stands for.
+
+    `stands_for` are values of a hierarchy that comes with the program, so none is known of the source: at most a few
+    of the `of` that it has. Of any other hierarchy, whose leaves may be somebody's, there are none.
+    """
+
+    shown: str
+    stands_for: tuple[str, ...] = ()
+    of: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnResult:
     """A released column: its level of `height` levels (0 = original), and its own part of the loss (0 … 1).
 
     `shown` says what became of its values beside that: a pseudonym, a shifted date, a number cut at the top.
-    `example` is a frequent value's label at every level; for the data holder.
+    `example` is a frequent value's label at every level; for the data holder. `type` is that of the released column;
+    `codes` are values that its rows show, where they are coarser than the source's; `more_codes` says that there are
+    further ones.
     """
 
     role: str
@@ -58,6 +73,9 @@ class ColumnResult:
     loss: float | None = None
     shown: str | None = None
     example: tuple[str, ...] | None = None
+    type: str | None = None
+    codes: tuple[Code, ...] | None = None
+    more_codes: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,6 +456,7 @@ class Result:
     finished: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     joinable: tuple[Mapping[str, object], ...] = ()
+    about: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tables(self) -> dict[str, TableRelease]:
@@ -458,6 +477,7 @@ class Result:
             "finished": self.finished,
             "versions": dict(self.versions),
             **({"joinable": [dict(pair) for pair in self.joinable]} if self.joinable else {}),
+            **({"about": dict(self.about)} if self.about else {}),
         }
 
     def to_html(self) -> str:
@@ -470,4 +490,5 @@ class Result:
         return {
             "releases": {name: release.to_public() for name, release in self.releases.items()},
             "sqldeid": self.sqldeid,
+            **({"about": dict(self.about)} if self.about else {}),
         }

@@ -15,6 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from sqldeid.job import rules
+from sqldeid.job.about import About
 from sqldeid.job.events import Events, problems_of_events
 from sqldeid.job.link_rules import link_groups
 from sqldeid.job.parts import CLOSED, Query, Release, Table, hold
@@ -59,6 +60,10 @@ class Job(BaseModel):
         default_factory=dict,
         description="Releases of event sequences by name.",
         json_schema_extra={"propertyNames": {"pattern": _NAME_PATTERN}},
+    )
+
+    about: About = Field(
+        default_factory=About, description="Title, contact, date and text for recipients; published as they stand."
     )
 
     _path: Path | None = PrivateAttr(default=None)

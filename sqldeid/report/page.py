@@ -12,6 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from sqldeid.errors import JobError
+from sqldeid.report.codebook import codebook, coded
 from sqldeid.report.events import events_sections, public_events
 from sqldeid.report.html import render
 from sqldeid.report.keyfigures import Entry, key_figures
@@ -77,7 +78,19 @@ def public_page(result: Tree) -> str:
         As for `report_page`, or `Result.to_public()`.
     """
     releases = {name: _public(release) for name, release in _releases(result).items()}
-    return render("public.html.jinja", result=result, head=PUBLIC, releases=releases)
+    entries = [
+        Entry(f"release-{i}", name, _public_parts(r, f"release-{i}")) for i, (name, r) in enumerate(releases.items(), 1)
+    ]
+    return render("public.html.jinja", result=result, head=PUBLIC, releases=releases, entries=entries)
+
+
+def _public_parts(release: Tree, at: str) -> tuple[Entry, ...]:
+    """The sections of a release on the public page, for the contents."""
+    if "sections" in release:
+        return tuple(Entry(f"{at}-{i}", section.title) for i, section in enumerate(release["sections"], 1))
+    parts = [("criteria", "protects", "What protects the people in it?"), ("codebook", "columns", "Columns")]
+    parts.append(("coded", "codes", "What do the values stand for?"))
+    return tuple(Entry(f"{at}-{part}", title) for key, part, title in parts if release.get(key))
 
 
 def _parts(view: Mapping[str, Any], at: str) -> tuple[Entry, ...]:
@@ -108,6 +121,7 @@ def _public(release: Tree) -> dict[str, Any]:
         name: {k: v for k, v in column.items() if k not in ("loss", "example")}
         for name, column in release.get("columns", {}).items()
     }
+    found["codebook"], found["coded"] = codebook(found["columns"]), coded(found["columns"])
     found["criteria"] = [
         {"name": c["name"], "column": c.get("column"), "asked": c["asked"], "guarantee": c["guarantee"]}
         | {"not_protected": not_protected(c["name"])}

@@ -365,6 +365,7 @@ def _result(
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={"sqldeid": sqldeid.__version__, "duckdb": version("duckdb"), "python": python_version()},
         joinable=tuple(pair.to_dict() for pair in joinable),
+        about=job.about.model_dump(exclude_none=True),
     )
 
 

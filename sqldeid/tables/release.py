@@ -16,6 +16,7 @@ from sqldeid.tables.bases import Bases, room
 from sqldeid.tables.certificate import NotProvenError
 from sqldeid.tables.check import Checker
 from sqldeid.tables.choosing import allowed_beyond, allowed_of, by_k, choosing, within
+from sqldeid.tables.codebook import with_codes
 from sqldeid.tables.companion import accompanied, accompany, followed, verify_joined
 from sqldeid.tables.computed import fingerprint, stage_computed
 from sqldeid.tables.disguise import RUN_NOTE, Secrets, disguise, fresh_secrets, pseudonyms
@@ -147,6 +148,7 @@ def _search_and_stage(
     joined = () if company is None else verify_joined(company, written, engine)
     chosen = replace(chosen, folded=folded)
     result = summarise(chosen, outcome, verified, checker, engine, moved)
+    result = with_codes(result, asked, outcome.node, written, engine)
     near = near_keys(asked, written, verified.released, engine) if verified.released else ()
     result = with_ledger(replace(result, warnings=(*result.warnings, *near, *linking)), let_out)
     if company is not None:
