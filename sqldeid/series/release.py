@@ -299,7 +299,7 @@ def _result(
         released=verified.released,
         records=effect.records,
         variables=_names(shaped),
-        durations=shaped.durations,
+        durations=replace(shaped.durations, classes=verified.lengths),  # those that are in the release
         classes=verified.classes,
         k=verified.smallest_class,
         nulls=part.privacy.nulls,
