@@ -18,6 +18,8 @@ from sqldeid.engine.base import Engine
 from sqldeid.engine.choosing import dialect_of, shown
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.errors import Interrupted, JobError, VerificationError
+from sqldeid.events import release as events
+from sqldeid.events.plan import EventsPlan
 from sqldeid.insight import assess as assessing
 from sqldeid.job import Job
 from sqldeid.keys import Key, key_warnings, read_key
@@ -311,6 +313,8 @@ def _make(
         return following.finish(staging, sha256)
     if isinstance(planned, SeriesPlan):
         return series.run(planned, engine, staging, sha256, listener, earlier.ledger)
+    if isinstance(planned, EventsPlan):
+        return events.run(planned, engine, staging, sha256, listener, earlier.ledger)
     return face(_section(planned)).run(planned, engine, staging, sha256, listener)
 
 
