@@ -21,7 +21,7 @@ from sqldeid.series.blocks import Effect, new_numbers, release_blocks, rows_of, 
 from sqldeid.series.carry import gathers, send
 from sqldeid.series.compare import compare
 from sqldeid.series.ledger import admit, looking_up, noted, with_ledger
-from sqldeid.series.link import loss_warnings, members, raised, refuse_alone
+from sqldeid.series.link import Link, loss_warnings, members, raised, refuse_alone
 from sqldeid.series.own_effect import measure_own_effect
 from sqldeid.series.perturb.draws import generator
 from sqldeid.series.plan import SeriesPlan, plan
@@ -195,12 +195,14 @@ def finish(
     rows, size = (after - before for after, before in zip(engine.moved, begun.moved, strict=True))
     result = replace(result, utility=utility, own_features={} if own is None else own.features)
     result = with_ledger(replace(result, moved={"rows": rows, "bytes": size}), begun.entered)
-    return result if begun.members is None else with_link(result, planned, begun.members.account)
+    return result if begun.members is None else with_link(result, planned, shaped.link, begun.members.account)
 
 
-def with_link(result: SeriesRelease, planned: SeriesPlan, account: Mapping[str, int]) -> SeriesRelease:
+def with_link(
+    result: SeriesRelease, planned: SeriesPlan, link: Link | None, account: Mapping[str, int]
+) -> SeriesRelease:
     """The result with what the link with a table kept and cost."""
-    warnings = (*result.warnings, *loss_warnings(planned, account))
+    warnings = (*result.warnings, *loss_warnings(planned, link, account))
     return replace(result, link={"table": str(planned.part.link), **account}, warnings=warnings)
 
 
