@@ -230,7 +230,7 @@ def _perturbed(
     there.execute(render("series/create_released", released=released))
     parts = (shaped.prepared.variables, shaped.carried, shaped.measured, shaped.classes)
     for block in release_blocks(planned, *parts, seed, engine.bench):
-        effect.add(block, shaped.classes)
+        effect.add(block, shaped.classes, shaped.measured.features.variable_number)
         witness.see(block, *parts[2:], None if shaped.link is None else shaped.link.table_class)
         rows = there.put(f"{planned.name}_block", rows_of(block, numbers, shaped.measured, shaped.classes))
         there.execute(render("series/add_released", released=released, rows=rows))
@@ -315,6 +315,7 @@ def _result(
             "class_mean": effect.class_mean / max(effect.series, 1),
         },
         distortion=effect.change / max(effect.records, 1),
+        distortion_by=_by_variable(shaped, effect),
         attacks=attacks,
         too_short=shaped.prepared.too_short,
         features=_features(planned, shaped),
@@ -324,6 +325,18 @@ def _result(
         round=shown_steps(planned, shaped),
         seconds=dict(seconds),
     )
+
+
+def _by_variable(shaped: Shaped, effect: Effect) -> dict[str, dict[str, float | str]]:
+    """Mean |x̃ − x| of each variable that may be named, with its unit."""
+    units = shaped.prepared.variables.units
+    return {
+        name: {"mean": total / n, "unit": units.get(name, "")}
+        for number, name in shaped.named.items()
+        if (found := effect.changed.get(number)) is not None
+        for total, n in [found]
+        if n
+    }
 
 
 def _features(planned: SeriesPlan, shaped: Shaped) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, islice
 
+import numpy as np
+
 from sqldeid.result import Neighbour, SetRisk, TableRelease
 from sqldeid.tables.check import Checker
 from sqldeid.tables.evaluation import Evaluation, admissible
@@ -60,8 +62,9 @@ def explained(result: TableRelease, chosen: Chosen, outcome: Outcome, checker: C
 
 
 def example(coded: Coded, least_rows: int) -> tuple[str, ...] | None:
-    """The most frequent value's label at every level; None where it has fewer rows than that."""
-    rows = coded.marginal.rows[0]
+    """The most frequent value's label at every level, NULL aside; None where it has fewer rows than that."""
+    there = np.array([label is not None for label in coded.hierarchy.labels[0]])
+    rows = np.where(there, coded.marginal.rows[0], 0)
     leaf = int(rows.argmax())
     if rows[leaf] < least_rows:
         return None
