@@ -167,10 +167,8 @@ def _persons(found: Persons | None) -> Iterable[tuple[str, object]]:
         f"{left:,} of {count(found.persons, 'person')} have a released row, {found.partly:,} not all of theirs",
     )
     if found.k:
-        yield (
-            "Smallest class",
-            f"rows of {count(found.k, 'person')}; at most {share(found.greatest_share, 1)} of one's rows",
-        )
+        yield "Smallest class", f"rows of {count(found.k, 'person')}"
+        yield "Greatest share", f"{share(found.greatest_share, 1)} of the rows of a class are one person's"
 
 
 def _criteria(criteria: Iterable[Criterion]) -> Iterable[tuple[str, object]]:

@@ -41,8 +41,9 @@ def linking_values(plan: TablePlan, engine: Engine, source: exp.Expr) -> list[st
         if c.role != "sensitive":
             key = f"{plan.key}.columns.{c.name}"
             raise JobError(
-                f"{key}: {values:,} values are one person's alone, in {rows:,} rows, which tells that these rows are "
-                'one person\'s; with rows = "many" make it quasi-identifying, or leave it out',
+                f"{key}: it has values that are one person's alone, in several rows ({values:,}, in {rows:,} rows), "
+                'which tells that these are of one person; with rows = "many" make it quasi-identifying, or '
+                "leave it out",
                 key=key,
             )
     return [_warning(plan, c, values, rows) for c, values, rows in told]
@@ -50,6 +51,6 @@ def linking_values(plan: TablePlan, engine: Engine, source: exp.Expr) -> list[st
 
 def _warning(plan: TablePlan, c: OtherColumn, values: int, rows: int) -> str:
     return (
-        f"{plan.key}.columns.{c.name}: {values:,} values are one person's alone, in {rows:,} rows: who sees such a "
-        "value twice knows that the rows are one person's, and may seek who is in both classes"
+        f"{plan.key}.columns.{c.name}: values that are one person's alone, in several rows: {values:,}. Who sees such "
+        "a value twice knows that the rows are one person's, and may seek who is in both classes"
     )

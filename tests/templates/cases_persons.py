@@ -129,4 +129,22 @@ CASES = [
         [(0, 1, 3), (1, 2, 4)],
         PEOPLE_SETUP,
     ),
+    Case(
+        "insight/count_holders",
+        {"source": PEOPLE, "person": column(SEX, "s"), "value": column(AGE, "s")},
+        [(2, 2)],
+        PEOPLE_SETUP,
+    ),
+    Case(
+        "insight/pick_first",
+        {
+            "source": PEOPLE,
+            "person": identifier(AGE),
+            "order": [identifier("id"), identifier(SEX)],
+            "place": identifier("pla ce"),
+        },
+        [(1, "it's", -30, "b", 1), (4, "😀", 40, "a\nb", 1)],
+        PEOPLE_SETUP,
+        ordered=False,
+    ),
 ]
