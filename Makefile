@@ -2,12 +2,13 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-duckdb14 test-main lint bench clean
+.PHONY: help demo test test-duckdb14 test-main test-deep lint bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
 BIN14 := .venv-duckdb14/bin
 PYTEST_ARGS ?=
+FUZZ_MINUTES ?= 1
 
 # Debian may lack python3-venv (ensurepip) and guards its own pip: then that pip furnishes the environment from outside.
 define new_environment
@@ -63,6 +64,9 @@ lint: .venv/spark ## Style, types and the rooms' contract
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict sqldeid
 	$(BIN)/lint-imports --no-cache
+
+test-deep: .venv/spark ## Fuzz for a minute each, or FUZZ_MINUTES=60: hostile jobs, kills, full disks, brute force
+	SQLDEID_FUZZ_MINUTES=$(FUZZ_MINUTES) $(BIN)/python -m pytest -m deep -s -n 0 tests/deep
 
 bench: .venv/installed ## Measure; not part of the tests
 	$(BIN)/python tests/benchmarks/run.py
