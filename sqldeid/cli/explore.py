@@ -16,6 +16,7 @@ from sqldeid.cli.options import Common, common, examples
 from sqldeid.cli.plots import check_plot, write_plot
 from sqldeid.cli.targets import JSON, check_output, is_stdout, refuse_kind
 from sqldeid.errors import JobError
+from sqldeid.files import read_limited
 from sqldeid.report.explored import (
     draw_explored,
     draw_sequences,
@@ -226,7 +227,7 @@ def _numbers(option: str, text: str) -> list[int]:
 def _read_keywords(path: Path) -> Mapping[str, Sequence[str]]:
     """Groups of keywords from a TOML file."""
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(read_limited(path, 1 << 24).decode())
     except OSError as error:
         raise JobError(f"--keywords: {path} cannot be read ({error.strerror})", key="--keywords") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):

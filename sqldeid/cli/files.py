@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqldeid.cli.targets import JSON, PAGE, check_output, is_stdout, is_stream, refuse_kind, write_text
 from sqldeid.errors import EngineError, JobError, SqldeidError
+from sqldeid.files import read_limited
 
 if TYPE_CHECKING:
     from sqldeid.job import Job
@@ -84,7 +85,7 @@ def read_certificates(path: Path) -> dict[str, object]:
     """
     option = "--certificate"
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(read_limited(path))
     except OSError as error:
         raise JobError(f"{option}: {path} cannot be read ({error.strerror})", key=option) from None
     except (ValueError, RecursionError):

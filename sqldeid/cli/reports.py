@@ -12,6 +12,7 @@ from sqldeid.cli.files import write_json
 from sqldeid.cli.options import Common, common, examples
 from sqldeid.cli.targets import PAGE, check_output, is_stdout, refuse_kind, write_text
 from sqldeid.errors import JobError
+from sqldeid.files import read_limited
 
 
 @click.command(
@@ -48,7 +49,7 @@ def read_result(path: Path) -> Mapping[str, object]:
         If there is no such file, or it is something else.
     """
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(read_limited(path))
     except OSError as error:
         raise JobError(f"{path}: cannot be read ({error.strerror})", key="result") from None
     except (ValueError, RecursionError):

@@ -10,6 +10,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from sqldeid.errors import JobError
+from sqldeid.files import read_limited
 from sqldeid.job.events import Events
 
 MAX_STATES = 1_000
@@ -140,7 +141,7 @@ def read_domain(part: Events, folder: Path, key: str) -> Domain:
 
 def _states(file: Path, columns: int, key: str) -> tuple[tuple[str, ...], ...]:
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_limited(file).decode("utf-8-sig")
     except OSError as error:
         raise JobError(f"{key}: {file} cannot be read: {error.strerror}", key=key) from None
     except UnicodeDecodeError:

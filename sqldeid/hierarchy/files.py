@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sqldeid.errors import HierarchyError
+from sqldeid.files import read_limited
 from sqldeid.hierarchy.column import Column, keys
 from sqldeid.hierarchy.model import Hierarchy, Ints, Labels, label_array, nesting_message, torn_groups
 from sqldeid.hierarchy.tree import Tree, Uncovered, assemble, find
@@ -123,7 +124,7 @@ def load_file(path: Path, name: str) -> FileSource:
 def _decode(path: Path, name: str) -> str:
     """The file as text."""
     try:
-        data = path.read_bytes()
+        data = read_limited(path)
     except OSError as error:
         raise HierarchyError(f"hierarchy {name}: it cannot be read ({error.strerror or 'unknown reason'})") from None
     try:

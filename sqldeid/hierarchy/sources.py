@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import os.path
 import tomllib
@@ -16,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from sqldeid.errors import HierarchyError, UnknownKindError
+from sqldeid.files import read_limited
 from sqldeid.hierarchy.characters import KeepFirst, Mask, Suppress
 from sqldeid.hierarchy.codes import Codes, Ranges
 from sqldeid.hierarchy.column import Column
@@ -194,7 +196,7 @@ def _open_path(path: Path, name: str) -> HierarchySource:
     if path.suffix != ".toml":
         return load_file(path, name)
     try:
-        spec = tomllib.loads(path.read_text(encoding="utf-8"))
+        spec = tomllib.loads(read_limited(path, 1 << 24).decode())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         raise HierarchyError(f"hierarchy {name}: the file is not readable as TOML in UTF-8") from None
     rule, top = _rule(spec, name, path.parent)
@@ -265,8 +267,8 @@ def _codes(value: object, name: str, folder: Path) -> Codes:
 def _ranges(path: Path, name: str) -> Ranges:
     """A file of first category, last category, label; without a label the two are it."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = [row for row in csv.reader(file) if row]
+        text = read_limited(path).decode()
+        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     except (OSError, UnicodeDecodeError, csv.Error):
         raise HierarchyError(f"hierarchy {name}: its file {path.name} cannot be read") from None
     if any(len(row) not in (2, 3) for row in rows):

@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sqldeid.errors import JobError
+from sqldeid.files import read_limited
 from sqldeid.job.problems import dotted
 
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _MANY_DIGITS = re.compile(r"[0-9][0-9_]{4299}")  # Python converts fewer; tomllib then gives no place
+_MOST = 1 << 24
+"""Bytes of a job."""
 _KEYS = re.compile(r"'([^']*)'")
 
 _CLEARER = (
@@ -27,7 +30,7 @@ _CLEARER = (
 def read_bytes(file: Path) -> bytes:
     """The content of a job file; whatever stops it is a `JobError` that says what."""
     try:
-        return file.read_bytes()
+        return read_limited(file, _MOST)
     except FileNotFoundError:
         reason = "there is no such file; give the path of a job file (`sqldeid demo` writes one to start from)"
     except IsADirectoryError:
@@ -117,7 +120,7 @@ def _plain(value: object, name: str) -> object:
 
 def canonical(data: Mapping[str, object]) -> str:
     """SHA-256 of a valid job as JSON with sorted keys and no spaces: 64 hexadecimal digits."""
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"), default=str)  # TOML has dates
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -10,12 +10,14 @@ MIMIC-III (both source systems) and MIMIC-IV.
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqldeid.errors import JobError
+from sqldeid.files import read_limited
 from sqldeid.hierarchy import shipped_items
 from sqldeid.job.series import MAX_ITEMS, Variable
 
@@ -123,8 +125,8 @@ def _read(
     path: Path, name: str, key: str
 ) -> tuple[list[str], list[Item], dict[str, str], dict[str, float], dict[str, float]]:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.reader(file))
+        text = read_limited(path).decode("utf-8-sig")
+        rows = list(csv.reader(io.StringIO(text, newline="")))
     except (OSError, UnicodeDecodeError, csv.Error):
         raise JobError(f"{key}: {name} cannot be read as CSV in UTF-8", key=key) from None
     _refuse_header(rows, name, key)

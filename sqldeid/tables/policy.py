@@ -20,6 +20,7 @@ from typing import Any
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import HierarchyError, JobError, VerificationError
+from sqldeid.files import read_limited
 from sqldeid.hierarchy.model import Hierarchy
 from sqldeid.hierarchy.stored import StoredSource, pack, unpack
 from sqldeid.hierarchy.topcoded import TopCoded
@@ -118,7 +119,7 @@ def read_policies(given: Given) -> dict[str, Policy]:
 
 def _read(path: Path) -> object:
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(read_limited(path))
     except OSError as error:
         raise JobError(f"{_OPTION}: {path} cannot be read ({error.strerror})", key=_OPTION) from None
     except (ValueError, RecursionError):
