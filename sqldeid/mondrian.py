@@ -50,8 +50,8 @@ class Mondrian:
     """
 
     k: int
-    heuristic: Heuristic
-    nulls: Nulls
+    heuristic: Heuristic = "range"
+    nulls: Nulls = "null-aware"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     with stoppable():
         try:
             from sqldeid.cli import app
-        except KeyboardInterrupt:
+
+            app.main(arguments)
+        except KeyboardInterrupt:  # before a command began, or after it ended: what it did, it has said
+            sys.stderr.write("Interrupted; nothing was published after what is said above\n")
             sys.exit(130)
-        app.main(arguments)
 
 
 __all__ = ["main"]

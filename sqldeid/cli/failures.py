@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 from collections.abc import Sequence
@@ -10,7 +11,11 @@ from types import TracebackType
 import click
 
 from sqldeid.cli.streams import STDOUT, close_streams
-from sqldeid.errors import Interrupted, JobError, SqldeidError
+from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError
+
+_OF_A_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.ENOMEM)
+LEAST_BYTES = 2 << 30
+"""Addresses without which DuckDB, Arrow and their threads cannot begin."""
 
 BROKEN_PIPE = 1
 
@@ -67,10 +72,47 @@ def say(text: str) -> None:
         close_streams()
 
 
+def of_the_machine(error: BaseException) -> EngineError | None:
+    """What a limit of the process, or a disk, is the cause of; None for what may be a bug."""
+    if isinstance(error, MemoryError):
+        return EngineError("there is no more memory for this process; free some, or raise its limit (ulimit -v)")
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return EngineError("the system gives this process no more threads; raise its limits (ulimit -u, ulimit -v)")
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return EngineError("this process may not open more files; raise its limit (ulimit -n)")
+    if isinstance(error, OSError) and error.errno in _OF_A_DISK:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        return EngineError(f"{place}the system cannot write or read there ({error.strerror})")
+    return None
+
+
+def refuse_little_memory() -> None:
+    """Refuse a limit under which the libraries would abort the process in the midst of a run.
+
+    Raises
+    ------
+    EngineError
+        If it is as low.
+    """
+    if sys.platform == "win32":
+        return
+    import resource
+
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if allowed != resource.RLIM_INFINITY and allowed < LEAST_BYTES:
+        raise EngineError(
+            f"this process may have {allowed >> 20} MB of addresses (ulimit -v); the database needs "
+            f"{LEAST_BYTES >> 20} MB"
+        )
+
+
 def report_internal(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None, *, verbose: bool, target: str | None
 ) -> None:
-    """A bug: its type alone, since its text may hold data; with -v also where it happened."""
+    """What the machine refuses; else a bug: its type alone, since its text may hold data; with -v also the place."""
+    if (refused := of_the_machine(error)) is not None:
+        report(refused, target)
+        return
     if verbose:
         sys.stderr.writelines(traceback.format_tb(trace))
     report(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 import sqldeid
+from sqldeid.cli.failures import refuse_little_memory
 from sqldeid.cli.targets import is_stdout
 from sqldeid.errors import Interrupted, JobError
 from sqldeid.report.text import console
@@ -71,6 +72,7 @@ def common(run: Callable[..., None]) -> Callable[..., None]:
     def packed(
         memory_limit: str | None, threads: int | None, temp_dir: Path | None, quiet: bool, verbose: bool, **rest: Any
     ) -> None:
+        refuse_little_memory()
         try:
             settings = sqldeid.Settings(memory_limit, threads, temp_dir)  # imports the database: that takes a while
         except KeyboardInterrupt:

@@ -22,13 +22,14 @@ from sqldeid.cli.streams import close_streams
 from sqldeid.engine.choosing import again, dialect_of
 from sqldeid.report.progress import Progress
 from sqldeid.report.terminal import print_result, print_risk, print_verified, print_warnings
-from sqldeid.report.text import console
+from sqldeid.report.text import console, put
 from sqldeid.result import HOLDER, Told
 
 if TYPE_CHECKING:
     from sqldeid.tables.proof import Proven
     from sqldeid.tables.verify import Verified
 
+_TABLES_ALONE = "only table releases have classes of rows and a lattice, and this job selects none"
 _DATABASE = click.argument("database", metavar="DB")
 _JOB = click.option("--job", "job_file", required=True, metavar="FILE", help="The job file (TOML).")
 _ONLY = click.option("--only", multiple=True, metavar="NAME", help="Only this release; may be given more than once.")
@@ -135,10 +136,14 @@ def anonymize(
             raise sqldeid.JobError("--plan shows what a search would do; leave --policy and --ledger out", key="--plan")
         _plan(common, job, database, options, json_file)
         return
-    with _progress(common) as progress:
-        listener = sqldeid.Listener(progress.step, progress.search)
-        result = sqldeid.anonymize(job, database, options=options, listener=listener)
-    result = _write_outputs(result, outputs)
+    made: list[sqldeid.Result] = []
+    try:
+        with _progress(common) as progress:
+            listener = sqldeid.Listener(progress.step, progress.search)
+            made.append(sqldeid.anonymize(job, database, options=options, listener=listener))
+        result = _write_outputs(made[0], outputs)
+    except KeyboardInterrupt:  # between what tells of itself
+        raise sqldeid.Interrupted(f"interrupted; {'the releases were' if made else 'nothing was'} published") from None
     with _published(key="--json"):
         if not common.quiet:
             screen = common.screen(*outputs.by_option.values())
@@ -185,6 +190,8 @@ def _published(key: str = "") -> Iterator[None]:
     """
     try:
         yield
+    except sqldeid.Interrupted:
+        raise sqldeid.Interrupted("interrupted; the releases were published", key=key) from None
     except sqldeid.SqldeidError as error:
         raise sqldeid.EngineError(f"{error.message}; the releases were published", key=key or error.key) from None
     except KeyboardInterrupt:
@@ -198,6 +205,9 @@ def _published(key: str = "") -> Iterator[None]:
 def _certified(result: sqldeid.Result, target: str) -> sqldeid.Result:
     """Write the certificates; the result, which names the file."""
     proofs = {name: release.certificate for name, release in result.tables.items() if release.certificate}
+    if not result.tables:
+        say(f"Note: {target} was not written: {_TABLES_ALONE}")
+        return result
     write_json(target, {"audience": HOLDER, "certificates": proofs})
     named = {
         name: replace(release, search=replace(release.search, certificate=target)) if name in proofs else release
@@ -242,7 +252,8 @@ def assess(
     if json_file is not None:
         _write(json_file, {name: asdict(risk) for name, risk in found.items()}, of="release" if release else "source")
     if not common.quiet:
-        print_risk(found, common.screen(json_file), released=release)
+        screen = common.screen(json_file)
+        print_risk(found, screen, released=release) if found else put(screen, f"Nothing to assess: {_TABLES_ALONE}")
 
 
 @click.command(
@@ -288,6 +299,8 @@ def verify(
         _write(json_file, checked, **({"joinable": joinable, "warnings": found.warnings} if joinable else {}))
     if not common.quiet:
         print_verified(found, common.screen(json_file), proven)
+        if certificates is not None and not proven:
+            put(common.screen(json_file), f"No certificate to check: {_TABLES_ALONE}")
         print_warnings(found.warnings, common.screen(json_file))
 
 

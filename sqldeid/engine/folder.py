@@ -8,6 +8,7 @@ import re
 import shutil
 import tempfile
 import time
+import weakref
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
@@ -15,6 +16,7 @@ from types import TracebackType
 
 from filelock import FileLock
 
+from sqldeid.engine.undisturbed import in_one_go
 from sqldeid.errors import EngineError
 
 _MARK = ".sqldeid-"
@@ -40,8 +42,10 @@ class PrivateFolder:
         self._prefix = f".{_named(beside.name)}{_MARK}"
         try:
             self._sweep()
-            self.path = Path(tempfile.mkdtemp(prefix=self._prefix, dir=self._parent))
-            self._lock = self._claim(self.path)
+            with in_one_go():
+                self.path = Path(tempfile.mkdtemp(prefix=self._prefix, dir=self._parent))
+                self._lock = self._claim(self.path)
+                self._remove = weakref.finalize(self, _release, self.path, self._lock)  # whatever comes in between
         except OSError as error:
             raise EngineError(
                 f"{self._parent}: no folder can be made there ({error.strerror}); "
@@ -52,8 +56,8 @@ class PrivateFolder:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self._lock.release()
-        shutil.rmtree(self.path, ignore_errors=True)
+        with in_one_go():
+            self._remove()
 
     def _sweep(self) -> None:
         """Remove folders of runs that no longer live: their lock can be taken."""
@@ -73,6 +77,11 @@ class PrivateFolder:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         return lock
+
+
+def _release(folder: Path, lock: FileLock) -> None:
+    lock.release()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _lock(folder: Path) -> FileLock:

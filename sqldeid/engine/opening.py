@@ -236,7 +236,11 @@ def own_instance(spill: Path | None, settings: Settings) -> duckdb.DuckDBPyConne
         return connection
     except duckdb.Error as error:
         given = [name for name in ("memory_limit", "threads") if getattr(settings, name) is not None]
-        names = " or ".join("--" + name.replace("_", "-") for name in given) or "the settings"
+        if not given:
+            raise EngineError(
+                "DuckDB cannot start; this process may have too little memory or too few files (ulimit -v, ulimit -n)"
+            ) from error
+        names = " or ".join("--" + name.replace("_", "-") for name in given)
         raise JobError(f"DuckDB does not take {names}; write a size as 4GB, threads as a whole number") from error
 
 

@@ -12,6 +12,7 @@ from sqldeid.engine.duckdb_errors import translate
 from sqldeid.errors import Interrupted
 
 T = TypeVar("T")
+_INTERRUPTED = "interrupted; nothing was published"
 
 
 class Worker:
@@ -25,6 +26,7 @@ class Worker:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
+        self._interrupted = False
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqldeid-sql")
         self._thread.submit(int).result()  # an interrupted start could leave two threads, and `_drain` counts on one
 
@@ -41,9 +43,12 @@ class Worker:
         try:
             return self._thread.submit(work).result()
         except KeyboardInterrupt:
+            self._interrupted = True
             self._drain(interrupting=True)
-            raise Interrupted("interrupted; nothing was published") from None
+            raise Interrupted(_INTERRUPTED) from None
         except duckdb.Error as error:
+            if self._interrupted:  # what is cleared up meets the transaction that the interruption aborted
+                raise Interrupted(_INTERRUPTED) from None
             raise translate(error) from None
 
     def finish(self, sql: str) -> None:

@@ -52,7 +52,11 @@ class LedgerFile:
         self._refuse_place()
         self._mark = self.path.with_name(f"{self.path.name}.pending")
         self._lock = self._claim()
-        self._folder = Workshop(self.path, elsewhere=settings.temp_dir)
+        try:
+            self._folder = Workshop(self.path, elsewhere=settings.temp_dir)
+        except BaseException:
+            self._unlock()
+            raise
         self._aside = self._folder.path / "ledger.duckdb"
         self._before = self._folder.beside / "before.duckdb"
         self._recorded = False
@@ -124,6 +128,13 @@ class LedgerFile:
         if self.path.with_name(f"{self.path.name}.wal").exists():
             raise EngineError(f"{_OPTION}: {self.path} is open in another program, or was not closed by it")
 
+    def _unlock(self) -> None:
+        """Let go of the lock; its file stays beside a ledger, so that the next run locks the same one."""
+        lock = Path(self._lock.lock_file)
+        if not self.path.exists() and not self._mark.exists():
+            lock.unlink(missing_ok=True)
+        self._lock.release()
+
     def _claim(self) -> FileLock:
         """A lock that only one run holds; the file stays, so that the next run locks the same one."""
         lock = FileLock(self.path.with_name(f"{self.path.name}.lock"), mode=0o600, timeout=0, thread_local=False)
@@ -157,7 +168,7 @@ class LedgerFile:
 
     def _release(self) -> None:
         self._folder.__exit__()
-        self._lock.release()
+        self._unlock()
 
 
 def _flush(path: Path) -> None:

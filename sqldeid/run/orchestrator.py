@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -16,10 +16,10 @@ from sqlglot import exp
 import sqldeid
 from sqldeid.engine.base import Engine
 from sqldeid.engine.choosing import dialect_of, shown
+from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.opening import Database, is_connection, path_of
+from sqldeid.engine.undisturbed import undisturbed
 from sqldeid.errors import Interrupted, JobError, VerificationError
-from sqldeid.events import release as events
-from sqldeid.events.plan import EventsPlan
 from sqldeid.insight import assess as assessing
 from sqldeid.job import Job
 from sqldeid.keys import Key, key_warnings, read_key
@@ -97,7 +97,8 @@ def anonymize(
                 joinable = find_joinable(job, noticing.written, engine, units)
             for release in releases:
                 listener.step(release.name, "publishing")
-            written = dict(zip((r.name for r in releases), earlier.publish(staging), strict=True))
+            with undisturbed() if isinstance(engine, DuckDBEngine) else nullcontext():  # no doubt whether it is there
+                written = dict(zip((r.name for r in releases), earlier.publish(staging), strict=True))
     except KeyboardInterrupt:
         if not written:  # between two statements; within one the engine says so
             raise Interrupted("interrupted; nothing was published") from None
@@ -169,9 +170,11 @@ def verify_certificates(
     """
     options = options or Options()
     path = None if is_connection(database) else path_of(database)
-    refuse_missing_parts(job, selected_tables(job, options.only), database, "verify", ("--certificate",))
+    names = tables_among(job, options.only)
+    if not names:
+        return {}
+    refuse_missing_parts(job, names, database, "verify", ("--certificate",))
     with reading(database, path, options.settings, command="--certificate") as engine, naming_job(job):
-        names = selected_tables(job, options.only)
         for name in names:
             if not isinstance(certificates.get(name), Mapping):
                 raise VerificationError(f"tables.{name}: the file holds no certificate of it", key=f"tables.{name}")
@@ -197,9 +200,9 @@ def assess(job: Job, database: Database, *, release: bool = False, options: Opti
     """
     options = options or Options()
     path = None if is_connection(database) else path_of(database)
-    refuse_missing_parts(job, selected_tables(job, options.only), database, "assess")
+    names = tables_among(job, options.only)
+    refuse_missing_parts(job, names, database, "assess")
     into = job if release else None
-    names = selected_tables(job, options.only)
     parted = [name for name in names if job.tables[name].search.method == "mondrian"]
     with reading(database, path, options.settings, into, command="assess") as engine, naming_job(job):
         found = {}
@@ -217,24 +220,14 @@ def assess(job: Job, database: Database, *, release: bool = False, options: Opti
 
 def _assess_one(job: Job, part: TablePlan, engine: Engine, *, release: bool) -> Risk:
     """A table release that is not linked."""
-    if part.many:
-        return _assess_persons(job, part, engine, release=release)
     source = keep(part, engine) if not release or part.beyond_k else part.source
     if release:
         relation = published(engine, destination(job), part.name)[0]
         columns = [q.name for q in part.qis]
     else:
         relation, columns = source, [q.source.name for q in part.qis]
-    risk = replace(assessing.assess(relation, columns, engine), counted=f"{part.unit}s")
+    risk = assessing.assess(relation, columns, engine)
     return assessing.assess_criteria(risk, part, source, relation, engine)
-
-
-def _assess_persons(job: Job, part: TablePlan, engine: Engine, *, release: bool) -> Risk:
-    """One whose persons may have many rows."""
-    if not release:
-        return assessing.assess_persons(part, keep(part, engine), engine)
-    relation, note = published(engine, destination(job), part.name)
-    return assessing.assess_released(recheck(part, dict(note), relation, engine))
 
 
 def selected(job: Job, only: Sequence[str], *, apart: bool = False) -> list[str]:
@@ -247,9 +240,14 @@ def selected(job: Job, only: Sequence[str], *, apart: bool = False) -> list[str]
     return names
 
 
-def selected_tables(job: Job, only: Sequence[str]) -> list[str]:
+def tables_among(job: Job, only: Sequence[str]) -> list[str]:
     """The table releases among those selected: only they have classes of rows to assess, and a lattice."""
-    found = [name for name in selected(job, only) if part_of(job, name)[0] == "tables"]
+    return [name for name in selected(job, only) if part_of(job, name)[0] == "tables"]
+
+
+def selected_tables(job: Job, only: Sequence[str]) -> list[str]:
+    """The same, where at least one is needed."""
+    found = tables_among(job, only)
     if not found:
         raise JobError(f"{job.name}: tables: this is for table releases, and none is selected", key="tables")
     return found
@@ -313,8 +311,6 @@ def _make(
         return following.finish(staging, sha256)
     if isinstance(planned, SeriesPlan):
         return series.run(planned, engine, staging, sha256, listener, earlier.ledger)
-    if isinstance(planned, EventsPlan):
-        return events.run(planned, engine, staging, sha256, listener, earlier.ledger)
     return face(_section(planned)).run(planned, engine, staging, sha256, listener)
 
 
@@ -369,7 +365,6 @@ def _result(
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={"sqldeid": sqldeid.__version__, "duckdb": version("duckdb"), "python": python_version()},
         joinable=tuple(pair.to_dict() for pair in joinable),
-        about=job.about.model_dump(exclude_none=True),
     )
 
 

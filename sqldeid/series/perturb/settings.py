@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sqldeid.errors import JobError
-from sqldeid.job.series import METHOD
 
 Method: TypeAlias = Literal["projection", "source", "genetic", "shared"]
 Fitness: TypeAlias = Literal["weighted", "annealing", "dampened", "capped"]
@@ -72,7 +71,7 @@ class PerturbSettings:
         variable number; variables not named have no rounding.
     """
 
-    method: Method = METHOD
+    method: Method = "projection"
     iterations: int = 50
     noise: float = 0.5
     resolution: tuple[tuple[int, float], ...] = ()
