@@ -49,6 +49,16 @@ def _input_error(error: duckdb.Error) -> SqldeidError:
         )
     if "error when sniffing file" in text:
         return JobError(MALFORMED)
+    if "more than one row returned by a subquery" in text:
+        return JobError(
+            "a subquery of the job's SQL or source view stands for one value and gives several rows; use IN or MIN"
+        )
+    if any(
+        words in text for words in ("too small to be a parquet file", "no magic bytes found", "parquet magic bytes")
+    ):
+        return JobError("a file is called Parquet and is none; remove it, or name another place")
+    if isinstance(error, duckdb.SyntaxException) and "escape string" in str(error).lower():
+        return JobError("ESCAPE takes one character, or none; write LIKE … ESCAPE '!'")
     if text.startswith("invalid input error: division by zero"):
         return JobError("a number is divided by zero in the job's SQL or source view; write NULLIF(divisor, 0)")
     return UnshownError(f"the database failed with {type(error).__name__} (its text may hold data and is not shown)")

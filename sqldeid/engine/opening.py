@@ -40,6 +40,9 @@ _SHOWN = 8
 """Macros that a message names."""
 
 
+_SIZE = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*([KMGT]i?B?|B|bytes?|%)\s*", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How much of the machine a run may take; None leaves DuckDB's own choice."""
@@ -226,6 +229,8 @@ def own_instance(spill: Path | None, settings: Settings) -> duckdb.DuckDBPyConne
         "temp_directory": str(spill / "spill") if spill else "",
     }
     if settings.memory_limit is not None:
+        if not _SIZE.fullmatch(settings.memory_limit):  # DuckDB takes -5 for no limit
+            raise JobError("--memory-limit: write a size as 4GB or 500MB", key="memory_limit")
         config["memory_limit"] = settings.memory_limit
     if settings.threads is not None:
         config["threads"] = settings.threads

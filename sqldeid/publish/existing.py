@@ -108,7 +108,10 @@ def _note_in(engine: Engine, file: Path) -> dict[str, object] | None:
     if file.suffix != ".parquet" or not file.is_file():
         return None
     path = literal(str(_readable(engine, file)))
-    rows = engine.query(render("publish/read_parquet_note", path=path)).to_pylist()
+    try:
+        rows = engine.query(render("publish/read_parquet_note", path=path)).to_pylist()
+    except JobError:  # it is called so, and is no Parquet
+        return None
     return read_note(rows[0]["note"]) if rows else None
 
 
@@ -123,13 +126,14 @@ def open_target(engine: DuckDBEngine, target: Destination) -> Path | None:
 
     Raises
     ------
-    JobError
-        If it does not exist.
+    VerificationError
+        If it does not exist: what is not there is not what the job says, in a file as in a schema.
     """
     if target.into is None:
         return None
     if not target.into.exists():
-        raise JobError(f"release.into: {target.into} does not exist; nothing was released there", key="release.into")
+        text = f"release.into: {target.into} does not exist; nothing was released there"
+        raise VerificationError(text, key="release.into")
     if target.kind != "parquet":
         engine.attach(target.into.absolute(), TARGET, read_only=True)
     for name in target.sections if target.kind == "parquet" else ():  # while all files can be read

@@ -49,6 +49,7 @@ from sqldeid.series.ledger import audit
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.tables import plan as planning
 from sqldeid.tables import release as releasing
+from sqldeid.tables.columns import refuse_in_parquet
 from sqldeid.tables.computed import fingerprint
 from sqldeid.tables.disguise import pseudonyms
 from sqldeid.tables.linking import Linked
@@ -256,7 +257,10 @@ def selected_tables(job: Job, only: Sequence[str]) -> list[str]:
 def _plan(job: Job, name: str, engine: Engine) -> TablePlan | Plan:
     section, part = part_of(job, name)
     if section == "tables" and part.search.method != "mondrian":
-        return planning.plan(name, part, engine, job.folder)
+        planned = planning.plan(name, part, engine, job.folder)
+        if job.release.kind == "parquet":
+            refuse_in_parquet(((c.name, c.source) for c in planned.released), planned.key)
+        return planned
     return face(section).plan(name, part, engine, job.folder)
 
 

@@ -285,6 +285,10 @@ def _refuse_target(job: Job, target: Destination, path: Path | None, options: Op
     if target.kind != "parquet":
         with naming_job(job):
             refuse_unattachable(into, writing=False, key="release.into")  # nobody could open what was released
+    if into.is_symlink() and not into.exists():
+        raise JobError(
+            f"{where}: {into} is a link to a place that is not there; remove it, or make that place", key="release.into"
+        )
     if into.exists() and not options.replace:
         raise JobError(f"{where}: {into} exists already; allow it to be replaced with --replace", key="release.into")
     if into.exists() and into.is_dir() != (target.kind == "parquet"):

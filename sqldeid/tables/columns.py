@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -93,6 +94,8 @@ class QuasiIdentifier:
         return travel_type(self.source.kind)
 
 
+_VARIANT = re.compile(r"(?<!\")\bVARIANT\b(?!\")")
+
 _TRAVEL = {
     "integer": "BIGINT",
     "float": "DOUBLE",
@@ -123,11 +126,42 @@ def refuse_lists(source: Column, key: str) -> None:
     JobError
         If it does.
     """
+    if _VARIANT.search(source.type):
+        raise JobError(
+            f"{key}: a column of type {source.shown_type} has no type of its own to be checked by; cast it to text or "
+            "numbers in a source query",
+            key=key,
+        )
     if source.holds_enum:
         raise JobError(
             f"{key}: its type {source.shown_type} lists values that no row may hold; cast it to text in a source query",
             key=key,
         )
+
+
+def refuse_in_parquet(columns: Iterable[tuple[str, Column]], key: str) -> None:
+    """Refuse what a Parquet file gives back as something else: a time with a zone, which it keeps in UTC.
+
+    Parameters
+    ----------
+    columns
+        Those that are released, by their names there.
+    key
+        Of the release.
+
+    Raises
+    ------
+    JobError
+        For the first of them.
+    """
+    for name, source in columns:
+        if source.type == "TIME WITH TIME ZONE":
+            where = f"{key}.columns.{name}"
+            raise JobError(
+                f"{where}: Parquet has no type {source.type}: it keeps the time and loses the zone; cast it to TIME or "
+                "text in a source query",
+                key=where,
+            )
 
 
 def top_coded(source: Column, most: int | float) -> exp.Expr:

@@ -117,7 +117,7 @@ def test_a_job_that_does_not_fit_the_data(source: Path, tmp_path: Path, name: st
     ("view", "kind"),
     [
         ("SELECT id, CAST('SECRET' || id AS INTEGER) AS n FROM people", JobError),
-        ("SELECT id, (SELECT p.id FROM people p WHERE p.id < n.id) AS n FROM people n", EngineError),
+        ("SELECT id, (SELECT p.id FROM people p WHERE p.id < n.id) AS n FROM people n", JobError),
     ],
     ids=["a cast", "rows of a subquery"],
 )
@@ -126,9 +126,9 @@ def test_every_command_names_the_release(
 ) -> None:
     with duckdb.connect(str(source)) as c:
         c.execute(f"CREATE OR REPLACE VIEW unread AS {view}")
-    with pytest.raises(kind, match=r"^job: tables\.r: ") as raised:
+    with pytest.raises(kind, match=r"^job: tables\.r(\.source)?: ") as raised:
         work(job({}, r=release({"n": qi()}, source="unread", person="id")), source)
-    assert raised.value.key == "tables.r" and "SECRET" not in raised.value.message
+    assert raised.value.key in ("tables.r", "tables.r.source") and "SECRET" not in raised.value.message
 
 
 JOB_TEXTS = {
@@ -282,7 +282,8 @@ def test_verify_of_what_is_not_there(tmp_path: Path) -> None:
             verify(job(place, tmp_path, r=people()), source)
         assert raised.value.code == 4
     for place in ({"into": "out.duckdb"}, {"into": "out", "as": "parquet"}):
-        with pytest.raises(JobError, match="does not exist; nothing was released there"):
+        with pytest.raises(VerificationError, match="does not exist; nothing was released there") as raised:
             verify(job(place, tmp_path, r=people()), source)
+        assert raised.value.code == 4
     assert listed(tmp_path) == ["source.duckdb"]
     assert os.access(source, os.W_OK)
