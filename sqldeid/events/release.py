@@ -18,7 +18,17 @@ from sqldeid.events.fit import Ensemble, Fitted, Step, fit_ensemble, fit_laplace
 from sqldeid.events.generate import Made
 from sqldeid.events.plan import EventsPlan, plan, timestamp
 from sqldeid.events.result import EventsRelease, EventsVerified, Guarantee
-from sqldeid.events.sequences import Gaps, Sequences, needed, order_events, place_events, read_placed, sequence
+from sqldeid.events.sequences import (
+    LEAST_HOURS,
+    MUCH_TOGETHER,
+    Gaps,
+    Sequences,
+    needed,
+    order_events,
+    place_events,
+    read_placed,
+    sequence,
+)
 from sqldeid.events.stage import note_of, put_batches, stage
 from sqldeid.events.synthesize import Private
 from sqldeid.events.verify import verify
@@ -255,6 +265,14 @@ def _warnings(plan: EventsPlan, source: _Source, fitted: Fitted, made: Made, obj
         yield (
             f"{key}.privacy: ratio is the source's method and not differential privacy: one object can decide whether "
             'a pattern is released; for a promise use method = "laplace"'
+        )
+    gaps = source.gaps
+    if gaps.floored or gaps.together > MUCH_TOGETHER:
+        found = "none" if gaps.threshold_hours is None else f"{gaps.threshold_hours:.3g} h"
+        least = f", the least it takes, for its rule gave less than {LEAST_HOURS:g} h" if gaps.floored else ""
+        yield (
+            f"{key}.gap_hours: auto found {found}{least}; {gaps.together:.0%} of the gaps are of less than a minute, "
+            "as where much is charted at once, and are not counted for it; give the hours that divide stays or visits"
         )
     if isinstance(fitted, Private):
         yield from _private_warnings(plan, fitted)

@@ -26,6 +26,12 @@ LONGEST_HOURS = 1e8
 """More hours than lie between any two usable times."""
 
 
+LEAST_HOURS = 1.0
+"""What the rule finds at least: a threshold of minutes cuts what is charted in rounds into single events."""
+MUCH_TOGETHER = 0.5
+"""Share of gaps of less than a minute from which the result says so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gaps:
     """Times between events of one object.
@@ -38,11 +44,17 @@ class Gaps:
         How the threshold was found.
     histogram
         Gaps by bin of ln(hours): bin b begins at exp(b × `BIN_WIDTH`) hours; less than a minute counts as a minute.
+    together
+        Share of gaps of less than a minute, 0…1: charted at once; measured where the threshold is found.
+    floored
+        Whether the rule gave less than `LEAST_HOURS`.
     """
 
     threshold_hours: float | None
     rule: str
     histogram: Mapping[int, int]
+    together: float = 0.0
+    floored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +191,15 @@ def find_gaps(plan: EventsPlan, placed: exp.Table, engine: Engine) -> Gaps:
     row = engine.query(render("events/measure_gaps", placed=placed)).to_pylist()[0]
     if not row["gaps"]:
         return Gaps(None, "auto: there are no gaps", histogram)
+    together = row["together"] / row["gaps"]
     low, high = row["low"], row["high"]
+    if low is None:
+        return Gaps(None, "auto: all gaps are of less than a minute", histogram, together)
     fence = float(f"{e_to(high + 1.5 * (high - low)):.13g}")  # the last digits depend on the engine's logarithm
-    return Gaps(fence, "auto: exp(Q3 + 1.5 (Q3 - Q1)) of ln(gap in hours)", histogram)
+    rule = "auto: exp(Q3 + 1.5 (Q3 - Q1)) of ln(gap in hours), gaps of a minute or more"
+    if fence < LEAST_HOURS:
+        return Gaps(LEAST_HOURS, f"{rule}; at least {LEAST_HOURS:g} h", histogram, together, floored=True)
+    return Gaps(fence, rule, histogram, together)
 
 
 def microseconds(hours: float | None) -> int | None:

@@ -231,7 +231,7 @@ class _Check:
                 time=plan.moment,
             )
         ).to_pylist()[0]["hours"]
-        return float(found) * (1 - 1e-9) if found is not None else 1e12
+        return max(float(found), 1.0) * (1 - 1e-9) if found is not None else 1e12
 
     def usable(self) -> exp.Expr:
         """Rows of the source that have object, time and state."""

@@ -160,7 +160,8 @@ class Events(BaseModel):
     where: Text | None = Field(default=None, description="One SQL expression; rows for which it holds are the input.")
     gap_hours: Gap = Field(
         default="auto",
-        description="A sequence is split where nothing happens for longer; auto: found from the gaps; none: never.",
+        description="A sequence is split where nothing happens for longer; auto: found from the gaps of a minute or "
+        "more, and at least an hour; none: never.",
     )
     end: Literal["state", "duration"] = Field(
         default="state",

@@ -41,9 +41,9 @@ def test_counts_means_and_deviations_equal_plain_python(seed: int, gap_hours: ob
     rows = random_events(np.random.default_rng(seed))
     whole = sequences_of(rows)
     gaps = [b[0] - a[0] for s in whole.values() for a, b in pairwise(s)]
-    logs = np.log(np.maximum(np.array(gaps) / 3.6e9, 1 / 60))
+    logs = np.log(np.array([gap for gap in gaps if gap >= 60_000_000]) / 3.6e9)
     low, high = np.quantile(logs, [0.25, 0.75])
-    threshold = {"auto": exp(high + 1.5 * (high - low)), "none": None}.get(str(gap_hours), 5.0)
+    threshold = {"auto": max(exp(high + 1.5 * (high - low)), 1.0), "none": None}.get(str(gap_hours), 5.0)
     most = round(threshold * 3_600_000_000) if threshold is not None else None
     states = sorted({what for s in whole.values() for _, what in s})
     with planned(database(rows), SECTION | {"gap_hours": gap_hours}) as (plan, engine):
