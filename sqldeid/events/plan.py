@@ -33,6 +33,9 @@ OBJECTS_NOISE_MOST = 10_000_000
 FIRST_TIME, LAST_TIME = "0001-01-01", "9999-12-31 23:59:59.999999"
 """No usable time is outside: calendars of other programs go no further, and infinity is no time."""
 
+OBJECT = "object_number"
+"""The released column of new numbers; not called as the source's key is, for whose values they would be taken."""
+
 POSITION = "position"
 """The column that is released where times do not tell an object's events apart."""
 
@@ -216,14 +219,10 @@ def plan(name: str, part: Events, engine: Engine, folder: Path) -> EventsPlan:
     find = _finder(there, label)
     factors, texts = _factors(part)
     time = _time(find(part.time, f"{key}.time"), key) if part.time is not None else None
-    if (
-        time is not None
-        and time.kind == "date"
-        and any(c.casefold() == POSITION for c in (part.object, str(part.time), *part.state))
-    ):
+    taken = {OBJECT, POSITION} if time is not None and time.kind == "date" else {OBJECT}
+    for name in (c for c in (part.time, *part.state) if c is not None and c.casefold() in taken):
         raise JobError(
-            f"{key}: a column is called {POSITION}, the place that is released beside a date; rename it in a query",
-            key=key,
+            f"{key}: a column is called {name}, as one that is released beside it; rename it in a source query", key=key
         )
     relation = _selected(relation, part.where, texts, engine, key)
     states = tuple(_comparable(find(c, f"{key}.state"), f"{key}.state") for c in part.state)

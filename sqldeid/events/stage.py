@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.events.generate import SCHEMA
-from sqldeid.events.plan import POSITION, EventsPlan
+from sqldeid.events.plan import OBJECT, POSITION, EventsPlan
 from sqldeid.publish import Note, Staging
 from sqldeid.sql import column, identifier, render
 
@@ -42,7 +42,7 @@ def columns_of(plan: EventsPlan) -> tuple[Released, ...]:
         Released(identifier(c.name), column(n.name.name, "l"))
         for c, n in zip(plan.states, plan.state_names, strict=True)
     ]
-    return (Released(identifier(plan.owner.name), column("object", "m")), *when, *states)
+    return (Released(identifier(OBJECT), column("object", "m")), *when, *states)
 
 
 def stage(plan: EventsPlan, made: exp.Table, listed: exp.Table, staging: Staging, note: Note) -> exp.Expr:
@@ -64,7 +64,7 @@ def note_of(plan: EventsPlan, job_sha256: str, guarantee: dict[str, object], led
         "ledger": ledger,
         "job_sha256": job_sha256,
     }
-    comments = {plan.owner.name: "a new number; stands for nobody"}
+    comments = {OBJECT: "a new number; stands for nobody"}
     if plan.time is not None:
         comments[plan.time.name] = "time, made"
     if plan.placed:

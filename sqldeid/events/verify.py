@@ -23,7 +23,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import UnknownKindError, VerificationError
 from sqldeid.events.domain import Domain
-from sqldeid.events.plan import FIRST_TIME, LAST_TIME, POSITION, EventsPlan, timestamp
+from sqldeid.events.plan import FIRST_TIME, LAST_TIME, OBJECT, POSITION, EventsPlan, timestamp
 from sqldeid.events.privacy.laplace import Ledger
 from sqldeid.events.result import EventsVerified
 from sqldeid.sql import column, identifier, render
@@ -71,7 +71,7 @@ class _Check:
 
     def __init__(self, plan: EventsPlan, written: exp.Expr, engine: Engine) -> None:
         self.plan, self.written, self.engine = plan, written, engine
-        self.object = column(plan.owner.name, "r")
+        self.object = column(OBJECT, "r")
         self.time = column(plan.time.name, "r") if plan.time else None
         self.place = column(POSITION, "r") if plan.placed else None
 
@@ -81,7 +81,7 @@ class _Check:
     def columns(self) -> None:
         """The release has these columns and no other."""
         plan = self.plan
-        wanted = [plan.owner.name, *([plan.time.name] if plan.time else []), *([POSITION] if plan.placed else [])]
+        wanted = [OBJECT, *([plan.time.name] if plan.time else []), *([POSITION] if plan.placed else [])]
         wanted += [c.name for c in plan.states]
         there = [c.name for c in self.engine.columns(self.written)]
         if sorted(there) != sorted(wanted):

@@ -157,10 +157,10 @@ def test_counts_go_over_the_wire_and_no_row_of_the_source(both: Both, monkeypatc
 
 
 CHANGES = {
-    "of its states": "UPDATE checked.x SET eventtype = 'nowhere' WHERE subject_id = 1",
-    "not numbered": "UPDATE checked.x SET subject_id = subject_id + 1",
-    "are missing": "UPDATE checked.x SET intime = NULL WHERE subject_id = 2",
-    "not in order": "UPDATE checked.x SET intime = TIMESTAMP '2101-01-01' WHERE subject_id < 9",
+    "of its states": "UPDATE checked.x SET eventtype = 'nowhere' WHERE object_number = 1",
+    "not numbered": "UPDATE checked.x SET object_number = object_number + 1",
+    "are missing": "UPDATE checked.x SET intime = NULL WHERE object_number = 2",
+    "not in order": "UPDATE checked.x SET intime = TIMESTAMP '2101-01-01' WHERE object_number < 9",
     "the columns": "ALTER TABLE checked.x ADD COLUMN hadm_id INTEGER",
     "neighbouring states": "UPDATE checked.x SET eventtype = 'discharge', curr_wardid = NULL",
 }

@@ -72,15 +72,15 @@ def test_what_a_release_says_of_itself() -> None:
     assert found.gaps["threshold_hours"] > 0 and found.gaps["histogram"]
     rows = connection.execute("SELECT * FROM release.x").fetchall()
     assert len(rows) == found.events
-    assert [c[0] for c in connection.description] == ["subject_id", "intime", "curr_wardid", "eventtype"]
+    assert [c[0] for c in connection.description] == ["object_number", "intime", "curr_wardid", "eventtype"]
     assert verify(connection, section).events == found.events
 
 
 TAMPERED = {
-    "a state that is not there": "UPDATE release.x SET eventtype = 'nowhere' WHERE subject_id = 1",
-    "another numbering": "UPDATE release.x SET subject_id = subject_id + 1",
-    "a missing time": "UPDATE release.x SET intime = NULL WHERE subject_id = 2",
-    "one time for all": "UPDATE release.x SET intime = TIMESTAMP '2101-01-01' WHERE subject_id < 9",
+    "a state that is not there": "UPDATE release.x SET eventtype = 'nowhere' WHERE object_number = 1",
+    "another numbering": "UPDATE release.x SET object_number = object_number + 1",
+    "a missing time": "UPDATE release.x SET intime = NULL WHERE object_number = 2",
+    "one time for all": "UPDATE release.x SET intime = TIMESTAMP '2101-01-01' WHERE object_number < 9",
     "one column more": "ALTER TABLE release.x ADD COLUMN hadm_id INTEGER",
     "a pair that nobody has": "UPDATE release.x SET eventtype = 'discharge', curr_wardid = NULL",
 }
@@ -129,10 +129,10 @@ def test_a_release_of_another_promise_is_refused(tmp_path: Path) -> None:
         verify(connection, {**section, "factors": ["hour"]})
     with pytest.raises(VerificationError, match="method"):
         verify(connection, kind_t(privacy={"method": "ratio", "epsilon": 1.0}))
-    connection.execute("UPDATE release.x SET intime = TIMESTAMP '2090-01-01' WHERE subject_id = 1")
+    connection.execute("UPDATE release.x SET intime = TIMESTAMP '2090-01-01' WHERE object_number = 1")
     with pytest.raises(VerificationError, match="range"):
         verify(connection, section)
-    connection.execute("UPDATE release.x SET intime = intime + INTERVAL 20 YEAR WHERE subject_id = 1")
+    connection.execute("UPDATE release.x SET intime = intime + INTERVAL 20 YEAR WHERE object_number = 1")
     shorter = tmp_path / "fewer.txt"
     shorter.write_text("\n".join(WARD_STATES[:4]), encoding="utf-8")
     with pytest.raises(VerificationError):
@@ -411,3 +411,17 @@ def test_noise_alone_does_not_decide_how_many_objects_are_made(tmp_path: Path) -
 def test_nothing_to_release_is_said() -> None:
     with pytest.raises(SqldeidError, match="nothing to release"):
         release(events((1, None, "a")), SMALL)
+
+
+def test_new_numbers_do_not_stand_under_the_sources_key(tmp_path: Path) -> None:
+    """Whoever joins a release with other tables would take them for its values."""
+    with duckdb.connect(str(tmp_path / "e.duckdb")) as connection:
+        connection.execute("CREATE TABLE e (subject_id BIGINT, intime TIMESTAMP, object_number BIGINT)")
+        connection.execute("INSERT INTO e VALUES (1, TIMESTAMP '2020-01-01', 1)")
+    part: dict[str, Any] = {"source": "e", "object": "subject_id", "time": "intime", "state": ["object_number"]}
+    part["privacy"] = {"method": "none"}
+    with pytest.raises(JobError, match="a column is called object_number"):
+        sqldeid.anonymize(
+            sqldeid.Job.parse({"release": {"into": "o.duckdb"}, "events": {"x": part}}, folder=tmp_path),
+            tmp_path / "e.duckdb",
+        )
