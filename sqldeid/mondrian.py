@@ -50,8 +50,8 @@ class Mondrian:
     """
 
     k: int
-    heuristic: Heuristic = "range"
-    nulls: Nulls = "null-aware"
+    heuristic: Heuristic
+    nulls: Nulls
 
 
 @dataclass(frozen=True, slots=True)

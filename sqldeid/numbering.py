@@ -36,12 +36,15 @@ class TableClasses:
     judge
         Asked with a temporary table (person VARCHAR, class BIGINT) of finer classes: numbers of those that fail a
         criterion beyond k. None where k is all.
+    judges
+        The same of each criterion alone, with what messages call it.
     """
 
     name: str
     k: int
     persons: exp.Table
     judge: Callable[[exp.Table], NDArray[np.int64]] | None = None
+    judges: tuple[tuple[str, Callable[[exp.Table], NDArray[np.int64]]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

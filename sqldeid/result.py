@@ -6,7 +6,7 @@ people.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
@@ -43,11 +43,26 @@ class Criterion:
 
 
 @dataclass(frozen=True, slots=True)
+class Code:
+    """A value that released rows show, and what it stands for.
+
+    `stands_for` are values of a hierarchy that comes with the program, so none is known of the source: at most a few
+    of the `of` that it has. Of any other hierarchy, whose leaves may be somebody's, there are none.
+    """
+
+    shown: str
+    stands_for: tuple[str, ...] = ()
+    of: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnResult:
     """A released column: its level of `height` levels (0 = original), and its own part of the loss (0 … 1).
 
     `shown` says what became of its values beside that: a pseudonym, a shifted date, a number cut at the top.
-    `example` is a frequent value's label at every level; for the data holder.
+    `example` is a frequent value's label at every level; for the data holder. `type` is that of the released column;
+    `codes` are values that its rows show, where they are coarser than the source's; `more_codes` says that there are
+    further ones.
     """
 
     role: str
@@ -58,6 +73,9 @@ class ColumnResult:
     loss: float | None = None
     shown: str | None = None
     example: tuple[str, ...] | None = None
+    type: str | None = None
+    codes: tuple[Code, ...] | None = None
+    more_codes: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +117,10 @@ class Risk:
         The known columns of the knowledge state that adds most to that greatest risk.
     criteria
         The job's criteria beyond k, as `assess` measures them.
+    counted
+        What a class is as large as it has of: "persons", each of one row or of many; "rows" where no key tells persons.
+    rows, greatest_share
+        Where a person may have many rows: all rows, and the greatest share of a class's rows that are one person's.
     """
 
     prosecutor: float
@@ -110,9 +132,37 @@ class Risk:
     one_over_m: float | None = None
     worst_state: tuple[str, ...] = ()
     criteria: tuple[Measured, ...] = ()
+    counted: str = "persons"
+    rows: int | None = None
+    greatest_share: float | None = None
 
 
-def risk_of(sizes: Mapping[int, int]) -> Risk:
+def risk_of_persons(sizes: Iterable[tuple[int, int, int]], share: float | None = None) -> Risk:
+    """Risk where a person may have many rows, from (persons in a class, classes with so many, rows in these).
+
+    The marketer guesses of each row whose of its class's persons it is.
+
+    Parameters
+    ----------
+    share
+        The greatest share of a class's rows that are one person's, where it was counted.
+    """
+    found = sorted(sizes)
+    rows = sum(n for _, _, n in found)
+    prosecutor = 1 / found[0][0] if found else 0.0
+    return Risk(
+        prosecutor=prosecutor,
+        marketer=sum(n / persons for persons, _, n in found) / rows if rows else 0.0,
+        journalist=prosecutor,
+        journalist_is_prosecutor=True,
+        class_sizes=tuple((persons, classes) for persons, classes, _ in found),
+        rows_below={limit: sum(n for persons, _, n in found if persons < limit) for limit in (2, 3, 5, 11)},
+        rows=rows,
+        greatest_share=share,
+    )
+
+
+def risk_of(sizes: Mapping[int, int], counted: str = "persons") -> Risk:
     """Risk from a class-size histogram (size -> classes); an empty table has none."""
     rows = sum(size * classes for size, classes in sizes.items())
     prosecutor = 1 / min(sizes) if sizes else 0.0
@@ -123,7 +173,33 @@ def risk_of(sizes: Mapping[int, int]) -> Risk:
         journalist_is_prosecutor=True,
         class_sizes=tuple(sorted(sizes.items())),
         rows_below={limit: sum(s * c for s, c in sizes.items() if s < limit) for limit in (2, 3, 5, 11)},
+        counted=counted,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Persons:
+    """The persons of a release, where one may have many rows (`rows = "many"`).
+
+    Parameters
+    ----------
+    persons, lost, partly
+        Persons of the source; those of whom no row is released; those of whom some rows are not.
+    k
+        Least persons in a released class; 0 for an empty release.
+    sizes
+        (persons in a class, classes with so many, rows in these), of the release, ascending.
+    greatest_share
+        The greatest share of the rows of a released class that are one person's: who picks a row of a class for a
+        person whom he knows to have most rows there is right as often. 0 … 1.
+    """
+
+    persons: int
+    lost: int
+    partly: int
+    k: int
+    sizes: tuple[tuple[int, int, int], ...]
+    greatest_share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +263,8 @@ class TableRelease:
     `uniqueness` what sets of columns tell apart in the source, where a report was asked for.
     `pseudonymised` names the columns that hold pseudonyms; a release that has any is pseudonymised, not anonymous.
     `followed` names the series that have the same person_number, with what the link cost: persons lost on either side.
+    `unit` is what k and every risk count: "person", or "row" where no key tells persons. `persons` says how many
+    there are, where one may have many rows; `k` is then of persons, `released` and `suppressed` are of rows.
     `linked` says with which releases it can be joined, their common node, and how many persons they do not share; then
     counts, losses, risks and criteria are those of the join.
     """
@@ -220,6 +298,8 @@ class TableRelease:
     linked: Mapping[str, Any] | None = None
     followed: Mapping[str, Any] | None = None
     suppression_limit: float | None = None
+    unit: str = "person"
+    persons: Persons | None = None
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
@@ -227,7 +307,7 @@ class TableRelease:
         del found["name"], found["certificate"], found["policy"]
         if self.policy is not None:
             found["policy"] = dict(self.policy())
-        for name in ("guarantee", "pseudonymised", "ledger", "tradeoff", "uniqueness", "linked", "followed"):
+        for name in ("guarantee", "pseudonymised", "ledger", "tradeoff", "uniqueness", "linked", "followed", "persons"):
             if not found[name]:
                 del found[name]
         found["columns"] = {n: {k: v for k, v in c.items() if v is not None} for n, c in found["columns"].items()}
@@ -376,6 +456,7 @@ class Result:
     finished: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     joinable: tuple[Mapping[str, object], ...] = ()
+    about: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tables(self) -> dict[str, TableRelease]:
@@ -396,6 +477,7 @@ class Result:
             "finished": self.finished,
             "versions": dict(self.versions),
             **({"joinable": [dict(pair) for pair in self.joinable]} if self.joinable else {}),
+            **({"about": dict(self.about)} if self.about else {}),
         }
 
     def to_html(self) -> str:
@@ -408,4 +490,5 @@ class Result:
         return {
             "releases": {name: release.to_public() for name, release in self.releases.items()},
             "sqldeid": self.sqldeid,
+            **({"about": dict(self.about)} if self.about else {}),
         }

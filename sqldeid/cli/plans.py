@@ -145,12 +145,18 @@ def _others(plan: TablePlan) -> list[tuple[str, object]]:
 def _facts(plan: TablePlan, job: Job) -> list[tuple[str, object]]:
     return [
         *_others(plan),
-        ("Person", plan.person or "not named: rows are counted"),
+        ("Person", _person(plan)),
         *[(f"Stack {s.name}", s.text) for s in (plan.stacked.stacks if plan.stacked else ())],
         *_demands(plan),
         *([("Followed by", FOLLOWED.format(plan.followed))] if plan.followed else []),
         ("Written as", _target(job, [plan.name])),
     ]
+
+
+def _person(plan: TablePlan) -> str:
+    if plan.person is None:
+        return "not named: each row is taken for another person, and rows are counted"
+    return f"{plan.person}: may have many rows; persons are counted" if plan.many else plan.person
 
 
 def _target(job: Job, names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from math import ceil, exp
+from math import ceil, comb, exp
 from math import inf as infinite
 
 import numpy as np
@@ -32,9 +32,15 @@ Refit = Callable[[sql.Table], Fitted]
 OBJECTS = 4_000
 """Objects that are attacked, more or less; the models are fitted on half of them."""
 
-CANARY_RELEASES = 5
+CANARY_RELEASES = 10
+LEVEL = 0.05
+"""Of the test (Fisher's, one-sided) that what is seen more often with an object is so by its presence."""
 CANARY_MOST = 60
 SPACE = 0x1_0000_0000
+
+
+TELLS = f"more often with the object, by a test at the level {LEVEL}: it gives away that the object is in the data"
+SILENT = f"so few releases do not tell a difference (test at the level {LEVEL}), which is no evidence of privacy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +72,16 @@ class Canary:
         Of the object that was planted.
     releases
         That were made each way.
+    p_value
+        Probability that it is seen with the object as often or more by chance (Fisher's exact test, one-sided).
     """
 
     events: int
     releases: int
     seen_with: int
     seen_without: int
-    reading: str = "a pattern that is seen only with the object gives away that the object is in the data"
+    p_value: float
+    reading: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +214,15 @@ def fly_canary(
                 fitted = refit(events)
             shown += _shows(fitted, pair, rng)
         seen.append(shown)
-    return Canary(2 * times, releases, seen[0], seen[1])
+    chance = by_chance(seen[0], seen[1], releases)
+    return Canary(2 * times, releases, seen[0], seen[1], chance, TELLS if chance <= LEVEL else SILENT)
+
+
+def by_chance(seen_with: int, seen_without: int, releases: int) -> float:
+    """Probability of as many or more of what is seen among those with the object, were it the same both ways."""
+    seen = seen_with + seen_without
+    ways = [comb(releases, w) * comb(releases, seen - w) for w in range(seen_with, min(seen, releases) + 1)]
+    return sum(ways) / comb(2 * releases, seen)
 
 
 def repeats(plan: EventsPlan) -> int:

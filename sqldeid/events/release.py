@@ -32,8 +32,12 @@ from sqldeid.events.sequences import (
 from sqldeid.events.stage import note_of, put_batches, stage
 from sqldeid.events.synthesize import Private
 from sqldeid.events.verify import verify
+from sqldeid.ledger import core as persons
+from sqldeid.ledger.book import Subject
+from sqldeid.ledger.budget import Spent, spend
+from sqldeid.ledger.hashing import spelling
 from sqldeid.publish import Staging
-from sqldeid.sql import literal, render
+from sqldeid.sql import column, literal, render
 
 __all__ = ["plan", "recheck", "run"]
 
@@ -62,8 +66,20 @@ class _Source:
     sequences: Sequences | None
 
 
-def run(plan: EventsPlan, engine: Engine, staging: Staging, job_sha256: str, listener: Listener) -> EventsRelease:
+def run(
+    plan: EventsPlan,
+    engine: Engine,
+    staging: Staging,
+    job_sha256: str,
+    listener: Listener,
+    ledger: persons.Ledger | None = None,
+) -> EventsRelease:
     """Produce one release up to, not including, its publication.
+
+    Parameters
+    ----------
+    ledger
+        Of persons; what they spend is added up there.
 
     Raises
     ------
@@ -94,7 +110,7 @@ def run(plan: EventsPlan, engine: Engine, staging: Staging, job_sha256: str, lis
     step("comparing with the source")
     figures = _evaluate(plan, source, table, made, fitted, engine)
     attacks = _attack(plan, source, rng, engine, step) if plan.part.attacks else {}
-    found = _result(plan, source, fitted, made, objects)
+    found = _spent(_result(plan, source, fitted, made, objects), plan, engine, ledger, job_sha256)
     return replace(
         found,
         evaluation=figures,
@@ -102,6 +118,24 @@ def run(plan: EventsPlan, engine: Engine, staging: Staging, job_sha256: str, lis
         verified=asdict(verified),
         moved={"rows": engine.moved[0] - moved[0], "bytes": engine.moved[1] - moved[1]},
     )
+
+
+def _spent(
+    release: EventsRelease, plan: EventsPlan, engine: Engine, ledger: persons.Ledger | None, job_sha256: str
+) -> EventsRelease:
+    """The release with what its objects have spent by now, where a ledger adds up; they are the persons there.
+
+    An object spends whether or not any of its events could be used.
+    """
+    if ledger is None or release.guarantee.epsilon is None or not release.guarantee.differentially_private:
+        return release
+    subject = Subject(plan.name, plan.key, plan.owner.name, spelling(plan.owner), {}, {})
+    ledger.book.refuse_person(subject)
+    listed = engine.query(render("events/list_objects", source=plan.source, owner=column(plan.owner.name, "s")))
+    proven = plan.part.generate.seed is None
+    cost = Spent(float(release.guarantee.epsilon), 0.0, proven)
+    account = spend(ledger, subject, listed.column("person"), cost, job_sha256)
+    return replace(release, account=account.content, warnings=(*release.warnings, *account.warnings))
 
 
 def _ledger(fitted: Fitted) -> list[dict[str, object]]:

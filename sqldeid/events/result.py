@@ -41,6 +41,8 @@ class EventsRelease:
         Of the source's parts; 0 with `laplace`.
     ledger
         With `laplace`: every spend; they add up to epsilon.
+    account
+        What the objects have spent by now in all releases of the ledger of persons; None without one.
     source
         Objects, events, parts and states of the source, and how many rows are no events (`left_out`).
     gaps
@@ -66,15 +68,19 @@ class EventsRelease:
     warnings: tuple[str, ...]
     written: tuple[str, ...] = ()
     kind: str = "events"
+    account: Mapping[str, object] | None = None
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
         found = asdict(self)
         del found["name"]
         found["ledger"] = [dict(spend) for spend in self.ledger]
+        found["account"] = None if self.account is None else dict(self.account)
         for name in ("source", "gaps", "cluster_sizes", "evaluation", "attacks", "verified"):
             found[name] = dict(found[name])
-        found["audience"] = dict.fromkeys(("source", "gaps", "cluster_sizes", "evaluation", "attacks", "moved"), HOLDER)
+        found["audience"] = dict.fromkeys(
+            ("source", "gaps", "cluster_sizes", "evaluation", "attacks", "moved", "account"), HOLDER
+        )
         return {"kind": found.pop("kind"), **found}
 
     def to_public(self) -> dict[str, object]:
@@ -97,6 +103,9 @@ class EventsRelease:
         if self.ledger:
             spent = ", ".join(f"{s['statistic']} {s['epsilon']:g}" for s in self.ledger)
             lines.append(("Budget", spent))
+        if self.account is not None:
+            void = "; void: these persons are in other releases, too" if self.account["void"] else ""
+            lines.append(("Spent by now", f"ε = {self.account['epsilon_total']:g} of a person, by the ledger{void}"))
         if self.gaps.get("threshold_hours") is not None:
             lines.append(
                 ("Split", f"at gaps of more than {self.gaps['threshold_hours']:,.4g} hours ({self.gaps['rule']})")

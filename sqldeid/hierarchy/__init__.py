@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sqldeid.hierarchy.header import refuse_header
 from sqldeid.hierarchy.inspection import HierarchyReport, check, paths, write_csv
+from sqldeid.hierarchy.leaves import shipped_leaves
 from sqldeid.hierarchy.model import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.sources import HierarchySource, open_source, shipped, shipped_items
 
@@ -23,5 +24,6 @@ __all__ = [
     "refuse_header",
     "shipped",
     "shipped_items",
+    "shipped_leaves",
     "write_csv",
 ]

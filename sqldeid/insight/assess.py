@@ -8,10 +8,13 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.result import Risk, risk_of
+from sqldeid.result import Measured, Risk, risk_of, risk_of_persons
 from sqldeid.sql import identifier, render
 from sqldeid.tables.judgement import Judgement
+from sqldeid.tables.persons_verify import PersonJudgement, as_they_are
 from sqldeid.tables.plan import TablePlan
+from sqldeid.tables.shape import count_persons
+from sqldeid.tables.verify import Verified
 
 
 def assess(relation: exp.Expr, columns: Sequence[str], engine: Engine) -> Risk:
@@ -33,6 +36,33 @@ def assess(relation: exp.Expr, columns: Sequence[str], engine: Engine) -> Risk:
     rows = engine.query(render("tables/count_sizes", grouped=grouped)).to_pylist()
     engine.drop(grouped)
     return risk_of({int(r["size"]): int(r["classes"]) for r in rows})
+
+
+def assess_persons(plan: TablePlan, source: exp.Expr, engine: Engine) -> Risk:
+    """The risk of a source whose persons may have many rows, by the persons of its classes; with the job's criteria.
+
+    Parameters
+    ----------
+    source
+        The rows of `plan`, from `sqldeid.tables.shape.keep`.
+
+    Cost: one scan of the table, and one per sensitive column.
+    """
+    count_persons(plan, engine, source)
+    judgement = PersonJudgement(plan, engine, source, as_they_are(plan), source)
+    sizes = judgement.sizes()
+    share = max((s for *_, s in sizes), default=0.0)
+    criteria, _ = judgement.measured()
+    return replace(risk_of_persons(((p, classes, rows) for p, classes, rows, _ in sizes), share), criteria=criteria)
+
+
+def assess_released(verified: Verified) -> Risk:
+    """The risk of a release whose persons may have many rows: it does not show whose a row is, its re-check does."""
+    found = verified.persons
+    if found is None:
+        raise ValueError("the release has one row a person")
+    criteria = tuple(Measured(c.name, c.column, c.asked, c.achieved, met=True) for c in verified.criteria)
+    return replace(risk_of_persons(found.sizes, found.greatest_share), criteria=criteria)
 
 
 def assess_criteria(risk: Risk, plan: TablePlan, source: exp.Expr, relation: exp.Expr, engine: Engine) -> Risk:

@@ -11,6 +11,7 @@ from tomlkit.items import InlineTable, Item, Table
 
 from sqldeid.insight.proposals import SUPPRESSION_LIMIT, K, Proposal, Proposed
 from sqldeid.job.rules import MAX_NAME_BYTES, name_flaw
+from sqldeid.sql import identifier, render, table_name
 
 _WIDTH = 112
 _COLUMN = 28
@@ -72,6 +73,10 @@ def _release(proposed: Proposed) -> Table:
     release.add("source", _item(_source(proposed.facts.parts)))
     if proposed.person is not None:
         _explained(release, "person", proposed.person, proposed.person_why)
+        if not proposed.known:
+            release.add("where", _item(f"{_quoted(proposed.person)} IS NOT NULL"))
+        if proposed.many:
+            _many(release, proposed, proposed.person)
     else:
         _explained(release, "rows_are_persons", True, proposed.person_why)
     release.add(tomlkit.nl())
@@ -79,6 +84,25 @@ def _release(proposed: Proposed) -> Table:
     release.add("privacy", _privacy(proposed))
     release.add("search", _search())
     return release
+
+
+def _many(release: Table, proposed: Proposed, person: str) -> None:
+    """That persons repeat, and the other way: a query that picks one row of each, ready to be taken in."""
+    _explained(release, "rows", "many", "a class needs rows of k persons; nothing that is released links a person's")
+    there = {c.name.casefold() for c in proposed.facts.columns}
+    query = render(
+        "insight/pick_first",
+        source=table_name(*proposed.facts.parts[-2:]),
+        person=identifier(person),
+        order=[identifier(name) for name in proposed.order],
+        place=identifier(next(name for name in _PLACES if name not in there)),
+    )
+    _comment(release, "Or one row per person, here the first: then this source, without rows (and check the order):")
+    release.add(tomlkit.comment(_shown(f"source = {_item({'query': str(query).strip()}).as_string()}")))
+
+
+_PLACES = ("place", *(f"place_{i}" for i in range(10_000)))
+"""Names for the number of a row, of which no table has all."""
 
 
 def _columns(proposed: Proposed) -> Table:
@@ -160,7 +184,11 @@ def _source(parts: tuple[str, ...]) -> str:
     """Schema and table as a job names them; the catalogue is the database that is opened."""
     if all(_BARE_NAME.fullmatch(p) for p in parts[-2:]):
         return ".".join(parts[-2:])
-    return ".".join('"' + p.replace('"', '""') + '"' for p in parts[-2:])
+    return ".".join(_quoted(p) for p in parts[-2:])
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _key(name: str) -> tomlkit.items.Key:

@@ -15,6 +15,7 @@ from sqldeid.insight.fitting import Sought, fit_all
 from sqldeid.insight.identifiers import Finding, find_column, is_death_date, is_text_age
 from sqldeid.insight.profile import ColumnFacts, TableFacts
 from sqldeid.insight.words import says_age, says_birth, says_part_of_birth, says_secret, says_year, spelt, words_of
+from sqldeid.sql import column, render
 
 MOST_QIS = 9
 """Quasi-identifying columns proposed at most: with more, little is left to release at any k."""
@@ -97,6 +98,10 @@ class Proposed:
         The person key; None where no column is one.
     person_why
         Why that is, or what to do about it.
+    many
+        Whether persons have many rows; then also how rows are ordered, of which the first may stand for the person.
+    known
+        False where rows have no person: they are left out.
     """
 
     facts: TableFacts
@@ -105,6 +110,19 @@ class Proposed:
     person_why: str
     k: int
     l_diversity: tuple[str, int] | None
+    many: bool = False
+    order: tuple[str, ...] = ()
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Person:
+    """The person key, and why; `many` where persons have several rows, `known` unless some rows have none."""
+
+    name: str | None
+    why: str
+    many: bool = False
+    known: bool = True
 
 
 def propose(facts: TableFacts, engine: Engine) -> Proposed:
@@ -112,16 +130,19 @@ def propose(facts: TableFacts, engine: Engine) -> Proposed:
 
     Cost: one scan for each column that may be quasi-identifying and for which shipped hierarchies are tried.
     """
-    person, why = _person(facts)
+    found = _person(facts)
+    person, key = found.name, next((c for c in facts.columns if c.name == found.name), None)
     whole = any(says_year(c.name) and says_birth(c.name) for c in facts.columns)
-    chosen = _choose([_born(c, whole) or _column(c, person) for c in facts.columns])
+    chosen = _choose([_born(c, whole) or _column(c, person, many=found.many) for c in facts.columns])
     fitted = _fitted(chosen, facts, engine)
     columns = tuple(_spare(fitted, facts))
-    k = max(1, min(K, facts.rows))
-    return Proposed(facts, columns, person, why, k, _diversity(columns, facts))
+    k = max(1, min(K, facts.rows if key is None else key.different))
+    diverse = _diversity(columns, facts, engine, person if found.many else None)
+    order = _order(facts, person) if found.many else ()
+    return Proposed(facts, columns, person, found.why, k, diverse, found.many, order, found.known)
 
 
-def _person(facts: TableFacts) -> tuple[str | None, str]:
+def _person(facts: TableFacts) -> _Person:
     """The column that tells persons apart, and why; none where rows share persons."""
     keys = [c for c in facts.columns if c.kind in ("integer", "text", "number")]
     about = [
@@ -131,16 +152,28 @@ def _person(facts: TableFacts) -> tuple[str | None, str]:
     ]
     for c in about[:2]:
         if _unique(c):
-            return c.name, "every row has its own; it is not released"
-    if about:
-        return None, (
-            "a column seems to name the person, but persons have several rows, or some have none, so rows are "
-            "counted; better release a table with one row per person"
-        )
+            return _Person(c.name, "every row has its own; it is not released")
+    for c in [c for c in about if 0 < c.different <= c.there]:
+        none = "" if c.there == c.rows else "; rows without one are left out"
+        if c.different == c.there:
+            return _Person(c.name, f"every row has its own{none}; it is not released", known=c.there == c.rows)
+        why = f"persons have several rows, which k then counts once{none}; it is not released"
+        return _Person(c.name, why, many=True, known=c.there == c.rows)
     for c in [c for c in keys if _names(c, ("id", "key"))][:2]:
         if _unique(c):
-            return c.name, "every row has its own, so each row is taken for a person; it is not released"
-    return None, "no column tells persons apart, so rows are counted; name the person key if there is one"
+            return _Person(c.name, "every row has its own, so each row is taken for a person; it is not released")
+    why = "no column tells persons apart, so each row is taken for another person; name the person key if there is one"
+    return _Person(None, why)
+
+
+def _order(facts: TableFacts, person: str | None) -> tuple[str, ...]:
+    """Columns by which a person's first row is found: a moment where there is one, then what no two rows share."""
+    moments = [c for c in facts.columns if c.kind in ("date", "timestamp") and c.there and not says_birth(c.name)]
+    keys = [c for c in facts.columns if _unique(c) and c.name != person]
+    fullest = sorted(moments, key=lambda c: -c.there)[:1]
+    return tuple(dict.fromkeys(c.name for c in (*fullest, *keys[:1]))) or tuple(
+        c.name for c in facts.columns if c.kind != "other" and c.name != person
+    )
 
 
 def _unique(c: ColumnFacts) -> bool:
@@ -158,10 +191,11 @@ def _born(c: ColumnFacts, whole: bool) -> Proposal | None:
     return None
 
 
-def _column(c: ColumnFacts, person: str | None) -> Proposal:
+def _column(c: ColumnFacts, person: str | None, *, many: bool) -> Proposal:
     """What to say of one column, were it alone."""
     if c.name == person:
-        return Proposal(c.name, {"role": "identifying"}, "the person key; pseudonym = true releases a keyed hash of it")
+        why = "never released, nor anything in its place" if many else "pseudonym = true releases a keyed hash of it"
+        return Proposal(c.name, {"role": "identifying"}, f"the person key; {why}")
     if c.there == 0:
         return _left_out(c, "holds nothing")
     if c.different <= 1 and c.kind != "other":
@@ -181,7 +215,7 @@ def _column(c: ColumnFacts, person: str | None) -> Proposal:
     if says_secret(c.name) and not (found and c.kind in ("date", "timestamp")):
         return _sensitive(c)
     if c.kind in ("date", "timestamp") and not says_birth(c.name):
-        return _event(c, person)
+        return _event(c, person, many=many)
     return _known(c, found)
 
 
@@ -204,7 +238,9 @@ def _sensitive(c: ColumnFacts) -> Proposal:
     )
 
 
-def _event(c: ColumnFacts, person: str | None) -> Proposal:
+def _event(c: ColumnFacts, person: str | None, *, many: bool) -> Proposal:
+    if many:
+        return _left_out(c, "Safe Harbor (C) a date; a common shift would link the rows of one person")
     if person is None:
         return _left_out(c, "Safe Harbor (C) a date, which only a table with a person key can shift")
     why = "Safe Harbor (C) a date: moved by a secret number of days a person; intervals stay, and are fingerprints"
@@ -295,9 +331,26 @@ def _spare(chosen: Sequence[Proposal], facts: TableFacts) -> Iterator[Proposal]:
         yield Proposal(p.name, keys, why) if p.name == spared else p
 
 
-def _diversity(columns: Sequence[Proposal], facts: TableFacts) -> tuple[str, int] | None:
-    """The least l, 2, for the first sensitive column that has values enough."""
+def _diversity(
+    columns: Sequence[Proposal], facts: TableFacts, engine: Engine, many: str | None
+) -> tuple[str, int] | None:
+    """The least l, 2, for the first sensitive column that has values enough.
+
+    Parameters
+    ----------
+    many
+        The person key where persons have several rows: a value that all of them have fails l in every class.
+    """
     for p, c in zip(columns, facts.columns, strict=True):
-        if p.released and p.role == "sensitive" and c.different >= 3 and "shift" not in p.keys:
+        if not (p.released and p.role == "sensitive" and c.different >= 3 and "shift" not in p.keys):
+            continue
+        if many is None or not _had_by_all(facts, engine, many, c.name):
             return p.name, 2
     return None
+
+
+def _had_by_all(facts: TableFacts, engine: Engine, person: str, name: str) -> bool:
+    key = column(person, "s")
+    statement = render("insight/count_holders", source=facts.relation, person=key, value=column(name, "s"))
+    row = engine.query(statement).to_pylist()[0]
+    return int(row["most"] or 0) >= int(row["persons"])

@@ -15,10 +15,11 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from sqldeid.job import rules
+from sqldeid.job.about import About
 from sqldeid.job.events import Events, problems_of_events
 from sqldeid.job.link_rules import link_groups
 from sqldeid.job.parts import CLOSED, Query, Release, Table, hold
-from sqldeid.job.problems import dotted, refusal, translate
+from sqldeid.job.problems import dotted, misshapen, refusal, translate, without
 from sqldeid.job.reading import canonical, plain, read_bytes, read_toml
 from sqldeid.job.series import Series, problems_of_series
 
@@ -59,6 +60,10 @@ class Job(BaseModel):
         default_factory=dict,
         description="Releases of event sequences by name.",
         json_schema_extra={"propertyNames": {"pattern": _NAME_PATTERN}},
+    )
+
+    about: About = Field(
+        default_factory=About, description="Title, contact, date and text for recipients; published as they stand."
     )
 
     _path: Path | None = PrivateAttr(default=None)
@@ -115,9 +120,13 @@ class Job(BaseModel):
         try:
             job = cls.model_validate(own)
         except ValidationError as error:
-            broken = (*rules.all_problems(own), *problems_of_series(own), *problems_of_events(own))
-            problems = [*translate(error, _schema()), *broken]
-            raise refusal(name, problems) from None
+            wrong = misshapen(error, _schema())
+            typed = without(
+                own, wrong
+            )  # rules read what is of its type alone; else they would have to ask of each value
+            broken = (*rules.all_problems(typed), *problems_of_series(typed), *problems_of_events(typed))
+            told = [p for p in broken if not any(p.where[: len(keys)] == keys for keys in wrong)]
+            raise refusal(name, [*translate(error, _schema()), *told]) from None
         job._folder = Path(folder)
         job._name = name
         job._sha256 = canonical(own)

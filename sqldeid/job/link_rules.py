@@ -47,7 +47,7 @@ def link_problems(job: Mapping[str, object]) -> Iterator[Found]:
     """Each link names another table release, never in a circle; linked tables agree on persons, search and form."""
     tables = _section(job, "tables")
     for name in tables:
-        yield from ((("tables", name, "link"), text) for text in _named(name, tables))
+        yield from ((("tables", name, "link"), text) for text in _named(name, tables, job))
     groups = link_groups(job)
     for names in groups:
         linked = {name: _section(tables, name) for name in names}
@@ -68,17 +68,22 @@ def link_problems(job: Mapping[str, object]) -> Iterator[Found]:
             )
 
 
-def _named(name: str, tables: Mapping[str, object]) -> Iterator[str]:
+def _named(name: str, tables: Mapping[str, object], job: Mapping[str, object]) -> Iterator[str]:
     """What is wrong with where a link leads."""
     other = _section(tables, name).get("link")
     if not isinstance(other, str):
         return
     if other == name:
         yield "names its own release; name the table release that it is to be joined with"
+    elif other not in tables and other in _section(job, "series"):
+        own = _section(_section(job, "series"), other).get("link")
+        said = "says so already" if own == name else f'says so, by link = "{name}"'
+        yield f"names a series; take it out here: series.{other} follows the table, and its own section {said}"
     elif other not in tables:
-        yield "must name another table release of this job"
+        there = ", ".join(n for n in tables if n != name) or "none"
+        yield f"must name another table release of this job; there: {there}"
     elif _circle(name, tables):
-        yield "goes round in a circle; linked tables are joined all with all, so leave out one link"
+        yield "goes round in a circle; linked tables are joined all with all, so leave one link out: the other does"
 
 
 def _circle(name: str, tables: Mapping[str, object]) -> bool:

@@ -310,7 +310,12 @@ class Table(BaseModel):
     source: Source = Field(description='A table of the database ("schema.table"), or { query = "SELECT …" }.')
     person: Text | None = Field(
         default=None,
-        description="Column that names the person: at most one row each, checked, never released.",
+        description="Column that names the person: at most one row each (but with rows), checked, never released.",
+    )
+    rows: Literal["one", "many"] = Field(
+        default="one",
+        description='How many rows a person has: "one" refuses a person who repeats. "many": k, l and t count the '
+        "different persons of a class, and nothing released links the rows of one.",
     )
     rows_are_persons: Literal[True] | None = Field(
         default=None,
@@ -348,6 +353,11 @@ class Table(BaseModel):
     def _rules(self) -> Self:
         hold(self, rules.table_problems)
         return self
+
+    @property
+    def many(self) -> bool:
+        """Whether a person may have many rows, so that criteria count the different persons of a class."""
+        return self.rows == "many"
 
     @property
     def every_column(self) -> dict[str, Column]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -61,6 +62,32 @@ def quoted(word: str) -> str:
 def translate(error: ValidationError, schema: Schema) -> list[Problem]:
     """Every finding of pydantic as problems, in its order."""
     return [p for detail in error.errors(include_url=False) for p in _problems(detail, schema)]
+
+
+def misshapen(error: ValidationError, schema: Schema) -> set[tuple[str, ...]]:
+    """The keys that hold a value of a wrong type, of which rules between keys must not read."""
+    return {
+        _locate(detail["loc"], schema).keys
+        for detail in error.errors(include_url=False)
+        if detail["type"].endswith(("_type", "_tag_invalid"))
+        or (detail["type"] not in _READABLE and not isinstance(detail["input"], (str, int, float, bool)))
+    }
+
+
+_READABLE = ("missing", "extra_forbidden", "value_error")
+"""Findings of which the value is of the right type, or is not there."""
+
+
+def without(job: Mapping[str, Any], keys: Iterable[tuple[str, ...]]) -> dict[str, Any]:
+    """The job as if nothing were said under these keys."""
+    own = deepcopy(dict(job))
+    for path in keys:
+        here: Any = own
+        for step in path[:-1]:
+            here = here.get(step) if isinstance(here, dict) else None
+        if isinstance(here, dict) and path and path[-1] in here:
+            here[path[-1]] = None
+    return own
 
 
 def _problems(detail: ErrorDetails, schema: Schema) -> list[Problem]:

@@ -120,7 +120,7 @@ def _plain(value: object, name: str) -> object:
 
 def canonical(data: Mapping[str, object]) -> str:
     """SHA-256 of a valid job as JSON with sorted keys and no spaces: 64 hexadecimal digits."""
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), default=str)  # TOML has dates
     return hashlib.sha256(text.encode()).hexdigest()
 
 

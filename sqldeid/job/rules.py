@@ -383,7 +383,7 @@ def job_problems(job: Mapping[str, object]) -> Iterator[Problem]:
     """Rules between releases: names, and what the kind of release allows."""
     tables = _section(job, "tables")
     named = [(section, name) for section in SECTIONS for name in _section(job, section)]
-    if not named and job.keys() <= {"release", *SECTIONS}:
+    if not named and job.keys() <= {"about", "release", *SECTIONS}:
         yield Problem(("tables",), "there is no release; add a section [tables.NAME]")
     for section, name in named:
         if flaw := name_flaw(name):

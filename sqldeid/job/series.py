@@ -11,6 +11,8 @@ from sqldeid.job.disagreement import Disagreeing, disagreement_problems
 from sqldeid.job.parts import CLOSED, MAX_WHOLE, Number, Positive, Source, Text, Whole, hold
 from sqldeid.job.rules import Problem
 
+METHOD: Literal["shared"] = "shared"
+"""How series are changed where nothing is said: the one that protects against who knows raw values."""
 Statistic = Literal["mean", "variance", "min", "max"]
 STATISTICS: tuple[Statistic, ...] = ("mean", "variance", "min", "max")
 MAX_ITEMS = 512
@@ -131,7 +133,7 @@ class Perturb(BaseModel):
     model_config = CLOSED
 
     method: Literal["projection", "source", "genetic", "shared"] = Field(
-        default="shared",
+        default=METHOD,
         description="shared: protects also against who knows raw values; nothing of a series' own shape is released. "
         "These keep its shape, and who knows five values finds it nine times in ten: projection: exact. source: its "
         "iterations. genetic: the source's general algorithm.",
@@ -302,7 +304,7 @@ _OF_METHOD = {**dict.fromkeys(GENETIC, "genetic"), "iterations": "source", "nois
 
 def perturb_problems(perturb: Mapping[str, object]) -> Iterator[Problem]:
     """Parameters belong to their method."""
-    method = perturb.get("method", "shared")
+    method = perturb.get("method", METHOD)
     for name, its in _OF_METHOD.items():
         if perturb.get(name) is not None and method != its:
             yield Problem((name,), f'goes with method = "{its}" alone; remove it or change method')

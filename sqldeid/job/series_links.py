@@ -76,6 +76,8 @@ def _between(
         yield (*key, "person"), "missing; a linked release is joined by it: name the person key of the series"
     elif isinstance(mine, str) and mine.casefold() != person.casefold():
         yield where, f"tables.{link} has another person key; both must count the same persons by the same column"
+    if table.get("rows") == "many":
+        yield where, f'tables.{link} has rows = "many", and a common number would link a person\'s rows; remove link'
     method, privacy = _section(table, "search").get("method"), _section(table, "privacy")
     if isinstance(method, str) and method in _UNFIT:
         yield where, f'tables.{link}.search.method = "{method}" {_UNFIT[method]}; take "frontier", or remove link'

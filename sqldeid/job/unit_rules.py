@@ -1,4 +1,4 @@
-"""Rules of what a row is: a person by a key, or a person by the job's word. Pure.
+"""Rules of what a row is: a person's, one of many of a person, or a person by the job's word. Pure.
 
 They yield (keys, text) rather than problems, so that `sqldeid.job.rules` can take them in.
 """
@@ -9,9 +9,18 @@ from collections.abc import Iterator, Mapping
 
 Found = tuple[tuple[str, ...], str]
 
+_METHODS = {
+    "epsilon-safe": "its noise and its sample are of rows, each another person",
+    "mondrian": "its cuts count rows",
+    "inverse-ola": "it seeks the greatest k among sizes in rows",
+}
+"""Searches whose promise is of rows; the others ask for nodes alone."""
+
+ONE_ROW = "or give one row per person (a source query that picks one)"
+
 
 def unit_problems(table: Mapping[str, object]) -> Iterator[Found]:
-    """A table says whose its rows are."""
+    """A table says whose its rows are; where a person has many, nothing links them."""
     person, stated = table.get("person"), table.get("rows_are_persons") is True
     if person is None and not stated:
         yield (
@@ -21,3 +30,58 @@ def unit_problems(table: Mapping[str, object]) -> Iterator[Found]:
         )
     if person is not None and stated:
         yield ("rows_are_persons",), "is for tables without a person key, and this one has one; remove it"
+    if table.get("rows") == "many":
+        yield from _many(table)
+
+
+def _many(table: Mapping[str, object]) -> Iterator[Found]:
+    """What links a person's rows, or counts rows as persons, does not go with many rows of one."""
+    if table.get("person") is None:
+        yield ("rows",), '"many" counts the persons who share the rows: name their column as person'
+    for name, column in _section(table, "columns").items():
+        for key in ("pseudonym", "shift"):
+            if isinstance(column, Mapping) and column.get(key) is not None:
+                yield ("columns", name, key), f'does not go with rows = "many", for it {_LINKS[key]}; {_FIX[key]}'
+    if table.get("link") is not None:
+        yield ("link",), f'does not go with rows = "many": a common number links a person\'s rows; remove it, {ONE_ROW}'
+    method = _section(table, "search").get("method")
+    if isinstance(method, str) and method in _METHODS:
+        why = f'{method} does not go with rows = "many": {_METHODS[method]}'
+        yield ("search", "method"), f"{why}; use another, {ONE_ROW}"
+    yield from _criteria(_section(table, "privacy"))
+    if table.get("view") == "computed":
+        yield ("view",), 'a computed view does not go with rows = "many"; use a snapshot'
+
+
+def _criteria(privacy: Mapping[str, object]) -> Iterator[Found]:
+    if privacy.get("suppression") == "blank":
+        yield (
+            ("privacy", "suppression"),
+            '"blank" does not go with rows = "many", for blanked rows are a class that was not judged; use "drop"',
+        )
+    if privacy.get("m_concealing"):
+        yield (
+            ("privacy", "m_concealing"),
+            'does not go with rows = "many": its risk takes every row that agrees for another person; remove it, '
+            f"{ONE_ROW}",
+        )
+    asked = privacy.get("l_diversity")
+    entries = asked if isinstance(asked, list) else [asked]
+    if any(isinstance(e, Mapping) and e.get("scope") == "joint" for e in entries):
+        yield (
+            ("privacy", "l_diversity", "scope"),
+            f'"joint" does not go with rows = "many": who knows a person\'s other values may know them of one row; '
+            f'use "independent", {ONE_ROW}',
+        )
+
+
+_LINKS = {"pseudonym": "links rows of one person", "shift": "tells rows of one person by their common shift"}
+_FIX = {
+    "pseudonym": f"remove pseudonym, {ONE_ROW}",
+    "shift": f"make the date quasi-identifying, {ONE_ROW}",
+}
+
+
+def _section(mapping: Mapping[str, object], key: str) -> Mapping[str, object]:
+    found = mapping.get(key)
+    return found if isinstance(found, Mapping) else {}

@@ -87,6 +87,13 @@ def require(option: str) -> None:
         raise JobError(f"{option}: charts need Matplotlib: pip install 'sqldeid[report]'", key=option) from None
 
 
+WHOLE_SCALE = 60.0
+"""Per cent from which bars stand on a scale to 100; below it the scale ends where they do, or most of it is empty."""
+
+LEAST_SCALE = 0.1
+"""Per cent that a scale reaches at least."""
+
+
 def bars(rows: Sequence[Bar], parts: Sequence[str], *, title: str, xlabel: str) -> Figure:
     """Horizontal stacked bars of shares, the first row on top.
 
@@ -114,7 +121,10 @@ def bars(rows: Sequence[Bar], parts: Sequence[str], *, title: str, xlabel: str) 
         left = [a + b for a, b in zip(left, widths, strict=True)]
     axes.set_yticks(range(len(rows)), [_short(row.label) for row in rows])
     axes.invert_yaxis()
-    axes.set_xlim(0, 100)
+    most = max(left, default=0.0)
+    axes.set_xlim(0, 100 if most > WHOLE_SCALE else max(1.15 * most, LEAST_SCALE))
+    for row, total in enumerate(left):
+        axes.annotate(f"{total:.3g} %", (total, row), xytext=(4, 0), textcoords="offset points", va="center", size=8)
     axes.set_xlabel(xlabel)
     axes.set_title(title, loc="left")
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)

@@ -10,6 +10,8 @@ from sqldeid.report.sections import Chart, Section, grid, people, percent, told
 from sqldeid.report.words import FEW
 
 Tree = Mapping[str, Any]
+CHANCE = 0.05
+"""Level of the test that what is seen more often with a person is so by their presence."""
 
 NOT_PROTECTED = {
     "laplace": "What is true of many people whether or not a certain one is in the data; whoever takes part in several "
@@ -112,9 +114,12 @@ def _worst(attacks: Tree) -> Iterable[str]:
 
 
 def _canary(canary: Tree) -> str:
-    if canary["seen_with"] > canary["seen_without"]:
-        return "the release gives away whether such a person is in the data"
-    return "nothing was given away here, which a few trials cannot prove"
+    if float(canary.get("p_value", 1)) <= CHANCE:
+        return (
+            "the release gives away whether such a person is in the data (a difference by chance alone has probability "
+            f"{float(canary['p_value']):.2g})"
+        )
+    return f"so few trials show no difference (test at the level {CHANCE}), which is no proof that there is none"
 
 
 def _promise(release: Tree) -> Any:

@@ -27,6 +27,7 @@ def _environment() -> Environment:
     made.filters["levels"] = levels_shown
     made.filters["rough"] = lambda part: f"about {100 * part:.0f} %"  # exact shares of small groups give counts away
     made.filters["figure"] = lambda value: f"{value:,}" if isinstance(value, int) else number(value)
+    made.filters["plain_lines"] = lambda words: plain(words, lines=True)
     made.globals["share"] = share
     return made
 

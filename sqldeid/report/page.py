@@ -12,6 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from sqldeid.errors import JobError
+from sqldeid.report.codebook import codebook, coded
 from sqldeid.report.events import events_sections, public_events
 from sqldeid.report.html import render
 from sqldeid.report.keyfigures import Entry, key_figures
@@ -77,7 +78,19 @@ def public_page(result: Tree) -> str:
         As for `report_page`, or `Result.to_public()`.
     """
     releases = {name: _public(release) for name, release in _releases(result).items()}
-    return render("public.html.jinja", result=result, head=PUBLIC, releases=releases)
+    entries = [
+        Entry(f"release-{i}", name, _public_parts(r, f"release-{i}")) for i, (name, r) in enumerate(releases.items(), 1)
+    ]
+    return render("public.html.jinja", result=result, head=PUBLIC, releases=releases, entries=entries)
+
+
+def _public_parts(release: Tree, at: str) -> tuple[Entry, ...]:
+    """The sections of a release on the public page, for the contents."""
+    if "sections" in release:
+        return tuple(Entry(f"{at}-{i}", section.title) for i, section in enumerate(release["sections"], 1))
+    parts = [("criteria", "protects", "What protects the people in it?"), ("codebook", "columns", "Columns")]
+    parts.append(("coded", "codes", "What do the values stand for?"))
+    return tuple(Entry(f"{at}-{part}", title) for key, part, title in parts if release.get(key))
 
 
 def _parts(view: Mapping[str, Any], at: str) -> tuple[Entry, ...]:
@@ -108,6 +121,7 @@ def _public(release: Tree) -> dict[str, Any]:
         name: {k: v for k, v in column.items() if k not in ("loss", "example")}
         for name, column in release.get("columns", {}).items()
     }
+    found["codebook"], found["coded"] = codebook(found["columns"]), coded(found["columns"])
     found["criteria"] = [
         {"name": c["name"], "column": c.get("column"), "asked": c["asked"], "guarantee": c["guarantee"]}
         | {"not_protected": not_protected(c["name"])}
@@ -160,7 +174,9 @@ def _table(release: Tree, prefix: str) -> dict[str, Any]:
         "worst_source": odds(source["prosecutor"]),
         "open": [n for n, c in release["columns"].items() if c["role"] in AS_THEY_ARE and not c.get("shown")],
         "unguarded": _unguarded(release),
-        "risks": _risks(source, left),
+        "risks": _risks(source, left, str(release.get("unit", "person"))),
+        "unit": release.get("unit", "person"),
+        "persons": release.get("persons"),
         "bins": _bins(source, left),
         "gone": gone,
         "coarse": coarse,
@@ -181,22 +197,23 @@ def _asked_k(release: Tree) -> int | None:
     return next((int(c["asked"]) for c in release["criteria"] if c["name"] == "k-anonymity"), None)
 
 
-def _risks(source: Tree, left: Tree) -> list[tuple[str, str, str, str]]:
+def _risks(source: Tree, left: Tree, unit: str) -> list[tuple[str, str, str, str]]:
+    whose = "the person's row" if unit == "person" else "that row"
     journalist = (
-        "does not know whether the person is in it; taken as the prosecutor's, for no population was given"
+        f"does not know whether the {unit} is in it; taken as the prosecutor's, for no population was given"
         if left["journalist_is_prosecutor"]
-        else "does not know whether the person is in it"
+        else f"does not know whether the {unit} is in it"
     )
     return [
         (
             "Prosecutor",
-            "knows that the person is in it, and seeks the person's row (worst class)",
+            f"knows that the {unit} is in it, and seeks {whose} (worst class)",
             odds(source["prosecutor"]),
             odds(left["prosecutor"]),
         ),
         (
             "Journalist",
-            journalist or "does not know whether the person is in it",
+            journalist,
             odds(source["journalist"]),
             odds(left["journalist"]),
         ),
@@ -259,9 +276,10 @@ def _charts(release: Tree, prefix: str) -> dict[str, Markup]:
         for title, rows in (("source", source), ("release", left))
     ]
     columns = {n: c["loss"] for n, c in release["columns"].items() if c.get("loss") is not None}
+    sized = "persons" if release.get("persons") else "rows"
     return {
         "sizes": embed(
-            bars(labels, shares, across="rows in the class", up="share of rows (%)"),
+            bars(labels, shares, across=f"{sized} in the class", up=f"share of {sized} (%)"),
             f"{prefix}-sizes",
         ),
         "columns": embed(

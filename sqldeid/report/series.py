@@ -161,9 +161,7 @@ def _short(release: Tree, attackers: list[Attacker]) -> Iterable[str]:
 
 def _gone(release: Tree) -> Iterable[str]:
     durations = release["durations"]
-    yield "single people's values (each is off by {} on average, in its own unit)".format(
-        told(float(release["distortion"]))
-    )
+    yield "single people's values (how far each is off on average, in its variable's unit, stands below)"
     yield "extreme averages and spreads, which were drawn to those of a group"
     if durations["moved"]:
         yield "the time before the cut, in series that were shortened"
@@ -347,9 +345,21 @@ def _lost(release: Tree) -> Section:
         ("Series of a person and variable left out, as too few had one", people(withheld["series"])),
         ("Share of all values that these had", percent(withheld["records_share"])),
         ("People whose series were too short", people(release.get("too_short", 0))),
-        ("Distortion: how far a value moved, on average (unit of the variable)", told(float(release["distortion"]))),
+        *_moved(release),
     ]
     return Section("What was lost?", grids=(grid("Loss", ("What", "Value"), rows, (1,)),))
+
+
+def _moved(release: Tree) -> list[tuple[str, str]]:
+    """How far values moved by variable; an older result has one figure for all, whose units differ."""
+    by = release.get("distortion_by") or {}
+    if not by:
+        words = "How far a value moved, on average over all variables, whatever their units"
+        return [(words, told(float(release["distortion"])))]
+    return [
+        (f"How far a value of {name} moved, on average", f"{told(float(found['mean']))} {found['unit']}".rstrip())
+        for name, found in by.items()
+    ]
 
 
 def _utility(utility: Tree, prefix: str) -> Section:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sqldeid.report.text import cell, count, facts, number, plain, print_table, put, share, table
 from sqldeid.report.words import binned, not_protected
-from sqldeid.result import ColumnResult, Criterion, Measured, Result, Risk, TableRelease, Told
+from sqldeid.result import ColumnResult, Criterion, Measured, Persons, Result, Risk, TableRelease, Told
 
 RELEASED = ("sensitive", "insensitive")
 LONGEST_BAR = 30
@@ -99,7 +99,10 @@ def _sizes(risk: Risk, to: Console) -> Table:
     total, most = sum(n for _, n in rows), max((n for _, n in rows), default=1)
     sign = "█" if to.is_terminal and to.encoding.startswith("utf") else "#"
     longest = max(4, min(LONGEST_BAR, to.width - 36))
-    made = table("Rows in a class", "of all rows", "", right=(1,))
+    many = risk.rows is not None
+    made = table(
+        "Persons in a class" if many else "Rows in a class", "of them" if many else "of all rows", "", right=(1,)
+    )
     for label, n in rows:
         made.add_row(
             cell(label), cell(f"{100 * n / total:.1f} %"), cell(sign * max(1, round(longest * n / most)), "cyan")
@@ -129,6 +132,7 @@ def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
     beyond = search.suppressed_beyond_k
     of_these = "" if beyond is None else f", {beyond:,} of them in classes of k and more"
     yield "Suppressed", f"{count(release.suppressed, 'row')} ({share(release.suppressed, release.rows)}){of_these}"
+    yield from _persons(release.persons)
     if release.ledger is not None and "held_back" in release.ledger:
         yield "Held back", f"{count(int(str(release.ledger['held_back'])), 'row')} for a later load, by the ledger"
     if release.followed is not None:
@@ -149,8 +153,22 @@ def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
         yield name, f"{number(release.loss[search.loss])}, with all that is suppressed"
         yield "Node", f"by k alone: loss {number(search.chosen_loss)}, {_proof(release)}"
     yield "Search", f"{search.checks:,} of {count(search.lattice_size, 'node')} checked ({search.method})"
-    yield "Highest risk", f"{_odds(left.prosecutor)} for one person (source: {_odds(source.prosecutor)})"
+    yield "Highest risk", f"{_odds(left.prosecutor)} for one {release.unit} (source: {_odds(source.prosecutor)})"
     yield "Average risk", f"{share(left.marketer, 1)} of all, by matching (source: {share(source.marketer, 1)})"
+
+
+def _persons(found: Persons | None) -> Iterable[tuple[str, object]]:
+    """The persons, where one may have many rows."""
+    if found is None:
+        return
+    left = found.persons - found.lost
+    yield (
+        "Persons",
+        f"{left:,} of {count(found.persons, 'person')} have a released row, {found.partly:,} not all of theirs",
+    )
+    if found.k:
+        yield "Smallest class", f"rows of {count(found.k, 'person')}"
+        yield "Greatest share", f"{share(found.greatest_share, 1)} of the rows of a class are one person's"
 
 
 def _criteria(criteria: Iterable[Criterion]) -> Iterable[tuple[str, object]]:
@@ -207,7 +225,7 @@ def print_risk(found: Mapping[str, Risk], to: Console, *, released: bool) -> Non
     """Print class sizes and re-identification risk of sources or releases, by name."""
     put(to, HEAD, style="dim")
     for name, risk in found.items():
-        rows = sum(size * classes for size, classes in risk.class_sizes)
+        rows = risk.rows or sum(size * classes for size, classes in risk.class_sizes)
         classes = sum(classes for _, classes in risk.class_sizes)
         to.print()
         put(to, Text(plain(name), style="bold"), ": the release" if released else ": the source")
@@ -216,15 +234,19 @@ def print_risk(found: Mapping[str, Risk], to: Console, *, released: bool) -> Non
 
 
 def _risk_facts(risk: Risk, rows: int) -> Iterable[tuple[str, object]]:
-    sizes = [size for size, _ in risk.class_sizes]
+    sizes, many = [size for size, _ in risk.class_sizes], risk.rows is not None
+    of, one = (" persons" if many else ""), "row" if risk.counted == "rows" else "person"
     if sizes:
-        yield "Class sizes", f"{min(sizes):,} to {max(sizes):,}"
+        yield "Class sizes", f"{min(sizes):,} to {max(sizes):,}{of}"
     for limit, n in risk.rows_below.items():
-        label = "Unique rows" if limit == 2 else f"In classes < {limit}"
-        yield label, f"{n:,} ({share(n, rows)})"
-    yield "Prosecutor", f"{_odds(risk.prosecutor)}: highest risk of a person known to be in the table"
+        alone = "Of one person" if many else "Unique rows"
+        label = alone if limit == 2 else f"In classes < {limit}"
+        yield label, f"{n:,} {'rows ' if many else ''}({share(n, rows)})"
+    if risk.greatest_share is not None:
+        yield "Greatest share", f"{share(risk.greatest_share, 1)} of the rows of a class are one person's"
+    yield "Prosecutor", f"{_odds(risk.prosecutor)}: highest risk of a {one} known to be in the table"
     same = ", taken as the prosecutor's (no population table)" if risk.journalist_is_prosecutor else ""
-    yield "Journalist", f"{_odds(risk.journalist)}: highest risk of a person not known to be in it{same}"
+    yield "Journalist", f"{_odds(risk.journalist)}: highest risk of a {one} not known to be in it{same}"
     yield "Marketer", f"{share(risk.marketer, 1)} of the rows would be re-identified by matching everybody"
 
 
@@ -273,6 +295,10 @@ class Recheck(Protocol):
         """Released classes."""
 
     @property
+    def persons(self) -> Persons | None:
+        """Persons of source and release, where one may have many rows."""
+
+    @property
     def criteria(self) -> tuple[Criterion, ...]:
         """The criteria beyond k, with what the release achieves."""
 
@@ -318,6 +344,7 @@ def print_verified(found: Mapping[str, Recheck | Told], to: Console, proven: Map
         rows: list[tuple[str, object]] = [("Linked with", f"{others}: counted on the join")] if others else []
         rows += [("K-anonymity", f"{verified.k:,}"), *_criteria(verified.criteria)]
         rows += [("Classes", f"{verified.classes:,}"), ("Released", released), ("Suppressed", suppressed)]
+        rows += _persons(verified.persons)
         proof = (proven or {}).get(name)
         print_table(facts([*rows, *(() if proof is None else _proven(proof))]), to)
 

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, SqldeidError, VerificationError
+from sqldeid.events.plan import EventsPlan
 from sqldeid.job.problems import did_you_mean
 from sqldeid.keys import VARIABLE, read_key
 from sqldeid.ledger.book import Book
@@ -126,9 +127,11 @@ def _refuse_another(ledger: Ledger, held: Sequence[Mapping[str, object]]) -> Non
 
 def _open_ledger(options: Options, plans: Sequence[TablePlan | Plan], stack: ExitStack) -> Ledger:
     for planned in plans:
-        if not isinstance(planned, (TablePlan, SeriesPlan)):
+        private = isinstance(planned, EventsPlan) and planned.method == "laplace"
+        if not private and not isinstance(planned, (TablePlan, SeriesPlan)):
             raise JobError(
-                f"{planned.key}: --ledger is for tables (but for mondrian) and series; choose them with --only",
+                f"{planned.key}: --ledger is for tables (but for mondrian), series, and events with laplace; choose "
+                "them with --only",
                 key=planned.key,
             )
     key = read_key(options.key_file)
@@ -179,5 +182,12 @@ def noted_ledger(
 
 def _refuse_others(option: str, plans: Sequence[TablePlan | Plan]) -> None:
     for planned in plans:
+        if isinstance(planned, TablePlan) and planned.many and option == "--ledger":
+            key = f"{planned.key}.rows"
+            raise JobError(
+                f'{key}: {option} knows each person by one row, and does not go with rows = "many"; give one row per '
+                "person (a source query that picks one)",
+                key=key,
+            )
         if not isinstance(planned, TablePlan):
             raise JobError(f"{planned.key}: {option} is for table releases; choose them with --only", key=planned.key)

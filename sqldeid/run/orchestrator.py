@@ -20,6 +20,8 @@ from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.engine.undisturbed import undisturbed
 from sqldeid.errors import Interrupted, JobError, VerificationError
+from sqldeid.events import release as events
+from sqldeid.events.plan import EventsPlan
 from sqldeid.insight import assess as assessing
 from sqldeid.job import Job
 from sqldeid.keys import Key, key_warnings, read_key
@@ -221,14 +223,24 @@ def assess(job: Job, database: Database, *, release: bool = False, options: Opti
 
 def _assess_one(job: Job, part: TablePlan, engine: Engine, *, release: bool) -> Risk:
     """A table release that is not linked."""
+    if part.many:
+        return _assess_persons(job, part, engine, release=release)
     source = keep(part, engine) if not release or part.beyond_k else part.source
     if release:
         relation = published(engine, destination(job), part.name)[0]
         columns = [q.name for q in part.qis]
     else:
         relation, columns = source, [q.source.name for q in part.qis]
-    risk = assessing.assess(relation, columns, engine)
+    risk = replace(assessing.assess(relation, columns, engine), counted=f"{part.unit}s")
     return assessing.assess_criteria(risk, part, source, relation, engine)
+
+
+def _assess_persons(job: Job, part: TablePlan, engine: Engine, *, release: bool) -> Risk:
+    """One whose persons may have many rows."""
+    if not release:
+        return assessing.assess_persons(part, keep(part, engine), engine)
+    relation, note = published(engine, destination(job), part.name)
+    return assessing.assess_released(recheck(part, dict(note), relation, engine))
 
 
 def selected(job: Job, only: Sequence[str], *, apart: bool = False) -> list[str]:
@@ -315,6 +327,8 @@ def _make(
         return following.finish(staging, sha256)
     if isinstance(planned, SeriesPlan):
         return series.run(planned, engine, staging, sha256, listener, earlier.ledger)
+    if isinstance(planned, EventsPlan):
+        return events.run(planned, engine, staging, sha256, listener, earlier.ledger)
     return face(_section(planned)).run(planned, engine, staging, sha256, listener)
 
 
@@ -369,6 +383,7 @@ def _result(
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={"sqldeid": sqldeid.__version__, "duckdb": version("duckdb"), "python": python_version()},
         joinable=tuple(pair.to_dict() for pair in joinable),
+        about=job.about.model_dump(exclude_none=True),
     )
 
 

@@ -30,7 +30,7 @@ from sqldeid.series.reach import Array, Counts
 POINTS = (3, 5, 10)
 """Known (position, value) pairs of the raw-point attackers."""
 SMALLEST_NAMED = 20
-"""Duration classes with fewer persons attacked are not counted as a worst class: one person would be 5 %."""
+"""Lengths of fewer persons attacked are taken together with the next such one: of one alone a person would be 5 %."""
 
 
 @dataclass(slots=True)
@@ -94,17 +94,35 @@ class AttackReport:
 
 
 def shares_of(attacks: Mapping[int, Attack]) -> dict[str, float]:
-    """Sums over lengths as in the result, with the worst length; shares 0…1."""
+    """Sums over lengths as in the result, with the worst length; shares 0…1.
+
+    Every length counts, so that the worst is never better than all of them together.
+    """
     total = combine(attacks.values())
-    large = [a for a in attacks.values() if a.persons >= SMALLEST_NAMED] or [total]
+    groups = merged(attacks) or [total]
     return {
         "persons": total.persons,
         "sole": total.sole_share,
         "link": total.link_share,
-        "worst_sole": max(a.sole_share for a in large),
-        "worst_link": max(a.link_share for a in large),
+        "worst_sole": max(a.sole_share for a in groups),
+        "worst_link": max(a.link_share for a in groups),
         "advantage": total.advantage,
     }
+
+
+def merged(attacks: Mapping[int, Attack]) -> list[Attack]:
+    """Lengths with enough persons each by itself; the others in the order of length, until they are enough together."""
+    groups = [a for a in attacks.values() if a.persons >= SMALLEST_NAMED]
+    small: list[list[Attack]] = [[]]
+    for _, attack in sorted(attacks.items()):
+        if 0 < attack.persons < SMALLEST_NAMED:
+            small[-1].append(attack)
+            if sum(a.persons for a in small[-1]) >= SMALLEST_NAMED:
+                small.append([])
+    if len(small) > 1:  # what is left over goes to the last that were enough
+        left = small.pop()
+        small[-1] += left
+    return groups + [combine(some) for some in small if some]
 
 
 def attack_class(

@@ -54,20 +54,28 @@ class Effect:
     """What the perturbation did, summed over blocks.
 
     `used` and `class_mean` sum |feature − target| over the four features of every series with targets; `greatest` is
-    the greatest distance by feature; `change` sums |x̃ − x| over records that both have.
+    the greatest distance by feature; `change` sums |x̃ − x| over records that both have, `changed` the same by the
+    variable's number, beside how many there are: variables have units of their own.
     """
 
     series: int = 0
     used: float = 0.0
     class_mean: float = 0.0
     change: float = 0.0
+    changed: dict[int, tuple[float, int]] = field(default_factory=dict)
     records: int = 0
     greatest: dict[str, float] = field(default_factory=lambda: dict.fromkeys(FEATURES, 0.0))
 
-    def add(self, block: Block, classes: Classes) -> None:
-        """Take in a block."""
+    def add(self, block: Block, classes: Classes, variables: Numbers) -> None:
+        """Take in a block; `variables` are the numbers of the variables of all measured features."""
         both = ~np.isnan(block.original) & ~np.isnan(block.released)
-        self.change += float(np.abs(np.where(both, block.released - block.original, 0.0)).sum())
+        moved = np.abs(np.where(both, block.released - block.original, 0.0)).sum(axis=1)
+        self.change += float(moved.sum())
+        of = variables[block.rows]
+        for number in np.unique(of).tolist():
+            before, n = self.changed.get(number, (0.0, 0))
+            mine = of == number
+            self.changed[number] = (before + float(moved[mine].sum()), n + int(both[mine].sum()))
         self.records += int((~np.isnan(block.released)).sum())
         there = ~np.isnan(block.released).all(axis=1) & ~np.isnan(classes.targets.values[block.rows, 0])
         found = features_of(block.released[there])

@@ -69,6 +69,11 @@ class Link:
         (persons,) of the prepared ones, or of those with a released length.
     in_table, in_series, in_both
         How many persons each side has, and both have.
+    lost_to_lengths, lost_to_features, lost_to_criteria
+        Persons of both who find no length that enough of their class share; then no variable; then those of combined
+        classes that fail a criterion of the table, and of lengths that too few are left with for it.
+    left_out
+        Each criterion, and how many persons would be released without it.
     """
 
     classes: TableClasses
@@ -77,6 +82,10 @@ class Link:
     in_table: int
     in_series: int
     in_both: int
+    lost_to_lengths: int = 0
+    lost_to_features: int = 0
+    lost_to_criteria: int = 0
+    left_out: tuple[tuple[str, int], ...] = ()
 
 
 def raised(plan: SeriesPlan, k: int) -> SeriesPlan:
@@ -167,26 +176,47 @@ def grouped(measured: Measured, table_class: Numbers) -> Measured:
     return replace(measured, lengths=numbers)
 
 
-def withhold_failing(plan: SeriesPlan, link: Link, measured: Measured, classes: Classes, engine: Engine) -> Classes:
-    """Withhold the combined classes that fail a criterion of the table, then lengths that too few are left with."""
+def withhold_failing(
+    plan: SeriesPlan, link: Link, measured: Measured, classes: Classes, engine: Engine
+) -> tuple[Classes, Link]:
+    """Withhold the combined classes that fail a criterion of the table, then lengths that too few are left with.
+
+    With the link that tells what cost whom.
+    """
+    before = _persons(measured, classes.dropped)
+    lengths = link.in_both - len(measured.persons)
+    link = replace(link, lost_to_lengths=lengths, lost_to_features=len(measured.persons) - before)
     if link.classes.judge is None:
-        return classes
+        return classes, link
     asked = _members(plan, link, measured, classes, np.zeros(len(measured.persons), dtype=np.int64), engine)
     failing = link.classes.judge(asked)
+    alone = {name: judge(asked) for name, judge in link.classes.judges} if len(failing) else {}
     engine.drop(asked)
-    combined = combine(measured, classes)
-    dropped = classes.dropped | np.isin(combined, failing)[measured.person_at]
-    group = grouped(measured, link.table_class).lengths
-    left, sizes = np.unique(group[np.unique(measured.person_at[~dropped])], return_counts=True)
-    dropped |= ~np.isin(group[measured.person_at], left[sizes >= plan.part.durations.k])
+    dropped = _without(plan, link, measured, classes, failing)
+    left_out = []
+    for name in alone:
+        others = [numbers for other, numbers in alone.items() if other != name]
+        rest = np.unique(np.concatenate(others)) if others else np.empty(0, dtype=np.int64)
+        left_out.append((name, _persons(measured, _without(plan, link, measured, classes, rest))))
+    lost = before - _persons(measured, dropped)
+    link = replace(link, lost_to_criteria=lost, left_out=tuple(left_out))
     values, means = classes.targets.values.copy(), classes.targets.class_mean.copy()
     values[dropped], means[dropped] = np.nan, np.nan
-    return Classes(
-        classes.of_person,
-        classes.of_row,
-        replace(classes.targets, values=values, class_mean=means, dropped=dropped),
-        dropped,
-    )
+    targets = replace(classes.targets, values=values, class_mean=means, dropped=dropped)
+    return Classes(classes.of_person, classes.of_row, targets, dropped), link
+
+
+def _without(plan: SeriesPlan, link: Link, measured: Measured, classes: Classes, failing: Numbers) -> NDArray[np.bool_]:
+    """(rows,): withheld once some combined classes are, and lengths that too few are left with."""
+    dropped = classes.dropped | np.isin(combine(measured, classes), failing)[measured.person_at]
+    group = grouped(measured, link.table_class).lengths
+    left, sizes = np.unique(group[np.unique(measured.person_at[~dropped])], return_counts=True)
+    return np.asarray(dropped | ~np.isin(group[measured.person_at], left[sizes >= plan.part.durations.k]), dtype=bool)
+
+
+def _persons(measured: Measured, dropped: NDArray[np.bool_]) -> int:
+    """How many persons have a variable left."""
+    return len(np.unique(measured.person_at[~dropped]))
 
 
 def combine(measured: Measured, classes: Classes) -> Numbers:
@@ -226,21 +256,36 @@ def members(
         "released": released,
         "lost_of_table": link.in_table - released,
         "lost_of_series": link.in_series - released,
+        "lost_to_lengths": link.lost_to_lengths,
+        "lost_to_features": link.lost_to_features,
+        "lost_to_criteria": link.lost_to_criteria,
         "combined_classes": len(sizes),
         "smallest": int(sizes.min()),
     }
     return Members(table, account)
 
 
-def loss_warnings(plan: SeriesPlan, account: Mapping[str, int]) -> list[str]:
-    """What to say where the link costs much, and how to pay less."""
+def loss_warnings(plan: SeriesPlan, link: Link | None, account: Mapping[str, int]) -> list[str]:
+    """What to say where the link costs much: what it is lost to, the most first, and how to pay less."""
     lost = 1 - account["released"] / max(account["in_both"], 1)
-    if lost <= MUCH:
+    if link is None or lost <= MUCH:
         return []
-    return [
-        f"{plan.key}.link: {lost:.0%} of the persons of both are lost, for lengths and classes are formed within the "
-        f"table's; lower durations.k, or raise tables.{plan.part.link}.privacy.k: in greater classes fewer are lost"
+    table = f"tables.{plan.part.link}"
+    told = [f"{n:,} of {account['in_both']:,} would be released without {name}" for name, n in link.left_out]
+    causes = [
+        (
+            link.lost_to_lengths,
+            f"to lengths, which are made common within the table's classes (lower durations.k, or raise {table}"
+            ".privacy.k: in greater classes fewer are lost)",
+        ),
+        (link.lost_to_features, "to features, as k persons of a class and length must share each variable"),
+        (
+            link.lost_to_criteria,
+            f"to the criteria of {table}, which classes of row and series together must meet: {'; '.join(told)}",
+        ),
     ]
+    said = "; ".join(f"{n:,} {text}" for n, text in sorted(causes, key=lambda c: -c[0]) if n)
+    return [f"{plan.key}.link: {lost:.0%} of the persons of both are lost: {said}"]
 
 
 def _members(

@@ -21,7 +21,7 @@ from sqldeid.series.blocks import Effect, new_numbers, release_blocks, rows_of, 
 from sqldeid.series.carry import gathers, send
 from sqldeid.series.compare import compare
 from sqldeid.series.ledger import admit, looking_up, noted, with_ledger
-from sqldeid.series.link import loss_warnings, members, raised, refuse_alone
+from sqldeid.series.link import Link, loss_warnings, members, raised, refuse_alone
 from sqldeid.series.own_effect import measure_own_effect
 from sqldeid.series.perturb.draws import generator
 from sqldeid.series.plan import SeriesPlan, plan
@@ -195,12 +195,14 @@ def finish(
     rows, size = (after - before for after, before in zip(engine.moved, begun.moved, strict=True))
     result = replace(result, utility=utility, own_features={} if own is None else own.features)
     result = with_ledger(replace(result, moved={"rows": rows, "bytes": size}), begun.entered)
-    return result if begun.members is None else with_link(result, planned, begun.members.account)
+    return result if begun.members is None else with_link(result, planned, shaped.link, begun.members.account)
 
 
-def with_link(result: SeriesRelease, planned: SeriesPlan, account: Mapping[str, int]) -> SeriesRelease:
+def with_link(
+    result: SeriesRelease, planned: SeriesPlan, link: Link | None, account: Mapping[str, int]
+) -> SeriesRelease:
     """The result with what the link with a table kept and cost."""
-    warnings = (*result.warnings, *loss_warnings(planned, account))
+    warnings = (*result.warnings, *loss_warnings(planned, link, account))
     return replace(result, link={"table": str(planned.part.link), **account}, warnings=warnings)
 
 
@@ -228,7 +230,7 @@ def _perturbed(
     there.execute(render("series/create_released", released=released))
     parts = (shaped.prepared.variables, shaped.carried, shaped.measured, shaped.classes)
     for block in release_blocks(planned, *parts, seed, engine.bench):
-        effect.add(block, shaped.classes)
+        effect.add(block, shaped.classes, shaped.measured.features.variable_number)
         witness.see(block, *parts[2:], None if shaped.link is None else shaped.link.table_class)
         rows = there.put(f"{planned.name}_block", rows_of(block, numbers, shaped.measured, shaped.classes))
         there.execute(render("series/add_released", released=released, rows=rows))
@@ -299,7 +301,7 @@ def _result(
         released=verified.released,
         records=effect.records,
         variables=_names(shaped),
-        durations=shaped.durations,
+        durations=replace(shaped.durations, classes=verified.lengths),  # those that are in the release
         classes=verified.classes,
         k=verified.smallest_class,
         nulls=part.privacy.nulls,
@@ -313,6 +315,7 @@ def _result(
             "class_mean": effect.class_mean / max(effect.series, 1),
         },
         distortion=effect.change / max(effect.records, 1),
+        distortion_by=_by_variable(shaped, effect),
         attacks=attacks,
         too_short=shaped.prepared.too_short,
         features=_features(planned, shaped),
@@ -322,6 +325,18 @@ def _result(
         round=shown_steps(planned, shaped),
         seconds=dict(seconds),
     )
+
+
+def _by_variable(shaped: Shaped, effect: Effect) -> dict[str, dict[str, float | str]]:
+    """Mean |x̃ − x| of each variable that may be named, with its unit."""
+    units = shaped.prepared.variables.units
+    return {
+        name: {"mean": total / n, "unit": units.get(name, "")}
+        for number, name in shaped.named.items()
+        if (found := effect.changed.get(number)) is not None
+        for total, n in [found]
+        if n
+    }
 
 
 def _features(planned: SeriesPlan, shaped: Shaped) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -47,7 +47,8 @@ class SeriesRelease:
     unfeasibility
         Mean over series of Σ |feature − target|: against the targets used, and against the class means.
     distortion
-        Mean |x̃ − x| per record.
+        Mean |x̃ − x| per record, over all variables whatever their units; `distortion_by` has each variable's own, with
+        its unit.
     attacks
         Who is singled out, by attacker.
     features
@@ -101,6 +102,7 @@ class SeriesRelease:
     written: tuple[str, ...] = ()
     kind: str = "series"
     ledger: Mapping[str, object] = field(default_factory=dict)
+    distortion_by: Mapping[str, Mapping[str, float | str]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
@@ -163,11 +165,20 @@ class SeriesRelease:
             ("Distance from targets", ", ".join(f"{n} {v:.3g}" for n, v in self.tau.items()) + " at most"),
             *((f"Own feature {n}", _own(f)) for n, f in self.own_features.items()),
             ("Unfeasibility", f"{self.unfeasibility['used']:.4g} (class means {self.unfeasibility['class_mean']:.4g})"),
-            ("Distortion", f"{self.distortion:.4g} per record"),
+            *_distortion_facts(self.distortion, self.distortion_by),
             *_attack_facts(self.attacks),
             *_disagreement_facts(self.disagreement),
             *_utility_facts(self.utility),
         ]
+
+
+def _distortion_facts(overall: float, by: Mapping[str, Mapping[str, float | str]]) -> Iterator[tuple[str, object]]:
+    """How far values moved: by variable, for their units differ; of one without names, over all."""
+    if not by:
+        yield "Distortion", f"{overall:.4g} per record"
+        return
+    told = [f"{name} {float(found['mean']):.3g} {found['unit']}".rstrip() for name, found in by.items()]
+    yield "Distortion", "per record: " + ", ".join(told)
 
 
 def _ledger_facts(ledger: Mapping[str, object]) -> list[tuple[str, object]]:

@@ -116,7 +116,7 @@ def shape(
     else:
         link = replace(link, table_class=link.table_class[there])
         classes = classify(plan, prepared.variables, grouped(measured, link.table_class), engine.bench)
-        classes = withhold_failing(plan, link, measured, classes, engine)
+        classes, link = withhold_failing(plan, link, measured, classes, engine)
     durations = replace(durations, records_lost=prepared.records - int(measured.features.n.sum()))
     if people is not None:
         people = people.filter(pa.array(there))

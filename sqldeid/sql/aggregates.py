@@ -48,7 +48,7 @@ def parse_aggregate(text: str, columns: Sequence[str], *, order: str, key: str) 
 def _check_aggregate(tree: exp.Expr, columns: Sequence[str]) -> None:
     offered = " and ".join(columns)
     for node in tree.walk():
-        if isinstance(node, exp.Query | exp.Window | exp.GroupConcat):
+        if isinstance(node, exp.Query | exp.Window | exp.GroupConcat | exp.ArrayAgg | exp.Explode):
             raise Refused(f"an aggregate over {offered} is wanted here, without windows, subqueries or text")
         if isinstance(node, exp.AggFunc) and node.find_ancestor(exp.AggFunc):
             raise Refused("an aggregate inside an aggregate is refused; simplify it")

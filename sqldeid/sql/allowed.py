@@ -17,15 +17,16 @@ _BINARY = "this expression"
 
 STRUCTURE: dict[type[exp.Expr], str] = {
     # queries
-    exp.Select: "with_ distinct expressions from_ joins where group having qualify order limit offset",
+    exp.Select: "with_ distinct expressions from_ joins where group having qualify windows order limit offset",
     exp.Union: "with_ this expression distinct by_name order limit offset",
     exp.Except: "with_ this expression distinct order limit offset",
     exp.Intersect: "with_ this expression distinct order limit offset",
-    exp.Subquery: "with_ this alias order limit offset",
+    exp.Subquery: "with_ this alias pivots order limit offset",
     exp.With: "expressions",
     exp.CTE: "this alias materialized",
     exp.From: "this",
-    exp.Table: "this db catalog alias joins",
+    exp.Table: "this db catalog alias joins pivots",
+    exp.Pivot: "expressions fields unpivot include_nulls alias group columns pivot_column_naming",
     exp.TableAlias: "this columns",
     exp.Values: "expressions alias",
     exp.Join: "this on side kind using method",
@@ -40,6 +41,7 @@ STRUCTURE: dict[type[exp.Expr], str] = {
     exp.Distinct: "expressions on",
     # names and values
     exp.Identifier: "this quoted",
+    exp.PivotAlias: "this alias",
     exp.Column: "this table",
     exp.Star: "except_ replace",
     exp.Alias: "this alias",
@@ -52,6 +54,13 @@ STRUCTURE: dict[type[exp.Expr], str] = {
     exp.Var: "this",
     exp.DataType: "this expressions",
     exp.DataTypeParam: "this",
+    # lists, structs and maps
+    exp.Bracket: "this expressions safe returns_list_for_maps",
+    exp.Slice: "this expression step",
+    exp.Array: "expressions bracket_notation",
+    exp.Struct: "expressions",
+    exp.PropertyEQ: _BINARY,
+    exp.Dot: _BINARY,
     # logic and comparison
     **dict.fromkeys((exp.And, exp.Or, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE), _BINARY),
     **dict.fromkeys((exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.Escape, exp.SimilarTo, exp.Glob), _BINARY),
@@ -71,7 +80,7 @@ STRUCTURE: dict[type[exp.Expr], str] = {
     exp.DPipe: "this expression safe",
     exp.Neg: "this",
     # windows
-    exp.Window: "this partition_by order spec over",
+    exp.Window: "this partition_by order spec over alias",
     exp.WindowSpec: "kind start start_side end end_side",
     exp.IgnoreNulls: "this",
     exp.Filter: "this expression",
@@ -96,6 +105,12 @@ FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.RegexpFullMatch: "this expression",
     exp.RegexpExtract: "this expression group null_if_pos_overflow",
     exp.RegexpReplace: "this expression replacement modifiers single_replace",
+    # lists, structs and maps
+    **dict.fromkeys((exp.Split, exp.StructExtract, exp.ArrayContains, exp.ArrayToString), _BINARY),
+    **dict.fromkeys((exp.ArraySize, exp.ArrayDistinct, exp.ArrayMax, exp.ArrayMin, exp.ToMap, exp.MapKeys), "this"),
+    exp.ArraySort: "this nulls_first",
+    exp.Map: "keys values",
+    exp.Explode: "this",
     # NULL and choice
     exp.Coalesce: "this expressions",
     exp.Nullif: _BINARY,
@@ -127,6 +142,7 @@ FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.PercentileCont: _BINARY,
     exp.PercentileDisc: _BINARY,
     exp.GroupConcat: "this separator",
+    exp.ArrayAgg: "this",
     # window functions
     **dict.fromkeys((exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist), ""),
     exp.Ntile: "this",
@@ -150,6 +166,14 @@ NAMED_FUNCTIONS: dict[str, int] = {
     "century": 1,
     "decade": 1,
     "isfinite": 1,
+    "list_extract": 2,
+    "list_slice": 3,
+    "list_sum": 1,
+    "list_position": 2,
+    "array_length": 1,
+    "array_extract": 2,
+    "element_at": 2,
+    "cardinality": 1,
     "prefix": 2,
     "strlen": 1,
     "suffix": 2,
@@ -175,6 +199,7 @@ WORDS: dict[type[exp.Expr], frozenset[str]] = {
     exp.WindowSpec: frozenset(
         {"ROWS", "RANGE", "GROUPS", "UNBOUNDED", "CURRENT ROW", "PRECEDING", "FOLLOWING"},
     ),
+    exp.Pivot: frozenset({"AGG_NAME_IF_ALIASED_OR_MULTIPLE"}),
     exp.Trim: frozenset({"BOTH", "LEADING", "TRAILING"}),
 }
 """Bare words a node may carry as text."""
@@ -213,9 +238,21 @@ HINTS: dict[str, str] = (
     | dict.fromkeys(_words("current_date current_time current_timestamp current_datetime localtime age"), _CLOCK)
     | dict.fromkeys(_words("localtimestamp current_timestamp_ltz"), _CLOCK)
     | dict.fromkeys(_words("random rand randn uuid gen_random_uuid setseed nextval currval table sample"), _CHANCE)
-    | dict.fromkeys(_words("first last any_value arg_max arg_min max_by min_by mode list array_agg"), _ORDER)
+    | dict.fromkeys(_words("first last any_value arg_max arg_min max_by min_by mode"), _ORDER)
     | dict.fromkeys(_words("read_csv read_csv_auto read_parquet parquet_scan read_json read_text read_blob"), _FILES)
-    | {"mean": "write AVG"}
+    | {"mean": "write AVG", "db": "write table.column, and of a struct (table.column).field"}
+    | dict.fromkeys(
+        _words("transform lambda comprehension list_transform list_filter list_reduce filter reduce"),
+        "a function over a list's items is not checked; UNNEST the list in a source query",
+    )
+    | dict.fromkeys(_words("unnest explode"), "it makes rows; use it in the SELECT list of a source query")
+    | dict.fromkeys(
+        _words("range generate_series repeat"), "it can make more rows than fit; join a table that has them"
+    )
+    | dict.fromkeys(
+        _words("getenv getvariable current_setting pragma_version duckdb_settings set_config"),
+        "it reads what is not in the tables",
+    )
     | dict.fromkeys(_words("glob sniff_csv read_xlsx read_json_auto sqlite_scan postgres_scan"), _FILES)
 )
 """What to do instead, by the name of what is refused."""

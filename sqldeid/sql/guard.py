@@ -157,6 +157,8 @@ def outward(tree: exp.Expr) -> list[str]:
         exp.Group: "GROUP BY",
         exp.Join: "join",
         exp.Window: "window function",
+        exp.Explode: "UNNEST",
+        exp.Pivot: "PIVOT",
         exp.Except: "EXCEPT",
         exp.Intersect: "INTERSECT",
         exp.Union: "UNION",
@@ -167,7 +169,7 @@ def outward(tree: exp.Expr) -> list[str]:
         if isinstance(node, exp.AggFunc):
             found[f"function {function_name(node)}"] = None
         elif type(node) in named and not (isinstance(node, exp.Union) and not node.args.get("distinct")):
-            found[named[type(node)]] = None
+            found[f"UN{named[exp.Pivot]}" if node.args.get("unpivot") else named[type(node)]] = None
         elif isinstance(node, exp.Query) and node.parent and not isinstance(node.parent, sources):
             found["subquery"] = None
     return list(found)
@@ -215,6 +217,8 @@ def _check_tokens(tokens: list[Token], starts: tuple[str, ...]) -> None:
     if starts and tokens and tokens[0].text.upper() not in starts:
         known = tokens[0].token_type is not TokenType.STRING and tokens[0].text.isalpha()
         word = tokens[0].text.upper() if known else "this"
+        if word in ("PIVOT", "UNPIVOT"):
+            raise Refused(f"the statement {word} is refused; write it behind a table: FROM t {word} (… FOR … IN (…))")
         raise Refused(f"{word} is refused; only one SELECT is allowed here")
     for token, after in zip(tokens, [*tokens[1:], None], strict=True):
         if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):

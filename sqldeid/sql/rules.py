@@ -56,7 +56,7 @@ def _check_text(node: exp.Expr, item: object) -> None:
 def check_scalar(tree: exp.Expr) -> None:
     """Refuse aggregates, windows and ``*`` outside a subquery: an expression looks at one row."""
     for node in tree.walk(prune=lambda n: isinstance(n, exp.Query)):
-        if isinstance(node, exp.AggFunc | exp.Window | exp.Star):
+        if isinstance(node, exp.AggFunc | exp.Window | exp.Star | exp.Explode):
             raise Refused(f"{_label(node)} is refused in an expression; use it in a source query")
 
 
@@ -136,8 +136,46 @@ def _data_type_param(node: exp.Expr) -> None:
 
 def _window(node: exp.Expr) -> None:
     inner = node.this.this if isinstance(node.this, exp.IgnoreNulls | exp.Filter) else node.this
-    if isinstance(inner, ORDERED_FUNCTIONS) and not node.args.get("order"):
+    if isinstance(inner, ORDERED_FUNCTIONS) and not _ordered(node):
         raise Refused(f"{_label(inner)} without ORDER BY in its window is refused: it would choose rows by accident")
+
+
+def _ordered(window: exp.Expr) -> bool:
+    """Whether a window, or the named one that it stands on, has an order."""
+    if window.args.get("order"):
+        return True
+    name, query = window.args.get("alias"), window.find_ancestor(exp.Select)
+    if query is None or not isinstance(name, exp.Identifier):
+        return False
+    return any(w.args.get("order") for w in query.args.get("windows") or [] if w.name.lower() == name.name.lower())
+
+
+def _pivot(node: exp.Expr) -> None:
+    """PIVOT and UNPIVOT name their columns themselves: names that come from rows would be values."""
+    fields = node.args.get("fields") or []
+    if not fields or not all(isinstance(f, exp.In) and f.expressions for f in fields):
+        raise Refused("PIVOT and UNPIVOT take FOR … IN with a list: names that come from rows would be values")
+    kinds = (exp.Column, exp.Tuple) if node.args.get("unpivot") else (exp.Literal,)
+    for named in (n for f in fields for n in f.expressions):
+        inner = named.this if isinstance(named, exp.Alias | exp.PivotAlias) else named
+        if not isinstance(inner, kinds):
+            raise Refused("the list of PIVOT holds literals, that of UNPIVOT columns; write them out")
+
+
+def _dot(node: exp.Expr) -> None:
+    if not isinstance(node.expression, exp.Identifier):
+        raise Refused("a function after a dot is refused; write it as f(x)")
+
+
+def _array_agg(node: exp.Expr) -> None:
+    if not isinstance(node.this, exp.Order):
+        raise Refused("array_agg without ORDER BY is refused: add it inside, as in array_agg(x ORDER BY x)")
+
+
+def _explode(node: exp.Expr) -> None:
+    parent = node.parent.parent if isinstance(node.parent, exp.Alias) else node.parent
+    if not isinstance(parent, exp.Select) or node.arg_key not in ("expressions", "this"):
+        raise _refusal("function unnest")
 
 
 def _limit(node: exp.Expr) -> None:
@@ -174,7 +212,9 @@ def _in(node: exp.Expr) -> None:
 
 
 def _alias(node: exp.Expr) -> None:
-    if not isinstance(node.parent, exp.Select | exp.Star) or not isinstance(node.args["alias"], exp.Identifier):
+    if not isinstance(node.parent, exp.Select | exp.Star | exp.Pivot | exp.In) or not isinstance(
+        node.args["alias"], exp.Identifier
+    ):
         raise Refused("a name is given to a value where none is expected; give names in the SELECT list")
 
 
@@ -205,6 +245,10 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr], None]] = {
     exp.Offset: _limit,
     exp.Distinct: _distinct,
     exp.GroupConcat: _group_concat,
+    exp.ArrayAgg: _array_agg,
+    exp.Explode: _explode,
+    exp.Pivot: _pivot,
+    exp.Dot: _dot,
     exp.Join: _join,
     exp.Exists: _subquery_only,
     exp.Any: _subquery_only,

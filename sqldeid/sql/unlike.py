@@ -27,6 +27,11 @@ def _date_part(node: exp.Expr) -> bool:
     return node.name.upper() in ("DATE_PART", "DATEPART")
 
 
+def _far(node: exp.Expr) -> bool:
+    name = node.name.upper()
+    return _date_part(node) or name.startswith(("LIST_", "ARRAY_")) or name in ("ELEMENT_AT", "CARDINALITY")
+
+
 def _always(node: exp.Expr) -> bool:
     return True
 
@@ -36,7 +41,7 @@ _UNLIKE: dict[type[exp.Expr], tuple[str, str, Callable[[exp.Expr], bool]]] = {
     exp.Round: ("ROUND", "halves of floats go another way; write FLOOR(x + 0.5)", _always),
     exp.DateDiff: ("DATE_DIFF", "it counts in days alone there; write DATE_DIFF('day', a, b), or EXTRACT", _not_days),
     exp.Substring: ("SUBSTRING", "a negative place means another one there; write RIGHT", _negative),
-    exp.Anonymous: ("DATE_PART", "it gives a float there; write EXTRACT(… FROM …)", _date_part),
+    exp.Anonymous: ("this function", "it gives a float there, or is none; write EXTRACT(… FROM …), or columns", _far),
     exp.RegexpLike: ("REGEXP_MATCHES", _PATTERN, _always),
     exp.RegexpFullMatch: ("REGEXP_FULL_MATCH", _PATTERN, _always),
     exp.RegexpExtract: ("REGEXP_EXTRACT", _PATTERN, _always),
@@ -45,6 +50,22 @@ _UNLIKE: dict[type[exp.Expr], tuple[str, str, Callable[[exp.Expr], bool]]] = {
     exp.Glob: ("GLOB", _PATTERN, _always),
     exp.StrToTime: ("STRPTIME", _FORMAT, _always),
     exp.TimeToStr: ("STRFTIME", _FORMAT, _always),
+    exp.Pivot: (
+        "PIVOT or UNPIVOT",
+        "its columns are named otherwise there; write CASE and GROUP BY, or UNION ALL",
+        _always,
+    ),
+    exp.Bracket: ("an index in brackets", "it counts otherwise there; write SPLIT_PART, SUBSTR or a column", _always),
+    exp.Split: ("STRING_SPLIT", "lists are others there; write SPLIT_PART", _always),
+    exp.Window: ("a named window", "write it out in OVER ( … )", lambda node: bool(node.args.get("alias"))),
+    **dict.fromkeys(
+        (
+            *(exp.Array, exp.Struct, exp.Map, exp.ToMap, exp.MapKeys, exp.Dot, exp.Slice, exp.StructExtract),
+            *(exp.ArrayAgg, exp.ArrayContains, exp.ArrayToString, exp.ArraySize, exp.ArrayDistinct, exp.ArraySort),
+            *(exp.ArrayMax, exp.ArrayMin, exp.Explode),
+        ),
+        ("a list, struct or map", "they are others there; write columns", _always),
+    ),
 }
 """Node type → its name, what to do instead, and when."""
 

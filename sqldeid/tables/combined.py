@@ -145,7 +145,7 @@ def held(plan: TablePlan, engine: Engine, source: exp.Expr) -> Separate | Combin
 
 def combined_columns(plan: TablePlan) -> tuple[list[exp.Column], exp.Column]:
     """The columns whose combinations are counted before the fold, and what counts them: n, where none is called so."""
-    names = list(dict.fromkeys(c.source.name for c in _coded(plan)))
+    names = list(dict.fromkeys([*(c.source.name for c in _coded(plan)), *([plan.person or ""] if plan.many else [])]))
     taken, n = {name.casefold() for name in names}, "n"
     while n in taken:
         n += "_"

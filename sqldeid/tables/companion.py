@@ -104,7 +104,9 @@ def accompany(chosen: Chosen, partner: Partner, engine: Engine) -> Accompanied:
             words=chosen.words,
         )
     )
-    members = partner.admit(TableClasses(plan.name, chosen.k, persons, judge_of(plan, source, engine)))
+    members = partner.admit(
+        TableClasses(plan.name, chosen.k, persons, judge_of(plan, source, engine), judges_of(plan, source, engine))
+    )
     held = hold(plan, persons, members.table, engine)
     whole = give(plan, source, members.table, "number", beside(plan, INNER), engine, all_=True)
     linked = numbered(plan)
@@ -212,6 +214,25 @@ def judge_of(plan: TablePlan, source: exp.Expr, engine: Engine) -> Callable[[exp
         return np.asarray(read.column("class").to_numpy(), dtype=np.int64)
 
     return failing
+
+
+def judges_of(
+    plan: TablePlan, source: exp.Expr, engine: Engine
+) -> tuple[tuple[str, Callable[[exp.Table], NDArray[np.int64]]], ...]:
+    """What judges by each criterion of the job alone, with its name: which of them costs how many persons."""
+    found, privacy = [], plan.part.privacy
+    nothing: dict[str, object] = {"l_diversity": [], "t_closeness": [], "m_concealing": None}
+    single: list[tuple[str, dict[str, object]]] = []
+    single += [(f"l_diversity of {entry.column}", {"l_diversity": [entry]}) for entry in privacy.l_diversity]
+    single += [(f"t_closeness of {entry.column}", {"t_closeness": [entry]}) for entry in privacy.t_closeness]
+    if privacy.m_concealing is not None:
+        single.append(("m_concealing", {"m_concealing": privacy.m_concealing}))
+    for name, kept in single:
+        part = plan.part.model_copy(update={"privacy": privacy.model_copy(update={**nothing, **kept})})
+        judge = judge_of(replace(plan, part=part), source, engine)
+        if judge is not None:
+            found.append((name, judge))
+    return tuple(found)
 
 
 def _judgement(plan: TablePlan, source: exp.Expr, written: exp.Expr, whole: exp.Expr, engine: Engine) -> Judgement:

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, islice
 
+import numpy as np
+
 from sqldeid.result import Neighbour, SetRisk, TableRelease
 from sqldeid.tables.check import Checker
 from sqldeid.tables.evaluation import Evaluation, admissible
 from sqldeid.tables.fold import Coded
 from sqldeid.tables.lattice import Node
 from sqldeid.tables.loss import make_loss
+from sqldeid.tables.persons import PersonJudge
 from sqldeid.tables.plan import TablePlan
 from sqldeid.tables.search import Outcome
 from sqldeid.tables.stage import Chosen
@@ -27,6 +30,8 @@ MOST_SETS = 64
 def unique_sets(plan: TablePlan, checker: Checker, k: int) -> tuple[SetRisk, ...]:
     """What single columns, pairs and all columns tell apart in the source: those first that single out most.
 
+    Where a person may have many rows: rows in classes of one person, and of fewer than k persons.
+
     A set is a node of the lattice: its columns as they are, the others at the top. Cost: one statement.
     """
     names = [q.name for q in plan.qis]
@@ -34,11 +39,15 @@ def unique_sets(plan: TablePlan, checker: Checker, k: int) -> tuple[SetRisk, ...
     asked = dict.fromkeys(islice(((*combinations(every, 1), *combinations(every, 2))), MOST_SETS - 1))
     asked[every] = None
     nodes = {s: tuple(0 if j in s else top for j, top in enumerate(plan.lattice.top)) for s in asked}
-    answers = Thresholds(checker, tuple(sorted({2, k})), -1)
-    alone, below = (answers.at(least, list(nodes.values())) for least in (2, k))
-    sets = [
-        SetRisk(tuple(names[j] for j in s), a.failing, b.failing) for s, a, b in zip(nodes, alone, below, strict=True)
-    ]
+    if isinstance(checker.judge, PersonJudge):
+        arms = [checker.arm(i, node) for i, node in enumerate(nodes.values())]
+        rows = checker.judge.rows_below(arms, (2, k))
+        sets = [SetRisk(tuple(names[j] for j in s), *rows[i]) for i, s in enumerate(nodes)]
+    else:
+        answers = Thresholds(checker, tuple(sorted({2, k})), -1)
+        alone, below = (answers.at(least, list(nodes.values())) for least in (2, k))
+        counted = zip(nodes, alone, below, strict=True)
+        sets = [SetRisk(tuple(names[j] for j in s), a.failing, b.failing) for s, a, b in counted]
     return tuple(sorted(sets, key=lambda s: (-s.alone, -s.below_k, len(s.columns), s.columns)))
 
 
@@ -47,13 +56,15 @@ def explained(result: TableRelease, chosen: Chosen, outcome: Outcome, checker: C
     columns = dict(result.columns)
     for coded in chosen.folded.columns:
         name = coded.qi.name
-        columns[name] = replace(columns[name], example=example(coded, max(FREQUENT, chosen.k)))
+        shown = None if chosen.plan.many else example(coded, max(FREQUENT, chosen.k))  # rows may be of one person
+        columns[name] = replace(columns[name], example=shown)
     return replace(result, columns=columns, neighbours=tuple(_neighbours(chosen, outcome, checker)))
 
 
 def example(coded: Coded, least_rows: int) -> tuple[str, ...] | None:
-    """The most frequent value's label at every level; None where it has fewer rows than that."""
-    rows = coded.marginal.rows[0]
+    """The most frequent value's label at every level, NULL aside; None where it has fewer rows than that."""
+    there = np.array([label is not None for label in coded.hierarchy.labels[0]])
+    rows = np.where(there, coded.marginal.rows[0], 0)
     leaf = int(rows.argmax())
     if rows[leaf] < least_rows:
         return None

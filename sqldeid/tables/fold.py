@@ -19,6 +19,7 @@ from sqldeid.tables.bind import Bound, cover
 from sqldeid.tables.coding import Coding, Field, pack
 from sqldeid.tables.combined import Combined, Separate, held
 from sqldeid.tables.evaluation import Marginal
+from sqldeid.tables.pairs import with_persons
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.sensitive import Sensitive, code_sensitive
 from sqldeid.tables.shape import count_persons, keep
@@ -82,6 +83,8 @@ class Folded:
         (`sqldeid.tables.bases`). `table` is then there, split by the sensitive columns where there are any. Else None.
     keys
         By which the source's persons are known again (`sqldeid.tables.shape.Persons`).
+    pairs, persons
+        Where a person may have many rows: words with their persons (`sqldeid.tables.persons`); how many there are.
     """
 
     source: exp.Expr
@@ -95,6 +98,8 @@ class Folded:
     at_source: exp.Table | None = None
     room: int | None = None
     keys: tuple[int, int] | None = None
+    pairs: exp.Table | None = None
+    persons: int = 0
 
     @property
     def far(self) -> bool:
@@ -130,10 +135,11 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
     source = keep(plan, engine)
     persons = count_persons(plan, engine, source)
     rows = persons.rows
-    if plan.part.privacy.k > rows and not plan.sampled:
+    there_are, one = (persons.persons, "person") if plan.many else (rows, "row")
+    if plan.part.privacy.k > there_are and not plan.sampled:
         raise JobError(
             f"{plan.key}.privacy.k: k is {plan.part.privacy.k}, but {plan.source_label} has only "
-            f"{rows} {'row' if rows == 1 else 'rows'}",
+            f"{there_are} {one if there_are == 1 else f'{one}s'}",
             key=f"{plan.key}.privacy.k",
         )
     there = held(plan, engine, source)
@@ -152,9 +158,17 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
             words=_words(coding, columns),
             sensitive=[v.in_fold(i) for i, v in enumerate(values)],
             n=there.n,
+            person=plan.person_column if plan.many else None,
         )
     )
-    folded = Folded(source, rows, classes, 0, coding, columns, tuple(values), keys=persons.keys)
+    folded = Folded(
+        source, rows, classes, 0, coding, columns, tuple(values), keys=persons.keys, persons=persons.persons
+    )
+    if plan.many:
+        table, pairs, spread = with_persons(plan, engine, classes, folded.words, values)
+        size = _total(plan, engine.bench, table, coding, rows)
+        at_source = None if engine.bench is engine else classes
+        return replace(folded, table=table, size=size, sensitive=spread, at_source=at_source, pairs=pairs)
     if most is not None and _rows_of(engine, classes) > most:
         size = _total(plan, engine, classes, coding, rows)
         return replace(folded, size=size, room=most)

@@ -65,6 +65,11 @@ class Judge:
         cells = [] if self.folded.cells is None else [self.folded.cells]
         return [*cells, *spread, *(t for r in self._respreads.values() for t in r.rolled)]
 
+    @property
+    def units(self) -> int:
+        """What the whole table has of what criteria count in a class: rows."""
+        return self.folded.rows
+
     def verdicts(self, arms: Arms) -> Verdicts:
         """Judge every class of the nodes that the arms describe (`Checker.arm`, on the source's own fold)."""
         stats = {split: self._stats(split, self._on_smallest(split, arms, prepare=True)) for split in self._splits()}
@@ -184,8 +189,14 @@ class Judge:
             respread.prepare(arms)
         return [{**arm, "spread": respread.table(arm)} for arm in arms]
 
-    def _stats(self, split: Split, arms: Arms) -> exp.Table:
-        """Statistics of every class; of every group of it where the split is joint."""
+    def _stats(self, split: Split, arms: Arms, counted: exp.Table | None = None) -> exp.Table:
+        """Statistics of every class; of every group of it where the split is joint.
+
+        Parameters
+        ----------
+        counted
+            Node, words, s and c, where they were counted already; the arms then only name the nodes.
+        """
         mine = [c for c in self.criteria if split_of(c) == split]
         distances = {c.distance for c in mine if isinstance(c, TCloseness)}
         sensitive, others = self._sensitive(split), self._others(split)
@@ -200,8 +211,9 @@ class Judge:
                 most=max((c.l - 1 for c in mine if isinstance(c, RecursiveLDiversity)), default=0),
                 distance=distances.pop() if distances else "none",
                 reference=sensitive.reference,
-                rows=self.folded.rows,
+                rows=self.units,
                 last=sensitive.values - 1,
+                counted=counted,
             )
         )
         return stats
@@ -211,7 +223,7 @@ class Judge:
         sensitive = self._sensitive(split_of(criterion))
         if isinstance(criterion, TCloseness):
             steps = max(sensitive.values - 1, 1) if criterion.distance == "ordered" else 1
-            scale = self.folded.rows * steps
+            scale = self.units * steps
         joint = bool(others_of(criterion))
         return {
             "stats": stats,

@@ -68,7 +68,7 @@ class Judgement:
 
     def flag(self, grouped: exp.Table, k: int) -> exp.Table:
         """The source's classes with whether they must be suppressed."""
-        failing = []
+        failing = self.few(k)
         for split in self._splits:
             cells, ranked = self._split_source(split), self._ranked(split.column)
             failing += [self.engine.from_bench(self._failing(c, split, cells, ranked)) for c in split.criteria]
@@ -90,6 +90,10 @@ class Judgement:
             )
         )
         return flagged
+
+    def few(self, k: int) -> list[exp.Table]:
+        """Classes that fail k by more than their rows, which `flag_source` counts: none where each row is a person."""
+        return []
 
     def blanked_pass(self, flagged: exp.Table, tops: Sequence[Mapping[str, object]]) -> bool:
         """Whether the rows that fail, with those that are at the top anyway, meet every criterion as one class.
@@ -117,8 +121,13 @@ class Judgement:
                 return False
         return True
 
-    def achieved(self) -> tuple[Criterion, ...]:
+    def achieved(self, flagged: exp.Table | None = None) -> tuple[Criterion, ...]:
         """The criteria of the release as it was written.
+
+        Parameters
+        ----------
+        flagged
+            The source's classes with whether they are suppressed, for what is counted in the source.
 
         Raises
         ------
@@ -127,7 +136,7 @@ class Judgement:
         """
         found = []
         for split in self._splits:
-            cells = self._split_release(split)
+            cells = self._released_cells(split, flagged)
             ranked = self._ranked(split.column)
             for criterion in split.criteria:
                 failing = self._failing(criterion, split, cells, ranked)
@@ -144,7 +153,7 @@ class Judgement:
         """What a table with the release's columns achieves by each criterion, met or not; and m-concealing's risks."""
         found = []
         for split in self._splits:
-            cells, ranked = self._split_release(split), self._ranked(split.column)
+            cells, ranked = self._released_cells(split, None), self._ranked(split.column)
             for criterion in split.criteria:
                 met = not self._count(self._failing(criterion, split, cells, ranked))
                 achieved = self._achieved(criterion, split, cells, ranked)
@@ -201,7 +210,10 @@ class Judgement:
     def _result(self, criterion: ClassCriterion, split: Split, cells: exp.Table, ranked: exp.Table) -> Criterion:
         achieved = self._achieved(criterion, split, cells, ranked) or 0.0
         against = self._against_written(criterion, split, cells)
-        return Criterion(criterion.name, criterion.column, criterion.asked, achieved, criterion.promise, against)
+        return Criterion(criterion.name, criterion.column, criterion.asked, achieved, self._promise(criterion), against)
+
+    def _promise(self, criterion: ClassCriterion) -> str:
+        return criterion.promise
 
     def _against_written(self, criterion: ClassCriterion, split: Split, cells: exp.Table) -> float | None:
         """t-closeness against the released rows, all that a reader can check; None for other criteria, or no rows.
@@ -246,6 +258,9 @@ class Judgement:
             )
         )
         return self.engine.to_bench(cells)
+
+    def _released_cells(self, split: Split, flagged: exp.Table | None) -> exp.Table:
+        return self._split_release(split)
 
     def _split_release(self, split: Split) -> exp.Table:
         cells = self.engine.workbench(f"{self.plan.name}_verify_released_cells")
@@ -296,13 +311,22 @@ def _failing(classes: int) -> str:
     return "1 class fails" if classes == 1 else f"{classes:,} classes fail"
 
 
-def rank_values(plan: TablePlan, judged: OtherColumn, engine: Engine, rows: exp.Expr, value: exp.Expr) -> exp.Table:
+def rank_values(
+    plan: TablePlan,
+    judged: OtherColumn,
+    engine: Engine,
+    rows: exp.Expr,
+    value: exp.Expr,
+    person: exp.Column | None = None,
+) -> exp.Table:
     """The values of a sensitive column with their rows and places: in their own order, or in the one that is stated.
 
     Parameters
     ----------
     rows, value
         The table or subquery, called `s`, and the column in it.
+    person
+        The key in it, where each value counts the persons who have it.
     """
     order = plan.order_of(judged.name)
     stated = None
@@ -318,6 +342,7 @@ def rank_values(plan: TablePlan, judged: OtherColumn, engine: Engine, rows: exp.
             sensitive=value,
             stated=stated,
             places=len(order),
+            person=person,
         )
     )
     return ranked

@@ -106,8 +106,18 @@ class TablePlan:
 
     @property
     def beyond_k(self) -> bool:
-        """Whether a criterion beyond k-anonymity is asked for."""
-        return bool(self.criteria) or self.concealing is not None
+        """Whether classes are judged by more than their rows: by criteria beyond k, or by their persons."""
+        return bool(self.criteria) or self.concealing is not None or self.many
+
+    @property
+    def unit(self) -> str:
+        """What k counts: "person", or "row" where no key tells persons."""
+        return "row" if self.person is None else "person"
+
+    @property
+    def many(self) -> bool:
+        """Whether a person may have many rows (`rows = "many"`): criteria then count the persons of a class."""
+        return self.part.many
 
     def order_of(self, column: str) -> tuple[str, ...]:
         """The order that the job states for a column's values; empty where they order themselves."""

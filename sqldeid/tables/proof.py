@@ -72,6 +72,7 @@ def _terms(plan: TablePlan) -> dict[str, object]:
     privacy, search = plan.part.privacy, plan.part.search
     return {
         "release": plan.name,
+        **({"unit": "person of many rows"} if plan.many else {}),
         "columns": {q.name: {"hierarchy": q.hierarchy_name, "height": q.hierarchy.height} for q in plan.qis},
         "weights": {q.name: str(q.weight) for q in plan.qis},
         "k": privacy.k,
@@ -111,6 +112,8 @@ def check_certificate(plan: TablePlan, certificate: Mapping[str, object], engine
     for name, value in terms.items():
         if certificate.get(name) != value:
             _refuse(plan, f"its {name.replace('_', ' ')} are not those of the job")
+    if "unit" in certificate and "unit" not in terms:
+        _refuse(plan, "its classes are counted in persons of many rows, those of the job in rows")
     parsed = _parse(plan, certificate)
     proof = Recount.of(plan, engine)
     if certificate.get("rows") != proof.rows:

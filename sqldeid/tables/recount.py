@@ -16,6 +16,7 @@ from sqldeid.sql import identifier, render
 from sqldeid.tables.bind import bind
 from sqldeid.tables.evaluation import Counts, Evaluation, Marginal, admissible, allowed_rows
 from sqldeid.tables.lattice import Node
+from sqldeid.tables.persons_proof import PersonRejudge
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.rejudge import Failing, Rejudge, sensitive_of
 from sqldeid.tables.shape import count_persons, keep
@@ -50,10 +51,18 @@ class Recount:
         columns = [_levels(plan, i, q, h, engine) for i, (q, h) in enumerate(zip(plan.qis, hierarchies, strict=True))]
         folded = engine.workbench(f"{plan.name}_proof")
         engine.execute(
-            render("tables/prove_fold", folded=folded, source=source, columns=columns, sensitive=sensitive_of(plan))
+            render(
+                "tables/prove_fold",
+                folded=folded,
+                source=source,
+                columns=columns,
+                sensitive=sensitive_of(plan),
+                person=plan.person_column if plan.many else None,
+            )
         )
         folded, bench = engine.to_bench(folded), engine.bench
-        judge = Rejudge.of(plan, engine, source, folded) if plan.beyond_k else None
+        judging = PersonRejudge if plan.many else Rejudge
+        judge = judging.of(plan, engine, source, folded) if plan.beyond_k else None
         folded = folded if judge is None else judge.folded
         marginals = tuple(
             _marginal(q, h, _rows_by_leaf(bench, folded, i, h))

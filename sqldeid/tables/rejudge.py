@@ -69,7 +69,8 @@ class Rejudge:
     @classmethod
     def of(cls, plan: TablePlan, engine: Engine, source: exp.Expr, folded: exp.Table) -> Rejudge:
         """Add to a fold with the sensitive columns v0, v1 … (on the bench) the places of their values."""
-        ranked = {c.name: engine.to_bench(rank_values(plan, c, engine, source, c.column)) for c in plan.judged}
+        person = plan.person_column if plan.many else None
+        ranked = {c.name: engine.to_bench(rank_values(plan, c, engine, source, c.column, person)) for c in plan.judged}
         bench = engine.bench
         places = {c.name: identifier(f"p{i}") for i, c in enumerate(plan.judged)}
         placed = bench.workbench(f"{plan.name}_proof_placed")
@@ -98,7 +99,7 @@ class Rejudge:
     def _too_small(self, arms: Arms) -> Whole:
         k = self.plan.part.privacy.k
         read = self.engine.query(render("tables/prove_failing", folded=self.folded, nodes=list(arms), k=k))
-        return _stacked(read, ["node", *self._names, "size", "size"])
+        return stacked(read, ["node", *self._names, "size", "size"])
 
     def _criterion(self, criterion: ClassCriterion, arms: Arms) -> Whole:
         """The failing classes of at least k rows, by one criterion."""
@@ -120,7 +121,7 @@ class Rejudge:
         else:
             ranked = self.ranked[criterion.column]
             read = self.engine.query(render("tables/prove_criterion", ranked=ranked, **asked))
-        rows = _stacked(read, ["node", *self._names, "size", "forced"])
+        rows = stacked(read, ["node", *self._names, "size", "forced"])
         return rows[rows[:, -1] > 0]
 
     def _lost(self, criterion: ClassCriterion, arms: Arms) -> Whole:
@@ -137,8 +138,8 @@ class Rejudge:
                 k=k,
             )
         )
-        classes = _stacked(read, ["node", *self._names, "size"])
-        groups = _stacked(read, ["node", *self._names, *(o.name for o in others)])
+        classes = stacked(read, ["node", *self._names, "size"])
+        groups = stacked(read, ["node", *self._names, *(o.name for o in others)])
         first, alike = _changes(classes), _changes(groups)
         place, rows = (read.column(c).to_numpy().astype(np.int64) for c in ("place", "c"))
         if not len(first):
@@ -166,7 +167,7 @@ class Rejudge:
                 k=self.plan.part.privacy.k,
             )
         )
-        classes, owner = np.unique(_stacked(read, self._names), axis=0, return_inverse=True)
+        classes, owner = np.unique(stacked(read, self._names), axis=0, return_inverse=True)
         owner = owner.reshape(-1).astype(np.int64)
         rows = read.column("c").to_numpy().astype(np.int64)
         values = [read.column(v.name).to_numpy().astype(np.int64) for v in known]
@@ -197,7 +198,8 @@ def sensitive_of(plan: TablePlan) -> list[dict[str, object]]:
     return [{"name": identifier(f"v{i}"), "column": c.column} for i, c in enumerate(plan.judged)]
 
 
-def _stacked(read: pa.Table, names: Sequence[str]) -> Whole:
+def stacked(read: pa.Table, names: Sequence[str]) -> Whole:
+    """Columns of whole numbers side by side; shape (rows, columns)."""
     return np.stack([read.column(n).to_numpy().astype(np.int64) for n in names], axis=1)
 
 

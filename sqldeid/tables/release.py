@@ -16,6 +16,7 @@ from sqldeid.tables.bases import Bases, room
 from sqldeid.tables.certificate import NotProvenError
 from sqldeid.tables.check import Checker
 from sqldeid.tables.choosing import allowed_beyond, allowed_of, by_k, choosing, within
+from sqldeid.tables.codebook import with_codes
 from sqldeid.tables.companion import accompanied, accompany, followed, verify_joined
 from sqldeid.tables.computed import fingerprint, stage_computed
 from sqldeid.tables.disguise import RUN_NOTE, Secrets, disguise, fresh_secrets, pseudonyms
@@ -27,7 +28,9 @@ from sqldeid.tables.judge import Judge
 from sqldeid.tables.lattice import Node
 from sqldeid.tables.ledger import admit, held_by, noted, with_ledger
 from sqldeid.tables.ledger_budget import spend
+from sqldeid.tables.linking_values import linking_values
 from sqldeid.tables.loss import make_loss
+from sqldeid.tables.persons import PersonJudge
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.policy import Policy, fold_again, retell, reuse, with_policy
 from sqldeid.tables.profiling import Profiler
@@ -119,6 +122,7 @@ def _search_and_stage(
     moved = engine.moved
     listener.step(plan.name, "folding the source")
     folded = fold(plan, engine, room(plan, engine)) if policy is None else fold_again(plan, engine)
+    linking = linking_values(plan, engine, folded.source)
     outcome, checker, chooser = _node_of(plan, folded, engine, listener, policy)
     folded = seen = checker.near(outcome.node).folded
     asked, plan = plan, with_m(plan, outcome.m)
@@ -144,8 +148,9 @@ def _search_and_stage(
     joined = () if company is None else verify_joined(company, written, engine)
     chosen = replace(chosen, folded=folded)
     result = summarise(chosen, outcome, verified, checker, engine, moved)
+    result = with_codes(result, asked, outcome.node, written, engine)
     near = near_keys(asked, written, verified.released, engine) if verified.released else ()
-    result = with_ledger(replace(result, warnings=(*result.warnings, *near)), let_out)
+    result = with_ledger(replace(result, warnings=(*result.warnings, *near, *linking)), let_out)
     if company is not None:
         result = replace(result, followed=followed(company, joined))
     result = with_policy(result, asked, chosen.k, job_sha256, folded)
@@ -196,7 +201,8 @@ def _judged(plan: TablePlan, rows: int, outcome: Outcome, evaluation: Evaluation
 def checker_of(plan: TablePlan, folded: Folded, engine: Engine) -> Checker:
     """What answers the search's questions, by all criteria of the plan."""
     k, name, bench = plan.part.privacy.k, plan.name, engine.bench
-    judge = Judge(bench, folded, k, plan.criteria, name, plan.concealing) if plan.beyond_k else None
+    judging = PersonJudge if plan.many else Judge
+    judge = judging(bench, folded, k, plan.criteria, name, plan.concealing) if plan.beyond_k else None
     allowed = allowed_of(plan, folded.rows)
     if folded.room is None:
         return Checker(bench, folded, k, allowed, name, judge)

@@ -93,8 +93,7 @@ class Respread:
         source = self._smallest(masks)
         table = self.engine.workbench(f"{self.name}_respread")
         groups = [{"word": w, "mask": m} for w, m in zip(self.words, masks, strict=True)]
-        whole = [{"word": o, "mask": -1} for o in [*self.others, identifier("s")]]
-        self.engine.execute(render("tables/roll_up", rolled=table, classes=source.table, groups=[*groups, *whole]))
+        self._roll_up(table, source.table, groups)
         size = self._rows(table)
         if size > _WORTH * source.size:
             self._drop(table)
@@ -102,6 +101,10 @@ class Respread:
         self._tables.append(_Folded(masks, table, fix(table), size))
         if len(self._tables) > _KEPT + 1:
             self._drop(self._tables.pop(1).table)
+
+    def _roll_up(self, table: exp.Table, source: exp.Table, groups: list[dict[str, object]]) -> None:
+        whole = [{"word": o, "mask": -1} for o in [*self.others, identifier("s")]]
+        self.engine.execute(render("tables/roll_up", rolled=table, classes=source, groups=[*groups, *whole]))
 
     def _smallest(self, masks: Masks) -> _Folded:
         return min((t for t in self._tables if t.serves(masks)), key=lambda t: t.size)

@@ -23,6 +23,7 @@ from sqldeid.publish import Note, Staging
 from sqldeid.result import ColumnResult, Criterion, SearchResult, TableRelease, risk_of
 from sqldeid.sql import render
 from sqldeid.tables.check import Checker
+from sqldeid.tables.codebook import with_codes
 from sqldeid.tables.evaluation import Counts, Evaluation, Marginal, allowed_rows
 from sqldeid.tables.fold import Folded, fold, word_names
 from sqldeid.tables.lattice import Node
@@ -257,7 +258,8 @@ def run_safe(
     hierarchies = [c.hierarchy for c in folded.columns]
     with unmoved(plan, folded, None, engine) as check:
         verified = check(verify(plan, safe.node, k, hierarchies, folded.source, written, engine))
-    return _result(plan, safe, verified, tuple(a - b for a, b in zip(engine.moved, moved, strict=True)), engine)
+    result = _result(plan, safe, verified, tuple(a - b for a, b in zip(engine.moved, moved, strict=True)), engine)
+    return with_codes(result, plan, safe.node, written, engine)
 
 
 def _result(plan: TablePlan, safe: Safe, verified: Verified, moved: tuple[int, ...], engine: Engine) -> TableRelease:

@@ -88,18 +88,19 @@ class Persons:
 
     Parameters
     ----------
-    rows
-        Their number.
+    rows, persons
+        Their number, and that of the persons who have them.
     keys
         Sums of the hashes of their keys, where the engine has no snapshot to read them from; (0, 0) without a key.
     """
 
     rows: int
     keys: tuple[int, int] | None = None
+    persons: int = 0
 
 
 def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:
-    """Rows of the source; the person key must be there on each, and on no two."""
+    """Rows of the source; the person key must be there on each, and on no two unless a person may have many rows."""
     still = engine.capabilities.snapshot_reads
     with naming(plan.key, plan.part, joined=plan.joined):
         check, dialect = "tables/check_person" if still else "tables/check_keys", engine.capabilities.dialect
@@ -110,13 +111,13 @@ def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:
         raise JobError(f"{plan.key}: {plan.source_label} has no rows (after `where`); there is nothing to release")
     if keyed < rows:
         raise JobError(f"{key}: {plan.person} is NULL in {rows - keyed} rows of {plan.source_label}", key=key)
-    if plan.person is not None and persons < rows:
+    if plan.person is not None and persons < rows and not plan.many:
         raise JobError(
-            f"{key}: {plan.source_label} has {rows} rows but {persons} values of {plan.person}; "
-            "k counts persons, so give one row per person (a query that picks one)",
+            f"{key}: {plan.source_label} has {rows} rows but {persons} values of {plan.person}; k counts persons, so "
+            f'say rows = "many" beside it, or give one row per person (a query that picks one)',
             key=key,
         )
-    return Persons(rows, None if still else (int(row["high"]), int(row["low"])))
+    return Persons(rows, None if still else (int(row["high"]), int(row["low"])), persons)
 
 
 def persons_now(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:

@@ -14,6 +14,7 @@ from sqldeid.sql import column, identifier, literal, render
 from sqldeid.tables.fold import Coded, Folded
 from sqldeid.tables.judge import Judge
 from sqldeid.tables.lattice import Node
+from sqldeid.tables.persons import PersonJudge
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 
 
@@ -153,7 +154,7 @@ def labels(chosen: Chosen, engine: Engine, index: int, level: int) -> exp.Table:
 def suppression_by(chosen: Chosen, engine: Engine, groups_at_most: int = 1000) -> dict[str, dict[str, float]]:
     """Share of rows suppressed by released value, per column; columns with more groups than that are left out.
 
-    Values of fewer than k rows are told together: alone they would be classes smaller than k.
+    Values of fewer than k rows, or persons, are told together: alone they would be classes smaller than k.
     """
     small = [
         (i, c, level)
@@ -179,11 +180,28 @@ def suppression_by(chosen: Chosen, engine: Engine, groups_at_most: int = 1000) -
         i: dict(zip(c.prefixes(level).tolist(), c.qi.labels(c.hierarchy, level), strict=True)) for i, c, level in small
     }
     counted: dict[str, dict[str, tuple[int, int]]] = {c.qi.name: {} for _, c, _ in small}
+    persons = {i: _persons_by(chosen, i) for i in names} if isinstance(chosen.judge, PersonJudge) else None
     for row in sorted(read, key=lambda r: (r["number"], r["prefix"])):
         label = names[row["number"]][row["prefix"]]
         shown = "NULL" if label is None else str(label)
-        shown = f"(values of fewer than {chosen.k} rows)" if row["rows"] < chosen.k else shown
+        if persons is None:
+            shown = f"(values of fewer than {chosen.k} rows)" if row["rows"] < chosen.k else shown
+        elif persons[row["number"]].get(row["prefix"], 0) < chosen.k:
+            shown = f"(values of fewer than {chosen.k} persons)"
         by_value = counted[chosen.folded.columns[row["number"]].qi.name]
         suppressed, rows = by_value.get(shown, (0, 0))
         by_value[shown] = (suppressed + row["suppressed"], rows + row["rows"])
     return {c: {value: s / n for value, (s, n) in by_value.items()} for c, by_value in counted.items()}
+
+
+def _persons_by(chosen: Chosen, number: int) -> dict[int, int]:
+    """Persons by the code prefix of one column at the released level."""
+    if not isinstance(chosen.judge, PersonJudge):
+        return {}
+    node = tuple(chosen.node[number] if j == number else top for j, top in enumerate(chosen.plan.lattice.top))
+    masks = chosen.folded.coding.masks(node)
+    groups = [{"word": w, "mask": m} for w, m in zip(chosen.folded.words, masks, strict=True)]
+    field = chosen.folded.columns[number].field
+    codes, persons = chosen.judge.persons_of({"id": 0, "groups": groups}, field.word)
+    own = (codes & field.mask(chosen.node[number])).tolist()
+    return dict(zip(own, persons.tolist(), strict=True))

@@ -119,6 +119,18 @@ def certificate_steps(planned: TablePlan) -> tuple[Step, ...]:
         *_proof_places(plan),
         _step("tables/prove_marginals", n),
         _step("tables/prove_nodes", None),
+        *(_prove_persons(plan) if plan.many else _prove_rows(plan)),
+    )
+
+
+def _prove_persons(plan: TablePlan) -> Iterator[Step]:
+    yield _step("tables/prove_persons", None)
+    for name in ("prove_values", "read_ranked") if plan.criteria else ():
+        yield _step(f"tables/{name}", None)
+
+
+def _prove_rows(plan: TablePlan) -> tuple[Step, ...]:
+    return (
         _step("tables/prove_failing", None),
         *([_step("tables/prove_criterion", None)] if not all(map(others_of, plan.criteria)) else []),
         *([_step("tables/prove_joint", None)] if any(map(others_of, plan.criteria)) else []),
@@ -183,6 +195,9 @@ def _fold(plan: TablePlan, dialect: str = DIALECT) -> Iterator[Step]:
         yield _step("tables/read_values", len(coded))
         yield _step("tables/code_values", len(coded))
     yield _step("tables/fold_classes")
+    if plan.many:
+        yield from _persons(plan)
+        return
     if plan.part.search.method in METHODS:
         yield _step("tables/count_rows", None)
     if plan.judged:
@@ -190,6 +205,17 @@ def _fold(plan: TablePlan, dialect: str = DIALECT) -> Iterator[Step]:
         yield _step("tables/merge_classes")
         yield _step("tables/spread_classes", len(plan.judged) + len(joint))
     yield _step("tables/total_classes")
+
+
+def _persons(plan: TablePlan) -> Iterator[Step]:
+    """The classes with their persons, where one may have many rows."""
+    yield _step("tables/merge_classes")
+    yield _step("tables/settle_pairs", None)
+    for name in ("split_pairs", "reference_persons") if plan.judged else ():
+        yield _step(f"tables/{name}", len(plan.judged))
+    yield _step("tables/total_classes")
+    if plan.others:
+        yield _step("tables/count_linking")
 
 
 def _source(plan: TablePlan) -> exp.Expr:
@@ -228,6 +254,9 @@ def _search(plan: TablePlan) -> Iterator[Step]:
     if not plan.beyond_k:
         yield _step("tables/list_failing", None)
         return
+    if plan.many:
+        yield from _judge_persons(plan)
+        return
     if plan.part.search.method == "inverse-ola":
         yield _step("tables/list_failing", None)
     if plan.criteria:
@@ -236,6 +265,14 @@ def _search(plan: TablePlan) -> Iterator[Step]:
     if plan.concealing is not None:
         yield _step("tables/list_cells", None)
     for name in ("judge_classes", "sum_verdicts", *(["list_spread"] if plan.criteria else []), "list_verdicts"):
+        yield _step(f"tables/{name}", None)
+
+
+def _judge_persons(plan: TablePlan) -> Iterator[Step]:
+    names = ["count_rows", "size_persons"]
+    if plan.criteria:
+        names += ["trim_spread", "count_spread", "judge_classes"]
+    for name in (*names, "judge_persons", "sum_verdicts", "list_verdicts"):
         yield _step(f"tables/{name}", None)
 
 
@@ -300,11 +337,35 @@ def _again(dialect: str) -> Iterator[Step]:
 
 
 def _verify(plan: TablePlan) -> Iterator[Step]:
-    columns, criteria = len({(c.column, others_of(c)) for c in plan.criteria}), len(plan.criteria)
-    close = sum(isinstance(c, TCloseness) for c in plan.criteria)  # measured against the released rows, too
     blank = plan.part.privacy.blanks
     yield from _restack(plan)
     yield _step("tables/group_source")
+    yield from _flag_persons(plan) if plan.many else _flag_rows(plan)
+    yield _step("tables/flag_source")
+    yield _step("tables/group_release")
+    if plan.criteria and blank:
+        yield _step("tables/split_blanked", None)
+        yield _step("tables/count_rows", None)
+    if plan.sampled:
+        yield _step("tables/compare_sample")
+        yield _step("tables/count_sizes")
+        return
+    for name in ("expect_release", "compare_release", "count_sizes"):
+        yield _step(f"tables/{name}")
+    yield from _verify_persons(plan) if plan.many else _verify_rows(plan)
+    if pseudonyms(plan):
+        yield _step("tables/check_pseudonyms", 2)
+
+
+def _judged(plan: TablePlan) -> tuple[int, int, int]:
+    """Splits of classes by sensitive columns, criteria, and those that are measured against the released rows, too."""
+    close = sum(isinstance(c, TCloseness) for c in plan.criteria)
+    return len({(c.column, others_of(c)) for c in plan.criteria}), len(plan.criteria), close
+
+
+def _flag_rows(plan: TablePlan) -> Iterator[Step]:
+    columns, criteria, close = _judged(plan)
+    blank = plan.part.privacy.blanks
     if criteria:
         yield _step("tables/split_source", None if blank else columns)
         yield _step("tables/rank_values", None if blank else 2 * columns + close)
@@ -314,23 +375,28 @@ def _verify(plan: TablePlan) -> Iterator[Step]:
         yield _step("tables/split_known", 2)
         yield _step("tables/read_known", 2)
         yield _step("tables/pick_classes")
-    yield _step("tables/flag_source")
-    yield _step("tables/group_release")
-    if criteria and blank:
-        yield _step("tables/split_blanked", None)
-        yield _step("tables/count_rows", None)
-    if plan.sampled:
-        yield _step("tables/compare_sample")
-        yield _step("tables/count_sizes")
-        return
-    for name in ("expect_release", "compare_release", "count_sizes"):
+
+
+def _flag_persons(plan: TablePlan) -> Iterator[Step]:
+    for name in ("own_classes", "count_owned", "few_persons"):
         yield _step(f"tables/{name}")
+    for name in ("split_persons", "trim_cells", "rank_values", "fail_classes") if plan.criteria else ():
+        yield _step(f"tables/{name}", None)
+
+
+def _verify_rows(plan: TablePlan) -> Iterator[Step]:
+    columns, criteria, close = _judged(plan)
     if criteria:
         yield _step("tables/split_release", columns)
-        yield _step("tables/count_rows", None if blank else criteria)
+        yield _step("tables/count_rows", None if plan.part.privacy.blanks else criteria)
         yield _step("tables/measure_classes", criteria + close)
-    if pseudonyms(plan):
-        yield _step("tables/check_pseudonyms", 2)
+
+
+def _verify_persons(plan: TablePlan) -> Iterator[Step]:
+    for name in ("keep_passing", "count_rows", "measure_classes") if plan.criteria else ():
+        yield _step(f"tables/{name}", None)
+    yield _step("tables/tell_persons")
+    yield _step("tables/count_owners")
 
 
 def _restack(plan: TablePlan) -> Iterator[Step]:
@@ -345,7 +411,11 @@ def _restack(plan: TablePlan) -> Iterator[Step]:
 
 def _report(plan: TablePlan) -> Iterator[Step]:
     yield _step("tables/histogram_nodes")
+    if plan.many:
+        yield _step("tables/count_persons_sizes")
     yield _step("tables/count_suppressed", None)
+    if plan.many:
+        yield _step("tables/read_sized", None)
     if plan.others:
         yield _step("tables/count_distinct", None)
 

@@ -8,17 +8,19 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.hierarchy.header import unused
-from sqldeid.result import ColumnResult, Criterion, SearchResult, TableRelease, risk_of
+from sqldeid.result import ColumnResult, Criterion, Risk, SearchResult, TableRelease, risk_of, risk_of_persons
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.check import Checker
 from sqldeid.tables.choosing import by_k, chosen_by
 from sqldeid.tables.disguise import pseudonyms, warnings_of
-from sqldeid.tables.evaluation import Marginal
+from sqldeid.tables.evaluation import Evaluation, Marginal
 from sqldeid.tables.fold import Coded
 from sqldeid.tables.lattice import Node
 from sqldeid.tables.loss import LossReport, all_losses
+from sqldeid.tables.persons import PersonJudge
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.privacy.k_anonymity import KAnonymity
+from sqldeid.tables.privacy.persons import promise_of_k
 from sqldeid.tables.search import Outcome
 from sqldeid.tables.stage import Chosen, suppression_by
 from sqldeid.tables.verify import Verified
@@ -52,7 +54,7 @@ def summarise(
         node=dict(zip((q.name for q in plan.qis), outcome.node, strict=True)),
         k=verified.k,
         classes=verified.classes,
-        criteria=(_k_anonymity(chosen.k, verified.k), *verified.criteria),
+        criteria=(_k_anonymity(plan, chosen.k, verified.k), *verified.criteria),
         one_over_m=_one_over_m(plan, verified),
         loss={
             "loss": losses.loss,
@@ -62,7 +64,7 @@ def summarise(
             "entropy": losses.entropy,
         },
         columns=_columns(plan, outcome.node, losses),
-        risk={"source": risk_of(dict(bottom.histogram or {})), "release": risk_of(verified.sizes)},
+        risk=_risks(plan, bottom, verified, checker),
         suppression_by=suppression_by(chosen, engine) if verified.suppressed else {},
         search=_search(plan, outcome, verified),
         written=(),
@@ -74,7 +76,23 @@ def summarise(
         ),
         pseudonymised=tuple(c.name for c in pseudonyms(plan)),
         suppression_limit=plan.part.privacy.suppression_limit,
+        unit=plan.unit,
+        persons=verified.persons,
     )
+
+
+def _risks(plan: TablePlan, bottom: Evaluation, verified: Verified, checker: Checker) -> dict[str, Risk]:
+    """The risk of source and release: of persons, or of rows where no key tells persons."""
+    near = checker.near(plan.lattice.bottom)
+    if verified.persons is None or not isinstance(near.judge, PersonJudge):
+        counted = f"{plan.unit}s"
+        return {
+            "source": risk_of(dict(bottom.histogram or {}), counted),
+            "release": risk_of(verified.sizes, counted),
+        }
+    sizes = near.judge.histogram(near.arm(0, plan.lattice.bottom))
+    source = risk_of_persons((p, classes, rows) for p, (classes, rows) in sizes.items())
+    return {"source": source, "release": risk_of_persons(verified.persons.sizes, verified.persons.greatest_share)}
 
 
 def _unused(plan: TablePlan, columns: Sequence[Coded]) -> Iterator[str]:
@@ -111,8 +129,9 @@ def _one_over_m(plan: TablePlan, verified: Verified) -> float:
     return 1 / greatest if greatest else 0.0
 
 
-def _k_anonymity(asked: int, achieved: int) -> Criterion:
-    return Criterion("k-anonymity", None, asked, achieved, KAnonymity(asked).promise)
+def _k_anonymity(plan: TablePlan, asked: int, achieved: int) -> Criterion:
+    promise = promise_of_k(asked) if plan.many else KAnonymity(asked).promise_for(plan.unit)
+    return Criterion("k-anonymity", None, asked, achieved, promise)
 
 
 def _search(plan: TablePlan, outcome: Outcome, verified: Verified) -> SearchResult:

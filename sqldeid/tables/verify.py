@@ -7,7 +7,7 @@ suppresses by its own counts, and compares with the classes of what was written,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.hierarchy import Hierarchy
 from sqldeid.keys import Key
-from sqldeid.result import Criterion
+from sqldeid.result import Criterion, Persons
 from sqldeid.sql import column, identifier, literal, render
 from sqldeid.tables.admitted import admitted
 from sqldeid.tables.bind import bind
@@ -26,6 +26,7 @@ from sqldeid.tables.disguise import Secrets, check_coarse, check_pseudonyms, dis
 from sqldeid.tables.found import with_m
 from sqldeid.tables.judgement import Judgement
 from sqldeid.tables.lattice import Node
+from sqldeid.tables.persons_verify import PersonJudgement
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.shape import check_stacks, count_persons, keep
 
@@ -39,7 +40,7 @@ class Verified:
     rows, released, suppressed
         Rows of the source, of the release, and of source classes that fail k (dropped or blanked).
     k
-        Smallest released class; 0 for an empty release.
+        Smallest released class, in persons where one may have many rows; 0 for an empty release.
     classes, sizes
         Released classes, and class size -> number of classes.
     criteria
@@ -50,6 +51,8 @@ class Verified:
         Whether a secret sample was released (`epsilon-safe`): its suppressed rows are unknown, and not counted.
     linked
         The releases of whose join all this was counted, where they are linked.
+    persons
+        The persons of source and release, where one may have many rows.
     """
 
     rows: int
@@ -62,6 +65,7 @@ class Verified:
     node: dict[str, int] = field(default_factory=dict)
     sampled: bool = False
     linked: tuple[str, ...] = ()
+    persons: Persons | None = None
 
 
 def verify(
@@ -100,7 +104,7 @@ def verify(
         _labelled(plan, i, q, h, level, engine)
         for i, (q, h, level) in enumerate(zip(plan.qis, hierarchies, node, strict=True))
     ]
-    judgement = Judgement(plan, engine, source, labelled, written, whole)
+    judgement = (PersonJudgement if plan.many else Judgement)(plan, engine, source, labelled, written, whole)
     counted_source = judgement.flag(_group_source(plan, labelled, source, engine, secrets), k)
     counted_release = _group_release(plan, written, engine, secrets)
     if plan.sampled:
@@ -109,8 +113,13 @@ def verify(
     blank = plan.part.privacy.blanks and judgement.blanked_pass(counted_source, tops)
     expected = _expect(plan, counted_source, k, tops, engine, blank=blank)
     row = _compare(plan, expected, counted_release, counted_source, engine)
-    verified = _verified(plan, node, row, _sizes(counted_release, engine), int(row["failing"]), judgement.achieved())
+    sizes, criteria = _sizes(counted_release, engine), judgement.achieved(counted_source)
+    verified = _verified(plan, node, row, sizes, int(row["failing"]), criteria)
     _refuse_differences(plan, int(row["missing"]), int(row["unexpected"]), verified, k)
+    if isinstance(judgement, PersonJudgement):
+        persons = judgement.persons(counted_source)
+        judgement.refuse_few(persons, k)
+        verified = replace(verified, persons=persons, k=persons.k)
     check_pseudonyms(plan, source, written, engine)
     check_coarse(plan, written, engine)
     return verified
@@ -326,7 +335,8 @@ def noted_criteria(plan: TablePlan, k: int) -> dict[str, object]:
     asked = plan.part.privacy.model_dump(
         exclude={"k": True, **_LIMITS, "t_closeness": {"__all__": {"order"}}}, exclude_none=True
     )
-    return {"k": k, **{name: value for name, value in asked.items() if value}}
+    unit = {"rows": "many"} if plan.many else {}
+    return {"k": k, **unit, **{name: value for name, value in asked.items() if value}}
 
 
 def _with_noted_m(plan: TablePlan, note: dict[str, object]) -> TablePlan:

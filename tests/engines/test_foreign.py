@@ -94,11 +94,16 @@ def asked(columns: dict[str, Any], *, privacy: dict[str, Any] | None = None, **m
     return found
 
 
+OWNED = {"query": "SELECT p.*, MOD(p.id, 70) AS owner FROM people AS p"}
+MANY = {name: c for name, c in COLUMNS.items() if name != "id"}
+
 RELEASES = {
     "k": asked(COLUMNS, k=4),
     "blank": asked(COLUMNS, k=4, suppression="blank"),
     "types": asked(TYPED, k=3),
     "types as text": asked({n: c for n, c in TYPED.items() if n != "height"}, k=3, text=True),  # engines spell 0.0
+    "many rows": release(MANY, source=OWNED, person="owner", rows="many", k=3, limit=0.3),
+    "many rows, l": asked(MANY, source=OWNED, rows="many", k=3, privacy={"l_diversity": L}) | {"person": "owner"},
     "only quasi-identifiers": asked({SEX: qi(), AGE: qi({"bands": [5, 10]})}, k=5),
     "times cut": asked({SEX: qi(), "seen": {**INSENSITIVE, "to": "week"}, "born": {**SENSITIVE, "to": "month"}}, k=3),
     "cut, every value": asked({AGE: qi({"bands": [5, 10]}, top_code=42)}, k=3),

@@ -46,12 +46,12 @@ def database(path: Path, sql: str) -> Path:
     return path
 
 
-def run(text: str, source: Path) -> sqldeid.TableRelease:
+def run(text: str, source: Path, *, replace: bool = False) -> sqldeid.TableRelease:
     """Write the job as it is, run it, check it; the release."""
     file = source.with_suffix(".job.toml")
     file.write_text(text, encoding="utf-8")
     job = sqldeid.Job.load(file)
-    [found] = sqldeid.anonymize(job, source).releases.values()
+    [found] = sqldeid.anonymize(job, source, options=sqldeid.Options(replace=replace)).releases.values()
     sqldeid.verify(job, source)
     return found
 
@@ -258,3 +258,44 @@ def test_demo_databases(tmp_path: Path) -> None:
     assert run(sqldeid.init(tmp_path / "adult.duckdb"), tmp_path / "adult.duckdb").k >= 5
     for name in ("mimiciii.patients", "mimiciii.procedures_icd"):
         assert run(sqldeid.init(tmp_path / "mimic.duckdb", name), tmp_path / "mimic.duckdb").k >= 5
+
+
+ADMITTED = """CREATE TABLE admissions AS SELECT i AS hadm_id, i % 130 AS subject_id, 20 + (i * 7) % 60 AS age,
+    ['Male', 'Female'][1 + i % 2] AS sex, TIMESTAMP '2020-01-01' + TO_DAYS(CAST(i AS INT)) AS admittime,
+    'D' || (i * 31) % 6 AS diagnosis FROM RANGE(400) AS r(i)"""
+
+
+def test_a_person_key_that_repeats_makes_a_job_of_many_rows(tmp_path: Path) -> None:
+    """It was counted in rows, and told as persons; the job that picks one row of each stands beside it."""
+    source = database(tmp_path / "d.duckdb", ADMITTED)
+    text = sqldeid.init(source)
+    table = tomllib.loads(text)["tables"]["admissions"]
+    assert (table["person"], table["rows"]) == ("subject_id", "many")
+    assert not any(c.get("shift") or c.get("pseudonym") for c in table["columns"].values())
+    found = run(text, source)
+    assert found.persons is not None and found.persons.persons == 130 and found.k == found.persons.k >= 5
+    kept = [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# source = ")]
+    other = "\n".join(
+        kept[0] if line.startswith("source = ") else line
+        for line in text.splitlines()
+        if not line.startswith("rows = ")
+    )
+    one = run(other, source, replace=True)
+    assert one.rows == 130 and one.persons is None
+
+
+def test_rows_without_a_person_are_left_out_of_the_job(tmp_path: Path) -> None:
+    query = ADMITTED.replace("i % 130 AS subject_id", "CASE WHEN i % 9 > 0 THEN i % 130 END AS subject_id")
+    source = database(tmp_path / "d.duckdb", query)
+    text = sqldeid.init(source)
+    assert tomllib.loads(text)["tables"]["admissions"]["where"] == '"subject_id" IS NOT NULL'
+    assert run(text, source).rows < 400
+
+
+def test_a_value_that_everybody_has_is_no_reason_for_l(tmp_path: Path) -> None:
+    """With several values a person, one may be had by all: no class could pass."""
+    query = ADMITTED.replace("'D' || (i * 31) % 6", "CASE WHEN i < 130 THEN 'D' ELSE 'D' || i % 3 END")
+    source = database(tmp_path / "d.duckdb", query)
+    text = sqldeid.init(source)
+    assert "l_diversity" not in tomllib.loads(text)["tables"]["admissions"]["privacy"]
+    run(text, source)

@@ -493,3 +493,20 @@ def test_other_forms_of_release(source: Path, tmp_path: Path, kind: str) -> None
     made = Job.parse({"release": release, "tables": asked, "series": {"vitals": SERIES}}, folder=tmp_path)
     result = anonymize(made, database)
     assert verify(made, database)["vitals"].to_dict()["released"] == result.releases["people"].released  # type: ignore[union-attr]
+
+
+def test_a_loss_is_told_of_what_causes_it(source: Path, tmp_path: Path) -> None:
+    """l-diversity of `died` costs the persons here, and lengths none: the warning blamed durations.k."""
+    alike = people(range(STAYS), 6).assign(died=lambda f: f.stay % 40 == 0)
+    path = source_of(tmp_path, charted=charted(range(STAYS), 5), stays=alike)
+    plain = anonymize(job(tmp_path), path).releases["vitals"].link
+    asked = job(tmp_path, {"privacy": {"k": 4, "l_diversity": {"column": "died", "l": 2}}})
+    found = anonymize(asked, path, options=Options(replace=True)).releases["vitals"]
+    link = found.link
+    parts = [int(link[f"lost_to_{what}"]) for what in ("lengths", "features", "criteria")]
+    assert sum(parts) == int(link["in_both"]) - int(link["released"]) and parts[2] == max(parts) > 0
+    (warning,) = [w for w in found.warnings if w.startswith("series.vitals.link:")]
+    assert f"lost: {parts[2]:,} to the criteria of tables.people" in warning
+    without = int(link["released"]) + parts[2]
+    assert f"{without:,} of {link['in_both']:,} would be released without l_diversity of died" in warning
+    assert plain["lost_to_criteria"] == 0

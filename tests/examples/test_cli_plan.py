@@ -28,6 +28,8 @@ KINDS = {
     "criteria, blanked": "",
     "m-concealing": "",
     "stacks": "",
+    "many rows": "",
+    "many rows, criteria": "",
 }
 CRITERIA = """
 l_diversity = [{ column = "illness", l = 2 }, { column = "illness", l = 2, kind = "entropy" }]
@@ -49,6 +51,8 @@ def job_for(kind: str) -> sqldeid.Job:
         text = text.replace("k = 3\n", 'k = 3\nsuppression = "blank"\n')
     if kind == "m-concealing":
         text = text.replace("k = 3\n", "k = 3\nm_concealing = { m = 0.5, known = { illness = 0.1 } }\n")
+    if "many rows" in kind:
+        text = text.replace('person = "id"', 'person = "id"\nrows = "many"')
     if kind == "stacks":
         text += STACKS
     if "computed" in kind:

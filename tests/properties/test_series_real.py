@@ -67,7 +67,7 @@ def durations(cohort) -> list[np.ndarray]:
 def test_projection_beats_the_source_on_complete_series(complete_series):
     unfeasible, distortion = [], []
     for one in complete_series.values():
-        released = one.released(PerturbSettings())
+        released = one.released(PerturbSettings("projection"))
         gap = np.abs(features(released) - one.targets)
         assert gap[:, :2].max() < 1e-6
         unfeasible.append(gap.sum(axis=1).mean())
@@ -84,7 +84,7 @@ def test_genetic_beats_the_source_on_complete_series(complete_series):
         person, variable = one.names.person_number[rows], one.names.variable_number[rows]
         released = evolve(one.values[rows], one.targets[rows], GeneticSettings(), 3, person, variable).released
         unfeasible.append(np.abs(features(released) - one.targets[rows]).sum(axis=1).mean())
-        nearest = one.released(PerturbSettings())[rows]
+        nearest = one.released(PerturbSettings("projection"))[rows]
         distortion.append(np.abs(released - one.values[rows]).mean() - np.abs(nearest - one.values[rows]).mean())
     assert np.mean(unfeasible) <= 1.8  # the source: 2.13
     assert np.mean(distortion) <= 0.5  # above the projection's on the same series
@@ -95,7 +95,7 @@ def test_features_single_hardly_anybody_out(durations, k, link):
     report = AttackReport(most_attacked=400)
     for values in durations:
         one = shaped(values, k, "reachable")
-        report.add(one.cube(one.values), one.cube(one.released(PerturbSettings())), one.feature_class)
+        report.add(one.cube(one.values), one.cube(one.released(PerturbSettings("projection"))), one.feature_class)
     for scale in ("raw", "standardised"):
         found = report.to_dict()["feature"][scale]
         assert found["worst_sole"] <= 0.05

@@ -369,6 +369,20 @@ TABLES = [
         read=ALL_OUT + "1",
     ),
     Case(
+        "tables/list_shown",
+        {
+            "release": table_name("v"),
+            "columns": [{"number": 0, "column": column("a b", "r")}, {"number": 2, "column": column("c", "r")}],
+            "most": 2,
+        },
+        [(0, "x'", 3), (0, None, 1), (2, "same", 5)],
+        (
+            'CREATE TABLE v ("a b" TEXT, c TEXT)',
+            "INSERT INTO v VALUES ('x''', 'same'), ('x''', 'same'), ('x''', 'same'), (NULL, 'same'), ('z', 'same')",
+        ),
+        ordered=False,
+    ),
+    Case(
         "tables/read_values",
         {"values": table_name("v")},
         [("b", 1), (None, 3), ("a", 2)],

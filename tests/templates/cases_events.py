@@ -793,6 +793,16 @@ CASES = [
         read=READ + "object, position",
     ),
     Case(
+        "events/list_objects",
+        {"source": t("made"), "owner": column("object", "s")},
+        [("1",), ("2",)],
+        (
+            "CREATE TABLE made (object BIGINT, state INTEGER)",
+            "INSERT INTO made VALUES (1, 7), (2, NULL), (1, 8), (NULL, 9)",
+        ),
+        ordered=False,
+    ),
+    Case(
         "events/read_sets",
         {"members": t("members"), "ranked": t("ranked"), "coded": t("coded")},
         [(1, "0", 2), (1, "3", 2), (2, "11", 1)],

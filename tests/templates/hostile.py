@@ -64,6 +64,50 @@ FILES = [
     "SELECT * FROM (VALUES ((SELECT max(name) FROM 'secret.csv'))) v(a)",
 ]
 
+IN_NEW_PLACES = [
+    "SELECT * FROM 'secret.csv' UNPIVOT (v FOR n IN (id, name))",
+    "SELECT * FROM 'secret.csv' PIVOT (max(name) FOR id IN (1, 2))",
+    "FROM (FROM 'secret.csv') UNPIVOT (v FOR n IN (id, name))",
+    "SELECT * FROM patients PIVOT ((SELECT max(name) FROM 'secret.csv') FOR id IN (1))",
+    "SELECT * FROM patients PIVOT (max(name) FOR id IN (SELECT id FROM 'secret.csv'))",
+    "SELECT * FROM patients PIVOT (max(name) FOR sex IN sexes)",
+    "SELECT * FROM patients PIVOT (max(name) FOR (SELECT 1 FROM 'secret.csv') IN (1))",
+    "SELECT * FROM patients PIVOT (max(name) FOR sex IN (getenv('HOME')))",
+    "SELECT * FROM patients UNPIVOT (v FOR n IN (COLUMNS(*)))",
+    "SELECT * FROM patients UNPIVOT (v FOR n IN (*))",
+    "SELECT * FROM patients UNPIVOT (v FOR n IN (current_user))",
+    "PIVOT 'secret.csv' ON id USING max(name)",
+    "UNPIVOT 'secret.csv' ON id INTO NAME n VALUE v",
+    "SELECT * FROM (PIVOT 'secret.csv' ON id USING max(name))",
+    "SELECT * FROM (PIVOT patients ON sex USING max(name))",
+    "WITH p AS (PIVOT 'secret.csv' ON id USING max(name)) SELECT * FROM p",
+    "SELECT name[(SELECT max(id) FROM 'secret.csv')] FROM patients",
+    "SELECT name[1:(SELECT max(id) FROM 'secret.csv')] FROM patients",
+    "SELECT [(SELECT max(name) FROM 'secret.csv')][1] FROM patients",
+    "SELECT {'a': (SELECT max(name) FROM 'secret.csv')}.a FROM patients",
+    "SELECT {'a': current_user} FROM patients",
+    "SELECT {'a': getenv('HOME')} FROM patients",
+    "SELECT MAP {getenv('HOME'): 1} FROM patients",
+    "SELECT ({'a': 1}).getenv('HOME') FROM patients",
+    "SELECT 'secret.csv'.read_text() FROM patients",
+    "SELECT ('secret.csv').read_text() FROM patients",
+    "SELECT name.getvariable() FROM patients",
+    "SELECT UNNEST((SELECT LIST(name ORDER BY id) FROM 'secret.csv')) FROM patients",
+    "SELECT * FROM UNNEST([1, 2])",
+    "SELECT * FROM patients, UNNEST(['secret.csv'])",
+    "SELECT LIST_TRANSFORM([1], x -> getenv('HOME')) FROM patients",
+    "SELECT [getenv('HOME') FOR x IN [1]] FROM patients",
+    "SELECT ARRAY(SELECT name FROM 'secret.csv') FROM patients",
+    "SELECT ARRAY_AGG(name) FROM patients",
+    "SELECT LIST_AGGREGATE([1], 'max') FROM patients",
+    "SELECT ROW_NUMBER() OVER w FROM patients WINDOW w AS (PARTITION BY sex)",
+    "SELECT SUM(id) OVER w FROM patients WINDOW w AS (ORDER BY (SELECT max(id) FROM 'secret.csv'))",
+    "SELECT patients.rowid, main.patients.rowid FROM patients",
+    "SELECT {'a': rowid} FROM patients",
+    "SELECT UNNEST({'a': 1}, recursive := true) FROM patients",
+    "SELECT id FROM patients WHERE UNNEST([true])",
+]
+
 HIDDEN_BY_WITH = [
     "WITH x AS (FROM 'secret.csv') SELECT * FROM x",
     'WITH x AS (SELECT * FROM "secret.csv") SELECT * FROM patients',
@@ -162,8 +206,6 @@ FUNCTIONS = [
     "SELECT * LIKE 'n%' FROM patients",
     "SELECT struct_pack(a := getenv('HOME')).a",
     "SELECT {'a': getenv('HOME')}.a",
-    "SELECT {'a': 1}['a']",
-    "SELECT unnest([1, 2])",
     "SELECT to_json(patients) FROM patients",
     "SELECT id::mood FROM patients",
     "SELECT id::INTEGER[] FROM patients",
@@ -251,7 +293,6 @@ STATEMENTS = [
     "FROM (PIVOT patients ON sex USING count(*))",
     "PIVOT patients ON sex USING count(*)",
     "UNPIVOT patients ON name",
-    "SELECT * FROM patients PIVOT (count(*) FOR sex IN ('f', 'm'))",
     "CREATE TABLE x AS SELECT 1",
     "CREATE MACRO lower(x) AS 'y'",
     "CREATE VIEW x AS SELECT 1",
@@ -304,7 +345,7 @@ STATEMENTS = [
     "SELECT '" + "x" * 60_000 + "'",
 ]
 
-QUERIES = FILES + HIDDEN_BY_WITH + FUNCTIONS + NOT_REPEATABLE + STATEMENTS
+QUERIES = FILES + IN_NEW_PLACES + HIDDEN_BY_WITH + FUNCTIONS + NOT_REPEATABLE + STATEMENTS
 
 EXPRESSIONS = [
     "id IN (FROM 'secret.csv')",
@@ -349,7 +390,6 @@ EXPRESSIONS = [
     "name SIMILAR TO getenv('HOME')",
     "id > nextval('s')",
     "hash(name) % 2 = 0",
-    "list_contains([1], id)",
     "COLUMNS('i.*') > 1",
     "name -> 'x' = 'y'",
     "a.b.c.d = 1",

@@ -149,9 +149,33 @@ QUERIES = [
     "SELECT ID, Name FROM PATIENTS WHERE SEX = 'f'",
     "SELECT p.n FROM (SELECT COUNT(*) AS n FROM ward.patients) p",
     'SELECT ünïcode FROM "we""ird; DROP TABLE x; --" WHERE ünïcode = \'f\'',
+    # UNPIVOT, PIVOT, windows with names, QUALIFY
+    "FROM (SELECT id, score, score * 2 AS twice FROM patients) UNPIVOT (value FOR kind IN (score, twice))",
+    "SELECT u.id, u.kind, u.v FROM patients UNPIVOT INCLUDE NULLS (v FOR kind IN (name, code)) AS u",
+    "SELECT kind, v FROM main.patients AS p UNPIVOT (v FOR kind IN (name, code)) WHERE v <> 'x'",
+    "FROM (SELECT sex, kind, id FROM patients JOIN stays ON id = patient) PIVOT (COUNT(id) FOR kind IN ('URGENT'))",
+    "SELECT * FROM patients PIVOT (COUNT(*) FOR sex IN ('f', 'm'))",
+    "SELECT * FROM patients PIVOT (SUM(score) AS s, MAX(id) AS top FOR sex IN ('f' AS women, 'm') GROUP BY alive) AS p",
+    "SELECT id, SUM(id) OVER w AS s, ROW_NUMBER() OVER w AS n FROM patients WINDOW w AS (PARTITION BY sex ORDER BY id)",
+    "SELECT id, ROW_NUMBER() OVER (PARTITION BY sex ORDER BY born) AS n FROM patients QUALIFY n = 1",
+    # lists, structs, maps
+    "SELECT STRING_SPLIT(name, 'n')[1] AS a, STR_SPLIT(name, 'n')[2:3] AS b, STRING_SPLIT(code, '1')[-1] FROM patients",
+    "SELECT UNNEST([1, 2]), {'a': 1}['a']",
+    "SELECT name[1], name[2:3], name[-1], name[id], STRING_SPLIT('a-b-c-d-e-f-g', '-')[id + 1] FROM patients",
+    "SELECT [id, 2, 3][2], [1, 2, id][1:2], LEN([id, 1]), LIST_EXTRACT([id], 1), LIST_SUM([id, 1]) FROM patients",
+    "SELECT {'a': id, 'b': name}.a, {'a': id}['a'], STRUCT_EXTRACT({'a': {'b': id}}, 'a').b FROM patients",
+    "SELECT (s.p).a, p.a FROM (SELECT {'a': id} AS p FROM patients) AS s",
+    "SELECT MAP {'k': id}['k'], MAP(['a', 'b'], [id, 2])['b'], ELEMENT_AT(MAP {'k': id}, 'k') FROM patients",
+    "SELECT LIST_CONTAINS([1, 2], id), ARRAY_TO_STRING(['a', name], '/'), LIST_SORT([3, id]) FROM patients",
+    "SELECT sex, ARRAY_AGG(name ORDER BY id)[1], LIST(id ORDER BY id DESC)[1:2] FROM patients GROUP BY sex",
+    "SELECT id, UNNEST(STRING_SPLIT(name, 'n')) AS part FROM patients",
 ]
 
 EXPRESSIONS = [
+    "STRING_SPLIT(name, 'n')[1] = 'A'",
+    "code[1] = 'A'",
+    "[1, 2][1] = id",
+    "LIST_CONTAINS([1, 2], id)",
     "id > 2",
     "patients.id > 2 OR patients.sex = 'f'",
     "sex = 'f' AND born < DATE '1990-01-01'",

@@ -129,6 +129,7 @@ def keeps_the_rules(job: Job) -> bool:
             and (t.view == "snapshot" or t.frozen or {c.role for c in t.columns.values()} <= UNSEEN | {QI})
             and (t.view == "snapshot" or (job.release.kind == "view" and t.privacy.suppression == "drop"))
             and (t.person is None) == (t.rows_are_persons is True)
+            and (t.rows == "one" or (t.person is not None and t.view == "snapshot" and t.search.method != "mondrian"))
             for t in job.tables.values()
         )
     )
@@ -174,6 +175,7 @@ OPTIONAL: dict[str, list[object]] = {
     "view": [None, "snapshot", "computed"],
     "frozen": [None, False, True],
     "person": ["z", None, "A", "c"],
+    "rows": [None, "one", "many"],
     "rows_are_persons": [None, True],
     "privacy.suppression": [None, "drop", "blank"],
     "search.method": [None, "ola", "inverse-ola"],
@@ -204,17 +206,19 @@ def broken(v: dict[str, Any]) -> set[str]:
     roles = {name: column["role"] for name, column in columns.items()}
     person = (v["person"] or "").lower()
     computed, inverse, loss = v["view"] == "computed", v["search.method"] == "inverse-ola", v["search.loss"] or "loss"
-    most = v["search.max_loss"]
+    most, many = v["search.max_loss"], v["rows"] == "many"
     cases = {
         "release.into": v["release.as"] == "parquet" and v["release.into"] != "folder",
         "tables.t.view": computed
-        and (v["release.as"] != "view" or ("sensitive" in roles.values() and not v["frozen"])),
+        and (v["release.as"] != "view" or many or ("sensitive" in roles.values() and not v["frozen"])),
         "tables.t.frozen": v["frozen"] and not computed,
-        "tables.t.privacy.suppression": computed and v["privacy.suppression"] == "blank",
+        "tables.t.privacy.suppression": (computed or many) and v["privacy.suppression"] == "blank",
         "tables.t.search.max_loss": inverse != (most is not None) or (most == 7.0 and loss != "entropy"),
         "tables.t.search.weights": v["search.weights"] and loss == "entropy",
         "tables.t.columns": QI not in roles.values(),
         "tables.t.person": not v["person"] and not v["rows_are_persons"],
+        "tables.t.rows": many and not v["person"],
+        "tables.t.search.method": many and inverse,
         "tables.t.rows_are_persons": v["person"] and v["rows_are_persons"],
         "tables.t.columns.a.hierarchy": roles["a"] == QI and "hierarchy" not in columns["a"],
         "tables.t.columns.b.uncovered": roles.get("b") == "free-text",

@@ -47,7 +47,7 @@ def take(names: SeriesNames, rows: np.ndarray) -> SeriesNames:
 def test_projection_meets_reachable_targets_exactly(seed):
     values, names = draw_series(seed)
     targets = targets_of(values, names, "reachable")
-    released = perturb(values, targets, PerturbSettings(), seed, names=names)
+    released = perturb(values, targets, PerturbSettings("projection"), seed, names=names)
     kept = ~np.isnan(targets[:, 0])
     assert np.isnan(released[~kept]).all()
     assert (np.isnan(released[kept]) == np.isnan(values[kept])).all()
@@ -59,7 +59,7 @@ def test_projection_meets_reachable_targets_exactly(seed):
 def test_projection_meets_mean_and_variance_whatever_is_asked(seed):
     values, names = draw_series(seed)
     targets = targets_of(values, names, "source")
-    found = features(perturb(values, targets, PerturbSettings(), seed, names=names))
+    found = features(perturb(values, targets, PerturbSettings("projection"), seed, names=names))
     n = (~np.isnan(values)).sum(axis=1)
     np.testing.assert_allclose(found[:, 0], targets[:, 0], atol=1e-6)
     np.testing.assert_allclose(found[n >= 2, 1], targets[n >= 2, 1], atol=1e-6, rtol=1e-6)
@@ -69,10 +69,10 @@ def test_the_fixture_out_of_reach():
     values = np.array([[0.0, 0, 20, 20], [10, 10, 10, 10]])
     names = SeriesNames(np.arange(2), np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64))
     targets = targets_of(values, names, "source")
-    found = features(perturb(values, targets, PerturbSettings(), 1, names=names))
+    found = features(perturb(values, targets, PerturbSettings("projection"), 1, names=names))
     assert np.abs(found - targets).sum(axis=1) == pytest.approx(4.142136, abs=1e-5)
     reachable = targets_of(values, names, "reachable")
-    found = features(perturb(values, reachable, PerturbSettings(), 1, names=names))
+    found = features(perturb(values, reachable, PerturbSettings("projection"), 1, names=names))
     np.testing.assert_allclose(found, reachable, atol=1e-6)
 
 
@@ -87,7 +87,7 @@ def test_no_other_series_with_these_features_is_nearer_than_the_projection():
         rank = np.where(inside, 1 + np.argsort(draw.random((300, 9)), axis=1) % 7, middle)  # any order between the pins
         shapes = np.concatenate([x[None], np.take_along_axis(others, rank, axis=1)])
         names = SeriesNames(np.arange(301), np.zeros(301, dtype=np.int64), np.zeros(301, dtype=np.int64))
-        released = perturb(shapes, target.repeat(301, axis=0), PerturbSettings(), 1, names=names)
+        released = perturb(shapes, target.repeat(301, axis=0), PerturbSettings("projection"), 1, names=names)
         np.testing.assert_allclose(features(released), target.repeat(301, axis=0), atol=1e-5)
         distance = ((released - x) ** 2).sum(axis=1)
         assert (distance[1:] >= distance[0] - 1e-6).all()
@@ -101,7 +101,7 @@ def test_the_sources_iterations_end_with_mean_and_variance_met():
     some = (n >= 3) & (targets[:, 1] > 0)
     np.testing.assert_allclose(features(released)[some, :2], targets[some, :2], atol=1e-6)
     assert (np.isnan(released) == np.isnan(values)).all()
-    exact = perturb(values, targets, PerturbSettings(), 1, names=names)
+    exact = perturb(values, targets, PerturbSettings("projection"), 1, names=names)
     gap = [np.abs(features(y) - targets)[some].sum(axis=1).mean() for y in (exact, released)]
     assert gap[0] < gap[1]
 
@@ -202,9 +202,9 @@ def test_bad_input_is_refused_without_a_value():
     targets = targets_of(values, names, "source")
     values[3, 5] = np.inf
     with pytest.raises(JobError, match="infinite"):
-        perturb(values, targets, PerturbSettings(), 1, names=names)
+        perturb(values, targets, PerturbSettings("projection"), 1, names=names)
     with pytest.raises(JobError, match="one entry"):
-        perturb(values[:3], targets[:3], PerturbSettings(), 1, names=names)
+        perturb(values[:3], targets[:3], PerturbSettings("projection"), 1, names=names)
     for bad in ({"noise": 1.5}, {"method": "none"}, {"iterations": 0}, {"resolution": ((0, 0.0),)}):
         with pytest.raises(JobError, match=r"perturb\."):
             PerturbSettings(**bad)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
 from sqldeid.errors import JobError
 from sqldeid.sql import bind, outward, parse_expression, parse_query, table_name, tables_of
+from sqldeid.sql.allowed import NAMED_FUNCTIONS
+from sqldeid.sql.unlike import refuse_unlike
 from tests.templates import hostile, queries
 
 
@@ -194,3 +198,86 @@ def test_literals_and_names_survive_whatever_they_hold(value: str) -> None:
     literal = "'" + value.replace("'", "''") + "'"
     tree = bind(parse_expression(f"name = {literal}", key="where"), resolve)
     assert [node.this for node in tree.find_all(exp.Literal)] == [value]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("SELECT * FROM patients UNPIVOT (v FOR n IN (name, code))", ["UNPIVOT"]),
+        ("SELECT * FROM patients PIVOT (MAX(id) FOR sex IN ('f'))", ["PIVOT", "function max"]),
+        ("SELECT UNNEST(STRING_SPLIT(name, ' ')) AS w FROM patients", ["UNNEST"]),
+        ("SELECT SUM(id) OVER w FROM patients WINDOW w AS (ORDER BY id)", ["window function", "function sum"]),
+        ("SELECT id, LIST(id ORDER BY id)[1] FROM patients GROUP BY id", ["GROUP BY", "function array_agg"]),
+        ("SELECT STRING_SPLIT(name, ' ')[1], {'a': id}.a, MAP {'k': id}['k'] FROM patients", []),
+    ],
+)
+def test_what_is_new_looks_across_rows_or_does_not(text: str, found: list[str]) -> None:
+    assert sorted(outward(parse_query(text, key="q"))) == sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("UNPIVOT patients ON a INTO NAME n VALUE v", "write it behind a table"),
+        ("SELECT LIST_TRANSFORM([1], x -> x) FROM patients", "over a list's items is not checked"),
+        ("SELECT * FROM patients PIVOT (MAX(id) FOR sex IN (name))", "holds literals"),
+        ("SELECT ARRAY_AGG(id) FROM patients", "without ORDER BY"),
+        ("SELECT main.patients.id FROM patients", "write table.column"),
+        ("SELECT getenv('HOME') FROM patients", "it reads what is not in the tables"),
+        ("SELECT * FROM patients, UNNEST([1])", "refused"),
+        ("SELECT name.upper() FROM patients", "write it as f"),
+    ],
+)
+def test_each_refusal_has_its_reason(text: str, reason: str) -> None:
+    with pytest.raises(JobError) as refused:
+        parse_query(text, key="q")
+    assert reason in refused.value.message or ("write it as f" in reason and "f(x)" in refused.value.message)
+
+
+_PIECES = st.sampled_from(
+    """patients stays id name sex code [ ] { } ( ) : , . ' 'secret.csv' "secret.csv" 1 2 * PIVOT UNPIVOT FOR IN AS ON
+    USING SELECT FROM WHERE UNNEST( MAP LIST( STRING_SPLIT( getenv( read_text( read_csv( COPY ATTACH PRAGMA SET
+    INSTALL LOAD
+    current_user rowid -> := :: || = OVER WINDOW w QUALIFY ORDER BY INCLUDE NULLS MAX( ) ) ) 'HOME' VALUES LATERAL WITH
+    macro( query( query_table( COLUMNS( nextval( write_log( checkpoint( ; -- /* */ $$ $1 ?""".split()
+)
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.lists(_PIECES, min_size=1, max_size=14), st.sampled_from(["", "SELECT ", "SELECT * FROM patients ", "FROM "]))
+def test_no_heap_of_words_reads_what_is_no_table(pieces: list[str], start: str) -> None:
+    """Whatever passes reads tables of the catalogue alone, calls listed functions alone, and is one query."""
+    try:
+        bound = bind(parse_query(start + " ".join(pieces), key="q"), resolve)
+    except JobError:
+        return
+    for table in bound.find_all(exp.Table):
+        assert table.catalog == 'd"b' or table.name.startswith("sqldeid with ")
+    for called in bound.find_all(exp.Anonymous):
+        assert called.name.lower() in NAMED_FUNCTIONS
+    text = bound.sql("duckdb").lower()
+    forbidden = (
+        "getenv",
+        "read_",
+        "copy ",
+        "attach ",
+        "pragma ",
+        "install ",
+        "query(",
+        "write_log",
+        "current_user",
+        "rowid",
+    )
+    outside = re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", "", text)
+    assert not [word for word in forbidden if word in outside]
+
+
+_NEW = [t for t in queries.QUERIES if re.search(r"\[|\{|PIVOT|UNNEST|WINDOW|LIST|ARRAY_|STRUCT_|MAP", t)]
+
+
+@pytest.mark.parametrize("engine", ["Postgres", "Spark"])
+@pytest.mark.parametrize("text", _NEW)
+def test_what_is_duckdbs_alone_is_refused_by_name_elsewhere(text: str, engine: str) -> None:
+    assert len(_NEW) > 12
+    with pytest.raises(JobError, match=f"is not the same on {engine} as in DuckDB"):
+        refuse_unlike(bind(parse_query(text, key="q"), resolve), engine, key="q")

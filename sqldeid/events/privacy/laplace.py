@@ -88,7 +88,8 @@ class Ledger:
         The object is whom it is about (per admission it protects an admission, not a patient). States, range, bins and
         the number of events looked at were chosen without looking at the data. The source gives each object's rows
         from that object alone, and nobody learns whether a run was refused, by SQL of the job that fails on a row.
-        Nothing else of the data is published, and no other release of them: those add up.
+        Nothing else of the data is published, and no other release of them: those add up, which a ledger of persons
+        (``--ledger``) tells.
         Replacing an object by another costs twice epsilon.
     Does not protect
         What is true of many objects. Evaluation figures, plots of gaps and counts of the source are not noised and are

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sqldeid.errors import JobError
+from sqldeid.job.series import METHOD
 
 Method: TypeAlias = Literal["projection", "source", "genetic", "shared"]
 Fitness: TypeAlias = Literal["weighted", "annealing", "dampened", "capped"]
@@ -71,7 +72,7 @@ class PerturbSettings:
         variable number; variables not named have no rounding.
     """
 
-    method: Method = "projection"
+    method: Method = METHOD
     iterations: int = 50
     noise: float = 0.5
     resolution: tuple[tuple[int, float], ...] = ()

@@ -14,7 +14,8 @@ class KAnonymity:
     Guarantee
         Who knows a person's quasi-identifying values finds at least `k` rows of the release that fit, or none.
     Assumes
-        Rows are persons (a person key, checked); the attacker knows nothing but the quasi-identifying columns; no
+        Rows are persons (a person key, checked; else by the job's word, and the promise is of rows); the attacker
+        knows nothing but the quasi-identifying columns; no
         other release of the same persons exists.
     Does not protect
         Against sensitive values that a whole class shares (use l-diversity), against what suppression itself tells
@@ -34,4 +35,9 @@ class KAnonymity:
     @property
     def promise(self) -> str:
         """The guarantee in one sentence, for whoever reads the release."""
-        return f"Whoever knows a person's quasi-identifying values finds at least {self.k} rows that fit, or none."
+        return self.promise_for("person")
+
+    def promise_for(self, unit: str) -> str:
+        """The guarantee in one sentence, where k counts persons, or rows of which none knows whose they are."""
+        of = "a person's quasi-identifying values" if unit == "person" else "the quasi-identifying values of a row"
+        return f"Whoever knows {of} finds at least {self.k} rows that fit, or none."

@@ -1,0 +1,30 @@
+"""Leaves of the hierarchies that come with the program: they are known to everybody, whatever the data holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from sqldeid.hierarchy.files import FileSource
+from sqldeid.hierarchy.sources import open_source, shipped
+
+
+def shipped_leaves(name: str, level: int) -> Mapping[str, tuple[str, ...]]:
+    """Label of a level → its leaves, in the order of the file; empty for hierarchies of the user's own, and for rules.
+
+    A user's file may hold a leaf that one person of the source has; of one that is shipped nobody can tell.
+    """
+    if name not in shipped() or level < 1:
+        return {}
+    source = open_source(name, Path())
+    if not isinstance(source, FileSource) or level >= source.height:
+        return {}
+    tree = source.tree
+    labels, groups = tree.labels[level - 1], tree.groups[level - 1]
+    found: dict[str, list[str]] = {}
+    for leaf, group in zip(tree.leaves, np.asarray(groups), strict=True):
+        if leaf is not None and labels[group] is not None:
+            found.setdefault(str(labels[group]), []).append(str(leaf))
+    return {label: tuple(leaves) for label, leaves in found.items()}

@@ -1,0 +1,107 @@
+"""A release explained to whoever receives it: each column's type and meaning, and what coarser values stand for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Tree = Mapping[str, Any]
+
+_FORMS = (
+    (re.compile(r"^\[(.+), (.+)\)$"), "from {0} to below {1}"),
+    (re.compile(r"^\[(.+), (.+)\]$"), "from {0} to {1}"),
+    (re.compile(r"^≥ ?(.+)$"), "{0} or more"),
+    (re.compile(r"^> ?(.+)$"), "more than {0}"),
+    (re.compile(r"^< ?(.+)$"), "less than {0}"),
+    (re.compile(r"^≤ ?(.+)$"), "{0} or less"),
+    (re.compile(r"^([^*]+?)\*+$"), "everything that begins with {0}"),
+    (re.compile(r"^\*+$"), "any value: it is not told"),
+    (re.compile(r"^NULL$"), "no value (missing)"),
+)
+"""How built hierarchies write their labels."""
+
+TYPES = {"VARCHAR": "text", "TEXT": "text", "STRING": "text", "BIGINT": "whole number", "INTEGER": "whole number"}
+TYPES |= {"DOUBLE": "number", "DOUBLE PRECISION": "number", "REAL": "number", "BOOLEAN": "true or false"}
+
+
+DISGUISED = {
+    "pseudonym": "a pseudonym: without the key nobody can tell what it stands for",
+    "shifted by person": "dates, all of a person moved by one secret number of days: intervals stay",
+    "shifted by person, none over 89": "dates of birth, moved likewise; missing for who was 90 or more",
+}
+"""What a run calls what it did to a column, in words for recipients."""
+
+
+def codebook(columns: Mapping[str, Tree]) -> list[dict[str, Any]]:
+    """A line for each released column: its name, role, type and what stands in it."""
+    return [
+        {"name": name, "role": c.get("role", ""), "type": _type(c.get("type")), "meaning": meaning(c)}
+        for name, c in columns.items()
+        if _released(c)
+    ]
+
+
+def coded(columns: Mapping[str, Tree]) -> list[dict[str, Any]]:
+    """The columns whose values are coarser than the source's, with the values that released rows show."""
+    return [
+        {"name": name, "codes": list(_codes(c)), "more": bool(c.get("more_codes"))}
+        for name, c in columns.items()
+        if c.get("codes") and not _is_top(c)
+    ]
+
+
+def meaning(column: Tree) -> str:
+    """What stands in a column, in a sentence."""
+    level = column.get("level")
+    shown = DISGUISED.get(str(column.get("shown")), column.get("shown"))
+    if level is None:
+        return str(shown) if shown else "as in the source"
+    if _is_top(column):
+        return "one value for everybody: it tells nothing"
+    if level == 0:
+        return str(shown) if shown else "as in the source"
+    named = str(column.get("level_name") or "")
+    how = named if named and not named.startswith("level ") else f"grouped by the hierarchy {column.get('hierarchy')}"
+    return f"coarser than in the source: {how}" + (f"; {shown}" if shown else "")
+
+
+def form(label: str) -> str:
+    """A label that a built hierarchy writes, in words; empty for any other."""
+    for pattern, words in _FORMS:
+        if (found := pattern.match(label)) is not None:
+            return words.format(*found.groups())
+    return ""
+
+
+def _codes(column: Tree) -> Iterable[tuple[str, str]]:
+    ordered = sorted(column["codes"], key=lambda code: _order(str(code["shown"])))
+    for code in ordered:
+        leaves, of = list(code.get("stands_for") or ()), int(code.get("of") or 0)
+        if leaves == [code["shown"]]:
+            yield code["shown"], "as it is"
+        elif of > len(leaves):
+            yield code["shown"], f"{', '.join(leaves[:-1])}, … {leaves[-1]} ({of:,} values)"
+        else:
+            yield code["shown"], ", ".join(leaves) or form(str(code["shown"]))
+
+
+def _order(label: str) -> tuple[float, str]:
+    """Numbers before words, small ones first."""
+    number = re.search(r"-?\d+(\.\d+)?", label)
+    low = label.startswith(("<", "≤"))
+    return (float("-inf") if low else float(number[0]) if number else float("inf"), label)
+
+
+def _released(column: Tree) -> bool:
+    return column.get("role") in ("quasi-identifying", "sensitive", "insensitive") or bool(column.get("shown"))
+
+
+def _is_top(column: Tree) -> bool:
+    level, height = column.get("level"), column.get("height")
+    return isinstance(level, int) and isinstance(height, int) and height > 1 and level == height - 1
+
+
+def _type(name: object) -> str:
+    known = str(name or "").upper()
+    return TYPES.get(known, known.lower() or "–")

@@ -1,0 +1,180 @@
+"""The public page means something to whoever receives it, and names nothing that released rows do not show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import sqldeid
+from sqldeid.errors import JobError
+from sqldeid.report.codebook import codebook, coded, form, meaning
+from sqldeid.report.page import public_page
+
+QI = "quasi-identifying"
+RARE = "CANARYLEAF"
+ABOUT = {"title": "Stays <2026>", "contact": "office@example.org", "date": "2026-01-31", "text": "One.\n\nTwo & three."}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with duckdb.connect(str(tmp_path / "db.duckdb")) as c:
+        c.execute(
+            f"""CREATE TABLE people AS SELECT i AS id, 20 + i % 40 AS age,
+                CASE WHEN i = 7 THEN '{RARE}1' WHEN i % 2 = 0 THEN 'north' ELSE 'south' END AS place,
+                CASE i % 3 WHEN 0 THEN 'Private' WHEN 1 THEN 'Local-gov' ELSE 'State-gov' END AS workclass,
+                i % 5 AS ill, DATE '2020-01-01' + CAST(i % 9 AS INTEGER) AS seen FROM RANGE(400) AS r(i)"""
+        )
+    (tmp_path / "place.csv").write_text(f"north;land;*\nsouth;land;*\n{RARE}1;CANARYGROUP;*\nCANARYUNUSED;land;*\n")
+    return tmp_path
+
+
+def job(folder: Path, *, release: dict[str, Any] | None = None, about: Any = None, **table: Any) -> sqldeid.Job:
+    asked = {
+        "source": "people",
+        "person": "id",
+        "columns": {
+            "age": {"role": QI, "hierarchy": {"bands": [10, 20]}},
+            "place": {"role": QI, "hierarchy": "place.csv"},
+            "workclass": {"role": QI, "hierarchy": "adult/workclass"},
+            "ill": {"role": "sensitive"},
+            "seen": {"role": "insensitive", "shift": "person"},
+        },
+        "privacy": {"k": 20, "suppression_limit": 0.05},
+    } | table
+    told = {"about": about} if about is not None else {}
+    return sqldeid.Job.parse(
+        {**told, "release": release or {"into": "out.duckdb"}, "tables": {"r": asked}}, folder=folder
+    )
+
+
+def test_what_a_job_says_of_itself_stands_first(folder: Path) -> None:
+    result = sqldeid.anonymize(job(folder, about=ABOUT), folder / "db.duckdb")
+    assert result.to_public()["about"] == ABOUT == result.to_dict()["about"]
+    page = public_page(result.to_public())
+    assert "<h1>Stays &lt;2026&gt;</h1>" in page and "<p>Two &amp; three.</p>" in page
+    for words in ("office@example.org", "2026-01-31"):
+        assert words in page.split("What protects")[1] or words in page
+    assert "<h1>Stays &lt;2026&gt;</h1>" in public_page(result.to_dict())
+    assert "Stays &lt;2026&gt;" in result.to_html()
+
+
+@pytest.mark.parametrize(
+    "about,key",
+    [
+        ({"title": ""}, "about.title"),
+        ({"title": "a\nb"}, "about.title"),
+        ({"date": "31.1.2026"}, "about.date"),
+        ({"date": "2026-13-01"}, "about.date"),
+        ({"date": 2026}, "about.date"),
+        ({"author": "x"}, 'about: unknown key "author"'),
+        ({"text": "a\x00b"}, "about.text"),
+        ("x", "about"),
+    ],
+)
+def test_what_it_may_not_say_is_refused_with_its_key(folder: Path, about: Any, key: str) -> None:
+    with pytest.raises(JobError, match=key):
+        job(folder, about=about)
+
+
+def test_toml_dates_are_taken(folder: Path) -> None:
+    made = job(folder)
+    text = f"""[about]
+date = 2026-01-31
+[release]
+into = "out.duckdb"
+[tables.r]
+source = "people"
+person = "id"
+[tables.r.columns]
+age = {{ role = "{QI}", hierarchy = {{ suppress = true }} }}
+[tables.r.privacy]
+k = 5
+"""
+    (folder / "job.toml").write_text(text)
+    assert sqldeid.Job.load(folder / "job.toml").about.date == "2026-01-31"
+    assert made.about.date is None and len(made.sha256) == 64
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"release": {"into": "out", "as": "parquet"}},
+        {"release": {"as": "view"}},
+        {"privacy": {"k": 20, "suppression_limit": 0.05, "suppression": "blank"}},
+    ],
+)
+def test_values_are_those_of_released_rows_and_leaves_those_of_the_program(folder: Path, more: dict[str, Any]) -> None:
+    result = sqldeid.anonymize(job(folder, **more), folder / "db.duckdb", options=sqldeid.Options(explain=True))
+    release = result.tables["r"]
+    told = json.dumps(result.to_public())
+    page = public_page(result.to_dict())
+    for words in (told, page):
+        assert "CANARY" not in words
+    columns = release.columns
+    assert columns["ill"].type == "BIGINT" and columns["seen"].type == "DATE"
+    shown = {code.shown: code for code in columns["workclass"].codes or ()}
+    assert release.node["workclass"] == 0 or {"Private", "Government"} <= shown.keys() | {"Workforce"}
+    assert release.node["place"] == 0 or [c.stands_for for c in columns["place"].codes or ()] in ([()], [(), ()])
+    assert "Codebook" in page and "one secret number of days" in page and "level 1" not in page
+
+
+def test_each_form_of_a_label_has_words() -> None:
+    labels = {
+        "[30, 40)": "from 30 to below 40",
+        "≥ 90": "90 or more",
+        "< 50": "less than 50",
+        "123**": "everything that begins with 123",
+        "*": "any value: it is not told",
+        "NULL": "no value (missing)",
+        "north": "",
+    }
+    assert {label: form(label) for label in labels} == labels
+
+
+def test_a_codebook_tells_each_columns_meaning() -> None:
+    columns = {
+        "age": {"role": QI, "level": 1, "height": 3, "level_name": "bands of 10", "type": "VARCHAR"},
+        "sex": {"role": QI, "level": 1, "height": 2, "level_name": "*"},
+        "race": {"role": QI, "level": 0, "height": 2, "level_name": "original"},
+        "key": {"role": "identifying", "shown": "a pseudonym"},
+        "name": {"role": "identifying"},
+    }
+    assert [c["name"] for c in codebook(columns)] == ["age", "sex", "race", "key"]
+    assert meaning(columns["age"]) == "coarser than in the source: bands of 10"
+    assert meaning(columns["sex"]) == "one value for everybody: it tells nothing"
+    columns["age"]["codes"] = [{"shown": s} for s in ("[10, 20)", "< 10", "[2, 9)")]
+    assert [shown for shown, _ in coded(columns)[0]["codes"]] == ["< 10", "[2, 9)", "[10, 20)"]
+
+
+def test_linked_and_sampled_releases_have_it_too(folder: Path) -> None:
+    key = folder / "key"
+    key.write_text("0123456789abcdef" * 4)
+    one = {
+        "source": "people",
+        "person": "id",
+        "columns": {
+            "id": {"role": "identifying", "pseudonym": True},
+            "age": {"role": QI, "hierarchy": {"bands": [20, 40]}},
+        },
+        "privacy": {"k": 20, "suppression_limit": 0.05},
+    }
+    two = {
+        **one,
+        "link": "one",
+        "columns": {
+            **one["columns"],
+            "age": {"role": "insensitive"},
+            "workclass": {"role": QI, "hierarchy": "adult/workclass"},
+        },
+    }
+    two["columns"].pop("age")
+    both = sqldeid.Job.parse({"release": {"into": "l.duckdb"}, "tables": {"one": one, "two": two}}, folder=folder)
+    result = sqldeid.anonymize(both, folder / "db.duckdb", options=sqldeid.Options(key_file=key))
+    for name, column in (("one", "age"), ("two", "workclass")):
+        c = result.tables[name].columns[column]
+        assert c.type and (not c.level or c.codes), c

@@ -1,0 +1,150 @@
+"""Templates that count the persons of classes, where one may have many rows."""
+
+from __future__ import annotations
+
+from sqldeid.sql import column, identifier, literal, table_name
+from tests.templates.cases import (
+    AGE,
+    ALL_OUT,
+    CODED_COLUMNS,
+    CODED_SETUP,
+    GROUPS_SETUP,
+    INTEGER,
+    NOTE,
+    OUT,
+    PEOPLE,
+    PEOPLE_SETUP,
+    SEX,
+    W0,
+    Case,
+)
+
+PERSON = column(SEX, "s")
+"""Three persons, of whom one has no name: two rows each."""
+
+COLUMNS = [
+    {
+        "name": identifier("q0"),
+        "column": column(AGE, "s"),
+        "alias": identifier("m0"),
+        "labels": table_name("lab els"),
+        "type": INTEGER,
+        "null_label": literal("*"),
+        "text": True,
+    },
+    {"name": identifier("q1"), "column": column(AGE, "s"), "labels": None, "text": False},
+]
+LABELS_SETUP = (
+    'CREATE TABLE "lab els" (value BIGINT, label TEXT)',
+    "INSERT INTO \"lab els\" VALUES (-30, 'low'), (40, 'high')",
+)
+
+CASES = [
+    Case(
+        "tables/fold_classes",
+        {
+            "classes": OUT,
+            "source": PEOPLE,
+            "words": [{"name": W0, "columns": CODED_COLUMNS[1:]}],
+            "sensitive": [{**CODED_COLUMNS[0], "name": identifier("s0")}],
+            "person": PERSON,
+        },
+        [(0, 0, "it's", 2), (0, 4, "😀", 1), (1, 4, "😀", 1), (1, 8, None, 2)],
+        PEOPLE_SETUP + CODED_SETUP,
+        read=ALL_OUT + "1, 2",
+        note="with persons",
+    ),
+    Case(
+        "tables/prove_fold",
+        {
+            "folded": OUT,
+            "source": PEOPLE,
+            "columns": [
+                {
+                    "column": column(AGE, "s"),
+                    "alias": identifier("v1"),
+                    "groups": table_name("groups 1"),
+                    "type": INTEGER,
+                    "levels": [{"name": identifier("a1_1"), "null_group": None}],
+                }
+            ],
+            "sensitive": [],
+            "person": PERSON,
+        },
+        [(0, "it's", 2), (0, "😀", 1), (None, "😀", 1), (None, None, 2)],
+        PEOPLE_SETUP + GROUPS_SETUP,
+        read=ALL_OUT + "1 NULLS LAST, 3, 2",
+        ordered=False,
+        note="with persons",
+    ),
+    Case(
+        "tables/own_classes",
+        {"owned": OUT, "source": PEOPLE, "person": PERSON, "columns": COLUMNS},
+        [("low", -30, "it's", 2), ("low", -30, "😀", 1), ("high", 40, "😀", 1), ("high", 40, None, 2)],
+        PEOPLE_SETUP + LABELS_SETUP,
+        read=ALL_OUT + "2, 4",
+        ordered=False,
+    ),
+    Case(
+        "tables/split_persons",
+        {
+            "cells": OUT,
+            "source": PEOPLE,
+            "person": PERSON,
+            "sensitive": column(NOTE, "s"),
+            "columns": COLUMNS[1:],
+        },
+        [(-30, "a", 1), (-30, "b", 1), (-30, None, 1), (40, "a\nb", 1), (40, "e", 1), (40, None, 1)],
+        PEOPLE_SETUP,
+        read=ALL_OUT + "1, 2",
+        ordered=False,
+    ),
+    Case(
+        "tables/split_persons",
+        {"cells": OUT, "source": PEOPLE, "person": PERSON, "sensitive": column(AGE, "s"), "columns": COLUMNS[:1]},
+        [("low", -30, 2), ("high", 40, 2)],
+        PEOPLE_SETUP + LABELS_SETUP,
+        read=ALL_OUT + "2",
+        ordered=False,
+        note="a person counts once",
+    ),
+    Case(
+        "tables/rank_values",
+        {
+            "ranked": OUT,
+            "source": PEOPLE,
+            "sensitive": column(AGE, "s"),
+            "stated": None,
+            "places": 0,
+            "person": column("id", "s"),
+        },
+        [(-30, 3, 0), (40, 3, 1)],
+        PEOPLE_SETUP,
+        read=ALL_OUT + "3",
+        note="persons",
+    ),
+    Case(
+        "tables/count_linking",
+        {"source": PEOPLE, "person": column(SEX, "s"), "columns": [column(AGE, "s"), column(SEX, "s")]},
+        [(0, 1, 3), (1, 2, 4)],
+        PEOPLE_SETUP,
+    ),
+    Case(
+        "insight/count_holders",
+        {"source": PEOPLE, "person": column(SEX, "s"), "value": column(AGE, "s")},
+        [(2, 2)],
+        PEOPLE_SETUP,
+    ),
+    Case(
+        "insight/pick_first",
+        {
+            "source": PEOPLE,
+            "person": identifier(AGE),
+            "order": [identifier("id"), identifier(SEX)],
+            "place": identifier("pla ce"),
+        },
+        [(1, "it's", -30, "b", 1), (4, "😀", 40, "a\nb", 1)],
+        PEOPLE_SETUP,
+        ordered=False,
+    ),
+]
