@@ -66,7 +66,7 @@ def _events(release: Tree) -> Iterator[Figure]:
     promise, figures = release.get("guarantee") or {}, release.get("evaluation") or {}
     private = bool(promise.get("differentially_private"))
     yield Figure("Proven promise", "yes" if private else "no", f"method {promise.get('method', '–')}")
-    if promise.get("epsilon") is not None:
+    if private and promise.get("epsilon") is not None:
         yield Figure("Epsilon", told(promise["epsilon"]), "the smaller, the stronger")
     yield Figure("Sequences made", told(release.get("objects")), f"{told(release.get('events'))} events")
     if "cover" in figures:
