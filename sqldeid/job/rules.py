@@ -186,6 +186,20 @@ _CHOOSING: Mapping[object, str] = {
 }
 
 
+_UNREAD = {
+    "mondrian": ("loss", "weights", "time_limit", "checks_limit"),
+    "epsilon-safe": ("time_limit", "checks_limit"),
+}
+"""Keys of `search` that a method does not look at."""
+
+_WHY = {
+    "loss": "minimises none",
+    "weights": "weighs no columns",
+    "time_limit": "does not go on until a time",
+    "checks_limit": "has no number of checks to end at",
+}
+
+
 def search_problems(search: Mapping[str, object]) -> Iterator[Problem]:
     """`max_loss` belongs to inverse-ola, weights to the losses that are means over columns."""
     inverse = search.get("method") == "inverse-ola"
@@ -211,6 +225,9 @@ def search_problems(search: Mapping[str, object]) -> Iterator[Problem]:
         )
     if not drawn and search.get("epsilon_safe") is not None:
         yield Problem(("epsilon_safe",), 'goes with method = "epsilon-safe" alone; remove it or change method')
+    for name in _UNREAD.get(str(search.get("method")), ()):
+        if search.get(name) is not None:
+            yield Problem((name,), f"is for methods that search a lattice; {search['method']} {_WHY[name]}: remove it")
     if search.get("weights") and loss in ("dm_star", "entropy"):
         yield Problem(("weights",), f'are defined for loss = "loss" and "prec", not for "{loss}"; remove them')
 
@@ -229,10 +246,30 @@ def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
     yield from _criteria(table, roles)
     yield from _joint(table, roles)
     yield from _choosing(table)
+    yield from _uncovered(table)
     yield from _computed(table, roles)
     yield from (Problem(*found) for found in unit_problems(table))
     yield from (Problem(*found) for found in table_disguises(table))
     yield from (Problem(*found) for found in median_problems(table))
+
+
+def _uncovered(table: Mapping[str, object]) -> Iterator[Problem]:
+    """What becomes of uncovered values is settled where classes are cut from the values, or a node is drawn."""
+    drawn = _section(table, "search").get("method") == "epsilon-safe"
+    columns = _section(table, "columns")
+    for name in columns:
+        column = _section(columns, name)
+        asked = column.get("uncovered")
+        if asked is None:
+            continue
+        if _section(column, "hierarchy").get("median") is not None:
+            yield Problem(("columns", name, "uncovered"), "goes with hierarchies of levels; median has none: remove it")
+        elif drawn and asked != "top":
+            yield Problem(
+                ("columns", name, "uncovered"),
+                'must be "top", or be left out: epsilon-safe takes such values to the top, for a refusal would tell of '
+                "them",
+            )
 
 
 def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Iterator[Problem]:

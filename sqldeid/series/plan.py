@@ -13,7 +13,7 @@ from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.job.parts import Query, Source
 from sqldeid.job.series import STATISTICS, Series
-from sqldeid.series.variables import VariableMap, load_map, refuse_names
+from sqldeid.series.variables import VariableMap, load_map, refuse_names, unknown
 from sqldeid.sql import bind, column, parse_expression, parse_query, parse_table
 from sqldeid.sql.aggregates import parse_aggregate
 from sqldeid.sql.names import refuse_same_names
@@ -163,7 +163,7 @@ def plan(name: str, part: Series, engine: Engine, folder: Path) -> SeriesPlan:
     _refuse_kinds(person, columns, part, key)
     mapped = load_map(part.variables, part.drop, folder, key) if part.variables is not None else None
     if mapped is not None:
-        _refuse_features(part, mapped.names, key)
+        refuse_features(part, mapped.names, key)
         refuse_names(part.shape, mapped.names, f"{key}.variables")
     return SeriesPlan(
         name,
@@ -176,7 +176,7 @@ def plan(name: str, part: Series, engine: Engine, folder: Path) -> SeriesPlan:
         mapped,
         _own(part, key),
         cohort=_cohort(part, engine, f"{key}.cohort"),
-        labels=_labels(part, engine, f"{key}.labels"),
+        labels=labels_of(part, engine, f"{key}.labels"),
     )
 
 
@@ -249,12 +249,17 @@ def _refuse_kinds(person: Column, columns: Measurements, part: Series, key: str)
             )
 
 
-def _refuse_features(part: Series, names: tuple[str, ...], key: str) -> None:
+def refuse_features(part: Series, names: tuple[str, ...], key: str) -> None:
+    """Refuse features of variables that are not there, with the nearest.
+
+    Raises
+    ------
+    JobError
+        If one is not.
+    """
     for name, asked in part.features.items() if isinstance(part.features, dict) else ():
         if isinstance(asked, list) and name not in names:
-            raise JobError(
-                f'{key}.features: there is no variable "{name}"; there are {", ".join(names)}', key=f"{key}.features"
-            )
+            raise JobError(f"{key}.features: {unknown(name, names)}", key=f"{key}.features")
 
 
 def _own(part: Series, key: str) -> tuple[OwnFeature, ...]:
@@ -294,7 +299,14 @@ def _cohort(part: Series, engine: Engine, key: str) -> Joined | None:
     return Joined(relation, by_bytes(person, "c", engine), first, order)
 
 
-def _labels(part: Series, engine: Engine, key: str) -> Joined | None:
+def labels_of(part: Series, engine: Engine, key: str) -> Joined | None:
+    """The outcomes that the job names, for utility figures.
+
+    Raises
+    ------
+    JobError
+        If their table or a column is not there, or not fit.
+    """
     if part.labels is None:
         return None
     relation, label = resolve(part.labels.source, engine, f"{key}.source")

@@ -19,6 +19,7 @@ from pathlib import Path
 from sqldeid.errors import JobError
 from sqldeid.files import read_limited
 from sqldeid.hierarchy import shipped_items
+from sqldeid.job.problems import did_you_mean
 from sqldeid.job.series import MAX_ITEMS, Variable
 
 MOST = 1e9
@@ -56,6 +57,12 @@ class VariableMap:
     round: Mapping[str, float] = field(default_factory=dict)
 
 
+def unknown(name: str, names: Sequence[str]) -> str:
+    """What to say of a name that is no variable of a map."""
+    hint = did_you_mean(name, names) or f"; there are {', '.join(names)}"
+    return f'there is no variable "{name}"{hint}'
+
+
 def load_map(asked: str | Mapping[str, Variable], drop: Sequence[str], folder: Path, key: str) -> VariableMap:
     """The map that a job asks for, without the variables that it drops.
 
@@ -76,9 +83,7 @@ def load_map(asked: str | Mapping[str, Variable], drop: Sequence[str], folder: P
         rounds = {name: float(v.round) for name, v in asked.items() if v.round is not None}
     for name in drop:
         if name not in names:
-            raise JobError(
-                f'{key}.drop: there is no variable "{name}"; there are {", ".join(names)}', key=f"{key}.drop"
-            )
+            raise JobError(f"{key}.drop: {unknown(name, names)}", key=f"{key}.drop")
     left = tuple(name for name in names if name not in drop)
     if not left:
         raise JobError(f"{key}.drop: leaves no variable", key=f"{key}.drop")

@@ -69,6 +69,34 @@ def test_the_series_are_the_benchmarks_cell_by_cell(mimic: duckdb.DuckDBPyConnec
     assert (both.value[~text].astype(float) == both.value_found[~text]).all()
 
 
+def preset(**more: object) -> dict[str, object]:
+    return {"release": {"into": "out.duckdb"}, "series": {"vitals": PRESET | more}}
+
+
+def test_labels_go_with_the_preset(mimic: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    """They were dropped without a word; a table of labels that does not exist passed."""
+    query = (
+        "SELECT icustay_id, CAST(hospital_expire_flag AS INTEGER) AS died "
+        "FROM mimiciii.icustays JOIN mimiciii.admissions USING (hadm_id)"
+    )
+    labels = {"source": {"query": query}, "person": "icustay_id", "column": "died"}
+    found = anonymize(Job.parse(preset(labels=labels), folder=tmp_path), mimic).releases["vitals"]
+    assert found.utility["persons"] > 0 or "not_measured" in found.utility
+    again = Options(replace=True)
+    with pytest.raises(JobError, match=r"labels\.source: there is no table or view nowhere"):
+        anonymize(Job.parse(preset(labels=labels | {"source": "nowhere"}), folder=tmp_path), mimic, options=again)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"features": {"Temprature": []}, "perturb": {"method": "projection"}}, {"drop": ["Temprature"]}]
+)
+def test_a_variable_that_the_preset_does_not_have_is_refused_with_the_nearest(
+    mimic: duckdb.DuckDBPyConnection, tmp_path: Path, wrong: dict[str, object]
+) -> None:
+    with pytest.raises(JobError, match='there is no variable "Temprature"; did you mean "Temperature"'):
+        anonymize(Job.parse(preset(**wrong), folder=tmp_path), mimic)
+
+
 def test_the_preset_releases(mimic: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     job = Job.parse({"release": {"into": "out.duckdb"}, "series": {"vitals": PRESET}}, folder=tmp_path)
     found = anonymize(job, mimic).releases["vitals"]
