@@ -277,11 +277,12 @@ def test_what_was_changed_is_found(source: Path, tmp_path: Path, change: str, wi
             verify(wanted(target), source, options=given)
 
 
+NOBODY = {"person": None, "rows_are_persons": True}
 REFUSED = [
     ({"select": PSEUDONYM, "sex": qi()}, {}, "tables.r.columns.select.pseudonym", "needs a secret key"),
     ({"sex": {**qi(), "pseudonym": True}}, {}, "tables.r.columns.sex.pseudonym", 'role = "identifying"'),
     ({"sex": qi(), "seen": {**IDENTIFYING, "shift": "person"}}, {}, "tables.r.columns.seen.shift", "role"),
-    ({"sex": qi(), "seen": SHIFT}, {"person": None}, "tables.r.columns.seen.shift", "person key"),
+    ({"sex": qi(), "seen": SHIFT}, NOBODY, "tables.r.columns.seen.shift", "person key"),
     ({"sex": qi(), "born": {**INSENSITIVE, "shift": "birth"}}, {}, "tables.r.columns.born.shift", "another date"),
     ({"sex": qi(), "seen": SHIFT, "gone": INSENSITIVE}, {}, "tables.r.columns.gone", "tells the shift"),
     ({"sex": qi(), "los": SHIFT}, {}, "tables.r.columns.los.shift", "date or timestamp"),

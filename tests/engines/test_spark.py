@@ -42,7 +42,11 @@ def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.mark.parametrize(
-    "name", ["blank", "types", "only quasi-identifiers", "query", "dates and means", "l entropy, blank", "t", "m"]
+    "name",
+    [
+        *("blank", "types", "only quasi-identifiers", "query", "dates and means", "l entropy, blank", "t", "m"),
+        *("times cut", "cut, every value"),
+    ],
 )
 def test_a_release_is_the_same_on_spark(name: str, both: Both) -> None:
     schema = named(name)
