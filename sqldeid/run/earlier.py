@@ -96,9 +96,21 @@ def open_earlier(
         return Earlier(policies, None)
     if into is not None and os.path.realpath(into) == os.path.realpath(options.ledger):
         raise JobError("--ledger: is where releases go (release.into); name another file", key="--ledger")
+    _refuse_many(plans)
     ledger = _open_ledger(options, plans, stack)
     _refuse_another(ledger, held)
     return Earlier(policies, ledger)
+
+
+def _refuse_many(plans: Sequence[TablePlan | Plan]) -> None:
+    for planned in plans:
+        if isinstance(planned, TablePlan) and planned.many:
+            key = f"{planned.key}.rows"
+            raise JobError(
+                f'{key}: --ledger knows each person by one row, and does not go with rows = "many"; give one row per '
+                "person (a source query that picks one), or choose other releases with --only",
+                key=key,
+            )
 
 
 def _refuse_unheard(options: Options, plans: Sequence[TablePlan | Plan]) -> None:
@@ -182,12 +194,5 @@ def noted_ledger(
 
 def _refuse_others(option: str, plans: Sequence[TablePlan | Plan]) -> None:
     for planned in plans:
-        if isinstance(planned, TablePlan) and planned.many and option == "--ledger":
-            key = f"{planned.key}.rows"
-            raise JobError(
-                f'{key}: {option} knows each person by one row, and does not go with rows = "many"; give one row per '
-                "person (a source query that picks one)",
-                key=key,
-            )
         if not isinstance(planned, TablePlan):
             raise JobError(f"{planned.key}: {option} is for table releases; choose them with --only", key=planned.key)

@@ -297,6 +297,7 @@ def _result(
     persons = len(shaped.prepared.person_number) if link is None else link.in_series
     return SeriesRelease(
         name=planned.name,
+        unit=part.person,
         persons=persons + shaped.prepared.too_short,
         released=verified.released,
         records=effect.records,

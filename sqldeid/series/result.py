@@ -55,6 +55,8 @@ class SeriesRelease:
         Made common in every series that is changed; empty where none is.
     as_they_are
         Variables that are shortened only.
+    unit
+        The person key: k counts its values, which may be stays of which one person has several.
     round
         The step of the public grid that targets are rounded to, by variable, in its unit.
     own_features
@@ -103,6 +105,7 @@ class SeriesRelease:
     kind: str = "series"
     ledger: Mapping[str, object] = field(default_factory=dict)
     distortion_by: Mapping[str, Mapping[str, float | str]] = field(default_factory=dict)
+    unit: str = ""
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
@@ -126,6 +129,7 @@ class SeriesRelease:
             "method": self.method,
             "round": dict(self.round),
             **({"linked": self.link["table"]} if self.link else {}),
+            **({"unit": f"per {self.unit}"} if self.unit else {}),
             "guarantee": self.guarantee,
             "tau": dict(self.tau),
             "limits": self.limits,
@@ -154,6 +158,7 @@ class SeriesRelease:
         d = self.durations
         return [
             ("Persons", f"{self.released:,} of {self.persons:,} released, {self.records:,} records"),
+            *([("Counted", f"per {self.unit}: each value of it as a person")] if self.unit else []),
             (
                 "Durations",
                 f"k = {d.k}, {d.classes} lengths, {d.moved:,} shortened, {d.share_lost_mean:.2%} of steps lost",

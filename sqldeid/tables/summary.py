@@ -117,7 +117,7 @@ def near_keys(plan: TablePlan, written: exp.Expr, rows: int, engine: Engine) -> 
         if distinct > NEAR_KEY * rows:
             yield (
                 f"{plan.key}.columns.{c.name}: is {c.role} and released as it is, but nearly every row has a value of "
-                "its own: whoever knows that value finds the person, whatever k is"
+                f"its own: whoever knows that value finds the {plan.unit}, whatever k is"
             )
 
 

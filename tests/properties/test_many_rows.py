@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 from math import log
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -278,3 +279,31 @@ def test_t_closeness_of_what_varies_within_a_person_is_refused() -> None:
     frame = pd.DataFrame({"person": ["p", "p", "q"], "a": [0, 0, 0], "b": "x", "c": 0, "s": [1, 2, 1]})
     with loaded(frame) as connection, pytest.raises(JobError, match="several values for one person"):
         sqldeid.anonymize(Case(frame, 1, 0.0, {"t": 0.5}).job(), connection)
+
+
+def test_what_is_remembered_by_rows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SQLDEID_KEY", "".join(f"{i * 37 % 256:02x}" for i in range(32)))
+    asked = Case(pd.DataFrame({"person": list("ppqq"), "a": 0, "b": "x", "c": 0, "s": 1}), 2, 0.0, None)
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as connection, loaded(asked.frame) as memory:
+        frame = memory.execute("FROM people").df()
+        connection.execute("CREATE TABLE people AS FROM frame")
+        assert len(frame) == 4
+    options = sqldeid.Options(ledger=tmp_path / "l.ledger")
+    with pytest.raises(JobError, match=r"people\.rows: --ledger knows each person by one row"):
+        sqldeid.anonymize(asked.job(), tmp_path / "d.duckdb", options=options)
+    assert not (tmp_path / "l.ledger").exists()
+
+
+def test_values_that_only_one_person_has_link_rows() -> None:
+    """Refused where they are insensitive, told with a number where they are what is studied."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"person": [f"p{i % 20}" for i in range(80)], "a": rng.integers(0, 3, 80), "b": "x", "c": 0})
+    frame["s"] = [f"own {i % 20}" for i in range(80)]
+    asked = Case(frame, 3, 0.2, None)
+    with loaded(frame) as connection:
+        said = sqldeid.anonymize(asked.job(), connection).releases["people"].warnings
+        assert any("columns.s: values that are one person's alone, in several rows: 20" in w for w in said)
+        part = asked.job().model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
+        part["tables"]["people"]["columns"]["s"] = {"role": "insensitive"}
+        with pytest.raises(JobError, match=r"columns\.s: it has values that are one person's alone"):
+            sqldeid.anonymize(sqldeid.Job.parse(part), connection, options=sqldeid.Options(replace=True))
