@@ -98,7 +98,7 @@ def steps(plan: TablePlan, kind: str, dialect: str = DIALECT) -> tuple[Step, ...
     folding = tuple(_fold(plan, dialect))
     if plan.sampled:
         drawn = (_step("tables/read_classes"), _step("tables/roll_up", None), _step("tables/check_nodes", None))
-        found = (_step("tables/list_failing", None), _step("tables/histogram_nodes"))
+        found = (_step("tables/list_failing", None), _step("tables/histogram_nodes"), _step("tables/list_shown", None))
         return (*folding, *drawn, *_stage(plan, kind), *_verify(plan), *_again(dialect), *found)
     return (*folding, *_search(plan), *_stage(plan, kind), *_verify(plan), *_again(dialect), *_report(plan))
 
@@ -416,6 +416,7 @@ def _report(plan: TablePlan) -> Iterator[Step]:
     yield _step("tables/count_suppressed", None)
     if plan.many:
         yield _step("tables/read_sized", None)
+    yield _step("tables/list_shown", None)
     if plan.others:
         yield _step("tables/count_distinct", None)
 
