@@ -10,8 +10,11 @@ import hashlib
 import hmac
 import os
 import re
+import secrets
 import stat
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from sqldeid.errors import JobError
@@ -89,6 +92,37 @@ def read_key(file: Path | None = None) -> Key | None:
         return _parse(_read(file), f"--key-file: {file}", "--key-file")
     given = os.environ.get(VARIABLE, "")
     return _parse(given, f"the environment variable {VARIABLE}", VARIABLE) if given else None
+
+
+def state_key() -> Key | None:
+    """The random key of this user on this machine, made once; None where there is no place to keep it.
+
+    By it notes on releases say whether a source has changed since: to whoever reads a release they say nothing.
+    """
+    base = os.environ.get("XDG_STATE_HOME", "")
+    folder = (Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state") / "sqldeid"
+    file = folder / "key"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not file.exists():
+            _make_once(file)
+        return _parse(_read(file), f"{file}", "--key-file")
+    except (OSError, RuntimeError, JobError):  # no home, a full disk, a damaged file: nothing is known then
+        return None
+
+
+def _make_once(file: Path) -> None:
+    """Write a random key; of two programs that do so at once the first one's stays."""
+    number, name = tempfile.mkstemp(dir=file.parent, prefix="key.")
+    try:
+        with os.fdopen(number, "w") as opened:
+            opened.write(secrets.token_hex(MIN_BYTES) + "\n")
+            opened.flush()
+            os.fsync(opened.fileno())
+        with suppress(FileExistsError):
+            os.link(name, file)
+    finally:
+        os.unlink(name)
 
 
 def key_warnings(file: Path | None) -> list[str]:

@@ -36,6 +36,14 @@ def repository() -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Programs keep their state in a folder of the tests, not in the user's."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _unhurried() -> Iterator[None]:
     """Reports compare all pairs of k and limit: on a busy machine five seconds would leave some of them out."""
     with pytest.MonkeyPatch.context() as patched:

@@ -22,6 +22,11 @@ _OPTIONS = (
         help="Hold rows back that would single somebody out beside the earlier releases in this private file.",
     ),
     click.option(
+        "--without-ledger",
+        is_flag=True,
+        help="Assert that nobody was given the releases that are there, though the source has changed since.",
+    ),
+    click.option(
         "--new-persons",
         is_flag=True,
         help="Insist that the persons are others than the ledger's, where hardly one is found in it.",

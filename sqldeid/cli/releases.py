@@ -104,6 +104,7 @@ def anonymize(
     key_file: Path | None,
     policy: Path | None,
     ledger: Path | None,
+    without_ledger: bool,
     new_persons: bool,
     new_values: tuple[str, ...],
 ) -> None:
@@ -128,12 +129,12 @@ def anonymize(
             key_file=key_file,
             policy=policy,
             ledger=ledger,
+            without_ledger=without_ledger,
             new_persons=new_persons,
             new_values=new_values,
         )
     if plan:
-        if policy is not None or ledger is not None:
-            raise sqldeid.JobError("--plan shows what a search would do; leave --policy and --ledger out", key="--plan")
+        _refuse_earlier(options)
         _plan(common, job, database, options, json_file)
         return
     made: list[sqldeid.Result] = []
@@ -149,6 +150,11 @@ def anonymize(
             screen = common.screen(*outputs.by_option.values())
             given = {"--only": only, "--key-file": _paths(key_file), "--ledger": _paths(ledger)}
             print_result(result, screen, database=again(database), job=job_file, verbose=common.verbose, given=given)
+
+
+def _refuse_earlier(options: sqldeid.Options) -> None:
+    if options.policy is not None or options.ledger is not None:
+        raise sqldeid.JobError("--plan shows what a search would do; leave --policy and --ledger out", key="--plan")
 
 
 def _paths(file: Path | None) -> tuple[str, ...]:

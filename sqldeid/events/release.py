@@ -103,7 +103,7 @@ def run(
     objects = asked if asked is not None else fitted.objects
     table = put_batches(plan.name, fitted.generate(objects, rng, made), engine)
     step("writing the release")
-    note = note_of(plan, job_sha256, asdict(guarantee_of(plan)), _ledger(fitted))
+    note = note_of(plan, asdict(guarantee_of(plan)), _ledger(fitted))
     written = stage(plan, table, source.listed, staging, note)
     step("verifying what was written")
     verified = verify(plan, note.content, written, engine)

@@ -55,14 +55,13 @@ def stage(plan: EventsPlan, made: exp.Table, listed: exp.Table, staging: Staging
     return write(statement, note)
 
 
-def note_of(plan: EventsPlan, job_sha256: str, guarantee: dict[str, object], ledger: list[dict[str, object]]) -> Note:
+def note_of(plan: EventsPlan, guarantee: dict[str, object], ledger: list[dict[str, object]]) -> Note:
     """What is kept on the release: method, promise and ledger; nothing of the source that is not in the job."""
     content: dict[str, object] = {
         "kind": "events",
         "method": plan.method,
         "guarantee": guarantee,
         "ledger": ledger,
-        "job_sha256": job_sha256,
     }
     comments = {OBJECT: "a new number; stands for nobody"}
     if plan.time is not None:

@@ -2,6 +2,7 @@
 
 from sqldeid.publish.existing import (
     held_notes,
+    notes_there,
     open_target,
     others_in_file,
     others_in_folder,
@@ -9,7 +10,7 @@ from sqldeid.publish.existing import (
     refuse_existing,
     refuse_forgotten,
 )
-from sqldeid.publish.notes import LEDGER_MARK, LEDGER_NOTE, LINKED_NOTE, Note, key_of, ours, read_note
+from sqldeid.publish.notes import LEDGER_MARK, LEDGER_NOTE, LINKED_NOTE, SOURCE_NOTE, Note, key_of, ours, read_note
 from sqldeid.publish.places import (
     OLD,
     TARGET,
@@ -26,6 +27,7 @@ __all__ = [
     "LEDGER_NOTE",
     "LINKED_NOTE",
     "OLD",
+    "SOURCE_NOTE",
     "TARGET",
     "Destination",
     "FreshFile",
@@ -35,6 +37,7 @@ __all__ = [
     "Staging",
     "held_notes",
     "key_of",
+    "notes_there",
     "open_target",
     "others_in_file",
     "others_in_folder",

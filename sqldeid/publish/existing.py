@@ -77,15 +77,20 @@ def others_in_folder(engine: DuckDBEngine, target: Destination, names: set[str] 
     )
 
 
-def held_notes(engine: DuckDBEngine, target: Destination, names: Sequence[str]) -> list[dict[str, object]]:
-    """The notes of what is replaced and was held to a ledger; it is in the source database, or attached as `OLD`."""
+def notes_there(engine: DuckDBEngine, target: Destination) -> list[dict[str, object]]:
+    """The notes of all releases at the target: in the source database, or attached as `OLD`."""
     if target.kind == "parquet":
         files = sorted(target.into.iterdir()) if target.into is not None and target.into.exists() else []
         notes = [_note_in(engine, file) for file in files]
     else:
         there = engine.relations() if target.into is None else engine.relations_in(OLD)
         notes = [read_note(r.comment) for r in there]
-    return [note for note in notes if note is not None and note["release"] in names and LEDGER_NOTE in note]
+    return [note for note in notes if note is not None]
+
+
+def held_notes(engine: DuckDBEngine, target: Destination, names: Sequence[str]) -> list[dict[str, object]]:
+    """The notes of what is replaced and was held to a ledger."""
+    return [n for n in notes_there(engine, target) if n["release"] in names and LEDGER_NOTE in n]
 
 
 def refuse_forgotten(notes: Sequence[Mapping[str, object]]) -> None:

@@ -14,6 +14,9 @@ LEDGER_NOTE = "ledger_release"
 LINKED_NOTE = "linked"
 """Key of the names of the releases that one is linked with, itself among them; its node is then of people/age, too."""
 
+SOURCE_NOTE = "source_marks"
+"""Key of keyed sums by which the holder of the key knows whether the source has changed since the release."""
+
 LEDGER_MARK = "ledger_mark"
 """Key of what was drawn for the release when the ledger took it down; it says nothing of anybody."""
 

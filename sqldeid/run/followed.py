@@ -24,6 +24,7 @@ from sqldeid.run.places import Options, naming_release
 from sqldeid.series import recheck as rechecking
 from sqldeid.series import release as series
 from sqldeid.series.plan import SeriesPlan
+from sqldeid.series.together import Together
 from sqldeid.tables.companion import numbered
 from sqldeid.tables.companion_recheck import recheck_accompanied
 from sqldeid.tables.plan import TablePlan
@@ -62,14 +63,15 @@ class Following:
         """Write and verify the series."""
         if self.begun is None or self.placed is None:
             raise VerificationError(f"{self.plan.key}.link: its table was not written before it", key=self.plan.key)
-        return series.finish(self.begun, self.engine, staging, sha256, self.placed)
+        return series.finish(self.begun, self.engine, staging, self.placed)
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The linked series of a run, by the name of their table."""
+    """The linked series of a run, by the name of their table; and what holds its other series to each other."""
 
     by_table: Mapping[str, Following]
+    together: Together | None = field(default_factory=Together)
 
     def partner(self, table: str) -> Following | None:
         """The series that follow a table."""

@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Column, Engine
 from sqldeid.job import Job
-from sqldeid.publish import Note, Staging
+from sqldeid.publish import SOURCE_NOTE, Note, Staging
 from sqldeid.sql import column, identifier, literal, render
 from sqldeid.tables.linked_rows import join_written
 from sqldeid.tables.linking import Linked
@@ -113,17 +113,23 @@ class Noticing:
     """A place where releases are staged, which remembers what to read of each."""
 
     staging: Staging
+    mark: Callable[[str], object] = lambda name: None
     written: dict[str, exp.Expr] = field(default_factory=dict)
 
     def write(self, statement: Callable[[exp.Table], str], note: Note) -> exp.Expr:
         """Stage a release."""
-        self.written[note.release] = self.staging.write(statement, note)
+        self.written[note.release] = self.staging.write(statement, self._marked(note))
         return self.written[note.release]
 
     def write_computed(self, statement: Any, note: Note, tables: Mapping[str, Any]) -> exp.Expr:
         """Stage a computed view."""
-        self.written[note.release] = self.staging.write_computed(statement, note, tables)
+        self.written[note.release] = self.staging.write_computed(statement, self._marked(note), tables)
         return self.written[note.release]
+
+    def _marked(self, note: Note) -> Note:
+        """The note with what tells its holder whether the source has changed since."""
+        mark = self.mark(note.release)
+        return note if not mark else replace(note, content={**note.content, SOURCE_NOTE: mark})
 
     def publish(self) -> tuple[str, ...]:
         """Make everything appear."""

@@ -25,7 +25,7 @@ from sqldeid.events.plan import EventsPlan
 from sqldeid.insight import assess as assessing
 from sqldeid.job import Job
 from sqldeid.keys import Key, key_warnings, read_key
-from sqldeid.publish import LEDGER_MARK, Staging, published
+from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Staging, published
 from sqldeid.result import Release, Result, Risk, Told
 from sqldeid.run.earlier import Earlier, held_back, noted_ledger, open_earlier
 from sqldeid.run.explaining import explain
@@ -45,6 +45,7 @@ from sqldeid.run.linked import (
 )
 from sqldeid.run.parted import assess_parted
 from sqldeid.run.places import Options, destination, naming_job, naming_release, open_run, reading, telling_causes
+from sqldeid.run.unchanged import Sources
 from sqldeid.run.wings import Plan, face, names_of, part_of
 from sqldeid.series import release as series
 from sqldeid.series.ledger import audit
@@ -89,11 +90,15 @@ def anonymize(
     joinable: tuple[Joinable, ...] = ()
     try:
         with ExitStack() as stack:
-            engine, staging, held = open_run(job, database, names, options, stack)
-            noticing = Noticing(staging)
+            engine, staging, there = open_run(job, database, names, options, stack)
             with naming_job(job):
                 units = gather(job, names, lambda name: _plan(job, name, engine))
+                sources = Sources(job, engine, options, names, there, lambda name: _plan(job, name, engine))
+                noticing = Noticing(staging, sources.mark)
+                held = [note for note in there if note["release"] in names and LEDGER_NOTE in note]
                 pairs = pair(job, units, engine, options, listener)
+                if options.without_ledger or sum(isinstance(u, SeriesPlan) for u in units) < 2:
+                    pairs = replace(pairs, together=None)
                 earlier = open_earlier(options, single(units, options), stack, held, destination(job).into)
                 for unit in units:
                     releases += _make_unit(unit, engine, noticing, job.sha256, listener, options, earlier, pairs)
@@ -326,7 +331,7 @@ def _make(
     if (following := pairs.following(planned.name)) is not None:
         return following.finish(staging, sha256)
     if isinstance(planned, SeriesPlan):
-        return series.run(planned, engine, staging, sha256, listener, earlier.ledger)
+        return series.run(planned, engine, staging, sha256, listener, earlier.ledger, pairs.together)
     if isinstance(planned, EventsPlan):
         return events.run(planned, engine, staging, sha256, listener, earlier.ledger)
     return face(_section(planned)).run(planned, engine, staging, sha256, listener)

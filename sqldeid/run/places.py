@@ -36,6 +36,7 @@ from sqldeid.publish import (
     ParquetFolder,
     Staging,
     held_notes,
+    notes_there,
     open_target,
     others_in_file,
     others_in_folder,
@@ -68,6 +69,9 @@ class Options:
         without a search.
     ledger
         The release ledger, a private file of the holder's; it is made where there is none. It needs a key.
+    without_ledger
+        The holder's word that the releases at the target were never given out: they are replaced, or given companions,
+        though the source has changed since (`sqldeid.run.unchanged`).
     new_persons
         Insists that the persons of a load are others than those in the ledger, where hardly any is found there.
     new_values
@@ -82,6 +86,7 @@ class Options:
     key_file: Path | None = None
     policy: Given | None = None
     ledger: str | os.PathLike[str] | None = None
+    without_ledger: bool = False
     new_persons: bool = False
     new_values: tuple[str, ...] = ()
 
@@ -199,7 +204,7 @@ def naming_release(key: str) -> Iterator[None]:
 def open_run(
     job: Job, database: Database, names: Sequence[str], options: Options, stack: ExitStack
 ) -> tuple[DuckDBEngine | Remote, Staging, list[dict[str, object]]]:
-    """The engine in its transaction, the place where releases are staged, the notes of releases with a ledger there."""
+    """The engine in its transaction, the place where releases are staged, the notes of the releases that are there."""
     target = destination(job)
     if is_foreign(database):
         refuse_missing_parts(job, names, database, "anonymize", options.named)
@@ -223,16 +228,16 @@ def open_run(
         )
     _refuse_place(engine, target, job)
     staging = _staging(engine, target, shop, names, options)
-    held = held_notes(engine, target, names)
+    there = notes_there(engine, target)
     if options.ledger is None:
-        refuse_forgotten(held)
+        refuse_forgotten(held_notes(engine, target, names))
     if path is not None:
         close_access(engine, folder)
     engine.begin()
     if isinstance(staging, InPlace):
         refuse_existing(engine.relations(), target.schema, names, replace=options.replace)
         staging.drop_old(names)
-    return engine, staging, held
+    return engine, staging, there
 
 
 def _open_bringing(

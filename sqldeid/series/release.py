@@ -29,6 +29,7 @@ from sqldeid.series.recheck import recheck
 from sqldeid.series.result import SeriesRelease
 from sqldeid.series.shape import Shaped, shape, shown_steps
 from sqldeid.series.standing import Looking
+from sqldeid.series.together import Together
 from sqldeid.series.utility import measure_utility
 from sqldeid.series.verify import Verified, name_table, verify
 from sqldeid.series.witness import Witness
@@ -92,6 +93,7 @@ def run(
     job_sha256: str,
     listener: Hearing,
     ledger: Ledger | None = None,
+    together: Together | None = None,
 ) -> SeriesRelease:
     """Produce one release up to, not including, its publication.
 
@@ -99,6 +101,8 @@ def run(
     ----------
     ledger
         Of the releases before; it holds back persons and takes the release down.
+    together
+        The run's other releases of series, where nothing else holds them to each other.
 
     Raises
     ------
@@ -108,10 +112,13 @@ def run(
         If what was written fails its re-check.
     """
     refuse_alone(planned)
-    begun = begin(planned, engine, listener, looking=None if ledger is None else looking_up(ledger.book, planned))
+    known = None if ledger is None else looking_up(ledger.book, planned)
+    begun = begin(planned, engine, listener, looking=known, named=together is not None)
     if ledger is not None:
         begun = _admitted(begun, ledger, engine, job_sha256)
-    return finish(begun, engine, staging, job_sha256)
+    elif together is not None:
+        together.add(planned, begun.shaped, engine)
+    return finish(begun, engine, staging)
 
 
 def _admitted(begun: Begun, ledger: Ledger, engine: Engine, job_sha256: str) -> Begun:
@@ -130,6 +137,7 @@ def begin(
     table: TableClasses | None = None,
     *,
     looking: Looking | None = None,
+    named: bool = False,
 ) -> Begun:
     """Decide who is released, and draw their numbers.
 
@@ -140,6 +148,8 @@ def begin(
         holds for them, too.
     looking
         Tells in which group each person was released before, and is released again.
+    named
+        Whether persons' keys are wanted, to compare releases by.
 
     Raises
     ------
@@ -148,7 +158,7 @@ def begin(
     """
     clock, moved = Clock(planned.name, listener), engine.moved
     planned = planned if table is None else raised(planned, table.k)
-    shaped = shape(planned, engine, clock.step, table, looking=looking)
+    shaped = shape(planned, engine, clock.step, table, looking=looking, named=named)
     seed = secret(planned.part.perturb)
     numbers = new_numbers(shaped.measured, shaped.classes, seed)
     link, found = shaped.link, None
@@ -158,9 +168,7 @@ def begin(
     return Begun(planned, shaped, seed, numbers, clock, moved, found)
 
 
-def finish(
-    begun: Begun, engine: Engine, staging: Staging, job_sha256: str, beside: exp.Table | None = None
-) -> SeriesRelease:
+def finish(begun: Begun, engine: Engine, staging: Staging, beside: exp.Table | None = None) -> SeriesRelease:
     """Perturb, write and verify what was decided.
 
     Parameters
@@ -178,7 +186,7 @@ def finish(
     effect, witness = Effect(), Witness(len(shaped.prepared.variables.names))
     released = _perturbed(planned, shaped, numbers, seed, effect, witness, engine)
     clock.step("write", "writing the release")
-    note = noted(note_of(planned, shaped, effect, job_sha256), begun.entered)
+    note = noted(note_of(planned, shaped, effect), begun.entered)
     written = _stage(begun, released, staging, note, engine)
     clock.step("verify", "verifying what was written")
     verified = verify(planned, shaped, written, numbers, effect.greatest, engine, beside)
@@ -256,8 +264,8 @@ def _stage(begun: Begun, released: exp.Table, staging: Staging, note: Note, engi
     return written
 
 
-def note_of(planned: SeriesPlan, shaped: Shaped, effect: Effect, job_sha256: str) -> Note:
-    """What is kept on the release: what was asked, the greatest distance from targets, the job's hash; no count."""
+def note_of(planned: SeriesPlan, shaped: Shaped, effect: Effect) -> Note:
+    """What is kept on the release: what was asked, the greatest distance from targets; no count."""
     part = planned.part
     content: dict[str, object] = {
         "kind": "series",
@@ -268,7 +276,6 @@ def note_of(planned: SeriesPlan, shaped: Shaped, effect: Effect, job_sha256: str
         **({} if part.link is None else {"link": part.link}),
         "round": shown_steps(planned, shaped),
         "tau": dict(effect.greatest),
-        "job_sha256": job_sha256,
     }
     units = shaped.prepared.variables.units
     described = {"person_number": "numbered anew, in random order", "step": f"{float(part.step_hours):g} h each"}

@@ -52,7 +52,7 @@ def run(planned: PartitionPlan, engine: Engine, staging: Staging, job_sha256: st
     listener.step(planned.name, "cutting at medians")
     parts = part(planned, engine)
     listener.step(planned.name, "writing the release")
-    written = _stage(planned, parts, engine, staging, job_sha256)
+    written = _stage(planned, parts, engine, staging)
     listener.step(planned.name, "verifying what was written")
     found = verify_parts(planned, parts, written, engine)
     rows, size = (after - old for after, old in zip(engine.moved, before, strict=True))
@@ -72,7 +72,7 @@ def run(planned: PartitionPlan, engine: Engine, staging: Staging, job_sha256: st
     )
 
 
-def _stage(planned: PartitionPlan, parts: Parts, engine: Engine, staging: Staging, job_sha256: str) -> exp.Expr:
+def _stage(planned: PartitionPlan, parts: Parts, engine: Engine, staging: Staging) -> exp.Expr:
     cuts, others = values_of(planned), others_of(planned)
     value = {c.name: column(f"label{i}", "l") for i, c in enumerate(planned.cuts)}
     value |= {o["released"].name: column(o["name"].name, "p") for o in others}
@@ -87,7 +87,7 @@ def _stage(planned: PartitionPlan, parts: Parts, engine: Engine, staging: Stagin
             others=others,
             columns=placed,
         ),
-        _note(planned, job_sha256),
+        _note(planned),
     )
 
 
@@ -99,7 +99,7 @@ def recheck(planned: PartitionPlan, note: Mapping[str, object], written: exp.Exp
     VerificationError
         If the release is not what job, note and source say.
     """
-    wanted = _note(planned, "").content
+    wanted = _note(planned).content
     if any(note.get(name) != wanted[name] for name in ("kind", "method", "criteria", "columns_cut", "grids")):
         raise VerificationError(
             f"{planned.key}: the release was made with other columns or other criteria than the job states",
@@ -108,14 +108,13 @@ def recheck(planned: PartitionPlan, note: Mapping[str, object], written: exp.Exp
     return verify_parts(planned, part(planned, engine), written, engine)
 
 
-def _note(planned: PartitionPlan, job_sha256: str) -> Note:
+def _note(planned: PartitionPlan) -> Note:
     content = {
         "kind": "table",
         "method": "mondrian",
         "criteria": {"k": planned.part.privacy.k, **_beyond_k(planned)},
         "columns_cut": {c.name: c.show for c in planned.cuts},
         "grids": {c.name: c.grid.asked for c in planned.cuts},
-        "job_sha256": job_sha256,
     }
     shown = {c.name: f"quasi-identifying, {c.shown}, of a class cut at medians" for c in planned.cuts}
     return Note(planned.name, content, {**shown, **{n: f"{role}, as in the source" for n, _, role in planned.others}})

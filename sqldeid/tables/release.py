@@ -101,7 +101,7 @@ def run(
         If what was written fails its re-check.
     """
     if plan.sampled:
-        safe = run_safe(plan, engine, staging, lambda p, node, k: note_of(p, node, k, job_sha256, None), listener.step)
+        safe = run_safe(plan, engine, staging, lambda p, node, k: note_of(p, node, k, None), listener.step)
         return safe if ledger is None else spend(ledger, plan, engine, safe, job_sha256)
     return _search_and_stage(plan, engine, staging, job_sha256, listener, certificate, key, policy, ledger, partner)
 
@@ -135,7 +135,7 @@ def _search_and_stage(
     if company is not None:
         listener.step(asked.name, "writing the release")
         chosen, plan, folded = company.chosen, company.chosen.plan, replace(folded, source=company.source)
-    note = accompanied(note_of(plan, outcome.node, chosen.k, job_sha256, frozen, secrets), company)
+    note = accompanied(note_of(plan, outcome.node, chosen.k, frozen, secrets), company)
     write = stage_computed if plan.part.view == "computed" else stage
     let_out = None if ledger is None else admit(ledger, chosen, engine, job_sha256)
     written = write(chosen if let_out is None else let_out.chosen, engine, staging, noted(note, let_out))
@@ -308,10 +308,8 @@ def _with_standing(problem: Problem, stopped: Interrupted) -> Interrupted:
     return Interrupted(message, best={"node": levels, "loss": standing.best}, gap=gap)
 
 
-def note_of(
-    plan: TablePlan, node: Node, k: int, job_sha256: str, frozen: str | None, secrets: Secrets | None = None
-) -> Note:
-    """What is kept on the release: node, hierarchies' names, criteria, job hash, a frozen source's fingerprint.
+def note_of(plan: TablePlan, node: Node, k: int, frozen: str | None, secrets: Secrets | None = None) -> Note:
+    """What is kept on the release: node, hierarchies' names, criteria, a frozen source's fingerprint.
 
     With pseudonyms also the publication's public number, by which who has the key can compute them again.
 
@@ -323,7 +321,6 @@ def note_of(
         "node": levels,
         "hierarchies": {q.name: q.hierarchy_name for q in plan.qis},
         "criteria": noted_criteria(plan, k),
-        "job_sha256": job_sha256,
     }
     if by_k(plan):
         content["choose"] = plan.part.search.choose

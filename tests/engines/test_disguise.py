@@ -181,7 +181,7 @@ def test_a_later_load_has_the_same_labels(tmp_path: Path) -> None:
     first = anonymize(made, source)
     with duckdb.connect(str(source)) as c:
         c.execute("UPDATE people SET age = age + 10 WHERE id % 3 = 0")
-    anonymize(made, source, options=Options(replace=True, policy=first.to_dict()))
+    anonymize(made, source, options=Options(replace=True, without_ledger=True, policy=first.to_dict()))
     with duckdb.connect(str(tmp_path / "out.duckdb"), read_only=True) as c:
         assert {a for (a,) in c.execute("SELECT DISTINCT age FROM release.r").fetchall()} == {"[80, 85)", "≥ 85"}
 

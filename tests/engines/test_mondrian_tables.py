@@ -313,7 +313,7 @@ def test_whoever_moves_within_a_cell_changes_nothing(tmp_path: Path) -> None:
         path = spread(tmp_path, moved)
         with duckdb.connect(str(path)) as connection:
             connection.execute("UPDATE people SET ward = 0")
-        anonymize(asked, path, options=Options(replace=True))
+        anonymize(asked, path, options=Options(replace=True, without_ledger=True))
         shown.append(sorted(map(str, released(tmp_path).itertuples(index=False))))
     assert shown[0] == shown[1]
 

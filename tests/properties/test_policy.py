@@ -53,7 +53,7 @@ def again(folder: Path, policy: object, statement: str = "", **more: object) -> 
     with database(500) as connection:
         if statement:
             connection.execute(statement)
-        options = sqldeid.Options(replace=True, policy=policy)  # type: ignore[arg-type]
+        options = sqldeid.Options(replace=True, policy=policy, without_ledger=True)  # type: ignore[arg-type]
         return sqldeid.anonymize(asked(folder, **more), connection, options=options)
 
 

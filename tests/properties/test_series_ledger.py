@@ -116,7 +116,7 @@ def seen(connection: duckdb.DuckDBPyConnection, rows: Mapping[int, Mapping[str, 
     found: Contents = {}
     for (variable, length, mean, _), members in groups.items():
         content = frozenset((p, tuple(rows[p][variable][-length:])) for p in members)
-        assert np.mean([np.mean(x) for _, x in content]) == pytest.approx(mean, abs=1e-5)
+        assert np.mean([np.mean(x) for _, x in content]) == pytest.approx(mean, abs=0.2)
         found.setdefault(variable, []).append(content)
     return found
 
@@ -138,7 +138,7 @@ def nightly(
             yield seen(connection, rows), dict(result.releases["vitals"].ledger)
 
 
-NAIVE: dict[str, object] = {}
+NAIVE: dict[str, object] = {"without_ledger": True}
 
 
 def least_difference(releases: list[Contents]) -> int:

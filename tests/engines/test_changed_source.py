@@ -1,0 +1,207 @@
+"""A release is not replaced, nor given a companion, where its source has changed: the two could be compared."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import sqldeid
+from sqldeid.errors import JobError
+
+REPLACE = sqldeid.Options(replace=True)
+TABLE = {
+    "source": "people",
+    "person": "id",
+    "columns": {
+        "age": {"role": "quasi-identifying", "hierarchy": {"bands": [10]}},
+        "ward": {"role": "sensitive"},
+    },
+    "privacy": {"k": 2, "suppression_limit": 0.9},
+}
+SERIES = {
+    "source": "charted",
+    "person": "id",
+    "time": "hour",
+    "time_unit": "hours",
+    "variable": "item",
+    "value": "value",
+    "variables": {"HR": {"items": ["HR"]}},
+    "durations": {"k": 4},
+    "privacy": {"k": 4},
+}
+CUT = {"age": {"role": "quasi-identifying", "hierarchy": {"median": "range"}}, "ward": {"role": "sensitive"}}
+JOBS = {
+    "lattice": {"tables": {"r": TABLE}},
+    "mondrian": {"tables": {"r": {**TABLE, "columns": CUT, "search": {"method": "mondrian"}, "privacy": {"k": 2}}}},
+    "series": {"series": {"r": SERIES}},
+}
+
+
+def fill(path: Path, people: int) -> None:
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "CREATE OR REPLACE TABLE people AS SELECT n AS id, CAST(20 + n % 3 AS INTEGER) AS age, "
+            "CASE WHEN n % 2 = 0 THEN 'a' ELSE 'b' END AS ward FROM range(1, $n) r(n)",
+            {"n": people + 1},
+        )
+        connection.execute(
+            "CREATE OR REPLACE TABLE charted AS SELECT n AS id, h AS hour, 'HR' AS item, "
+            "60 + n * 1.7 + (n * 7 + h * 3) % 5 AS value FROM range(1, $n) r(n), range(6) q(h)",
+            {"n": people + 1},
+        )
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    fill(tmp_path / "source.duckdb", 8)
+    return tmp_path / "source.duckdb"
+
+
+def job(kind: str, folder: Path, **release: object) -> sqldeid.Job:
+    return sqldeid.Job.parse({**JOBS[kind], "release": release} if release else JOBS[kind], folder=folder)
+
+
+@pytest.mark.parametrize("into", [{}, {"into": "out.duckdb"}, {"into": "out", "as": "parquet"}])
+@pytest.mark.parametrize("kind", JOBS)
+def test_only_an_unchanged_source_is_released_again(source: Path, tmp_path: Path, kind: str, into: dict) -> None:
+    asked = job(kind, tmp_path, **into)
+    sqldeid.anonymize(asked, source)
+    sqldeid.anonymize(asked, source, options=REPLACE)
+    fill(source, 9)
+    with pytest.raises(JobError, match=r"has changed since.*--without-ledger") as refused:
+        sqldeid.anonymize(asked, source, options=REPLACE)
+    assert refused.value.key == "--without-ledger"
+    sqldeid.anonymize(asked, source, options=replace(REPLACE, without_ledger=True))
+    sqldeid.anonymize(asked, source, options=REPLACE)
+    sqldeid.verify(asked, source)
+
+
+def test_the_ninth_persons_features_cannot_be_computed(source: Path, tmp_path: Path) -> None:
+    """Of 8 persons, then 9, in one class each: 9 f2 - 8 f1 is the ninth person's mean."""
+
+    def mean() -> float:
+        with duckdb.connect(str(source)) as connection:
+            [(found,)] = connection.execute("SELECT AVG(value) FROM release.r").fetchall()
+        return float(found)
+
+    asked = sqldeid.Job.parse({"series": {"r": {**SERIES, "durations": {"k": 5}, "privacy": {"k": 5}}}})
+    sqldeid.anonymize(asked, source)
+    first = mean()
+    fill(source, 9)
+    with pytest.raises(JobError, match="has changed since"):
+        sqldeid.anonymize(asked, source, options=REPLACE)
+    assert mean() == first
+    sqldeid.anonymize(asked, source, options=replace(REPLACE, without_ledger=True))
+    with duckdb.connect(str(source)) as connection:
+        [(ninth,)] = connection.execute("SELECT AVG(value) FROM charted WHERE id = 9").fetchall()
+    assert 9 * mean() - 8 * first == pytest.approx(ninth, abs=1)  # but for what rounding to a grid hides
+
+
+def test_a_changed_value_is_a_change(source: Path, tmp_path: Path) -> None:
+    for kind, change in (
+        ("lattice", "UPDATE people SET ward = 'c' WHERE id = 3"),
+        ("series", "UPDATE charted SET value = 61 WHERE id = 3 AND hour = 2"),
+    ):
+        asked = job(kind, tmp_path, into=f"{kind}.duckdb")
+        sqldeid.anonymize(asked, source)
+        with duckdb.connect(str(source)) as connection:
+            connection.execute(change)
+        with pytest.raises(JobError, match="has changed since"):
+            sqldeid.anonymize(asked, source, options=REPLACE)
+
+
+def test_what_is_not_released_may_change(source: Path, tmp_path: Path) -> None:
+    asked = job("lattice", tmp_path)
+    sqldeid.anonymize(asked, source)
+    with duckdb.connect(str(source)) as connection:
+        connection.execute("ALTER TABLE people ADD COLUMN seen TIMESTAMP")
+        connection.execute("CREATE OR REPLACE TABLE people AS FROM people ORDER BY id DESC")
+    sqldeid.anonymize(asked, source, options=REPLACE)
+
+
+def test_a_companion_of_a_changed_source_is_refused(source: Path, tmp_path: Path) -> None:
+    both = {"tables": {"r": TABLE, "q": {**TABLE, "privacy": {"k": 3, "suppression_limit": 0.9}}}}
+    asked = sqldeid.Job.parse(both, folder=tmp_path)
+    sqldeid.anonymize(asked, source, options=sqldeid.Options(only=("r",)))
+    fill(source, 9)
+    with pytest.raises(JobError, match=r"tables\.r: the release that is there is not added to: its source has changed"):
+        sqldeid.anonymize(asked, source, options=sqldeid.Options(only=("q",)))
+    fill(source, 8)
+    sqldeid.anonymize(asked, source, options=sqldeid.Options(only=("q",)))
+
+
+def test_marks_are_keyed_and_other_keys_are_refused(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    asked = job("lattice", tmp_path)
+    sqldeid.anonymize(asked, source)
+    key = tmp_path / "state" / "sqldeid" / "key"
+    assert os.name != "posix" or stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert [f.name for f in key.parent.iterdir()] == ["key"]
+    note = _note(source)
+    assert note["source_marks"][0].keys() == {"key", "engine", "persons", "whole", "named", "sums"}
+    assert "job_sha256" not in note and asked.sha256 not in json.dumps(note)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+    assert _note(source) == note
+    sqldeid.verify(asked, source)
+    with pytest.raises(JobError, match="made with another key, on another machine or by another user"):
+        sqldeid.anonymize(asked, source, options=REPLACE)
+    with duckdb.connect(str(source)) as connection:
+        older = json.dumps({"sqldeid": {k: v for k, v in note.items() if k != "source_marks"}})
+        connection.execute(f"COMMENT ON TABLE release.r IS '{older}'")
+    with pytest.raises(JobError, match="its note does not tell what the source was like"):
+        sqldeid.anonymize(asked, source, options=REPLACE)
+
+
+def test_without_a_place_for_a_key_releases_are_made_but_not_replaced(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    asked = job("lattice", tmp_path)
+    sqldeid.anonymize(asked, source)
+    with pytest.raises(JobError, match="no key could be kept"):
+        sqldeid.anonymize(asked, source, options=REPLACE)
+
+
+def _note(source: Path) -> dict:
+    with duckdb.connect(str(source)) as connection:
+        [(text,)] = connection.execute("SELECT comment FROM duckdb_tables() WHERE table_name = 'r'").fetchall()
+    return dict(json.loads(text)["sqldeid"])
+
+
+def cohorts(*filters: str, k: int = 4, **changes: object) -> sqldeid.Job:
+    part = {**SERIES, "privacy": {"k": k}, "durations": {"k": k}, **changes}
+    return sqldeid.Job.parse({"series": {f"s{i}": {**part, "where": where} for i, where in enumerate(filters)}})
+
+
+@pytest.mark.parametrize("filters", [("id <= 8", "id <= 9"), ("id <= 9", "id > 1"), ("id <= 11", "hour < 5")])
+def test_overlapping_cohorts_of_one_run_are_refused(source: Path, filters: tuple[str, str]) -> None:
+    fill(source, 12)
+    with pytest.raises(JobError, match=r"series\.s1: series\.s0 has some of the same persons in other classes"):
+        sqldeid.anonymize(cohorts(*filters, k=5), source)
+    with duckdb.connect(str(source)) as connection:
+        assert not connection.execute("SELECT * FROM duckdb_tables() WHERE schema_name = 'release'").fetchall()
+    sqldeid.anonymize(cohorts(*filters, k=5), source, options=sqldeid.Options(without_ledger=True))
+
+
+@pytest.mark.parametrize("filters", [("id <= 12", "id < 13"), ("id <= 6", "id > 6")])
+def test_the_same_persons_and_disjoint_ones_are_released_together(source: Path, filters: tuple[str, str]) -> None:
+    fill(source, 12)
+    sqldeid.anonymize(cohorts(*filters), source)
+
+
+def test_with_a_ledger_cohorts_are_entered_one_after_the_other(source: Path, tmp_path: Path) -> None:
+    fill(source, 40)
+    (tmp_path / "key").write_text("".join(f"{i:02x}" for i in range(7, 39)))
+    options = sqldeid.Options(ledger=tmp_path / "ledger", key_file=tmp_path / "key")
+    found = sqldeid.anonymize(cohorts("id <= 38", "id <= 40"), source, options=options).releases
+    assert found["s0"].ledger["held_back"] == 0 < found["s1"].ledger["held_back"]  # type: ignore[union-attr]
+    sqldeid.verify(cohorts("id <= 38", "id <= 40"), source, options=options)
