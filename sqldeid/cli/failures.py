@@ -106,18 +106,29 @@ def refuse_little_memory() -> None:
         )
 
 
+PUBLISHED = "the releases were published"
+WRITTEN = "what --json names stands already"
+"""Notes on an error that is a bug: what was done by then (`BaseException.add_note`)."""
+
+
 def report_internal(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None, *, verbose: bool, target: str | None
 ) -> None:
-    """What the machine refuses; else a bug: its type alone, since its text may hold data; with -v also the place."""
+    """What the machine refuses; else a bug: its type alone, since its text may hold data; with -v also the place.
+
+    Where it happened after the releases were published the message says so, and a result that was written stays.
+    """
+    notes = getattr(error, "__notes__", ())
+    done, key = f"; {PUBLISHED}" if PUBLISHED in notes else "", "--json" if WRITTEN in notes else ""
     if (refused := of_the_machine(error)) is not None:
-        report(refused, target)
+        report(EngineError(f"{refused.message}{done}", key=key or refused.key), target)
         return
     if verbose:
         sys.stderr.writelines(traceback.format_tb(trace))
     report(
         SqldeidError(
-            f"internal error ({kind.__module__}.{kind.__qualname__}); please report it, with -v for the place"
+            f"internal error ({kind.__module__}.{kind.__qualname__}); please report it, with -v for the place{done}",
+            key=key,
         ),
         target,
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 import sqldeid
-from sqldeid.cli.failures import say
+from sqldeid.cli.failures import PUBLISHED, WRITTEN, say
 from sqldeid.cli.files import check_outputs, read_certificates, write_json
 from sqldeid.cli.options import Common, common, examples
 from sqldeid.cli.policies import earlier
@@ -202,10 +202,17 @@ def _published(key: str = "") -> Iterator[None]:
         raise sqldeid.EngineError(f"{error.message}; the releases were published", key=key or error.key) from None
     except KeyboardInterrupt:
         raise sqldeid.Interrupted("interrupted; the releases were published", key=key) from None
+    except click.exceptions.Exit:
+        raise
     except BrokenPipeError:
         close_streams()
         say("Note: what reads standard output has left before the end; the releases were published")
         raise click.exceptions.Exit(0) from None
+    except Exception as error:
+        error.add_note(PUBLISHED)
+        if key:
+            error.add_note(WRITTEN)
+        raise
 
 
 def _certified(result: sqldeid.Result, target: str) -> sqldeid.Result:

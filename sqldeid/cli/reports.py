@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -34,10 +35,29 @@ def report(common: Common, result_file: str, output: str, public: bool) -> None:
     refuse_kind("-o", output, PAGE)
     if not is_stdout(output):
         check_output("-o", output)
-    write_page(output, read_result(Path(result_file)), public=public)
+    with _readable(result_file):
+        write_page(output, read_result(Path(result_file)), public=public)
     if not common.quiet:
         audience = "may accompany the release" if public else "is for the data holder"
         common.screen(output).print(f"{output} {audience}.", soft_wrap=True)
+
+
+@contextmanager
+def _readable(result_file: str) -> Iterator[None]:
+    """Name the file; what its shape does not tell, but no page can be made of, is the file's fault as well."""
+    from sqldeid.report.html import UNSHOWN
+
+    try:
+        yield
+    except JobError as error:
+        at = "" if result_file in error.message or error.key != "result" else f"{result_file}: "
+        raise JobError(f"{at}{error.message}", key=error.key) from None
+    except UNSHOWN as error:
+        raise JobError(
+            f"{result_file}: no page can be made of this result ({type(error).__name__}); it was changed after it was "
+            "written, or is of another version: make it anew with `sqldeid anonymize --json FILE`",
+            key="result",
+        ) from None
 
 
 def read_result(path: Path) -> Mapping[str, object]:

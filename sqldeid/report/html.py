@@ -8,10 +8,13 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 
 from sqldeid.report.text import number, plain, share
 from sqldeid.report.words import LOSS_NAMES, levels_shown
+
+UNSHOWN = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, UndefinedError)
+"""What making a page of a file may raise where the file is not what it must be, though its shape is."""
 
 
 @cache

@@ -11,12 +11,14 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sqldeid.errors import JobError
+from sqldeid.errors import UnknownKindError
 from sqldeid.report.codebook import codebook, coded
 from sqldeid.report.events import events_sections, public_events
 from sqldeid.report.html import render
 from sqldeid.report.keyfigures import Entry, key_figures
+from sqldeid.report.parted import parted_sections, public_parted
 from sqldeid.report.series import public_series, series_sections
+from sqldeid.report.shape import kind_of, releases_of
 from sqldeid.report.words import AXES, LOSSES, binned, few, lost, not_protected, odds
 from sqldeid.result import CHOICES
 
@@ -55,11 +57,13 @@ def report_page(result: Tree) -> str:
     Raises
     ------
     JobError
-        If this is no result, or the extra `report` is not installed.
+        If this is no result, a part of it is not what must stand there (the place is named), or the extra `report` is
+        not installed.
     """
     from sqldeid.report.interactive import library
 
-    releases = [_view(name, release, i) for i, (name, release) in enumerate(_releases(result).items())]
+    shown = releases_of(result, public=False)
+    releases = [_view(name, release, i) for i, (name, release) in enumerate(shown.items())]
     entries = [
         Entry("key", "Key figures"),
         Entry("what", "What was released, and from what?"),
@@ -77,7 +81,7 @@ def public_page(result: Tree) -> str:
     result
         As for `report_page`, or `Result.to_public()`.
     """
-    releases = {name: _public(release) for name, release in _releases(result).items()}
+    releases = {name: _public(release) for name, release in releases_of(result, public=True).items()}
     entries = [
         Entry(f"release-{i}", name, _public_parts(r, f"release-{i}")) for i, (name, r) in enumerate(releases.items(), 1)
     ]
@@ -100,18 +104,13 @@ def _parts(view: Mapping[str, Any], at: str) -> tuple[Entry, ...]:
     return tuple(Entry(f"{at}-{i}", section.title) for i, section in enumerate(view["sections"], 1))
 
 
-def _releases(result: Tree) -> Mapping[str, Tree]:
-    found = result.get("releases")
-    if not isinstance(found, Mapping) or not all(isinstance(r, Mapping) and "kind" in r for r in found.values()):
-        raise JobError("this is not a result; `sqldeid anonymize --json FILE` writes one", key="result")
-    return found
-
-
 def _public(release: Tree) -> dict[str, Any]:
     """What may be told of a release, whatever else is there."""
-    sections = {"series": public_series, "events": public_events}.get(release["kind"])
-    if sections is not None:
-        return {"kind": release["kind"], "sections": sections(release)}
+    sections = {"series": public_series, "events": public_events, "mondrian": public_parted}
+    if (kind := kind_of(release)) in sections:
+        return {"kind": release["kind"], "sections": sections[kind](release)}
+    if kind != "table":
+        raise UnknownKindError(kind, "kind of release")
     kept = {"kind", "node", "pseudonymised"}
     found = {name: value for name, value in release.items() if name in kept}
     found["linked"] = _linked(release)
@@ -152,12 +151,18 @@ def _words(guarantee: object) -> str:
 
 def _view(name: str, release: Tree, number: int) -> dict[str, Any]:
     """What the templates show of one release."""
-    key = key_figures(release)
-    if release["kind"] == "table":
-        return {"name": name, "kind": "table", "release": release, "key": key, **_table(release, f"r{number}")}
-    told = {"series": series_sections, "events": events_sections}.get(release["kind"])
-    sections = told(release, f"r{number}") if told else []
-    return {"name": name, "kind": release["kind"], "release": release, "key": key, "sections": sections}
+    prefix, shown = f"r{number}", {"name": name, "release": release, "key": key_figures(release)}
+    match kind_of(release):
+        case "table":
+            return {**shown, "kind": "table", **_table(release, prefix)}
+        case "mondrian":
+            return {**shown, "kind": "table by Mondrian", "sections": parted_sections(release)}
+        case "series":
+            return {**shown, "kind": "series", "sections": series_sections(release, prefix)}
+        case "events":
+            return {**shown, "kind": "events", "sections": events_sections(release, prefix)}
+        case unknown:
+            raise UnknownKindError(unknown, "kind of release")
 
 
 def _table(release: Tree, prefix: str) -> dict[str, Any]:

@@ -1,0 +1,523 @@
+"""What a report reads of a result, by types: an edited or damaged file is refused with the place, never half shown.
+
+Only what a page looks at is asked for; whatever else a result holds is left alone, so that a later version may add.
+Messages name the place and what must stand there, never a value: results hold data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from sqldeid.errors import JobError, UnknownKindError
+from sqldeid.report.words import not_protected
+
+Tree = Mapping[str, Any]
+Number = Annotated[int, Field(ge=-(10**300), le=10**300)] | Annotated[float, Field(allow_inf_nan=False)]
+"""A number that can be shown; true and false are none."""
+Loose = Annotated[int, Field(ge=-(10**300), le=10**300)] | float
+"""Of series and events, where a figure may be missing (NaN)."""
+Count = Annotated[int, Field(ge=0, le=10**18)]
+_SHOWN = 3
+"""Places that a message names."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore", arbitrary_types_allowed=False)
+
+
+def _known(name: str) -> str:
+    try:
+        not_protected(name)
+    except UnknownKindError:
+        raise ValueError("must be a criterion that this version knows") from None
+    return name
+
+
+def _without_null(*names: str) -> Any:
+    """A check that keys are absent where there is nothing to say of them, as results are written."""
+
+    def check(found: object) -> object:
+        for name in names:
+            if isinstance(found, Mapping) and name in found and found[name] is None:
+                raise ValueError(f"{name} must have a value, or be absent")
+        return found
+
+    return model_validator(mode="before")(check)
+
+
+class _Criterion(_Part):
+    name: Annotated[str, AfterValidator(_known)]
+    column: str | None = None
+    asked: Number
+
+
+class _Achieved(_Criterion):
+    column: str | None
+    achieved: Number | None
+    guarantee: str
+
+
+class _Promised(_Criterion):
+    guarantee: str
+
+
+class _Code(_Part):
+    shown: str
+    stands_for: Sequence[str] = ()
+    of: Count | None = None
+
+
+class _Column(_Part):
+    role: str
+    level: Count | None = None
+    level_name: str | None = None
+    height: Annotated[int, Field(ge=1, le=10**6)] | None = None
+    hierarchy: str | None = None
+    loss: Number | None = None
+    shown: str | None = None
+    example: Sequence[str] | None = None
+    type: str | None = None
+    codes: Sequence[_Code] | None = None
+
+    _absent = _without_null("level", "height", "loss", "example", "shown", "level_name", "hierarchy")
+
+    @model_validator(mode="after")
+    def _levels(self) -> _Column:
+        if self.level is not None and (self.height is None or self.level >= self.height):
+            raise ValueError("level must be below height")
+        return self
+
+
+class _Risk(_Part):
+    prosecutor: Number
+    marketer: Number
+    journalist: Number
+    journalist_is_prosecutor: bool
+    class_sizes: Sequence[Annotated[Sequence[Count], Field(min_length=2, max_length=2)]]
+
+
+class _Risks(_Part):
+    source: _Risk
+    release: _Risk
+
+
+class _Search(_Part):
+    method: str
+    loss: Literal["loss", "prec", "dm_star", "entropy"]
+    optimal: bool
+    gap: Number
+    lattice_size: Count | Annotated[int, Field(ge=0)]
+    checks: Count
+    seconds: Number
+    certificate: str | None = None
+    choose: Literal["by-all", "by-k"] = "by-all"
+    chosen_loss: Number | None = None
+    suppressed_beyond_k: Count | None = None
+
+    @model_validator(mode="after")
+    def _both(self) -> _Search:
+        if (self.chosen_loss is None) != (self.suppressed_beyond_k is None):
+            raise ValueError("chosen_loss and suppressed_beyond_k go together")
+        return self
+
+
+class _WholeSearch(_Search):
+    certificate: str | None
+
+
+class _Neighbour(_Part):
+    column: str
+    level: Count
+    suppressed: Count
+    allowed: Count
+    loss: Number | None
+
+
+class _Set(_Part):
+    columns: Sequence[str]
+    alone: Count
+    below_k: Count
+
+
+class _Point(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    k: Count
+    suppression_limit: Number
+    node: Mapping[str, Count] | None
+    loss: Number | None
+    bound: Number | None
+    optimal: bool
+    suppressed: Count | None
+    classes: Count | None
+    checks: Count
+    seconds: Number
+
+    @model_validator(mode="after")
+    def _whole(self) -> _Point:
+        if self.node is not None and (self.loss is None or self.suppressed is None):
+            raise ValueError("a node has a loss and suppressed rows")
+        return self
+
+
+class _Greatest(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    max_loss: Number
+    suppression_limit: Number
+    k: Count | None
+    node: Mapping[str, Count] | None
+    loss: Number | None
+    optimal: bool
+
+
+class _Tradeoff(_Part):
+    name: str
+    rows: Count
+    loss: Literal["loss", "prec", "dm_star", "entropy"]
+    heights: Mapping[str, Count]
+    points: Sequence[_Point]
+    inverse: Sequence[_Greatest]
+    lattice_size: Annotated[int, Field(ge=0)]
+    checks: Count
+    seconds: Number
+    warnings: Sequence[str] = ()
+
+
+class _TableLink(_Part):
+    with_: Sequence[str] = Field(alias="with")
+
+
+class _Followed(_Part):
+    series: str
+    smallest: Annotated[int, Field(ge=0, le=10**18)]
+    lost_of_table: Count
+
+
+class _Text(_Part):
+    text: str = ""
+
+
+class Table(_Part):
+    """A table release on a lattice, for the data holder."""
+
+    rows: Count
+    released: Count
+    suppressed: Count
+    k: Count
+    classes: Count
+    node: Mapping[str, Count]
+    criteria: Annotated[Sequence[_Achieved], Field(min_length=1)]
+    loss: Mapping[str, Number]
+    columns: Mapping[str, _Column]
+    risk: _Risks
+    suppression_by: Mapping[str, Mapping[str, Number]]
+    search: _WholeSearch
+    warnings: Sequence[str] = ()
+    written: Sequence[str] = ()
+    neighbours: Sequence[_Neighbour] = ()
+    tradeoff: _Tradeoff | None = None
+    uniqueness: Sequence[_Set] = ()
+    pseudonymised: Sequence[str] = ()
+    linked: _TableLink | None = None
+    followed: _Followed | None = None
+    guarantee: _Text | None = None
+
+
+class Parted(_Part):
+    """A table release by Mondrian, for the data holder."""
+
+    rows: Count
+    released: Count
+    k: Count
+    classes: Count
+    asked: Count
+    heuristic: str
+    columns: Mapping[str, Mapping[str, object]]
+    criteria: Sequence[_Achieved] = ()
+    limits: str
+    warnings: Sequence[str] = ()
+    written: Sequence[str] = ()
+
+
+class PublicTable(_Part):
+    """What may be published of a table release, and what of it a holder's result has."""
+
+    columns: Mapping[str, _Column] = Field(default_factory=dict)
+    criteria: Sequence[_Promised] = ()
+    choice: str = ""
+    search: _Search | None = None
+    pseudonymised: Sequence[str] = ()
+    linked: _TableLink | Sequence[str] | None = None
+    followed: _Followed | str | None = None
+    guarantee: _Text | None = None
+
+    _absent = _without_null("search")
+
+    @model_validator(mode="after")
+    def _of_holder(self) -> PublicTable:
+        if self.search is not None and "criteria" not in self.model_fields_set:
+            raise ValueError("criteria are missing")
+        return self
+
+
+class PublicParted(_Part):
+    """What may be published of a release by Mondrian."""
+
+    asked: Count = 1
+    columns: Mapping[str, Mapping[str, object]]
+    criteria: Sequence[_Criterion] = ()
+    limits: str
+
+
+class _Length(_Part):
+    lengths: Loose
+    alone: Loose
+    below_k: Loose
+
+
+class _Durations(_Part):
+    k: Count
+    method: str
+    moved: Loose
+    dropped: Loose
+    before: _Length
+    after: _Length
+    steps_lost_mean: Loose
+    steps_lost_sd: Loose
+    share_lost_mean: Loose
+    share_lost_sd: Loose
+
+
+class _Found(_Part):
+    sole: Loose
+    link: Loose
+    worst_sole: Loose | None = None
+
+    _absent = _without_null("worst_sole")
+
+
+_Ways = Mapping[str, _Found]
+_ATTACKS = ("own_features", "null_pattern", "measurement_times", "extreme_times", "rank_order", "all_values")
+
+
+class _Attacks(_Part):
+    feature: _Ways | None = None
+    own_features: _Found | None = None
+    null_pattern: _Found | None = None
+    measurement_times: _Found | None = None
+    extreme_times: _Found | None = None
+    raw_points: Mapping[str, _Ways] | None = None
+    raw_points_before: Mapping[str, _Ways] | None = None
+    rank_order: _Found | None = None
+    all_values: _Found | None = None
+    given_table_row: _Attacks | None = None
+
+    _absent = _without_null(*_ATTACKS)
+
+
+class _Withheld(_Part):
+    series: Loose
+    records_share: Loose
+
+
+class _Unfeasible(_Part):
+    used: Loose
+    class_mean: Loose
+
+
+class _SeriesAsked(_Part):
+    durations: Count
+    k: Count
+
+
+class Series(_Part):
+    """A release of series, for the data holder."""
+
+    variables: Sequence[str] = ()
+    features: Sequence[str]
+    method: str
+    guarantee: str
+    asked: _SeriesAsked
+    nulls: str | None = None
+    k: Count
+    classes: Count
+    released: Count
+    persons: Count
+    distortion: Loose
+    records: Loose
+    durations: _Durations
+    withheld: _Withheld
+    tau: Mapping[str, Loose]
+    unfeasibility: _Unfeasible
+    own_features: Mapping[str, Mapping[str, Loose]] | None = None
+    attacks: _Attacks | None = None
+    utility: Mapping[str, object] | None = None
+    as_they_are: Sequence[str] | None = None
+    warnings: Sequence[str] = ()
+    written: Sequence[str] = ()
+
+
+class PublicSeries(_Part):
+    """What may be published of a release of series."""
+
+    variables: Sequence[str]
+    features: Sequence[str]
+    method: str
+    guarantee: str
+
+
+class _Guarantee(_Part):
+    method: str
+    epsilon: Number | None
+    unit: str
+    differentially_private: bool
+    text: str
+
+    @model_validator(mode="after")
+    def _whole(self) -> _Guarantee:
+        if self.differentially_private and (self.epsilon is None or not 0 < self.epsilon < 700):
+            raise ValueError("epsilon must be above 0 and below 700 where differential privacy is promised")
+        return self
+
+
+class _Spend(_Part):
+    statistic: str
+    epsilon: Number
+    sensitivity: Loose
+    scale: Number
+    cells: Count | None = None
+
+
+class _Membership(_Part):
+    auc: Loose
+    ceiling: Loose
+
+
+class _Canary(_Part):
+    seen_with: Count
+    seen_without: Count
+    releases: Count
+    events: Count
+
+
+class _EventAttacks(_Part):
+    membership: _Membership | None = None
+    canary: _Canary | None = None
+
+
+class _Gaps(_Part):
+    threshold_hours: Number | None = None
+    rule: str = ""
+    histogram: Mapping[Annotated[int, Field(strict=False)], Count] | None = None
+
+
+class Events(_Part):
+    """A release of events, for the data holder."""
+
+    objects: Count
+    events: Count
+    parts: Count | None = None
+    clusters: Count | None = None
+    guarantee: _Guarantee
+    ledger: Sequence[_Spend] = ()
+    source: Mapping[str, Loose] = Field(default_factory=dict)
+    gaps: _Gaps = Field(default_factory=_Gaps)
+    evaluation: Mapping[str, Loose] = Field(default_factory=dict)
+    attacks: _EventAttacks | None = None
+    verified: Mapping[str, object] = Field(default_factory=dict)
+    warnings: Sequence[str] = ()
+    written: Sequence[str] = ()
+
+
+class PublicEvents(_Part):
+    """What may be published of a release of events."""
+
+    guarantee: _Guarantee
+    ledger: Sequence[_Spend] = ()
+
+
+class _Result(_Part):
+    releases: Mapping[str, Mapping[str, object]]
+    sqldeid: str = ""
+    job: str = ""
+    job_sha256: str | None = None
+    finished: str = ""
+    seconds: Number = 0
+    source: Mapping[str, object] = Field(default_factory=dict)
+    versions: Mapping[str, str] = Field(default_factory=dict)
+    warnings: Sequence[str] = ()
+
+
+class _Holders(_Result):
+    source: Mapping[str, object]
+
+
+_KINDS: Mapping[str, tuple[type[_Part], type[_Part]]] = {
+    "table": (Table, PublicTable),
+    "mondrian": (Parted, PublicParted),
+    "series": (Series, PublicSeries),
+    "events": (Events, PublicEvents),
+}
+"""What is asked of a release of each kind: for the data holder, and for the public."""
+
+
+def kind_of(release: Tree) -> str:
+    """What a release is told as; of tables those by Mondrian apart, which have no lattice."""
+    kind = release.get("kind")
+    return "mondrian" if kind == "table" and release.get("method") == "mondrian" else str(kind)
+
+
+def releases_of(result: object, *, public: bool) -> dict[str, Tree]:
+    """The releases of a result, each of the shape that a page reads.
+
+    Raises
+    ------
+    JobError
+        If this is no result, or a part is missing or is not what must stand there; the places are named.
+    """
+    found = result.get("releases") if isinstance(result, Mapping) else None
+    if not isinstance(result, Mapping) or not isinstance(found, Mapping) or not all(map(_has_kind, found.values())):
+        raise JobError("this is not a result; `sqldeid anonymize --json FILE` writes one", key="result")
+    _hold(_Result if public else _Holders, result, "")
+    for name, release in found.items():
+        kind = kind_of(release)
+        if kind not in _KINDS:
+            raise JobError(
+                f"releases.{name}.kind: must be table, series or events; `sqldeid anonymize --json` writes a result",
+                key="result",
+            )
+        _hold(_KINDS[kind][public], release, f"releases.{name}.")
+    return dict(found)
+
+
+def _has_kind(release: object) -> bool:
+    return isinstance(release, Mapping) and "kind" in release
+
+
+def _hold(shape: type[_Part], tree: Tree, where: str) -> None:
+    try:
+        shape.model_validate(tree)
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_context=False, include_url=False)
+    else:
+        return
+    places: dict[str, str] = {}
+    for one in found:
+        places.setdefault(where + ".".join(map(str, one["loc"])) or "the file", one["msg"])
+    told = "; ".join(f"{place}: {_lower(what)}" for place, what in list(places.items())[:_SHOWN])
+    more = f"; and {len(places) - _SHOWN} more places" if len(places) > _SHOWN else ""
+    raise JobError(
+        f"the result was changed after it was written, or is of another version: {told}{more}; make it anew with "
+        "`sqldeid anonymize --json FILE`",
+        key="result",
+    )
+
+
+def _lower(message: str) -> str:
+    """Of pydantic's message, as the end of a sentence."""
+    message = message.removeprefix("Value error, ")
+    return message[:1].lower() + message[1:]
