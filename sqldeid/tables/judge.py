@@ -90,8 +90,10 @@ class Judge:
 
     def blanked_pass(self, kept: exp.Table, failing: exp.Table, words: Sequence[dict[str, object]]) -> bool:
         """Whether the blanked rows, as the one class that they become, meet every criterion."""
-        if self.concealing is not None:
-            return False  # dropping them is sound, whatever they would be together
+        if self.concealing is not None and not self._conceals(self.concealing, kept, failing, words):
+            return False
+        if not self.criteria:
+            return True
         stats = {}
         arm = {"id": 0, "groups": [{"word": w, "mask": 0} for w in self.folded.words]}
         for split in self._splits():
@@ -110,6 +112,22 @@ class Judge:
             stats[split] = self._stats(split, [{**arm, "spread": merged}])
         verdicts = Verdicts(self._judge(stats, None), self.folded.words)
         return self.sums(verdicts).get(0, (1, 1))[0] == 0
+
+    def _conceals(
+        self, criterion: MConcealing, kept: exp.Table, failing: exp.Table, words: Sequence[dict[str, object]]
+    ) -> bool:
+        """Whether no blanked row, in the one class that they become, has a risk above m."""
+        known = self._known(criterion)
+        cells = self.folded.cells or self.folded.table
+        read = self.engine.query(
+            render("tables/merge_known", cells=cells, kept=kept, failing=failing, words=list(words), known=list(known))
+        )
+        rows = read.column("c").to_numpy().astype(np.int64)
+        values = np.zeros((len(rows), len(known)), dtype=np.int64)
+        for j, name in enumerate(known):
+            values[:, j] = read.column(name.name).to_numpy()
+        one = Cells(np.zeros(len(rows), dtype=np.int64), values, rows)
+        return not decide(one, [p for _, p in criterion.known], criterion.most).any()
 
     def profiles(self, arms: Arms) -> dict[int, Profile]:
         """The risks of every class and row by m-concealing, whatever its m: by node."""

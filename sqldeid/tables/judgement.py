@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
@@ -12,7 +13,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.result import Criterion, Measured
 from sqldeid.sql import column, identifier, render
-from sqldeid.tables.concealment import Concealment, measure, pick
+from sqldeid.tables.concealment import Concealment, above, measure, pick
 from sqldeid.tables.plan import OtherColumn, QuasiIdentifier, TablePlan
 from sqldeid.tables.privacy import ClassCriterion, MConcealing, TCloseness, others_of, terms_of
 
@@ -100,9 +101,9 @@ class Judgement:
 
         Whether they are k rows is not asked here.
         """
-        if self.plan.concealing is not None:
-            return False  # dropped in any case, as the search does
         bench, flagged = self.engine.bench, self.engine.to_bench(flagged)
+        if self.plan.concealing is not None and not self._blanked_conceal(self.plan.concealing, flagged, tops):
+            return False
         for split in self._splits:
             cells = self._split_source(split)
             merged = bench.workbench(f"{self.plan.name}_verify_blanked")
@@ -120,6 +121,18 @@ class Judgement:
             if any(self._count(self._failing(c, split, merged, ranked)) for c in split.criteria):
                 return False
         return True
+
+    def _blanked_conceal(
+        self, criterion: MConcealing, flagged: exp.Table, tops: Sequence[Mapping[str, object]]
+    ) -> bool:
+        """Whether no blanked row, in the one class that they become, has a risk above m: every state is summed."""
+        cells = self.engine.to_bench(self._conceal_source(criterion).cells)
+        codes = [identifier(f"v{i}") for i in range(len(criterion.known))]
+        statement = render("tables/blank_known", cells=cells, flagged=flagged, columns=list(tops), codes=codes)
+        read = self.engine.bench.query(statement)
+        rows = read.column("c").to_numpy().astype(np.int64)
+        values = [read.column(c.name).to_numpy().astype(np.int64) for c in codes]
+        return not above(np.zeros(len(rows), dtype=np.int64), values, rows, criterion).any()
 
     def achieved(self, flagged: exp.Table | None = None) -> tuple[Criterion, ...]:
         """The criteria of the release as it was written.

@@ -301,6 +301,8 @@ def _stage(plan: TablePlan, kind: str) -> Iterator[Step]:
     yield _step("tables/keep_classes", None if blank and plan.beyond_k else 1)
     if blank and plan.criteria:
         yield _step("tables/merge_blanked", None)
+    if blank and plan.concealing is not None:
+        yield _step("tables/merge_known", None)
     if kind != "parquet":
         yield _step("publish/create_schema")
     yield _step("tables/stage_rows" if plan.others else "tables/stage_classes")
@@ -346,6 +348,8 @@ def _verify(plan: TablePlan) -> Iterator[Step]:
     if plan.criteria and blank:
         yield _step("tables/split_blanked", None)
         yield _step("tables/count_rows", None)
+    if plan.concealing is not None and blank:
+        yield _step("tables/blank_known", None)
     if plan.sampled:
         yield _step("tables/compare_sample")
         yield _step("tables/count_sizes")
@@ -371,9 +375,9 @@ def _flag_rows(plan: TablePlan) -> Iterator[Step]:
         yield _step("tables/rank_values", None if blank else 2 * columns + close)
         yield _step("tables/fail_classes", None if blank else 2 * criteria)
     if plan.concealing is not None:
-        yield _step("tables/label_rows")
-        yield _step("tables/split_known", 2)
-        yield _step("tables/read_known", 2)
+        yield _step("tables/label_rows", None if blank else 1)
+        yield _step("tables/split_known", None if blank else 2)
+        yield _step("tables/read_known", None if blank else 2)
         yield _step("tables/pick_classes")
 
 

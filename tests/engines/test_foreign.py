@@ -120,6 +120,9 @@ RELEASES = {
     "m": asked(COLUMNS, k=3, privacy={"m_concealing": {"m": 0.4, "known": {"days": 0.5, "illness": 0.2}}}),
 }
 
+RELEASES["m, blank"] = asked(
+    COLUMNS, k=3, suppression="blank", privacy={"m_concealing": {"m": 0.4, "known": {"days": 0.5, "illness": 0.2}}}
+)
 RELEASES["by k, then l"] = asked(COLUMNS, k=3, privacy={"l_diversity": [{**L, "l": 3}], "criteria_limit": 0.6}) | {
     "search": {"choose": "by-k"}
 }
