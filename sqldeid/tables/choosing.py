@@ -41,7 +41,7 @@ def by_k(plan: TablePlan) -> bool:
         case "by-all":
             return False
         case "by-k":
-            return plan.beyond_k
+            return bool(plan.criteria) or plan.concealing is not None
         case unknown:
             raise UnknownKindError(unknown, "way to choose a node")
 

@@ -226,7 +226,7 @@ def reuse(plan: TablePlan, folded: Folded, checker: Checker, policy: Policy) -> 
     k = max(policy.k, plan.part.privacy.k)
     checker = replace(checker, k=k, judge=None if checker.judge is None else replace(checker.judge, k=k))
     node = tuple(policy.node[q.name] for q in plan.qis)
-    evaluation, few = checker([node])[0], replace(checker, judge=None)([node])[0].failing if by_k(plan) else 0
+    evaluation, few = checker([node])[0], _few(plan, checker, node) if by_k(plan) else 0
     if not within(plan, folded.rows, few, evaluation.failing):
         raise VerificationError(_shortfall(plan, folded, checker, node), key=plan.key)
     loss = make_loss(plan.part.search.loss, [c.marginal for c in folded.columns], folded.rows)
@@ -246,6 +246,13 @@ def reuse(plan: TablePlan, folded: Folded, checker: Checker, policy: Policy) -> 
         k=k if k > plan.part.privacy.k else None,
     )
     return outcome, checker
+
+
+def _few(plan: TablePlan, checker: Checker, node: Node) -> int:
+    """Rows that fail by k alone."""
+    judge = checker.judge
+    alone = replace(judge, criteria=(), concealing=None) if judge is not None and plan.many else None
+    return replace(checker, judge=alone)([node])[0].failing
 
 
 def _shortfall(plan: TablePlan, folded: Folded, checker: Checker, node: Node) -> str:

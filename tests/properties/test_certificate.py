@@ -50,6 +50,23 @@ def test_every_proven_optimum_has_a_certificate(method: str, name: str, seed: in
     assert len(nodes) <= len(outcome.checked)
 
 
+@pytest.mark.parametrize("name", ["prec", "dm_star", "entropy"])
+@settings(max_examples=150, deadline=None)
+@given(seed=seeds, allowed=st.integers(0, 12), entropy=st.booleans())
+def test_ola_is_right_and_has_a_certificate(name: str, seed: int, allowed: int, entropy: bool) -> None:
+    """What it calls proven is the optimum of exhaustive search, and its checks cover the lattice: coarser ties, too."""
+    table = random_table(seed, columns=3, entropy=entropy)
+    allowed = min(allowed, table.rows)
+    found = searched(table, name, allowed, "ola")
+    if found is None:
+        return
+    problem, outcome = found
+    assert outcome.optimal
+    assert outcome.node == exhaustive(table, name, allowed)
+    tree, nodes = cover(claim_of(problem, outcome), outcome.checked)
+    assert proves(tree, Facts(claim_of(problem, outcome), nodes))
+
+
 @settings(max_examples=300, deadline=None)
 @given(seed=seeds, name=st.sampled_from(LOSSES), allowed=st.integers(0, 12), entropy=st.booleans())
 def test_no_false_claim_can_be_proven(seed: int, name: str, allowed: int, entropy: bool) -> None:

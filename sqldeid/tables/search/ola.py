@@ -49,9 +49,30 @@ def ola(problem: Problem) -> Outcome:
     state.key = min(problem.key(state.checked[node]) for node in minimal)
     state.best = state.checked[state.key[2]]
     before_suppression = not problem.loss.suppressed_row
+    if not path and before_suppression:
+        _decide_ties(problem, minimal)
     if not path and not before_suppression:
         state.bound = min(problem.loss.bound(node) for node in minimal)
     return finish(problem, optimal=before_suppression and not path)
+
+
+def _decide_ties(problem: Problem, minimal: Antichain) -> None:
+    """Check what loses as much as the best though it is coarser: a level that merges no rows costs no entropy.
+
+    Such a node has the classes of the one below it, so it never wins; but a proof must be able to say so without them.
+    """
+    loss, best = problem.loss, problem.state.key
+    if best is None or loss.parts is None:
+        return  # dm_star: a proof knows that equal squares are equal classes
+    seen = {node for node in minimal if loss.bound(node) == best[0]}
+    near = list(seen)
+    while near:
+        above = {x for node in near for x in problem.lattice.generalisations(node)} - seen
+        near = [x for x in above if loss.bound(x) == best[0]]
+        seen.update(near)
+    tied = sorted(x for x in seen if x not in problem.state.checked and (best[1] or x < best[2]))
+    if tied and not problem.spent():
+        problem.ask(tied[: problem.room(len(tied))])
 
 
 def _bisect(problem: Problem, tags: Tags, minimal: Antichain, path: list[Node]) -> None:
