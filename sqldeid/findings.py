@@ -194,6 +194,9 @@ class Scores:
 class Classification:
     """What anonymising costs a classifier (Mazzone 2019, §5.3 and §6.1.2).
 
+    What is measured is a release of the training part that is made for this by the job, searched anew: `node`, `k`,
+    `loss` and `suppressed` are its own, and need not be those of a release of all rows that was published.
+
     Parameters
     ----------
     originals

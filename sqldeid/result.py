@@ -259,6 +259,7 @@ class TableRelease:
     `certificate` is the search's proof where it was asked for; `search.certificate` is the file it was written to.
     `ledger` says how many rows the release ledger holds back for a later load; they count in `rows` only.
     `policy` packs what `--policy` uses again: node, criteria, hierarchies with their leaves (data values).
+    `loss` counts suppressed rows in "loss" alone; "prec", "dm_star" and "entropy" are the node's before suppression.
     `neighbours` are the nodes just below the released one; `tradeoff` what other k and limits cost and
     `uniqueness` what sets of columns tell apart in the source, where a report was asked for.
     `pseudonymised` names the columns that hold pseudonyms; a release that has any is pseudonymised, not anonymous.

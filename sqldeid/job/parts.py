@@ -264,7 +264,9 @@ class Search(BaseModel):
         "drawn node on a sample.",
     )
     loss: Literal["loss", "prec", "dm_star", "entropy"] = Field(
-        default="loss", description="What is made least; loss and prec lie between 0 and 1."
+        default="loss",
+        description="What is made least; loss and prec lie between 0 and 1. Suppressed rows count in loss alone; "
+        "prec, dm_star and entropy are those of the node before suppression.",
     )
     choose: Literal["by-all", "by-k"] = Field(
         default="by-all",

@@ -20,7 +20,7 @@ def print_classification(found: Classification, to: Console) -> None:
     made = table("Trained on", "Rows", "Accuracy", "ROC-AUC", right=(1, 2, 3))
     if found.originals is not None:
         made.add_row("the originals", *map(cell, _scores(found.originals)))
-    made.add_row("the release", *map(cell, _scores(found.anonymised)))
+    made.add_row("a release of the part", *map(cell, _scores(found.anonymised)))
     made.add_row("nothing", cell(""), cell(f"{found.baseline:.4f}"), cell("0.5000"))
     print_table(made, to)
     print_table(facts(list(_facts(found))), to)
@@ -41,5 +41,6 @@ def _facts(found: Classification) -> Iterable[tuple[str, object]]:
         f"{count(found.suppressed, 'row')} ({share(found.suppressed, found.train)}) of the training part",
     )
     yield "K-anonymity", f"{found.k:,} in the released training part"
+    yield "Release", "made of the training part for this, by the job; its levels need not be those that were published"
     yield "Levels", ", ".join(f"{plain(name)} {level}" for name, level in found.node.items())
     yield "Nothing", "always names the most frequent class"

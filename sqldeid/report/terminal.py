@@ -147,8 +147,9 @@ def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
             of = f" of {plain(str(c['column']))}" if c["column"] else ""
             yield "With its series", f"{c['name']} {c['achieved']:,g}{of} ({series})"
     name = "Loss" if search.loss == "loss" else f"Loss ({search.loss})"
+    uncounted = "" if search.loss == "loss" or not release.suppressed else "; suppressed rows are not counted in it"
     if search.chosen_loss is None:
-        yield name, f"{number(release.loss[search.loss])}, {_proof(release)}"
+        yield name, f"{number(release.loss[search.loss])}, {_proof(release)}{uncounted}"
     else:
         yield name, f"{number(release.loss[search.loss])}, with all that is suppressed"
         yield "Node", f"by k alone: loss {number(search.chosen_loss)}, {_proof(release)}"

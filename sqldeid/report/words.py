@@ -35,8 +35,10 @@ AXES = {
 }
 LOSS_NAMES = {"prec": "precision loss", "dm_star": "discernibility", "entropy": "entropy"}
 LOSSES = {
-    "loss": "Loss: share of information lost, by how many original values each shown value could be (0 none, 1 all)",
-    "prec": "Precision loss: how far up the hierarchies values stand, on average (0 none, 1 all)",
+    "loss": "Loss: share of information lost, by how many original values each shown value could be (0 none, 1 all); a "
+    "suppressed row counts as lost",
+    "prec": "Precision loss: how far up the hierarchies values stand, on average (0 none, 1 all), before suppression: "
+    "rows that are left out cost nothing",
     "dm_star": "Discernibility (for specialists): sum of squared class sizes, in squared rows; divided by the rows "
     "it is the size of the class that a row is in, on average",
     "dm_star_original": "Discernibility of the source, for comparison (for specialists)",

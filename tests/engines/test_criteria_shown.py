@@ -72,3 +72,17 @@ def test_one_failing_class_is_one(database: Path) -> None:
         connection.execute("UPDATE release.people SET ill = 'a' WHERE sex = 'F'")
     with pytest.raises(sqldeid.VerificationError, match=r"1 class fails distinct l-diversity of ill"):
         sqldeid.verify(job, database)
+
+
+def test_a_loss_that_does_not_count_suppressed_rows_says_so(database: Path) -> None:
+    with duckdb.connect(str(database)) as connection:
+        connection.execute("INSERT INTO people SELECT 60 + i, 'X', 'a' FROM range(3) t(i)")
+    (database.parent / "sex.csv").write_text("F;*\nM;*\nX;*\n")
+    told = {}
+    for loss in ("loss", "prec"):
+        job = job_of(database.parent, privacy={"k": 5, "suppression_limit": 0.5}, search={"loss": loss})
+        result = sqldeid.anonymize(job, database, options=sqldeid.Options(replace=True))
+        assert result.releases["people"].suppressed == 3
+        told[loss] = shown(print_result, result, database="d", job="j")
+    assert "suppressed rows are not counted in it" in told["prec"]
+    assert "suppressed rows are not counted" not in told["loss"]
