@@ -12,20 +12,21 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from sqldeid.errors import JobError, UnknownKindError
+from sqldeid.report.shape_parts import (
+    Count,
+    Events,
+    Number,
+    Part,
+    PublicEvents,
+    PublicSeries,
+    Series,
+    without_null,
+)
 from sqldeid.report.words import not_protected
 
 Tree = Mapping[str, Any]
-Number = Annotated[int, Field(ge=-(10**300), le=10**300)] | Annotated[float, Field(allow_inf_nan=False)]
-"""A number that can be shown; true and false are none."""
-Loose = Annotated[int, Field(ge=-(10**300), le=10**300)] | float
-"""Of series and events, where a figure may be missing (NaN)."""
-Count = Annotated[int, Field(ge=0, le=10**18)]
 _SHOWN = 3
 """Places that a message names."""
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="ignore", arbitrary_types_allowed=False)
 
 
 def _known(name: str) -> str:
@@ -36,19 +37,7 @@ def _known(name: str) -> str:
     return name
 
 
-def _without_null(*names: str) -> Any:
-    """A check that keys are absent where there is nothing to say of them, as results are written."""
-
-    def check(found: object) -> object:
-        for name in names:
-            if isinstance(found, Mapping) and name in found and found[name] is None:
-                raise ValueError(f"{name} must have a value, or be absent")
-        return found
-
-    return model_validator(mode="before")(check)
-
-
-class _Criterion(_Part):
+class _Criterion(Part):
     name: Annotated[str, AfterValidator(_known)]
     column: str | None = None
     asked: Number
@@ -64,13 +53,13 @@ class _Promised(_Criterion):
     guarantee: str
 
 
-class _Code(_Part):
+class _Code(Part):
     shown: str
     stands_for: Sequence[str] = ()
     of: Count | None = None
 
 
-class _Column(_Part):
+class _Column(Part):
     role: str
     level: Count | None = None
     level_name: str | None = None
@@ -82,7 +71,7 @@ class _Column(_Part):
     type: str | None = None
     codes: Sequence[_Code] | None = None
 
-    _absent = _without_null("level", "height", "loss", "example", "shown", "level_name", "hierarchy")
+    _absent = without_null("level", "height", "loss", "example", "shown", "level_name", "hierarchy")
 
     @model_validator(mode="after")
     def _levels(self) -> _Column:
@@ -91,7 +80,7 @@ class _Column(_Part):
         return self
 
 
-class _Risk(_Part):
+class _Risk(Part):
     prosecutor: Number
     marketer: Number
     journalist: Number
@@ -99,12 +88,12 @@ class _Risk(_Part):
     class_sizes: Sequence[Annotated[Sequence[Count], Field(min_length=2, max_length=2)]]
 
 
-class _Risks(_Part):
+class _Risks(Part):
     source: _Risk
     release: _Risk
 
 
-class _Search(_Part):
+class _Search(Part):
     method: str
     loss: Literal["loss", "prec", "dm_star", "entropy"]
     optimal: bool
@@ -128,7 +117,7 @@ class _WholeSearch(_Search):
     certificate: str | None
 
 
-class _Neighbour(_Part):
+class _Neighbour(Part):
     column: str
     level: Count
     suppressed: Count
@@ -136,7 +125,7 @@ class _Neighbour(_Part):
     loss: Number | None
 
 
-class _Set(_Part):
+class _Set(Part):
     columns: Sequence[str]
     alone: Count
     below_k: Count
@@ -174,7 +163,7 @@ class _Greatest(BaseModel):
     optimal: bool
 
 
-class _Tradeoff(_Part):
+class _Tradeoff(Part):
     name: str
     rows: Count
     loss: Literal["loss", "prec", "dm_star", "entropy"]
@@ -187,21 +176,21 @@ class _Tradeoff(_Part):
     warnings: Sequence[str] = ()
 
 
-class _TableLink(_Part):
+class _TableLink(Part):
     with_: Sequence[str] = Field(alias="with")
 
 
-class _Followed(_Part):
+class _Followed(Part):
     series: str
     smallest: Annotated[int, Field(ge=0, le=10**18)]
     lost_of_table: Count
 
 
-class _Text(_Part):
+class _Text(Part):
     text: str = ""
 
 
-class Table(_Part):
+class Table(Part):
     """A table release on a lattice, for the data holder."""
 
     rows: Count
@@ -227,7 +216,7 @@ class Table(_Part):
     guarantee: _Text | None = None
 
 
-class Parted(_Part):
+class Parted(Part):
     """A table release by Mondrian, for the data holder."""
 
     rows: Count
@@ -243,7 +232,7 @@ class Parted(_Part):
     written: Sequence[str] = ()
 
 
-class PublicTable(_Part):
+class PublicTable(Part):
     """What may be published of a table release, and what of it a holder's result has."""
 
     columns: Mapping[str, _Column] = Field(default_factory=dict)
@@ -255,7 +244,7 @@ class PublicTable(_Part):
     followed: _Followed | str | None = None
     guarantee: _Text | None = None
 
-    _absent = _without_null("search")
+    _absent = without_null("search")
 
     @model_validator(mode="after")
     def _of_holder(self) -> PublicTable:
@@ -264,7 +253,7 @@ class PublicTable(_Part):
         return self
 
 
-class PublicParted(_Part):
+class PublicParted(Part):
     """What may be published of a release by Mondrian."""
 
     asked: Count = 1
@@ -273,174 +262,7 @@ class PublicParted(_Part):
     limits: str
 
 
-class _Length(_Part):
-    lengths: Loose
-    alone: Loose
-    below_k: Loose
-
-
-class _Durations(_Part):
-    k: Count
-    method: str
-    moved: Loose
-    dropped: Loose
-    before: _Length
-    after: _Length
-    steps_lost_mean: Loose
-    steps_lost_sd: Loose
-    share_lost_mean: Loose
-    share_lost_sd: Loose
-
-
-class _Found(_Part):
-    sole: Loose
-    link: Loose
-    worst_sole: Loose | None = None
-
-    _absent = _without_null("worst_sole")
-
-
-_Ways = Mapping[str, _Found]
-_ATTACKS = ("own_features", "null_pattern", "measurement_times", "extreme_times", "rank_order", "all_values")
-
-
-class _Attacks(_Part):
-    feature: _Ways | None = None
-    own_features: _Found | None = None
-    null_pattern: _Found | None = None
-    measurement_times: _Found | None = None
-    extreme_times: _Found | None = None
-    raw_points: Mapping[str, _Ways] | None = None
-    raw_points_before: Mapping[str, _Ways] | None = None
-    rank_order: _Found | None = None
-    all_values: _Found | None = None
-    given_table_row: _Attacks | None = None
-
-    _absent = _without_null(*_ATTACKS)
-
-
-class _Withheld(_Part):
-    series: Loose
-    records_share: Loose
-
-
-class _Unfeasible(_Part):
-    used: Loose
-    class_mean: Loose
-
-
-class _SeriesAsked(_Part):
-    durations: Count
-    k: Count
-
-
-class Series(_Part):
-    """A release of series, for the data holder."""
-
-    variables: Sequence[str] = ()
-    features: Sequence[str]
-    method: str
-    guarantee: str
-    asked: _SeriesAsked
-    nulls: str | None = None
-    k: Count
-    classes: Count
-    released: Count
-    persons: Count
-    distortion: Loose
-    records: Loose
-    durations: _Durations
-    withheld: _Withheld
-    tau: Mapping[str, Loose]
-    unfeasibility: _Unfeasible
-    own_features: Mapping[str, Mapping[str, Loose]] | None = None
-    attacks: _Attacks | None = None
-    utility: Mapping[str, object] | None = None
-    as_they_are: Sequence[str] | None = None
-    warnings: Sequence[str] = ()
-    written: Sequence[str] = ()
-
-
-class PublicSeries(_Part):
-    """What may be published of a release of series."""
-
-    variables: Sequence[str]
-    features: Sequence[str]
-    method: str
-    guarantee: str
-
-
-class _Guarantee(_Part):
-    method: str
-    epsilon: Number | None
-    unit: str
-    differentially_private: bool
-    text: str
-
-    @model_validator(mode="after")
-    def _whole(self) -> _Guarantee:
-        if self.differentially_private and (self.epsilon is None or not 0 < self.epsilon < 700):
-            raise ValueError("epsilon must be above 0 and below 700 where differential privacy is promised")
-        return self
-
-
-class _Spend(_Part):
-    statistic: str
-    epsilon: Number
-    sensitivity: Loose
-    scale: Number
-    cells: Count | None = None
-
-
-class _Membership(_Part):
-    auc: Loose
-    ceiling: Loose
-
-
-class _Canary(_Part):
-    seen_with: Count
-    seen_without: Count
-    releases: Count
-    events: Count
-
-
-class _EventAttacks(_Part):
-    membership: _Membership | None = None
-    canary: _Canary | None = None
-
-
-class _Gaps(_Part):
-    threshold_hours: Number | None = None
-    rule: str = ""
-    histogram: Mapping[Annotated[int, Field(strict=False)], Count] | None = None
-
-
-class Events(_Part):
-    """A release of events, for the data holder."""
-
-    objects: Count
-    events: Count
-    parts: Count | None = None
-    clusters: Count | None = None
-    guarantee: _Guarantee
-    ledger: Sequence[_Spend] = ()
-    source: Mapping[str, Loose] = Field(default_factory=dict)
-    gaps: _Gaps = Field(default_factory=_Gaps)
-    evaluation: Mapping[str, Loose] = Field(default_factory=dict)
-    attacks: _EventAttacks | None = None
-    verified: Mapping[str, object] = Field(default_factory=dict)
-    warnings: Sequence[str] = ()
-    written: Sequence[str] = ()
-
-
-class PublicEvents(_Part):
-    """What may be published of a release of events."""
-
-    guarantee: _Guarantee
-    ledger: Sequence[_Spend] = ()
-
-
-class _Result(_Part):
+class _Result(Part):
     releases: Mapping[str, Mapping[str, object]]
     sqldeid: str = ""
     job: str = ""
@@ -456,7 +278,7 @@ class _Holders(_Result):
     source: Mapping[str, object]
 
 
-_KINDS: Mapping[str, tuple[type[_Part], type[_Part]]] = {
+_KINDS: Mapping[str, tuple[type[Part], type[Part]]] = {
     "table": (Table, PublicTable),
     "mondrian": (Parted, PublicParted),
     "series": (Series, PublicSeries),
@@ -498,7 +320,7 @@ def _has_kind(release: object) -> bool:
     return isinstance(release, Mapping) and "kind" in release
 
 
-def _hold(shape: type[_Part], tree: Tree, where: str) -> None:
+def _hold(shape: type[Part], tree: Tree, where: str) -> None:
     try:
         shape.model_validate(tree)
     except ValidationError as error:
