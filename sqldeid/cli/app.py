@@ -89,7 +89,7 @@ def _run(arguments: list[str], target: str | None) -> int:
     except click.ClickException as error:
         return report_usage(error, target)
     except (KeyboardInterrupt, click.Abort):
-        return report(Interrupted("interrupted"), target)
+        return report(Interrupted("interrupted; nothing was published"), target)
     except click.exceptions.Exit as done:
         return done.exit_code
     except BrokenPipeError:

@@ -137,19 +137,31 @@ def anonymize(
         _refuse_earlier(options)
         _plan(common, job, database, options, json_file)
         return
+    given = {"--only": only, "--key-file": _paths(key_file), "--ledger": _paths(ledger)}
+    _run(common, job, database, options, outputs, given)
+
+
+def _run(
+    common: Common,
+    job: sqldeid.Job,
+    database: str,
+    options: sqldeid.Options,
+    outputs: Outputs,
+    given: Mapping[str, tuple[str, ...]],
+) -> None:
+    """Make the releases, write what was asked for, and print the summary."""
     made: list[sqldeid.Result] = []
     try:
         with _progress(common) as progress:
             listener = sqldeid.Listener(progress.step, progress.search)
             made.append(sqldeid.anonymize(job, database, options=options, listener=listener))
         result = _write_outputs(made[0], outputs)
+        with _published(key="--json"):
+            if not common.quiet:
+                screen, named, file = common.screen(*outputs.by_option.values()), again(database), str(job.path)
+                print_result(result, screen, database=named, job=file, verbose=common.verbose, given=given)
     except KeyboardInterrupt:  # between what tells of itself
         raise sqldeid.Interrupted(f"interrupted; {'the releases were' if made else 'nothing was'} published") from None
-    with _published(key="--json"):
-        if not common.quiet:
-            screen = common.screen(*outputs.by_option.values())
-            given = {"--only": only, "--key-file": _paths(key_file), "--ledger": _paths(ledger)}
-            print_result(result, screen, database=again(database), job=job_file, verbose=common.verbose, given=given)
 
 
 def _refuse_earlier(options: sqldeid.Options) -> None:

@@ -50,6 +50,10 @@ class Worker:
             if self._interrupted:  # what is cleared up meets the transaction that the interruption aborted
                 raise Interrupted(_INTERRUPTED) from None
             raise translate(error) from None
+        except RuntimeError as error:  # DuckDB's, of rows that were being fetched
+            if self._interrupted or "Query interrupted" in str(error):
+                raise Interrupted(_INTERRUPTED) from None
+            raise
 
     def finish(self, sql: str) -> None:
         """Run a statement that ends something: Ctrl-C waits until it is done, so that we know what became of it.

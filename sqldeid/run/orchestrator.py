@@ -107,6 +107,10 @@ def anonymize(
                 listener.step(release.name, "publishing")
             with undisturbed() if isinstance(engine, DuckDBEngine) else nullcontext():  # no doubt whether it is there
                 written = dict(zip((r.name for r in releases), earlier.publish(staging), strict=True))
+    except Interrupted as stopped:
+        if "published" not in stopped.message:  # by a search beside the releases' own
+            stopped.message += "; nothing was published"
+        raise
     except KeyboardInterrupt:
         if not written:  # between two statements; within one the engine says so
             raise Interrupted("interrupted; nothing was published") from None

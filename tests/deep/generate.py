@@ -221,6 +221,12 @@ def case(seed: int, folder: Path, *, sound: bool = False) -> Case:
     return made
 
 
+def is_searched(made: Case) -> bool:
+    """Whether its releases are tables with a lattice, which a ledger and a certificate are for."""
+    tables = made.job.get("tables", {})
+    return bool(tables) and all(t.get("search", {}).get("method") != "mondrian" for t in tables.values())
+
+
 def _names(r: Random, number: int, sound: bool) -> list[str]:
     chosen = r.sample(NAMES, number)
     return [name if not sound else f"q{j}" for j, name in enumerate(chosen)]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deep.generate import CANARY, case
+from tests.deep.generate import CANARY, case, is_searched
 from tests.deep.running import Forked, digest, leftovers, run
 
 pytestmark = pytest.mark.deep
@@ -52,7 +52,7 @@ def test_disks_that_are_full(tmp_path: Path, fuzz: tuple[int, float, bool]) -> N
         room = int(r.choice([0, 4096, 65_536, 300_000, 600_000, 1_000_000, 2_000_000]) * r.uniform(0.5, 1.5))
         with small(folder, 1 << 26) as mounted:
             made = case(seed, folder, sound=True)
-            mode = r.choice(MODES if "tables" in made.job else MODES[:1])
+            mode = r.choice(MODES if is_searched(made) else MODES[:1])
             in_place = "into" not in made.job["release"]
             before = digest(made.source, in_place)
             if mounted:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deep.generate import CANARY, Case, case
+from tests.deep.generate import CANARY, Case, case, is_searched
 from tests.deep.running import Forked, digest, leaks, leftovers, run
 
 pytestmark = pytest.mark.deep
@@ -70,7 +70,7 @@ def test_runs_are_stopped_at_any_moment(tmp_path: Path, fuzz: tuple[int, float, 
         (folder / "tmp").mkdir(parents=True)
         r = random.Random(seed)
         made, with_signal, after = case(seed, folder, sound=True), r.choice(SIGNALS), r.uniform(0.0, LONGEST)
-        mode = r.choice(MODES if "tables" in made.job else MODES[:1])
+        mode = r.choice(MODES if is_searched(made) else MODES[:1])
         before = digest(made.source, "into" not in made.job["release"])
         forked = Forked(
             [*made.commands[0], "--replace", *mode, "--temp-dir", str(folder / "tmp")], folder, tmp_path / "said"

@@ -122,8 +122,13 @@ def test_what_is_cleared_up_after_an_interruption_does_not_hide_it() -> None:
 
     with pytest.raises(Interrupted):
         worker.run(interrupted)
-    with pytest.raises(Interrupted, match="nothing was published"):
-        worker.run(aborted)
+
+    def fetched() -> None:
+        raise RuntimeError("Query interrupted")
+
+    for late in (aborted, fetched):
+        with pytest.raises(Interrupted, match="nothing was published"):
+            worker.run(late)
     worker.close()
 
 
