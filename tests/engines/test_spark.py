@@ -45,7 +45,7 @@ def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
     "name",
     [
         *("blank", "types", "only quasi-identifiers", "query", "dates and means", "l entropy, blank", "t", "m"),
-        *("times cut", "cut, every value"),
+        *("times cut", "cut, every value", "many rows, l"),
     ],
 )
 def test_a_release_is_the_same_on_spark(name: str, both: Both) -> None:
