@@ -26,7 +26,8 @@ STANDS_FOR = 4
 
 def with_codes(result: TableRelease, plan: TablePlan, node: Node, written: exp.Expr, engine: Engine) -> TableRelease:
     """The result with types and shown values. Cost: one statement on what was written, where something is coarser."""
-    types = {c.name: c.type for c in engine.columns(written, key=plan.key)}
+    # Postgres and Spark write DECIMAL(10, 2) where DuckDB writes DECIMAL(10,2).
+    types = {c.name: c.shown_type.replace(", ", ",") for c in engine.columns(written, key=plan.key)}
     columns = {name: replace(c, type=types.get(name)) for name, c in result.columns.items()}
     coarser = [(i, q, level) for i, (q, level) in enumerate(zip(plan.qis, node, strict=True)) if level > 0]
     if coarser and result.released:

@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.keys import Key
-from sqldeid.publish import LINKED_NOTE, Staging
+from sqldeid.publish import LINKED_NOTE, SOURCE_NOTE, Staging
 from sqldeid.result import Criterion, TableRelease
 from sqldeid.tables.disguise import warnings_of
 from sqldeid.tables.linked_rows import Apart, Joined, check_sources, join_sources, join_written
@@ -90,9 +90,13 @@ def recheck_linked(
     return replace(found, linked=linked.names)
 
 
+_OWN = ("release", "columns", SOURCE_NOTE)
+"""What the note on each release says of that release alone."""
+
+
 def _one_note(linked: Linked, notes: Sequence[Mapping[str, object]]) -> dict[str, object]:
     """What all releases say of their join."""
-    said = [{name: value for name, value in note.items() if name not in ("release", "columns")} for note in notes]
+    said = [{name: value for name, value in note.items() if name not in _OWN} for note in notes]
     for m, note in zip(linked.members, said, strict=True):
         if note.get(LINKED_NOTE) != list(linked.names):
             raise VerificationError(
