@@ -38,7 +38,8 @@ class Verified:
     Parameters
     ----------
     rows, released, suppressed
-        Rows of the source, of the release, and of source classes that fail k (dropped or blanked).
+        Rows of the source, of the release, and of source classes that fail a criterion (dropped or blanked). What is
+        left of the source is what the ledger holds back.
     k
         Smallest released class, in persons where one may have many rows; 0 for an empty release.
     classes, sizes
@@ -78,6 +79,8 @@ def verify(
     engine: Engine,
     secrets: Secrets | None = None,
     held: exp.Table | None = None,
+    *,
+    absent: bool = False,
 ) -> Verified:
     """Compare what was written with the source at `node`.
 
@@ -89,6 +92,9 @@ def verify(
         What to read: the source as the plan filters it, and the staged or published release.
     secrets, held
         With which `source` was disguised; the persons whose rows the ledger holds back, who count for t alone.
+    absent
+        Whether `held` lists those whom the criteria suppress, too, as a ledger does that is asked later: rows, and those
+        that are suppressed, are then counted in the whole source, as they were when it was released.
 
     Raises
     ------
@@ -114,6 +120,12 @@ def verify(
     expected = _expect(plan, counted_source, k, tops, engine, blank=blank)
     row = _compare(plan, expected, counted_release, counted_source, engine)
     sizes, criteria = _sizes(counted_release, engine), judgement.achieved(counted_source)
+    if absent and held is not None:
+        judged = Judgement(plan, engine, whole, labelled, written).flag(
+            _group_source(plan, labelled, whole, engine, secrets), k
+        )
+        every = _compare(plan, expected, counted_release, judged, engine)
+        row = {**row, "source_rows": every["source_rows"], "failing": every["failing"]}
     verified = _verified(plan, node, row, sizes, int(row["failing"]), criteria)
     _refuse_differences(plan, int(row["missing"]), int(row["unexpected"]), verified, k)
     if isinstance(judgement, PersonJudgement):
@@ -284,7 +296,7 @@ def recheck(
         Of its pseudonyms, which are then computed again. Without it their shape and number are checked; of shifted
         dates, whose shifts nobody keeps, the intervals are.
     held
-        The persons whom the ledger does not know as released.
+        The persons whom the ledger does not know as released, those of suppressed rows among them.
 
     Raises
     ------
@@ -306,7 +318,7 @@ def recheck(
     if secrets is not None:
         source = disguise(plan, engine, source, secrets)
     try:
-        return verify(plan, node, k, hierarchies, source, written, engine, secrets, held)
+        return verify(plan, node, k, hierarchies, source, written, engine, secrets, held, absent=True)
     except VerificationError as error:
         other = "" if secrets is None else "; or the key is another than the one it was made with"
         raise VerificationError(f"{error.message}{other}", key=error.key) from None

@@ -146,6 +146,20 @@ def test_two_releases_of_one_run_are_held_to_each_other(folder: Path) -> None:
     assert ledger(folder, "SELECT release, name FROM releases ORDER BY 1") == [(1, "a"), (2, "b")]
 
 
+def test_verify_counts_suppressed_and_held_back_rows_as_the_run_did(folder: Path) -> None:
+    """A ledger that is asked later knows neither: both are persons who are not in the release."""
+    asked = job({"into": "out.duckdb"}, folder, people=part())
+    run(folder, asked)
+    change(folder, "DELETE FROM people WHERE id = 7", "INSERT INTO people VALUES (900, 99, 'f', 'flu', 900)")
+    made = run(folder, asked).releases["people"]
+    found = sqldeid.verify(asked, folder / "db.duckdb", options=options(folder))["people"]
+    assert made.ledger is not None
+    assert (made.suppressed, made.ledger["held_back"]) == (1, 3)
+    assert (found.rows, found.released, found.suppressed) == (  # type: ignore[union-attr]
+        (made.rows, made.released, made.suppressed)
+    )
+
+
 def test_what_was_published_is_verified_with_its_ledger_alone(folder: Path) -> None:
     asked = job({"into": "out.duckdb"}, folder, people=part())
     run(folder, asked)
@@ -153,6 +167,7 @@ def test_what_was_published_is_verified_with_its_ledger_alone(folder: Path) -> N
     made = run(folder, asked).releases["people"]
     found = sqldeid.verify(asked, folder / "db.duckdb", options=options(folder))["people"]
     assert (found.released, found.k) == (made.released, made.k)  # type: ignore[union-attr]
+    assert (found.rows, found.suppressed) == (made.rows, made.suppressed)  # type: ignore[union-attr]
     with pytest.raises(VerificationError, match="name it with --ledger"):
         sqldeid.verify(asked, folder / "db.duckdb", options=replace(options(folder), ledger=None))
     with duckdb.connect(folder / "out.duckdb") as connection:

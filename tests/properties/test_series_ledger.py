@@ -196,7 +196,9 @@ def test_verify_asks_the_ledger(tmp_path: Path) -> None:
             fill(connection, rows)
         result = sqldeid.anonymize(job(), source, options=replace(options, replace=True))
         found = sqldeid.verify(job(), source, options=options)["vitals"]
-        assert found.released == result.releases["vitals"].released
+        made = result.releases["vitals"]
+        assert (found.persons, found.released) == (made.persons, made.released)
+        assert (found.lengths, found.classes, found.smallest_class) == (made.durations.classes, made.classes, made.k)
         held.append(result.releases["vitals"].ledger["held_back"])
     assert held[0] == 0 < held[1]
     with pytest.raises(VerificationError, match="a ledger held persons back from this release; name it with --ledger"):
