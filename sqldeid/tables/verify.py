@@ -93,8 +93,7 @@ def verify(
     secrets, held
         With which `source` was disguised; the persons whose rows the ledger holds back, who count for t alone.
     absent
-        Whether `held` lists those whom the criteria suppress, too, as a ledger does that is asked later: rows, and those
-        that are suppressed, are then counted in the whole source, as they were when it was released.
+        Whether `held` lists whom the criteria suppress, too: rows and suppressed rows are then counted in all of it.
 
     Raises
     ------
@@ -106,10 +105,7 @@ def verify(
     _same_columns(plan, written, engine)
     check_stacks(plan, engine, source)
     whole, source = source, admitted(plan, engine, source, held)
-    labelled = [
-        _labelled(plan, i, q, h, level, engine)
-        for i, (q, h, level) in enumerate(zip(plan.qis, hierarchies, node, strict=True))
-    ]
+    labelled = _all_labelled(plan, hierarchies, node, engine)
     judgement = (PersonJudgement if plan.many else Judgement)(plan, engine, source, labelled, written, whole)
     counted_source = judgement.flag(_group_source(plan, labelled, source, engine, secrets), k)
     counted_release = _group_release(plan, written, engine, secrets)
@@ -118,14 +114,10 @@ def verify(
     tops = [{"name": identifier(f"q{i}"), "top": literal(str(h.labels[-1][0]))} for i, h in enumerate(hierarchies)]
     blank = plan.part.privacy.blanks and judgement.blanked_pass(counted_source, tops)
     expected = _expect(plan, counted_source, k, tops, engine, blank=blank)
-    row = _compare(plan, expected, counted_release, counted_source, engine)
+    every = Judgement(plan, engine, whole, labelled, written) if absent and held is not None else None
+    judged = every.flag(_group_source(plan, labelled, whole, engine, secrets), k) if every else counted_source
+    row = _compare(plan, expected, counted_release, judged, engine)
     sizes, criteria = _sizes(counted_release, engine), judgement.achieved(counted_source)
-    if absent and held is not None:
-        judged = Judgement(plan, engine, whole, labelled, written).flag(
-            _group_source(plan, labelled, whole, engine, secrets), k
-        )
-        every = _compare(plan, expected, counted_release, judged, engine)
-        row = {**row, "source_rows": every["source_rows"], "failing": every["failing"]}
     verified = _verified(plan, node, row, sizes, int(row["failing"]), criteria)
     _refuse_differences(plan, int(row["missing"]), int(row["unexpected"]), verified, k)
     if isinstance(judgement, PersonJudgement):
@@ -253,6 +245,13 @@ def _group_source(
         )
     )
     return grouped
+
+
+def _all_labelled(
+    plan: TablePlan, hierarchies: Sequence[Hierarchy], node: Node, engine: Engine
+) -> list[dict[str, object]]:
+    levels = enumerate(zip(plan.qis, hierarchies, node, strict=True))
+    return [_labelled(plan, i, q, h, level, engine) for i, (q, h, level) in levels]
 
 
 def _labelled(
