@@ -78,19 +78,24 @@ def others_in_folder(engine: DuckDBEngine, target: Destination, names: set[str] 
 
 
 def notes_there(engine: DuckDBEngine, target: Destination) -> list[dict[str, object]]:
-    """The notes of all releases at the target: in the source database, or attached as `OLD`."""
+    """The notes of all releases at the target: in its schema of the source database, or in the file or folder."""
+    return _notes_of(engine, target, target.schema if target.into is None else None)
+
+
+def held_notes(engine: DuckDBEngine, target: Destination, names: Sequence[str]) -> list[dict[str, object]]:
+    """The notes of what is replaced and was held to a ledger; of a source database, in any of its schemas."""
+    return [n for n in _notes_of(engine, target, None) if n["release"] in names and LEDGER_NOTE in n]
+
+
+def _notes_of(engine: DuckDBEngine, target: Destination, schema: str | None) -> list[dict[str, object]]:
+    """Notes at the target; only those of a schema, where one is given."""
     if target.kind == "parquet":
         files = sorted(target.into.iterdir()) if target.into is not None and target.into.exists() else []
         notes = [_note_in(engine, file) for file in files]
     else:
         there = engine.relations() if target.into is None else engine.relations_in(OLD)
-        notes = [read_note(r.comment) for r in there]
+        notes = [read_note(r.comment) for r in there if schema is None or r.parts[-2].casefold() == schema.casefold()]
     return [note for note in notes if note is not None]
-
-
-def held_notes(engine: DuckDBEngine, target: Destination, names: Sequence[str]) -> list[dict[str, object]]:
-    """The notes of what is replaced and was held to a ledger."""
-    return [n for n in notes_there(engine, target) if n["release"] in names and LEDGER_NOTE in n]
 
 
 def refuse_forgotten(notes: Sequence[Mapping[str, object]]) -> None:

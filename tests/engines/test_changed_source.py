@@ -125,6 +125,13 @@ def test_what_is_not_released_may_change(source: Path, tmp_path: Path) -> None:
     sqldeid.anonymize(asked, source, options=REPLACE)
 
 
+def test_a_release_in_another_schema_is_not_the_one_that_is_there(source: Path, tmp_path: Path) -> None:
+    """It is named by the same job's name, and may read other rows: of it nothing is known, nor replaced."""
+    sqldeid.anonymize(job("lattice", tmp_path), source)
+    some = {"release": {"schema": "other"}, "tables": {"r": {**TABLE, "where": "id < 8"}}}
+    sqldeid.anonymize(sqldeid.Job.parse(some, folder=tmp_path), source)
+
+
 def test_a_companion_of_a_changed_source_is_refused(source: Path, tmp_path: Path) -> None:
     both = {"tables": {"r": TABLE, "q": {**TABLE, "privacy": {"k": 3, "suppression_limit": 0.9}}}}
     asked = sqldeid.Job.parse(both, folder=tmp_path)
