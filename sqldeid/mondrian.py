@@ -126,7 +126,7 @@ def partition_boxes(
     engine: Engine,
     name: str,
     checks: Sequence[Check] = (),
-    between: Callable[[int, int], int] | None = None,
+    between: Callable[[int, float, float], int] | None = None,
 ) -> tuple[exp.Table, dict[int, Box]]:
     """Part the points of every root.
 
@@ -141,8 +141,8 @@ def partition_boxes(
     checks
         What both sides of every cut must hold to; whether a root does is the caller's to see to.
     between
-        Of whole numbers alone: which of low … high bounds both sides, low one above the greatest of the left part, high
-        the least of the right one. Without it there are no boxes.
+        Of whole numbers alone: what bounds both sides in a dimension, given the greatest of the left part and the least
+        of the right one: above the first, and at most the second. Without it there are no boxes.
 
     Returns
     -------
@@ -185,7 +185,7 @@ class _Rounds:
     engine: Engine
     name: str
     checks: tuple[Check, ...] = ()
-    between: Callable[[int, int], int] | None = None
+    between: Callable[[int, float, float], int] | None = None
 
     def split(self, parts: exp.Table, base: int, boxes: dict[int, Box]) -> tuple[exp.Table, int]:
         """Cut every open part once where it can be, and its box; the new parts, and how many were cut."""
@@ -235,7 +235,7 @@ class _Rounds:
         """What bounds both sides of a cut; None where the right one has no value, and without `between`."""
         if self.between is None or row["above"] is None:
             return None
-        return self.between(int(row["cut"]) + 1, int(row["above"]))
+        return self.between(int(row["dimension"]), float(row["cut"]), float(row["above"]))
 
     def _torn(self, parts: exp.Table, cuts: exp.Table) -> list[exp.Table]:
         """Cuts that tear a pattern of missing values, where that matters."""

@@ -76,6 +76,8 @@ def explore_job(
 ) -> Explored:
     """Measure how many persons columns of a job's table single out: its rows after `where`, stacks beside them.
 
+    With `rows = "many"` classes count different persons, as the job's k does.
+
     Parameters
     ----------
     columns
@@ -99,9 +101,11 @@ def explore_job(
             part = planning.plan(name, job.tables[name], engine, job.folder)
             with naming_release(part.key):
                 kept = keep(part, engine)
-                rows = count_persons(part, engine, kept).rows
+                found = count_persons(part, engine, kept)
         released = tuple(dict.fromkeys(c.source for c in part.released))
-        source = Source(kept, f"{job.name}: {part.key}", released, None, rows, rows)
+        person = next(c for c in engine.columns(kept) if c.name == part.person) if part.many else None
+        persons = found.persons if part.many else found.rows
+        source = Source(kept, f"{job.name}: {part.key}", released, person, found.rows, persons)
         qis = tuple(dict.fromkeys(q.source.name for q in part.qis))
         asked = columns_.Question(_sets(columns), max_size, borders, enough)
         if not columns:

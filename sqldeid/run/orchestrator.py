@@ -50,6 +50,7 @@ from sqldeid.run.wings import Plan, face, names_of, part_of
 from sqldeid.series import release as series
 from sqldeid.series.ledger import audit
 from sqldeid.series.plan import SeriesPlan
+from sqldeid.tables import partition as parting
 from sqldeid.tables import plan as planning
 from sqldeid.tables import release as releasing
 from sqldeid.tables.columns import refuse_in_parquet
@@ -277,12 +278,18 @@ def selected_tables(job: Job, only: Sequence[str]) -> list[str]:
 
 def _plan(job: Job, name: str, engine: Engine) -> TablePlan | Plan:
     section, part = part_of(job, name)
-    if section == "tables" and part.search.method != "mondrian":
+    if section != "tables":
+        return face(section).plan(name, part, engine, job.folder)
+    planned: TablePlan | Plan
+    if part.search.method == "mondrian":
+        planned = parting.plan(name, part, engine, job.folder)
+        released = [(n, source) for n, source, _ in planned.others]
+    else:
         planned = planning.plan(name, part, engine, job.folder)
-        if job.release.kind == "parquet":
-            refuse_in_parquet(((c.name, c.source) for c in planned.released), planned.key)
-        return planned
-    return face(section).plan(name, part, engine, job.folder)
+        released = [(c.name, c.source) for c in planned.released]
+    if job.release.kind == "parquet":
+        refuse_in_parquet(released, planned.key)
+    return planned
 
 
 def _make_unit(

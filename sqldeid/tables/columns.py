@@ -94,6 +94,7 @@ class QuasiIdentifier:
         return travel_type(self.source.kind)
 
 
+_ZONED = re.compile(r"(?<!\")\bTIME WITH TIME ZONE\b(?!\")")
 _VARIANT = re.compile(r"(?<!\")\bVARIANT\b(?!\")")
 
 _TRAVEL = {
@@ -155,11 +156,11 @@ def refuse_in_parquet(columns: Iterable[tuple[str, Column]], key: str) -> None:
         For the first of them.
     """
     for name, source in columns:
-        if source.type == "TIME WITH TIME ZONE":
+        if _ZONED.search(source.type):
             where = f"{key}.columns.{name}"
             raise JobError(
-                f"{where}: Parquet has no type {source.type}: it keeps the time and loses the zone; cast it to TIME or "
-                "text in a source query",
+                f"{where}: Parquet has no type TIME WITH TIME ZONE: it keeps the time and loses the zone; cast it to "
+                "TIME or text in a source query",
                 key=where,
             )
 

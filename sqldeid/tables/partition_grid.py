@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from math import ulp
 from typing import Literal, get_args
 
 from sqlglot import exp
@@ -34,6 +35,8 @@ EXACT = 2.0**53
 """Beyond it a DOUBLE is whole anyway."""
 SLACK, RELATIVE = 1e-9, 4e-16
 """Of a step, and of a cell's number: what a decimal fraction may miss its own place by (0.29 is 28.999… hundredths)."""
+VAGUE = 2.0**50
+"""Of the type's units (of cells, where it has none): from here on a DOUBLE may lie in another cell than its value."""
 _DECIMAL = re.compile(r"(?:DECIMAL|NUMERIC)\(\s*\d+\s*,\s*(\d+)\s*\)", re.IGNORECASE)
 _BOUNDS = re.compile(r"\[(?P<low>[^,]+), (?P<high>[^)]+)\)|< (?P<below>.+)|≥ (?P<above>.+)")
 BARE = ("*", "missing", "not missing")
@@ -92,6 +95,20 @@ class Grid:
         return exp.Add(
             this=exp.Paren(this=exp.Case(ifs=[exp.If(this=small, true=floor)], default=found.copy())), expression=zero
         )
+
+    def between(self, cut: float, above: float) -> int | None:
+        """The roundest cell above `cut` and at most `above`: it bounds a part from the next one.
+
+        Far out, where a DOUBLE may be in a neighbour's cell, it keeps away from both sides, so that it holds of the
+        values themselves; None where nothing is left then.
+        """
+        low, high = int(cut) + 1 + self._doubt(cut), int(above) - self._doubt(above)
+        return roundest(low, high) if low <= high else None
+
+    def _doubt(self, cell: float) -> int:
+        """How many cells a value may be away from where its DOUBLE is."""
+        units = self.step / self.unit if self.unit else 1
+        return 2 + int(8 * ulp(cell)) if abs(Fraction(cell)) * units >= VAGUE else 0
 
     def most(self) -> float:
         """The greatest number that has a cell: beyond it a division by the step would overflow."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from sqldeid.mondrian import Box, Dimension, Mondrian, partition_boxes
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.columns import released_value
 from sqldeid.tables.partition_criteria import checks_of, refuse_whole
-from sqldeid.tables.partition_grid import Grid, roundest
+from sqldeid.tables.partition_grid import Grid
 from sqldeid.tables.partition_plan import Cut, PartitionPlan
 from sqldeid.tables.shape import naming
 
@@ -54,7 +55,7 @@ def part(planned: PartitionPlan, engine: Engine) -> Parts:
     Raises
     ------
     JobError
-        If there are fewer than k rows, or a person is NULL or there twice.
+        If there are fewer than k rows, a person is NULL or there twice, or numbers are too great for their grid.
     NoSolutionError
         If the whole table as one class fails a criterion.
 
@@ -75,7 +76,8 @@ def part(planned: PartitionPlan, engine: Engine) -> Parts:
     settings = Mondrian(planned.part.privacy.k, planned.heuristic, "source")  # missing values share their class's label
     dimensions = [Dimension(f"q{i}", i) for i in range(len(cuts))]
     name = f"{planned.name}_mondrian"
-    numbers, boxes = partition_boxes(points, dimensions, settings, bench, name, checks, roundest)
+    between = partial(_between, planned)
+    numbers, boxes = partition_boxes(points, dimensions, settings, bench, name, checks, between)
     counted = [{"name": c["name"], "count": identifier(f"n{i}")} for i, c in enumerate(cuts)]
     means = bench.query(render("tables/average_parts", points=points, classes=numbers, cuts=counted))
     parts = bench.workbench(f"{planned.name}_parts")
@@ -90,6 +92,20 @@ def part(planned: PartitionPlan, engine: Engine) -> Parts:
         render("tables/label_parts", classes=classes, parts=there, labels=labels, columns=columns, sides=sides)
     )
     return Parts(source, rows, classes)
+
+
+def _between(planned: PartitionPlan, dimension: int, cut: float, above: float) -> int:
+    """What bounds both sides of a cut."""
+    asked = planned.cuts[dimension]
+    found = asked.grid.between(cut, above)
+    if found is None:
+        key = f"{planned.key}.columns.{asked.name}.hierarchy.grid"
+        raise JobError(
+            f"{key}: {asked.name} holds numbers so great, and so near to each other, that a step of {asked.grid.asked} "
+            "cannot be told between them; write a coarser grid, or subtract something in a source query",
+            key=key,
+        )
+    return found
 
 
 def count_rows(planned: PartitionPlan, source: exp.Expr, engine: Engine) -> int:
@@ -158,9 +174,14 @@ def _labels(planned: PartitionPlan, boxes: Mapping[int, Box], means: pa.Table) -
             found[f"label{i}"] = _means(cut, mean, there, planned.part.privacy.k)
         else:
             found[f"label{i}"] = _ranges(cut, low, high, missing, lacking=sum(there) < sum(rows))
-        found[f"low{i}"], found[f"high{i}"] = pa.array(low, pa.float64()), pa.array(high, pa.float64())
+        found[f"low{i}"], found[f"high{i}"] = _doubles(low), _doubles(high)
         found[f"missing{i}"] = pa.array(missing, pa.bool_())
     return pa.table(found)
+
+
+def _doubles(cells: list[int | None]) -> pa.Array:
+    """Bounds as cells are compared; Arrow itself takes no whole number beyond 64 bits."""
+    return pa.array([None if c is None else float(c) for c in cells], pa.float64())
 
 
 def _means(cut: Cut, mean: list[float | None], there: list[int], k: int) -> pa.Array:

@@ -97,7 +97,7 @@ def test_sets_that_are_named_and_borders(tmp_path: Path) -> None:
 
 
 def test_a_job_without_stacks_or_person_is_looked_at_too(tmp_path: Path) -> None:
-    path, file, frame = write(tmp_path, JOB.replace(STACK, "").replace('person = "id"', ""))
+    path, file, frame = write(tmp_path, JOB.replace(STACK, "").replace('person = "id"', "rows_are_persons = true"))
     found = sqldeid.explore_job(sqldeid.Job.load(file), path)
     assert (found.rows, found.possible) == (len(frame), 3)
 
@@ -135,3 +135,36 @@ def test_a_table_or_a_job_is_needed(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert ran.code == 2 and "--table is missing: name the table, or give a job with --job" in " ".join(ran.err.split())
     ran = run(capsys, "explore", path, "--table", "people", "--only", "people")
     assert ran.code == 2 and "--only belongs to --job" in ran.err
+
+
+MANY = """
+[tables.visits]
+source = "visits"
+person = "who"
+rows = "many"
+where = "age > 30"
+[tables.visits.columns]
+age = { role = "quasi-identifying", hierarchy = { bands = [5, 10] } }
+sex = { role = "quasi-identifying", hierarchy = { suppress = true } }
+[tables.visits.privacy]
+k = 3
+"""
+
+
+def test_many_rows_of_a_person_are_one_person(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    draw, path, file = np.random.default_rng(8), tmp_path / "v.duckdb", tmp_path / "job.toml"
+    ages, sexes = draw.integers(25, 45, 300), draw.choice(["m", "f", None], 300)
+    visits = pd.DataFrame({"Who": draw.integers(0, 40, 300), "age": ages, "sex": sexes})
+    visits.loc[visits.Who < 3, "age"] = 50  # rows enough, and three persons
+    with duckdb.connect(str(path)) as connection:
+        connection.register("frame", visits)
+        connection.execute("CREATE TABLE visits AS SELECT * FROM frame")
+    file.write_text(MANY)
+    visits = visits[visits.age > 30]
+    found = sqldeid.explore_job(sqldeid.Job.load(file), path, enough=1)
+    assert (found.rows, found.persons, found.person) == (len(visits), visits.Who.nunique(), "Who")
+    for tried in found.sets:
+        persons = visits.groupby(list(tried.columns), dropna=False).Who.transform("nunique")
+        for limit in (2, 5, 11):
+            assert tried.persons_below[limit] == visits.Who[persons < limit].nunique()
+    assert "of 40 persons (Who)" in run(capsys, "explore", path, "--job", file).out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from shutil import copyfile
 
@@ -356,3 +357,58 @@ def test_a_mean_of_fewer_than_k_values_is_not_shown(tmp_path: Path) -> None:
         )
     anonymize(job(tmp_path, columns={"age": median(), "weight": median("mean")}), path)
     assert released(tmp_path).weight.isna().all()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "CAST(i AS HUGEINT) * CAST(1e30 AS HUGEINT)",
+        "CAST(i AS DECIMAL(38, 0)) * CAST(1e30 AS DECIMAL(38, 0))",
+        "CAST(i / 7 AS DECIMAL(38, 20))",
+        "9223372036854775807 - 100000 * CAST(i AS BIGINT)",
+        "CASE WHEN i % 3 = 0 THEN 999999999999999999 ELSE i END",
+    ],
+)
+def test_numbers_beyond_64_bits_have_true_ranges(tmp_path: Path, value: str) -> None:
+    with duckdb.connect(str(tmp_path / "source.duckdb")) as connection:
+        connection.execute(f"CREATE TABLE people AS SELECT i AS id, {value} AS x FROM RANGE(200) AS r(i)")
+        exact = [Fraction(str(v)) for (v,) in connection.execute("SELECT CAST(x AS VARCHAR) FROM people").fetchall()]
+    asked = job(tmp_path, columns={"x": median()})
+    found = anonymize(asked, tmp_path / "source.duckdb").releases["people"]
+    sizes = released(tmp_path).groupby("x").size()
+    assert found.classes > 10 and sizes.min() >= 5
+    for label, n in sizes.items():  # one column: ranges do not overlap
+        low, high = bounds(str(label))
+        assert sum((low is None or v >= low) and (high is None or v < high) for v in exact) == n, label
+    verify(asked, tmp_path / "source.duckdb")
+
+
+def bounds(label: str) -> tuple[Fraction | None, Fraction | None]:
+    if label.startswith(("< ", "≥ ")):
+        at = Fraction(label[2:])
+        return (None, at) if label[0] == "<" else (at, None)
+    low, high = label[1:-1].split(", ")
+    return Fraction(low), Fraction(high)
+
+
+def test_numbers_that_a_grid_cannot_tell_are_refused(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "source.duckdb")) as connection:
+        value = "9223372036854770000 + 20 * i"
+        connection.execute(f"CREATE TABLE people AS SELECT i AS id, {value} AS x FROM RANGE(200) AS r(i)")
+    with pytest.raises(JobError, match="x holds numbers so great, and so near") as raised:
+        anonymize(job(tmp_path, columns={"x": median()}), tmp_path / "source.duckdb")
+    assert raised.value.key == "tables.people.columns.x.hierarchy.grid"
+    assert not (tmp_path / "out.duckdb").exists()
+
+
+@pytest.mark.parametrize("value", ["CAST('10:00:00+02' AS TIMETZ)", "[CAST('10:00:00+02' AS TIMETZ)]"])
+def test_times_with_a_zone_do_not_go_into_parquet(tmp_path: Path, value: str) -> None:
+    with duckdb.connect(str(tmp_path / "source.duckdb")) as connection:
+        connection.execute(f"CREATE TABLE people AS SELECT i AS id, i AS x, {value} AS at FROM RANGE(60) AS r(i)")
+    table = {"source": "people", "person": "id", "columns": {"x": median(), "at": {"role": "insensitive"}}}
+    made = {**table, "privacy": {"k": 5}, "search": {"method": "mondrian"}}
+    parquet = {"release": {"into": "out", "as": "parquet"}, "tables": {"people": made}}
+    for look in (anonymize, plan):
+        with pytest.raises(JobError, match="Parquet has no type TIME WITH TIME ZONE") as raised:
+            look(Job.parse(parquet, folder=tmp_path), tmp_path / "source.duckdb")
+        assert raised.value.key == "tables.people.columns.at"
