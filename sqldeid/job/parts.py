@@ -35,7 +35,7 @@ class Column(BaseModel):
         json_schema_extra={
             "if": {"properties": {"role": {"const": "quasi-identifying"}}},
             "then": {"required": ["hierarchy"]},
-            "else": {"properties": {"hierarchy": False, "uncovered": False}},
+            "else": {"properties": {"hierarchy": False, "uncovered": False, "version": False}},
         }
     )
 
@@ -52,6 +52,11 @@ class Column(BaseModel):
         default="refuse",
         description="A value that the hierarchy does not cover: refuse the run, use the longest prefix that is "
         "covered, or go straight to the top.",
+    )
+    version: Text | None = Field(
+        default=None,
+        description="With a hierarchy of one version of codes (icd9/…): the column of the source that tells each row's "
+        "version (icd_version). Rows of another one are refused, with their number.",
     )
     pseudonym: Literal[True] | None = Field(
         default=None,

@@ -132,7 +132,7 @@ def column_problems(column: Mapping[str, object]) -> Iterator[Problem]:
                 "{ suppress = true }",
             )
         return
-    for name in ("hierarchy", "uncovered"):
+    for name in ("hierarchy", "uncovered", "version"):
         if column.get(name) is not None:
             yield Problem((name,), f'is for quasi-identifying columns; this one is "{role}": remove it')
 
@@ -140,7 +140,9 @@ def column_problems(column: Mapping[str, object]) -> Iterator[Problem]:
 def stack_problems(stack: Mapping[str, object]) -> Iterator[Problem]:
     """What a stack takes goes together, and its columns are said what columns are."""
     yield from (Problem(*found) for found in stack_rules.stack_problems(stack))
-    yield from column_problems({key: stack[key] for key in ("role", "hierarchy", "uncovered") if key in stack})
+    yield from column_problems(
+        {key: stack[key] for key in ("role", "hierarchy", "uncovered", "version") if key in stack}
+    )
     rule = stack.get("hierarchy")
     if isinstance(rule, Mapping):
         yield from (p.inside("hierarchy") for p in hierarchy_problems(rule))
@@ -247,6 +249,7 @@ def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
     yield from _joint(table, roles)
     yield from _choosing(table)
     yield from _uncovered(table)
+    yield from _versions(table)
     yield from _computed(table, roles)
     yield from (Problem(*found) for found in unit_problems(table))
     yield from (Problem(*found) for found in table_disguises(table))
@@ -270,6 +273,24 @@ def _uncovered(table: Mapping[str, object]) -> Iterator[Problem]:
                 'must be "top", or be left out: epsilon-safe takes such values to the top, for a refusal would tell of '
                 "them",
             )
+
+
+def _versions(table: Mapping[str, object]) -> Iterator[Problem]:
+    """Versions of codes are counted, so never where a refusal would tell of rows; classes cut at medians have none."""
+    drawn = _section(table, "search").get("method") == "epsilon-safe"
+    for kind in ("columns", "stack"):
+        section = _section(table, kind)
+        for name in section:
+            one = _section(section, name)
+            if one.get("version") is None:
+                continue
+            if _section(one, "hierarchy").get("median") is not None:
+                yield Problem((kind, name, "version"), "goes with hierarchies of codes; median has none: remove it")
+            elif drawn:
+                yield Problem(
+                    (kind, name, "version"),
+                    "is not for epsilon-safe, where a refusal would tell of rows; keep one version by where",
+                )
 
 
 def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Iterator[Problem]:

@@ -107,6 +107,7 @@ class Stack(BaseModel):
     uncovered: Literal["refuse", "prefix", "top"] = Field(
         default="refuse", description="Of the columns made, as in columns."
     )
+    version: Text | None = Field(default=None, description="A column of the child table, as in columns.")
 
     @model_validator(mode="after")
     def _rules(self) -> Self:

@@ -23,6 +23,7 @@ from sqldeid.tables.pairs import with_persons
 from sqldeid.tables.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.sensitive import Sensitive, code_sensitive
 from sqldeid.tables.shape import count_persons, keep
+from sqldeid.tables.versions import check_versions
 
 Whole = npt.NDArray[np.int64]
 
@@ -144,6 +145,8 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
         )
     there = held(plan, engine, source)
     bound = [_bind(plan, i, there) for i in range(len(plan.qis))]
+    if not plan.sampled:
+        check_versions(plan.versions, source, engine)
     leaf_codes = [b.hierarchy.codes() for b in bound]
     coding = pack([bits for _, bits in leaf_codes])
     columns = tuple(_code(plan, i, there, b, leaf_codes[i][0], coding.fields[i]) for i, b in enumerate(bound))

@@ -15,6 +15,7 @@ from sqldeid.sql import Statement, column, identifier, render
 from sqldeid.tables.linking import PERSON, Linked, person_column, qualified
 from sqldeid.tables.plan import TablePlan
 from sqldeid.tables.shape import check_stacks, comparable, count_persons, keep
+from sqldeid.tables.versions import check_versions
 
 _TEXT = exp.DataType.build("varchar", dialect="duckdb")
 
@@ -50,6 +51,8 @@ def join_sources(linked: Linked, engine: Engine) -> Joined:
     _refuse_long(linked, engine)
     sources = tuple(keep(m, engine) for m in linked.members)
     persons = [count_persons(m, engine, source).rows for m, source in zip(linked.members, sources, strict=True)]
+    for m, source in zip(linked.members, sources, strict=True):
+        check_versions(m.versions, source, engine)
     joined = engine.workbench(f"{linked.joint.name}_joined")
     sides = enumerate(zip(linked.members, sources, strict=True))
     first, *others = (_side(m, i, source, engine) for i, (m, source) in sides)

@@ -31,7 +31,7 @@ from sqldeid.tables.cut import cut_hierarchy
 from sqldeid.tables.lattice import Lattice
 from sqldeid.tables.privacy import ClassCriterion, MConcealing, class_criteria, concealing, others_of
 from sqldeid.tables.stack import Stacked, finder, outward_stacks, plan_stacks, stacked_keys
-from sqldeid.tables.versions import refuse_unsaid
+from sqldeid.tables.versions import Versions, versions_of
 
 __all__ = ["OtherColumn", "QuasiIdentifier", "TablePlan", "plan", "released_value", "travel_type"]
 
@@ -59,6 +59,8 @@ class TablePlan:
         How the person key's values are spelt (`ledger.hashing.spelling`).
     followed
         The release of series that is linked to this one; it is made and checked with it. Empty where there is none.
+    versions
+        Columns that tell versions of codes.
     """
 
     name: str
@@ -73,6 +75,7 @@ class TablePlan:
     stacked: Stacked | None = None
     person_type: str = ""
     followed: str = ""
+    versions: tuple[Versions, ...] = ()
 
     @property
     def qis(self) -> tuple[QuasiIdentifier, ...]:
@@ -178,7 +181,7 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
         relation = _filtered(relation, part.where, engine, key)
         engine.columns(relation, key=f"{key}.where")
     columns = tuple(_column(n, c, find, part, key, folder) for n, c in part.every_column.items())
-    refuse_unsaid(columns, there, stacked, part, engine, key)
+    versions = versions_of(columns, there, stacked, part, engine, key)
     person = finder(there, label)(part.person, f"{key}.person") if part.person is not None else None
     if person is not None:
         _refuse_released_person({person.name, *stacked_keys(stacked, person.name)}, columns, key)
@@ -194,6 +197,7 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
         (*_outward(part), *guessed_types(engine)),
         stacked=stacked,
         person_type=spelling(person) if person else "",
+        versions=versions,
     )
 
 

@@ -64,6 +64,9 @@ def kept_columns(plan: TablePlan) -> list[exp.Identifier]:
     names = dict.fromkeys(c.source.name for c in plan.released if getattr(c, "role", None) != LINKED)
     if plan.person is not None:
         names.setdefault(plan.person)
+    for v in plan.versions:
+        if v.relation is None:
+            names.setdefault(v.version)
     return [identifier(n) for n in names]
 
 

@@ -183,6 +183,8 @@ def _fold(plan: TablePlan, dialect: str = DIALECT) -> Iterator[Step]:
         yield _step("tables/keep_source", 1, _keep_source(plan))
     check = "tables/check_keys" if dialect in UNSTILL else "tables/check_person"
     yield _step(check, 1, render(check, dialect, source=_source(plan), person=plan.person_column))
+    if plan.versions and not plan.sampled:
+        yield _step("tables/count_versions", len(plan.versions))
     coded: tuple[QuasiIdentifier | OtherColumn, ...] = (*plan.qis, *plan.judged)
     if dialect != DIALECT:
         yield _step("tables/combine_rows", 1, _combine_rows(plan))

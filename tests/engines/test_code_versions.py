@@ -75,3 +75,95 @@ def test_a_stack_does_so_too(source: Path, tmp_path: Path) -> None:
             continue
         with pytest.raises(JobError, match=reason):
             sqldeid.anonymize(asked, source)
+
+
+LOOKALIKE = """CREATE TABLE dx AS SELECT i AS id, 1 AS seq, 9 + i % 2 AS icd_version,
+    ['ICD9CM', 'ICD-10-CM'][1 + i % 2] AS spelt, ['E871', 'E872'][1 + i % 3 % 2] AS icd_code FROM RANGE(60) AS r(i)"""
+QUERY = "SELECT id, icd_version, spelt, icd_code FROM dx"
+
+
+@pytest.fixture
+def alike(tmp_path: Path) -> Path:
+    """Codes that both versions have, and nothing else."""
+    path = tmp_path / "alike.duckdb"
+    with duckdb.connect(str(path)) as c:
+        c.execute(LOOKALIKE)
+        c.execute("CREATE TABLE people AS SELECT i AS id, ['f', 'm'][1 + i % 2] AS sex FROM RANGE(60) AS r(i)")
+    return path
+
+
+def coded(source: object, folder: Path, **more: object) -> sqldeid.Job:
+    version = more.pop("version", None)
+    column = qi("icd9/diagnoses", uncovered="top") | ({} if version is None else {"version": version})
+    return job({"into": "o.duckdb"}, folder, r=release({"icd_code": column}, source=source, person="id", **more))
+
+
+@pytest.mark.parametrize("query", [False, True])
+def test_codes_that_both_have_are_told_apart_by_the_column_of_versions(
+    alike: Path, tmp_path: Path, query: bool
+) -> None:
+    source = {"query": QUERY} if query else "dx"
+    wrong: list[dict[str, object]] = [
+        {},
+        {"where": "icd_version > 0"},
+        {"version": "icd_version"},
+        {"version": "spelt"},
+        {"version": "spelt", "where": "icd_version < 99"},
+        {"where": "icd_version = 10"},
+        {"where": "icd_version = 10", "version": "icd_version"},
+    ]
+    for more in wrong:
+        with pytest.raises(
+            JobError, match=r"tables\.r\.columns\.icd_code: .* = \"(icd_version|spelt) = 9\""
+        ) as refused:
+            sqldeid.anonymize(coded(source, tmp_path, **more), alike)
+        assert more == {} or "30 rows are of another version" in refused.value.message
+        assert "ICD9CM" not in refused.value.message
+    for more in ({"where": "icd_version = 9"}, {"where": "spelt = 'ICD9CM'", "version": "spelt"}):
+        made = coded(source, tmp_path, **more)
+        found = sqldeid.anonymize(made, alike, options=sqldeid.Options(replace=True, without_ledger=True)).releases["r"]
+        assert found.released == 30
+        assert sqldeid.verify(made, alike)["r"].released == 30
+
+
+def test_a_query_that_leaves_the_column_of_versions_out_is_refused(alike: Path, tmp_path: Path) -> None:
+    left_out = "SELECT id, icd_code FROM dx AS d"
+    with pytest.raises(JobError, match="icd_version beside icd_code"):
+        sqldeid.anonymize(coded({"query": left_out}, tmp_path), alike)
+    kept = coded({"query": f"{left_out} WHERE d.icd_version = 9"}, tmp_path)
+    assert sqldeid.anonymize(kept, alike).releases["r"].released == 30
+
+
+def test_a_stack_names_its_column_of_versions(alike: Path, tmp_path: Path) -> None:
+    stack = {"from": "dx", "on": "id", "value": "icd_code", "order": "seq", "first": 1, "role": "quasi-identifying"}
+    stack |= {"hierarchy": "icd9/diagnoses", "uncovered": "top", "version": "icd_version"}
+
+    def asked(**more: object) -> sqldeid.Job:
+        part = release({"sex": qi()}, source="people", person="id", stack={"c": stack | more})
+        return job({"into": "o.duckdb"}, tmp_path, r=part)
+
+    for more in ({}, {"where": "icd_version > 0"}, {"where": "icd_version = 10"}):
+        with pytest.raises(JobError, match=r"tables\.r\.stack\.c: 30 rows are of another version"):
+            sqldeid.anonymize(asked(**more), alike)
+    assert sqldeid.anonymize(asked(where="icd_version = 9"), alike).releases["r"].released == 60
+
+
+def test_what_reads_no_version_refuses_the_key(alike: Path, tmp_path: Path) -> None:
+    with pytest.raises(JobError, match=r"columns\.icd_code\.version: goes with hierarchies that read one version"):
+        column = qi({"keep_first": [1]}) | {"version": "icd_version"}
+        sqldeid.anonymize(job({"into": "o.duckdb"}, tmp_path, r=release({"icd_code": column}, source="dx")), alike)
+    with pytest.raises(JobError, match=r'columns\.icd_code\.version: .* has no column "nowhere"'):
+        sqldeid.anonymize(coded("dx", tmp_path, version="nowhere"), alike)
+
+
+DRAWN = {"search": {"method": "epsilon-safe", "epsilon_safe": {"epsilon": 2.0, "beta": 0.2, "delta": 0.9}}}
+
+
+def test_epsilon_safe_never_tells_of_versions(alike: Path, tmp_path: Path) -> None:
+    """What the job says decides, not the rows: a filter that speaks of the column passes, whatever it leaves."""
+    with pytest.raises(JobError, match=r"columns\.icd_code\.version: is not for epsilon-safe"):
+        coded("dx", tmp_path, version="icd_version", **DRAWN)
+    with pytest.raises(JobError, match="icd_version beside icd_code"):
+        sqldeid.anonymize(coded("dx", tmp_path, **DRAWN), alike)
+    with pytest.raises(JobError, match="is built from the column's values"):
+        sqldeid.anonymize(coded("dx", tmp_path, where="icd_version > 0", **DRAWN), alike)

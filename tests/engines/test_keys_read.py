@@ -92,6 +92,7 @@ SAMPLES: dict[tuple[str, str], Any] = {
     ("Search", "epsilon_safe"): DRAWN,
     ("Search", "max_loss"): 0.5,
     ("Column", "uncovered"): "prefix",
+    ("Column", "version"): "age",
     ("Column", "to"): "month",
     ("Column", "top_code"): 50,
     ("Privacy", "suppression_limit"): 0.1,

@@ -300,6 +300,13 @@ TABLES = [
         note="numbers",
     ),
     Case(
+        "tables/count_versions",
+        {"source": PEOPLE, "codes": column(NOTE, "s"), "version": column(AGE, "s")},
+        [("-30", 2), ("40", 2)],
+        PEOPLE_SETUP,
+        ordered=False,
+    ),
+    Case(
         "tables/combine_rows",
         {
             "combined": OUT,
