@@ -4,9 +4,12 @@ Two releases of a source that changed in between can be compared: what is differ
 did, and may be one person's. A ledger holds the second to the first. Without one, the second is refused.
 
 Guarantee
-    Without a ledger, a release of a DuckDB source is replaced, or given a companion of the same job, only if no column
-    that both use has another sum of hashes of (person, value) over all rows than when the first one was made; or the
-    holder has said that the first one was never given out.
+    Without a ledger, a release of a DuckDB source is replaced, or given a companion, only if no column that both use
+    has another sum of hashes of (person, value) over all rows than when the first one was made; or the holder has
+    said that the first one was never given out. A companion is a release of the same job, or of any job that reads
+    the same rows of the same table under another name; what goes with a file that is replaced as a whole is replaced,
+    if it read the same table. For series the classes must be asked for alike, too: other classes of the same persons
+    are subtracted as another night's are. What was held to a ledger is given no companion without one.
 
 Assumes
     The first release is where the second goes: of releases elsewhere nothing is known here. Sums of 64-bit hashes are
@@ -17,15 +20,18 @@ Does not protect
     Differentially private releases (epsilon-safe, laplace) are not asked: they compose by ε, which the ledger adds up.
     On Postgres and Spark sources are not compared; the page docs/series-promise.md says so.
 
-The sums are kept in the note on the release as HMAC under the holder's key (`sqldeid.keys`): who reads a release, and
-guesses a source, cannot confirm it. A note without them, by another key or another version of the engine tells nothing,
-and what it is on is not replaced.
+The sums are kept in the note on the release as HMAC under the holder's key (`sqldeid.keys`) and a salt that is drawn
+for each note: who reads a release, and guesses a source, cannot confirm it; who reads two does not see whether
+anything changed, or which column, where a ledger holds the change back. A note without them, by another key or
+another version of the engine tells nothing, and what it is on is not replaced.
 
 Source: soundness.md 5, 18, 23.
 """
 
 from __future__ import annotations
 
+import json
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -46,7 +52,17 @@ from sqldeid.tables.plan import TablePlan
 
 _SCOPE = b"sqldeid source mark\0"
 _DIGITS = 32
+_SALT = 16
 Mark = Mapping[str, object]
+_Plan = TablePlan | PartitionPlan | SeriesPlan | EventsPlan
+
+_NOT_OF_CLASSES = {"source", "where", "variables", "perturb", "disagreement", "labels", "round", "shape"}
+"""Keys of a series release that leave its classes as they are, or that change what is read, which is compared."""
+
+_APART = (
+    "it may have some of the same persons in other classes. Make the releases in one run, without --only and with "
+    "--replace, where they are compared person by person"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +73,28 @@ class _Read:
     source: exp.Expr
     person: exp.Expr | None
     columns: Sequence[tuple[str, exp.Expr]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What is known of a source: sums of hashes by column, its persons and rows, and where they come from."""
+
+    sums: Mapping[str, str]
+    persons: str
+    whole: str
+    named: bool
+    of: str
+    base: str
+    asked: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Now:
+    """A release that could be made now: its plan, the holder's keys, and its source; None where there is no key."""
+
+    plan: _Plan
+    keys: Sequence[Key]
+    facts: _Facts | None
 
 
 @dataclass(slots=True)
@@ -99,23 +137,42 @@ class Sources:
         if self.engine.capabilities.dialect != "duckdb":
             return None
         now = self._now(name)
+        if now is None:
+            return None
         for note in self.there if not self.options.without_ledger else ():
-            other = str(note["release"])
-            if LEDGER_NOTE in note:
-                continue
-            if other == name and now is not None:
+            if note["release"] not in self.names:
+                self._beside(note, now)
+            elif note["release"] == name and LEDGER_NOTE not in note:
                 _refuse(note, _compare(note.get(SOURCE_NOTE), now), "replaced")
-            elif other not in self.names and now is not None and not self._compared and self._is_ours(other):
-                beside = self._now(other)
-                if beside is not None:
-                    _refuse(note, _compare(note.get(SOURCE_NOTE), beside), "added to")
-        self._compared = self._compared or now is not None
-        return now
+        self._compared = True
+        facts = now.facts
+        return [] if facts is None else [_mark(facts, key, secrets.token_hex(_SALT)) for key in now.keys]
+
+    def _beside(self, note: Mapping[str, object], now: _Now) -> None:
+        """Refuse a release that is there, and is not made again, where it can be compared with the one that is made."""
+        other, noted = str(note["release"]), note.get(SOURCE_NOTE)
+        what = "replaced" if self.job.release.into is not None and not self.options.only else "added to"
+        ours = self._is_ours(other)
+        if not ours and not _of_one_source(noted, now, gone=what == "replaced"):
+            return
+        if LEDGER_NOTE in note and isinstance(now.plan, (TablePlan, SeriesPlan)):
+            held = "it was held to a ledger, and this run names none"
+            _refuse(note, held if self.options.ledger is None else "", what)
+            return
+        if not ours:
+            _refuse(note, _compare(noted, now), what)
+            return
+        if not self._compared and (beside := self._now(other)) is not None:
+            _refuse(note, _compare(noted, beside), what)
+        if isinstance(now.plan, SeriesPlan):
+            plan = self.planned(other)
+            if isinstance(plan, SeriesPlan) and plan.person.name.casefold() == now.plan.person.name.casefold():
+                _refuse(note, "" if not _compare(noted, now) else _APART, what)
 
     def _is_ours(self, name: str) -> bool:
         return any(name in part for part in (self.job.tables, self.job.series, self.job.events))
 
-    def _now(self, name: str) -> list[Mark] | None:
+    def _now(self, name: str) -> _Now | None:
         plan = self.planned(name)
         if isinstance(plan, TablePlan) and plan.sampled:
             return None
@@ -125,8 +182,7 @@ class Sources:
             raise TypeError(f"{name}: nobody knows what such a release reads")
         if self._keys is None:
             self._keys = [key for key in (state_key(), read_key(self.options.key_file)) if key is not None]
-        sums = _sums(plan, self.engine) if self._keys else {}
-        return [_mark(sums, key) for key in self._keys]
+        return _Now(plan, self._keys, _facts(plan, self.engine) if self._keys else None)
 
 
 def _refuse(note: Mapping[str, object], reason: str, what: str) -> None:
@@ -136,19 +192,35 @@ def _refuse(note: Mapping[str, object], reason: str, what: str) -> None:
     key = f"{section}.{note['release']}"
     held = "" if section == "events" else "hold releases to each other with --ledger FILE, or, "
     raise JobError(
-        f"{key}: the release that is there is not {what}: {reason}. Whoever holds two releases of a source that "
-        f"changed can tell apart what changed: {held}if nobody was ever given the release that is there, say so by "
-        "--without-ledger",
+        f"{key}: the release that is there is not {what}: {reason}. Whoever holds two releases that differ can "
+        f"tell apart what differs, which may be one person: {held}if nobody was ever given the release that is there, "
+        "say so by --without-ledger",
         key="--without-ledger",
     )
 
 
-def _compare(noted: object, now: Sequence[Mark]) -> str:
+def _of_one_source(noted: object, now: _Now, *, gone: bool) -> bool:
+    """Whether a release of another job reads the same rows of the same table; where it goes, the same table."""
+    for mark in noted if isinstance(noted, list) else ():
+        again = _again(mark, now)
+        if again is not None and (mark.get("of") == again["of"] or (gone and mark.get("base") == again["base"])):
+            return True
+    return False
+
+
+def _again(noted: object, now: _Now) -> Mark | None:
+    """The mark of a source by the key and salt of one that was noted; None where no such key is known."""
+    if not isinstance(noted, Mapping) or not isinstance(salt := noted.get("salt"), str) or now.facts is None:
+        return None
+    marks = (_mark(now.facts, key, salt) for key in now.keys)
+    return next((m for m in marks if m["key"] == noted.get("key")), None)
+
+
+def _compare(noted: object, now: _Now) -> str:
     """Why it is not known that nothing changed; empty where nothing did."""
     if not isinstance(noted, list) or not noted:
         return "its note does not tell what the source was like (an older version made it, or no key could be kept)"
-    known = {str(m["key"]): m for m in now}
-    pairs = [(m, known[str(m.get("key"))]) for m in noted if isinstance(m, Mapping) and str(m.get("key")) in known]
+    pairs = [(m, again) for m in noted if (again := _again(m, now)) is not None]
     if not pairs:
         return "its note was made with another key, on another machine or by another user, and cannot be compared"
     before, after = pairs[0]
@@ -163,28 +235,33 @@ def _compare(noted: object, now: Sequence[Mark]) -> str:
         return "its source has changed since"
     if not alike and not (after["named"] and before.get("named")):
         return "it shows other columns, and without a person key its rows cannot be compared"
+    if alike and before.get("asked") != after["asked"]:
+        return "its job asks for other classes by now, and classes of series are subtracted from each other"
     return ""
 
 
-def _mark(sums: Mapping[str, str], key: Key) -> Mark:
-    digest = key.hasher(_SCOPE)
+def _mark(facts: _Facts, key: Key, salt: str) -> Mark:
+    digest = key.hasher(_SCOPE + salt.encode() + b"\0")
 
     def keyed(*texts: str) -> str:
         return digest("\0".join(texts).encode())[:_DIGITS]
 
-    special = {"persons", "whole", "named"}
     return {
+        "salt": salt,
         "key": keyed("key"),
         "engine": keyed("engine", version("duckdb")),
-        "persons": keyed("persons", sums["persons"]),
-        "whole": keyed("whole", sums["whole"]),
-        "named": bool(sums["named"]),
-        "sums": {keyed("column", n): keyed("sum", n, s) for n, s in sums.items() if n not in special},
+        "of": keyed("of", facts.of),
+        "base": keyed("base", facts.base),
+        "asked": keyed("asked", facts.asked),
+        "persons": keyed("persons", facts.persons),
+        "whole": keyed("whole", facts.whole),
+        "named": facts.named,
+        "sums": {keyed("column", n): keyed("sum", n, s) for n, s in facts.sums.items()},
     }
 
 
-def _sums(plan: TablePlan | PartitionPlan | SeriesPlan | EventsPlan, engine: Engine) -> dict[str, str]:
-    """Sums of hashes by relation and column; `persons` and `whole` over all relations."""
+def _facts(plan: _Plan, engine: Engine) -> _Facts:
+    """What marks are made of; sums of hashes are by relation and column."""
     found: dict[str, str] = {}
     persons, whole, named = [], [], False
     for read in _reads(plan, engine):
@@ -196,10 +273,30 @@ def _sums(plan: TablePlan | PartitionPlan | SeriesPlan | EventsPlan, engine: Eng
         whole.append(f"{read.name}: {row['whole']}")
         named = named or read.person is not None
         found |= {f"{read.name}/{label}": str(row[f"c{i}"]) for i, (label, _) in enumerate(labelled)}
-    return {**found, "persons": "; ".join(persons), "whole": "; ".join(whole), "named": "yes" if named else ""}
+    of, base = _origin(plan.source)
+    return _Facts(found, "; ".join(persons), "; ".join(whole), named, of, base, _asked(plan))
 
 
-def _reads(plan: TablePlan | PartitionPlan | SeriesPlan | EventsPlan, engine: Engine) -> Iterator[_Read]:
+def _origin(source: exp.Expr) -> tuple[str, str]:
+    """What a release reads, as SQL, and the tables in it; the database's own name is left out, for files are moved."""
+    bare = source.copy()
+    tables = list(bare.find_all(exp.Table))
+    for table in tables:
+        table.set("catalog", None)
+    names = {".".join(part.name for part in table.parts).casefold() for table in tables}
+    return bare.sql(dialect="duckdb"), ", ".join(sorted(names))
+
+
+def _asked(plan: _Plan) -> str:
+    """What of a job decides who is in a class of series with whom; empty for other releases."""
+    if not isinstance(plan, SeriesPlan):
+        return ""
+    part = plan.part.model_dump(mode="json", exclude=_NOT_OF_CLASSES)
+    items = () if plan.map is None else (plan.map.names, plan.map.items)
+    return json.dumps([part, repr(items)], sort_keys=True)
+
+
+def _reads(plan: _Plan, engine: Engine) -> Iterator[_Read]:
     """What a release reads."""
     if isinstance(plan, TablePlan):
         yield from _of_table(plan, engine)

@@ -153,7 +153,8 @@ def test_marks_are_keyed_and_other_keys_are_refused(
     assert os.name != "posix" or stat.S_IMODE(key.stat().st_mode) == 0o600
     assert [f.name for f in key.parent.iterdir()] == ["key"]
     note = _note(source)
-    assert note["source_marks"][0].keys() == {"key", "engine", "persons", "whole", "named", "sums"}
+    of_the_source = {"persons", "whole", "named", "sums", "of", "base", "asked"}
+    assert note["source_marks"][0].keys() == {"salt", "key", "engine", *of_the_source}
     assert "job_sha256" not in note and asked.sha256 not in json.dumps(note)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
     assert _note(source) == note
@@ -176,6 +177,82 @@ def test_without_a_place_for_a_key_releases_are_made_but_not_replaced(
     sqldeid.anonymize(asked, source)
     with pytest.raises(JobError, match="no key could be kept"):
         sqldeid.anonymize(asked, source, options=REPLACE)
+
+
+def test_two_notes_do_not_tell_whether_the_source_changed(source: Path, tmp_path: Path) -> None:
+    """A ledger holds a single change back; a mark that stays the same, or does not, would tell of it."""
+    (tmp_path / "key").write_text("".join(f"{i:02x}" for i in range(7, 39)))
+    options = sqldeid.Options(replace=True, ledger=tmp_path / "ledger", key_file=tmp_path / "key")
+    asked, marks = job("lattice", tmp_path), []
+    for _ in range(2):
+        sqldeid.anonymize(asked, source, options=options)
+        marks += _note(source)["source_marks"]
+    told = [v for m in marks for v in [*m.values(), *m["sums"], *m["sums"].values()] if isinstance(v, str)]
+    assert len(told) == len(set(told)) > 30
+
+
+@pytest.mark.parametrize("into", [{}, {"into": "out.duckdb"}, {"into": "out", "as": "parquet"}])
+@pytest.mark.parametrize("kind", JOBS)
+def test_another_name_is_not_another_release(source: Path, tmp_path: Path, kind: str, into: dict) -> None:
+    [(section, parts)] = JOBS[kind].items()
+    again = sqldeid.Job.parse({section: {"q": parts["r"]}, **({"release": into} if into else {})}, folder=tmp_path)
+    sqldeid.anonymize(job(kind, tmp_path, **into), source)
+    fill(source, 9)
+    with pytest.raises(JobError, match=r"\.r: the release that is there is not (added to|replaced): its source has"):
+        sqldeid.anonymize(again, source, options=REPLACE)
+    fill(source, 8)
+    sqldeid.anonymize(again, source, options=REPLACE)
+
+
+def test_another_cohort_in_the_place_of_the_first_is_refused(source: Path, tmp_path: Path) -> None:
+    def cohort(name: str, where: str, **release: object) -> sqldeid.Job:
+        part = {**TABLE, "where": where}
+        return sqldeid.Job.parse({"tables": {name: part}, **({"release": release} if release else {})}, folder=tmp_path)
+
+    sqldeid.anonymize(cohort("r", "id < 8", into="out.duckdb"), source)
+    with pytest.raises(JobError, match=r"tables\.r: the release that is there is not replaced: its source has changed"):
+        sqldeid.anonymize(cohort("q", "id < 9", into="out.duckdb"), source, options=REPLACE)
+    sqldeid.anonymize(cohort("lower", "id < 5"), source)
+    sqldeid.anonymize(cohort("upper", "id >= 5"), source)  # other rows, in another job
+
+
+@pytest.mark.parametrize("change", [{"privacy": {"k": 5}}, {"durations": {"k": 5}}, {"step_hours": 2}])
+def test_series_are_not_replaced_by_other_classes_of_the_same_persons(
+    source: Path, tmp_path: Path, change: dict
+) -> None:
+    sqldeid.anonymize(job("series", tmp_path), source)
+    with pytest.raises(JobError, match=r"series\.r: the release that is there is not replaced: its job asks for other"):
+        sqldeid.anonymize(sqldeid.Job.parse({"series": {"r": {**SERIES, **change}}}), source, options=REPLACE)
+    same = {**SERIES, "perturb": {"method": "projection"}, "where": "id > 0"}
+    sqldeid.anonymize(sqldeid.Job.parse({"series": {"r": same}}), source, options=REPLACE)
+
+
+def test_two_runs_do_not_escape_what_one_run_refuses(source: Path) -> None:
+    """Overlapping cohorts of series, one after the other by --only."""
+    fill(source, 12)
+    overlapping = cohorts("id <= 8", "id <= 9", k=5)
+    sqldeid.anonymize(overlapping, source, options=sqldeid.Options(only=("s0",)))
+    with pytest.raises(JobError, match=r"series\.s0: .* in one run, without --only"):
+        sqldeid.anonymize(overlapping, source, options=sqldeid.Options(only=("s1",)))
+    with pytest.raises(JobError, match=r"series\.s1: series\.s0 has some of the same persons"):
+        sqldeid.anonymize(overlapping, source, options=REPLACE)
+
+
+def test_a_companion_of_what_a_ledger_holds_back_is_refused_without_it(source: Path, tmp_path: Path) -> None:
+    """The one whom the ledger holds back is what the companion has more."""
+    fill(source, 40)
+    (tmp_path / "key").write_text("".join(f"{i:02x}" for i in range(7, 39)))
+    held = sqldeid.Options(replace=True, ledger=tmp_path / "ledger", key_file=tmp_path / "key")
+    for section, part in (("series", SERIES), ("tables", TABLE)):
+        into = {"into": f"{section}.duckdb"}
+        asked = sqldeid.Job.parse({section: {"r": part, "q": part}, "release": into}, folder=tmp_path)
+        renamed = sqldeid.Job.parse({section: {"z": part}, "release": into}, folder=tmp_path)
+        held = replace(held, ledger=tmp_path / section)
+        sqldeid.anonymize(asked, source, options=replace(held, only=("r",)))
+        for job_, options in ((asked, replace(REPLACE, only=("q",))), (renamed, REPLACE)):
+            with pytest.raises(JobError, match=r"\.r: .* it was held to a ledger, and this run names none"):
+                sqldeid.anonymize(job_, source, options=options)
+        sqldeid.anonymize(asked, source, options=replace(held, only=("q",)))
 
 
 def _note(source: Path) -> dict:
