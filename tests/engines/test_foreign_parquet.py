@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,17 @@ def content(path: Path, name: str = "r") -> list[list[tuple[Any, ...]]]:
             notes = "SELECT comment FROM duckdb_tables() UNION ALL SELECT comment FROM duckdb_columns()"
         described = [row[:2] for row in c.execute(f"DESCRIBE FROM {table}").fetchall()]
         rows = f"SELECT COLUMNS(*)::VARCHAR FROM {table}"
-        return [described, *(sorted(c.execute(q).fetchall(), key=repr) for q in (rows, notes))]
+        kept = [(unmarked(note),) for (note,) in c.execute(notes).fetchall()]
+        return [described, *(sorted(found, key=repr) for found in (c.execute(rows).fetchall(), kept))]
+
+
+def unmarked(note: str | None) -> str | None:
+    """A note without the keyed sums of its source, which only DuckDB has (docs/series-promise.md)."""
+    if note is None or not note.startswith('{"sqldeid"'):
+        return note
+    found = json.loads(note)
+    found["sqldeid"].pop("source_marks", None)
+    return json.dumps(found, sort_keys=True)
 
 
 def listing(folder: Path) -> dict[str, bytes]:
