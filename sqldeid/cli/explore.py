@@ -25,6 +25,7 @@ from sqldeid.report.explored import (
     print_sequences,
     print_text,
 )
+from sqldeid.report.text import put
 from sqldeid.result import HOLDER
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ def explore(common: Common, database: str, json_file: str | None, plot: str | No
     _refuse_mixed(asked)
     table = _place(asked)
     _check_files(json_file, plot, database)
+    if table is None and _without_tables(asked):
+        return _say_nothing(common, json_file, plot)
     show: tuple[Callable[..., None], Callable[..., Any]]
     found: Explored | ExploredSequences | ExploredText
     if asked["per"] is not None:
@@ -130,6 +133,21 @@ def _place(asked: Mapping[str, Any]) -> str | None:
             told = "the job says it" if name in ("table", "person") else "a job has columns alone"
             raise JobError(f"--{name} does not go with --job: {told}; leave one of them out", key=f"--{name}")
     return None
+
+
+def _without_tables(asked: Mapping[str, Any]) -> bool:
+    """Whether the job has series or events alone; releases that it does not have are refused as ever."""
+    job = sqldeid.Job.load(asked["job_file"])
+    return not job.tables and all(name in job.series or name in job.events for name in asked["only"])
+
+
+def _say_nothing(common: Common, json_file: str | None, plot: str | None) -> None:
+    if json_file is not None:
+        write_json(json_file, {"audience": HOLDER, "explored": None})
+    if not common.quiet:
+        unwritten = "" if plot is None else f"; {plot} was not written"
+        text = "of a job these are the columns of a table release, and this job has none; name a table with --table"
+        put(common.screen(json_file), f"Nothing to explore: {text}{unwritten}")
 
 
 def _columns(common: Common, database: str, table: str | None, asked: Mapping[str, Any]) -> Explored:

@@ -12,7 +12,7 @@ from sqldeid.cli.files import check_outputs, write_json
 from sqldeid.cli.options import Common, common, examples, numbers
 from sqldeid.cli.targets import write_text
 from sqldeid.report.progress import Progress
-from sqldeid.report.text import console
+from sqldeid.report.text import console, put
 from sqldeid.report.tradeoff import print_tradeoff, tradeoff_page
 from sqldeid.result import HOLDER
 
@@ -69,6 +69,12 @@ def tradeoff(
         found = sqldeid.tradeoff(job, database, asked, options=options, listener=listener)
     if json_file is not None:
         write_json(json_file, {"audience": HOLDER, "tradeoff": {name: asdict(t) for name, t in found.items()}})
+    if not found:
+        unwritten = "" if html_file is None else f"; {html_file} was not written"
+        text = "only table releases have a lattice whose nodes k and limits decide between, and this job selects none"
+        if not common.quiet:
+            put(common.screen(json_file), f"Nothing to trade off: {text}{unwritten}")
+        return
     if html_file is not None:
         write_text(html_file, tradeoff_page(found))
     if not common.quiet:

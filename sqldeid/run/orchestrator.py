@@ -19,7 +19,7 @@ from sqldeid.engine.choosing import dialect_of, shown
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.engine.undisturbed import undisturbed
-from sqldeid.errors import Interrupted, JobError, VerificationError
+from sqldeid.errors import Interrupted, VerificationError
 from sqldeid.events import release as events
 from sqldeid.events.plan import EventsPlan
 from sqldeid.insight import assess as assessing
@@ -266,14 +266,6 @@ def selected(job: Job, only: Sequence[str], *, apart: bool = False) -> list[str]
 def tables_among(job: Job, only: Sequence[str]) -> list[str]:
     """The table releases among those selected: only they have classes of rows to assess, and a lattice."""
     return [name for name in selected(job, only) if part_of(job, name)[0] == "tables"]
-
-
-def selected_tables(job: Job, only: Sequence[str]) -> list[str]:
-    """The same, where at least one is needed."""
-    found = tables_among(job, only)
-    if not found:
-        raise JobError(f"{job.name}: tables: this is for table releases, and none is selected", key="tables")
-    return found
 
 
 def _plan(job: Job, name: str, engine: Engine) -> TablePlan | Plan:

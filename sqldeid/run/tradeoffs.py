@@ -7,7 +7,7 @@ from sqldeid.job import Job
 from sqldeid.result import Tradeoff
 from sqldeid.run.foreign import refuse_missing_parts
 from sqldeid.run.linked import gather_tables, trade_linked
-from sqldeid.run.orchestrator import selected_tables
+from sqldeid.run.orchestrator import tables_among
 from sqldeid.run.places import Options, naming_job, naming_release, reading
 from sqldeid.tables.linking import Linked
 from sqldeid.tables.release import Listener
@@ -18,6 +18,8 @@ def tradeoff(
     job: Job, database: Database, asked: Asked, *, options: Options | None = None, listener: Listener | None = None
 ) -> dict[str, Tradeoff]:
     """The least loss for every pair of k and suppression limit, by table release; nothing is written.
+
+    Empty where no table release is selected: only they have a lattice.
 
     Parameters
     ----------
@@ -31,10 +33,13 @@ def tradeoff(
     """
     options = options or Options()
     path = None if is_connection(database) else path_of(database)
-    refuse_missing_parts(job, selected_tables(job, options.only), database, "tradeoff")
+    names = tables_among(job, options.only)
+    if not names:
+        return {}
+    refuse_missing_parts(job, names, database, "tradeoff")
     with reading(database, path, options.settings, command="tradeoff") as engine, naming_job(job):
         found = {}
-        for part in gather_tables(job, selected_tables(job, options.only), engine):
+        for part in gather_tables(job, names, engine):
             with naming_release(part.key):
                 if isinstance(part, Linked):
                     found[part.name] = trade_linked(part, engine, asked, listener or Listener())

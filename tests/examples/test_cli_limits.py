@@ -82,6 +82,18 @@ def test_a_job_without_tables_has_nothing_to_assess_or_to_prove(folder: Path, ca
     assert checked.code == 0 and "No certificate to check" in checked.out
 
 
+def test_a_job_without_tables_has_nothing_to_trade_off_or_to_explore(folder: Path, capsys: Any) -> None:
+    for command, named in (("tradeoff", "tradeoff"), ("explore", "explored")):
+        asked = [command, "db.duckdb", "--job", "events.toml"]
+        picture = {"tradeoff": ["--html", "t.html"], "explore": ["--plot", "t.png"]}[command]
+        told = run(capsys, *asked, *picture)
+        assert told.code == 0 and "Nothing to" in told.out and "was not written" in told.out
+        found = run(capsys, *asked, "--json", "-")
+        assert found.code == 0 and not json.loads(found.out)[named]
+        assert run(capsys, *asked, "--only", "nobody").code == 2
+    assert not list(folder.glob("t.*"))
+
+
 def test_a_first_ledger_that_fails_leaves_no_lock(folder: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SQLDEID_KEY", "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778899aabbccddeeff0")
     (folder / "job.toml").write_text(JOB.replace("k = 3", "k = 3000"))
