@@ -109,5 +109,7 @@ def test_a_release_tells_the_same_1_over_m_as_its_assessment(database: Path) -> 
     shown = StringIO()
     print_risk({"people": risk}, Console(file=shown, width=200), released=True)
     assert "1/m" in shown.getvalue()
-    plain = sqldeid.anonymize(job_of(database.parent), database, options=sqldeid.Options(replace=True))
+    plain = sqldeid.anonymize(
+        job_of(database.parent), database, options=sqldeid.Options(replace=True, without_ledger=True)
+    )
     assert plain.releases["people"].one_over_m == plain.releases["people"].k

@@ -74,7 +74,9 @@ def test_their_order_is_that_of_time(database: Path) -> None:
     """A stated order by time is the values' own: the same classes are as close."""
     found = []
     for criterion in ("ordered t", "stated order"):
-        made = sqldeid.anonymize(asked(database, criterion), database, options=sqldeid.Options(replace=True))
+        made = sqldeid.anonymize(
+            asked(database, criterion), database, options=sqldeid.Options(replace=True, without_ledger=True)
+        )
         found.append((made.releases["people"].node, made.releases["people"].criteria[-1].achieved))
     assert found[0] == found[1]
 

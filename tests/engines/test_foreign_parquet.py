@@ -24,7 +24,7 @@ from tests.events import kind_t
 __all__ = ["both", "foreign"]
 
 PARQUET, FILE, VIEW = {"as": "parquet", "into": "out"}, {"into": "out"}, {"as": "view", "into": "out"}
-REPLACE = Options(replace=True)
+REPLACE = Options(replace=True, without_ledger=True)
 
 
 def content(path: Path, name: str = "r") -> list[list[tuple[Any, ...]]]:
@@ -173,7 +173,7 @@ def test_what_lies_there_is_kept_or_replaced_as_with_duckdb(both: Both, tmp_path
             anonymize(first, both.foreign.database)
         assert listing(folder) == before
         second = job(place, folder, r={**RELEASES["k"], "privacy": {"k": 9, "suppression_limit": 0.4}}, s=RELEASES["k"])
-        anonymize(second, both.foreign.database, options=Options(replace=True, only=("r",)))
+        anonymize(second, both.foreign.database, options=Options(replace=True, without_ledger=True, only=("r",)))
         assert content(folder / "out", "s")[:2] == kept[:2]
         assert verify(second, both.foreign.database, options=Options(only=("r",)))["r"].k >= 9
     (tmp_path / "parquet" / "out" / "mine.txt").write_text("mine")

@@ -501,7 +501,7 @@ def test_a_loss_is_told_of_what_causes_it(source: Path, tmp_path: Path) -> None:
     path = source_of(tmp_path, charted=charted(range(STAYS), 5), stays=alike)
     plain = anonymize(job(tmp_path), path).releases["vitals"].link
     asked = job(tmp_path, {"privacy": {"k": 4, "l_diversity": {"column": "died", "l": 2}}})
-    found = anonymize(asked, path, options=Options(replace=True)).releases["vitals"]
+    found = anonymize(asked, path, options=Options(replace=True, without_ledger=True)).releases["vitals"]
     link = found.link
     parts = [int(link[f"lost_to_{what}"]) for what in ("lengths", "features", "criteria")]
     assert sum(parts) == int(link["in_both"]) - int(link["released"]) and parts[2] == max(parts) > 0

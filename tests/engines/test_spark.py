@@ -122,10 +122,10 @@ def test_what_was_there_comes_back_where_a_later_step_fails(as_: str, both: Both
                     both.spark.sql(f"DROP TABLE {schema}.{row['tableName']}")
 
     with pytest.raises((EngineError, JobError)):
-        anonymize(second, both.spark, options=Options(replace=True), listener=Listener(step=step))
+        anonymize(second, both.spark, options=Options(replace=True, without_ledger=True), listener=Listener(step=step))
     assert both.catalogue() == before
     assert {name: bag(both.there(f"{schema}.{name}")) for name in "ab"} == was
-    anonymize(second, both.spark, options=Options(replace=True))
+    anonymize(second, both.spark, options=Options(replace=True, without_ledger=True))
     assert bag(both.there(f"{schema}.a")) != was["a"]
     assert len({entry for entry in both.catalogue() if entry[0] == schema}) == len(
         {entry for entry in before if entry[0] == schema}
@@ -143,7 +143,7 @@ def dies(self, made, back):
         os.kill(os.getpid(), 9)
     flip(self, made, back)
 OnSpark._flip = dies
-anonymize(Job.load(sys.argv[1]), sys.argv[2], options=Options(replace=True))
+anonymize(Job.load(sys.argv[1]), sys.argv[2], options=Options(replace=True, without_ledger=True))
 """
 JOB = """
 [release]
@@ -182,7 +182,7 @@ def test_a_run_killed_between_two_flips_leaves_every_view_readable(both: Both, t
     assert len({entry for entry in left if entry[0] == "killed"}) == 2
     assert both.there("killed.a") and len(both.there("killed.b")) == 300
     wanted = sys.modules["sqldeid"].Job.load(file)
-    anonymize(wanted, both.spark, options=Options(replace=True))
+    anonymize(wanted, both.spark, options=Options(replace=True, without_ledger=True))
     assert len(both.catalogue()) == len(before)
     assert verify(wanted, both.spark)["a"].k >= 40
 
@@ -262,7 +262,9 @@ def test_a_release_is_not_written_over_another(both: Both) -> None:
         anonymize(wanted, both.spark)
     both.spark.sql("CREATE TABLE taken.mine AS SELECT 1 AS a")
     with pytest.raises(JobError, match="was not made by sqldeid"):
-        anonymize(job({"schema": "taken"}, mine=RELEASES["k"]), both.spark, options=Options(replace=True))
+        anonymize(
+            job({"schema": "taken"}, mine=RELEASES["k"]), both.spark, options=Options(replace=True, without_ledger=True)
+        )
     with pytest.raises(JobError, match="letters, digits and _ alone"):
         anonymize(job({"schema": "of k"}, r=RELEASES["k"]), both.spark)
 
@@ -300,7 +302,7 @@ def test_adult_is_the_same_on_duckdb_spark_and_connect(both: Both, shared_data: 
     with duckdb.connect(str(file)) as c:
         wanted = bag(c.execute("SELECT * FROM whole.adult").fetchall())
     for database in (both.spark, both.url):
-        there = anonymize(asked, database, options=Options(replace=True)).releases["adult"]
+        there = anonymize(asked, database, options=Options(replace=True, without_ledger=True)).releases["adult"]
         assert told(there) == told(here)
         assert there.node == here.node and there.loss == here.loss and there.suppressed == here.suppressed == 1346
         assert bag(both.there("whole.adult")) == wanted

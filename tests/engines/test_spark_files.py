@@ -113,7 +113,10 @@ def test_nothing_but_what_was_verified_appears(filled: Both, tmp_path: Path) -> 
     with duckdb.connect(str(tmp_path / "there/out")) as c:
         c.execute("CREATE TABLE mine AS SELECT 1 AS a")
     kept = listing(tmp_path)
-    for options, said in ((Options(), "exists already; allow"), (Options(replace=True), "sqldeid did not make")):
+    for options, said in (
+        (Options(), "exists already; allow"),
+        (Options(replace=True, without_ledger=True), "sqldeid did not make"),
+    ):
         with pytest.raises(JobError, match=said):
             anonymize(wanted, filled.spark, options=options)
     assert listing(tmp_path) == kept

@@ -85,7 +85,7 @@ def test_the_mimic_demo_is_the_same_on_duckdb_spark_and_connect(both: Both) -> N
     assert here.persons == 57 and here.released > 40
     rows, checked = bag(both.here("preset.vitals")), verify(job, both.file)["vitals"].to_dict()
     for database in (both.spark, both.url):
-        there = anonymize(job, database, options=Options(replace=True)).releases["vitals"]
+        there = anonymize(job, database, options=Options(replace=True, without_ledger=True)).releases["vitals"]
         assert repr(told(there)) == repr(told(here))
         assert bag(both.there("preset.vitals")) == rows
     assert verify(job, both.url)["vitals"].to_dict() == checked

@@ -53,7 +53,9 @@ def test_the_release_is_that_of_duckdb(server: InPostgres, tmp_path: Path) -> No
     job = sqldeid.Job.load(FOLDER / "job.toml")
     path = demo.mimic(tmp_path / "mimic.duckdb", patients=300, seed=1).database
     here = sqldeid.anonymize(job, path).releases["patients"]
-    there = sqldeid.anonymize(job, server.database, options=sqldeid.Options(replace=True)).releases["patients"]
+    there = sqldeid.anonymize(
+        job, server.database, options=sqldeid.Options(replace=True, without_ledger=True)
+    ).releases["patients"]
     assert (there.node, there.loss, there.suppressed) == (here.node, here.loss, here.suppressed)
     with duckdb.connect(str(path), read_only=True) as c:
         assert bag(server.read("deidentified.patients")) == bag(c.execute("FROM deidentified.patients").fetchall())

@@ -64,7 +64,9 @@ def released(database: Path, data: Path, sensitive: str, privacy: dict[str, obje
             },
         }
     )
-    result = sqldeid.anonymize(job, database, options=sqldeid.Options(replace=True)).releases["adult"]
+    result = sqldeid.anonymize(job, database, options=sqldeid.Options(replace=True, without_ledger=True)).releases[
+        "adult"
+    ]
     with duckdb.connect(into, read_only=True) as connection:
         shown = connection.execute("SELECT * FROM release.adult").fetchall()
     with duckdb.connect(database, read_only=True) as connection:

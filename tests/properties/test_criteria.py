@@ -333,7 +333,7 @@ def test_releases_hold_what_the_definitions_leave(connection, seed, limit, suppr
     fill(connection, oracle.rows)
     job = job_of(oracle, limit, suppression=suppression)
     best = oracle.optimum(allowed_rows(limit, len(oracle.rows)))
-    options = sqldeid.Options(replace=True)
+    options = sqldeid.Options(replace=True, without_ledger=True)
     if best is None:
         with pytest.raises(NoSolutionError):
             sqldeid.anonymize(job, connection, options=options)
@@ -430,7 +430,9 @@ def test_blanked_rows_that_fail_together_are_dropped(connection):
     oracle = trap("entropy")
     fill(connection, oracle.rows)
     job = job_of(oracle, 0.15, suppression="blank")
-    release = sqldeid.anonymize(job, connection, options=sqldeid.Options(replace=True)).releases["people"]
+    release = sqldeid.anonymize(job, connection, options=sqldeid.Options(replace=True, without_ledger=True)).releases[
+        "people"
+    ]
     assert oracle.blanked((0, 0, 0)) == len(oracle.rows) - 30
     assert (release.suppressed, release.released) == (30, len(oracle.rows) - 30)
     assert any("the blanked rows together do not meet the criteria" in w for w in release.warnings)
@@ -443,7 +445,9 @@ def test_blanked_rows_that_pass_together_stay(connection):
     oracle = Oracle((*rows, *other, *rows[-100:]), 5, trap("entropy").asked)
     fill(connection, oracle.rows)
     job = job_of(oracle, 0.3, suppression="blank")
-    release = sqldeid.anonymize(job, connection, options=sqldeid.Options(replace=True)).releases["people"]
+    release = sqldeid.anonymize(job, connection, options=sqldeid.Options(replace=True, without_ledger=True)).releases[
+        "people"
+    ]
     node = tuple(release.node.values())
     assert oracle.failing(node) == release.suppressed == 60
     assert release.released == len(oracle.rows) == oracle.blanked(node)
@@ -463,7 +467,7 @@ def test_verify_rejects_swapped_values(kind, connection):
     oracle = Oracle(rows, 3, (asked,))
     fill(connection, oracle.rows)
     job = job_of(oracle, 0.0)
-    sqldeid.anonymize(job, connection, options=sqldeid.Options(replace=True))
+    sqldeid.anonymize(job, connection, options=sqldeid.Options(replace=True, without_ledger=True))
     assert sqldeid.verify(job, connection)["people"].k == 9
     connection.execute("UPDATE release.people SET s = 'swap' WHERE a = 0 AND s = 'high'")
     connection.execute("UPDATE release.people SET s = 'high' WHERE a = 4 AND s = 'low'")
@@ -477,7 +481,7 @@ def test_verify_rejects_swapped_values(kind, connection):
 def test_verify_reads_the_criteria_that_are_noted(connection):
     oracle = trap("entropy")
     fill(connection, oracle.rows)
-    sqldeid.anonymize(job_of(oracle, 0.15), connection, options=sqldeid.Options(replace=True))
+    sqldeid.anonymize(job_of(oracle, 0.15), connection, options=sqldeid.Options(replace=True, without_ledger=True))
     comment = connection.execute("SELECT comment FROM duckdb_tables() WHERE schema_name = 'release'").fetchone()
     assert '"l_diversity"' in comment[0] and "extreme" not in comment[0]
     weaker = Oracle(oracle.rows, oracle.k, (Asked("l_diversity", "s", 1, "entropy"),))
@@ -488,7 +492,7 @@ def test_verify_reads_the_criteria_that_are_noted(connection):
 def test_an_order_is_not_noted_for_it_lists_values(connection):
     oracle = trap("ordered")
     fill(connection, oracle.rows)
-    sqldeid.anonymize(job_of(oracle, 0.15), connection, options=sqldeid.Options(replace=True))
+    sqldeid.anonymize(job_of(oracle, 0.15), connection, options=sqldeid.Options(replace=True, without_ledger=True))
     comment = connection.execute("SELECT comment FROM duckdb_tables() WHERE schema_name = 'release'").fetchone()
     assert '"t_closeness"' in comment[0] and "extreme" not in comment[0]
     assert sqldeid.verify(job_of(oracle, 0.15), connection)["people"].released == len(oracle.rows) - 30
@@ -503,7 +507,7 @@ def test_more_values_than_there_are_is_refused_before_the_search(kind, connectio
     oracle = Oracle(trap("entropy").rows, 5, (Asked("l_diversity", "s", 4, kind, c),))
     fill(connection, oracle.rows)
     with pytest.raises(JobError) as caught:
-        sqldeid.anonymize(job_of(oracle, 0.15), connection, options=sqldeid.Options(replace=True))
+        sqldeid.anonymize(job_of(oracle, 0.15), connection, options=sqldeid.Options(replace=True, without_ledger=True))
     assert caught.value.key == "tables.people.privacy.l_diversity"
     assert "l is 4, but s has only 3 different values (NULL is one); l can be at most 3" in caught.value.message
     assert "medium" not in caught.value.message
@@ -514,7 +518,7 @@ def test_no_solution_names_the_nearest_node_and_its_failing_rows(connection):
     oracle = Oracle(trap("entropy").rows, 5, (Asked("l_diversity", "s", 3, "entropy"),))
     fill(connection, oracle.rows)
     with pytest.raises(NoSolutionError) as caught:
-        sqldeid.anonymize(job_of(oracle, 0.01), connection, options=sqldeid.Options(replace=True))
+        sqldeid.anonymize(job_of(oracle, 0.01), connection, options=sqldeid.Options(replace=True, without_ledger=True))
     failing = {x: oracle.failing(x) for x in NODES}
     named = {x for x in NODES if f"the nearest (a {x[0]}, b {x[1]}, c {x[2]}) would suppress" in caught.value.message}
     assert len(named) == 1
@@ -530,4 +534,6 @@ def test_text_has_no_order_of_its_own(connection):
         sqldeid.plan(sqldeid.Job.parse(data), connection)
     data["tables"]["people"]["privacy"]["t_closeness"]["order"] = ["low", "high"]
     with pytest.raises(JobError, match="order leaves out 1 values of s"):
-        sqldeid.anonymize(sqldeid.Job.parse(data), connection, options=sqldeid.Options(replace=True))
+        sqldeid.anonymize(
+            sqldeid.Job.parse(data), connection, options=sqldeid.Options(replace=True, without_ledger=True)
+        )

@@ -23,7 +23,7 @@ from sqldeid.tables.lattice import Node
 from tests.properties.test_criteria import HEIGHTS, NODES, Row, generalised
 
 KNOWN = ("s", "u", "v")
-OPTIONS = sqldeid.Options(replace=True)
+OPTIONS = sqldeid.Options(replace=True, without_ledger=True)
 
 
 @dataclass(frozen=True)

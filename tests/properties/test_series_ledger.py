@@ -126,7 +126,7 @@ def nightly(
 ) -> Iterator[tuple[Contents, dict[str, object]]]:
     """Each night: what is released, and what the result says of the ledger."""
     (folder / "key").write_text(KEY)
-    options = sqldeid.Options(replace=True, settings=Settings(threads=1))
+    options = sqldeid.Options(replace=True, without_ledger=True, settings=Settings(threads=1))
     if ledger:
         options = replace(options, ledger=folder / "ledger.duckdb", key_file=folder / "key")
     else:
@@ -209,7 +209,7 @@ def test_verify_asks_the_ledger(tmp_path: Path) -> None:
     with pytest.raises(JobError, match="does not know the release that is there"):
         sqldeid.anonymize(job(), source, options=replace(other, replace=True))
     with pytest.raises(JobError, match=r"series\.vitals: the release that is there was held to a ledger"):
-        sqldeid.anonymize(job(), source, options=sqldeid.Options(replace=True))
+        sqldeid.anonymize(job(), source, options=sqldeid.Options(replace=True, without_ledger=True))
 
 
 @pytest.mark.parametrize("nulls", ["source", "strict", "null-aware", "null-strict"])
