@@ -29,7 +29,7 @@ from sqldeid.publish.existing import refuse_existing
 from sqldeid.publish.notes import Note, ours
 from sqldeid.publish.places import Destination, FreshFile, ParquetFolder, Staging, TableStatement, ViewStatement
 from sqldeid.publish.spark_brought import ByPortions
-from sqldeid.publish.spark_folder import open_folder
+from sqldeid.publish.spark_folder import notes_of_folder, open_folder
 from sqldeid.publish.spark_folder import published as published_in_folder
 from sqldeid.publish.spark_runs import STAGED, is_left_behind, refuse_alive, refuse_too_old, snapshots, staged_by, stamp
 from sqldeid.sql import Fixed, identifier, literal, render, table_name
@@ -330,6 +330,11 @@ def published(engine: Remote, destination: Destination, name: str) -> tuple[exp.
         return published_in_folder(_spark(engine), destination, name)
     written, note = find_published(engine.bench, destination, name)
     return carried_back(written, ByPortions(_spark(engine)), name), note
+
+
+def notes_in_folder(engine: Remote, destination: Destination) -> list[dict[str, object]]:
+    """The notes of the job's releases that stand in a folder of Spark's storage."""
+    return notes_of_folder(_spark(engine), destination)
 
 
 def _spark(engine: Remote) -> SparkEngine:

@@ -266,6 +266,12 @@ def _taken(path: str) -> JobError:
     )
 
 
+def notes_of_folder(engine: SparkEngine, destination: Destination) -> list[dict[str, object]]:
+    """The notes of the job's releases that stand in the folder."""
+    notes = (read_note(Folder(engine, _place(destination), name).note() or "") for name in destination.sections)
+    return [note for note in notes if note is not None]
+
+
 def published(engine: SparkEngine, destination: Destination, name: str) -> tuple[exp.Expr, dict[str, object]]:
     """A release's rows as a temporary view, and the note beside them.
 

@@ -19,7 +19,7 @@ from sqldeid.engine.plain import refuse_as_temporary
 from sqldeid.engine.remote import Remote
 from sqldeid.job import Job, Table
 from sqldeid.job.rules import SECTIONS
-from sqldeid.publish import Destination, FreshFile, ParquetFolder, Staging
+from sqldeid.publish import Destination, FreshFile, ParquetFolder, Staging, read_note
 
 _OTHER_METHODS = ("mondrian", "epsilon-safe")
 """Methods that do not search a lattice of the folded classes, or not as the others."""
@@ -36,6 +36,11 @@ Files = Callable[[DuckDBEngine], Path | None]
 class _Brings(Protocol):
     def bring(self, engine: Remote, files: FreshFile | ParquetFolder) -> Staging:
         """The place where the engine's releases are staged that go into files beside the program."""
+
+
+class _Noted(Protocol):
+    def notes_in_folder(self, engine: Remote, destination: Destination) -> list[dict[str, object]]:
+        """The notes of the job's releases that stand in a folder of the engine's storage."""
 
 
 def open_engine(database: object, settings: Settings, stack: ExitStack, files: Files = lambda bench: None) -> Remote:
@@ -64,6 +69,19 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
     """Where the engine's releases are staged (``publish/<dialect>.py``)."""
     opens = cast(_Opens, import_module(f"sqldeid.publish.{engine.dialect}"))
     return opens.open_staging(engine, destination, names, replace)
+
+
+def notes_on(engine: Remote, destination: Destination) -> list[dict[str, object]]:
+    """The notes of the releases that stand where the engine's are published."""
+    if destination.kind == "parquet":
+        folders = cast(_Noted, import_module(f"sqldeid.publish.{engine.dialect}"))
+        return folders.notes_in_folder(engine, destination)
+    notes = [
+        (relation.parts[-1], read_note(relation.comment))
+        for relation in engine.relations()
+        if relation.parts[-2].casefold() == destination.schema.casefold()
+    ]
+    return [note for name, note in notes if note is not None and str(note["release"]).casefold() == name.casefold()]
 
 
 def bring(engine: Remote, files: FreshFile | ParquetFolder) -> Staging:

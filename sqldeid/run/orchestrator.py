@@ -89,13 +89,14 @@ def anonymize(
     releases: list[Release] = []
     written: dict[str, str] = {}
     joinable: tuple[Joinable, ...] = ()
+    warned: tuple[str, ...] = ()
     try:
         with ExitStack() as stack:
             engine, staging, there = open_run(job, database, names, options, stack)
             with naming_job(job):
                 units = gather(job, names, lambda name: _plan(job, name, engine))
                 sources = Sources(job, engine, options, names, there, lambda name: _plan(job, name, engine))
-                noticing = Noticing(staging, sources.mark)
+                noticing, warned = Noticing(staging, sources.mark), sources.warnings
                 held = [note for note in there if note["release"] in names and LEDGER_NOTE in note]
                 pairs = pair(job, units, engine, options, listener)
                 if options.without_ledger or sum(isinstance(u, SeriesPlan) for u in units) < 2:
@@ -116,7 +117,7 @@ def anonymize(
         if not written:  # between two statements; within one the engine says so
             raise Interrupted("interrupted; nothing was published") from None
     found = {r.name: _published(r, written[r.name]) for r in releases}
-    return _result(job, database, found, joinable, options, monotonic() - started)
+    return _result(job, database, found, joinable, options, monotonic() - started, warned)
 
 
 def plan(job: Job, database: Database, *, options: Options | None = None) -> list[Unit]:
@@ -378,6 +379,7 @@ def _result(
     joinable: tuple[Joinable, ...],
     options: Options,
     seconds: float,
+    warned: tuple[str, ...],
 ) -> Result:
     """What a run tells."""
     return Result(
@@ -386,7 +388,7 @@ def _result(
         job_sha256=job.sha256,
         source={"database": shown(database), "engine": dialect_of(database)},
         seconds=round(seconds, 3),
-        warnings=(*job.warnings(), *warnings_of(joinable), *key_warnings(options.key_file)),
+        warnings=(*job.warnings(), *warnings_of(joinable), *key_warnings(options.key_file), *warned),
         job=job.name,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={"sqldeid": sqldeid.__version__, "duckdb": version("duckdb"), "python": python_version()},

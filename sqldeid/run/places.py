@@ -43,7 +43,7 @@ from sqldeid.publish import (
     refuse_existing,
     refuse_forgotten,
 )
-from sqldeid.run.foreign import bring, open_engine, open_staging, refuse_missing_parts, writes_here
+from sqldeid.run.foreign import bring, notes_on, open_engine, open_staging, refuse_missing_parts, writes_here
 from sqldeid.tables.policy import Given
 
 
@@ -213,7 +213,8 @@ def open_run(
         _refuse_kind(job, target)
         remote = open_engine(database, options.settings, stack)
         remote.begin(writing=True)
-        return remote, open_staging(remote, target, names, replace=options.replace), []
+        staging = open_staging(remote, target, names, replace=options.replace)
+        return remote, staging, notes_on(remote, target)
     path = None if is_connection(database) else path_of(database)
     _refuse_target(job, target, path, options)
     shop = _workshop(target.into, options.settings, stack) if target.into is not None else None
@@ -247,16 +248,18 @@ def _open_bringing(
     _refuse_target(job, target, None, options)
     shop = _workshop(target.target, options.settings, stack)
     opened: list[FreshFile | ParquetFolder] = []
+    there: list[dict[str, object]] = []
 
     def files(bench: DuckDBEngine) -> Path:
         opened.append(_files(bench, target, shop, names, options))
+        there.extend(notes_there(bench, target))
         refuse_forgotten(held_notes(bench, target, names))
         return shop.path
 
     remote = open_engine(database, options.settings, stack, files)
     remote.begin(writing=True)
     remote.bench.begin()
-    return remote, bring(remote, opened[0]), []
+    return remote, bring(remote, opened[0]), there
 
 
 def _refuse_kind(job: Job, target: Destination) -> None:

@@ -18,7 +18,7 @@ Assumes
 
 Does not protect
     Differentially private releases (epsilon-safe, laplace) are not asked: they compose by ε, which the ledger adds up.
-    On Postgres and Spark sources are not compared; the page docs/series-promise.md says so.
+    On Postgres and Spark sources are not compared; whoever replaces a release there is warned (`Sources.warnings`).
 
 The sums are kept in the note on the release as HMAC under the holder's key (`sqldeid.keys`) and a salt that is drawn
 for each note: who reads a release, and guesses a source, cannot confirm it; who reads two does not see whether
@@ -39,11 +39,12 @@ from importlib.metadata import version
 from sqlglot import exp
 
 from sqldeid.engine.base import Column, Engine
+from sqldeid.engine.offers import NAMES
 from sqldeid.errors import JobError
 from sqldeid.events.plan import EventsPlan
 from sqldeid.job import Job
 from sqldeid.keys import Key, read_key, state_key
-from sqldeid.publish import LEDGER_NOTE, SOURCE_NOTE
+from sqldeid.publish import LEDGER_NOTE, SOURCE_NOTE, key_of
 from sqldeid.run.places import Options
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.sql import column, identifier, render
@@ -168,6 +169,19 @@ class Sources:
             plan = self.planned(other)
             if isinstance(plan, SeriesPlan) and plan.person.name.casefold() == now.plan.person.name.casefold():
                 _refuse(note, "" if not _compare(noted, now) else _APART, what)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Where sources are not compared: of releases that are replaced or given companions, one sentence."""
+        dialect = self.engine.capabilities.dialect
+        beside = [key_of(n) for n in self.there if n["release"] in self.names or self._is_ours(str(n["release"]))]
+        if dialect == "duckdb" or self.options.without_ledger or not beside:
+            return ()
+        return (
+            f"{', '.join(dict.fromkeys(beside))}: replaced, or given a companion, while on {NAMES[dialect]} it is not "
+            "looked at whether the source has changed since; whoever holds two releases of a source that changed can "
+            "tell apart what changed. If nobody was ever given the one before, say so by --without-ledger",
+        )
 
     def _is_ours(self, name: str) -> bool:
         return any(name in part for part in (self.job.tables, self.job.series, self.job.events))

@@ -39,10 +39,11 @@ def _made(linked: Linked, kind: str, dialect: str) -> Iterator[Step]:
         if step.template == "tables/group_source":
             yield step_of("tables/match_linked")
             yield step_of("tables/join_linked")
-        if step.template == "publish/create_schema":
+        if step.template in ("publish/create_schema", "tables/sum_columns"):
             continue
         yield replace(step, times=tables) if step.template in _EACH else step
         if step.template == "tables/stage_rows":
+            yield step_of("tables/sum_columns", None)
             if kind != "parquet":
                 yield step_of("publish/create_schema")
             yield step_of("tables/stage_linked", tables)

@@ -24,11 +24,13 @@ DIALECT = "duckdb"
 
 _OWN = {
     "postgres": {
+        "tables/sum_columns": (),
         "publish/create_schema": ("publish/list_schemas", "publish/create_schema", "publish/claim_name"),
         "tables/stage_rows": ("tables/stage_rows", "publish/copy_table"),
         "tables/stage_classes": ("tables/stage_classes", "publish/copy_table"),
     },
     "spark": {
+        "tables/sum_columns": (),
         "publish/create_view": ("publish/flip_view",),
         "publish/comment_view": (),
         "publish/copy_parquet": (
@@ -305,6 +307,7 @@ def _stage(plan: TablePlan, kind: str) -> Iterator[Step]:
         yield _step("tables/merge_blanked", None)
     if blank and plan.concealing is not None:
         yield _step("tables/merge_known", None)
+    yield from () if plan.sampled else (_step("tables/sum_columns", None),)
     if kind != "parquet":
         yield _step("publish/create_schema")
     yield _step("tables/stage_rows" if plan.others else "tables/stage_classes")
@@ -322,6 +325,7 @@ def _stage(plan: TablePlan, kind: str) -> Iterator[Step]:
 
 
 def _stage_computed(plan: TablePlan) -> Iterator[Step]:
+    yield _step("tables/sum_columns", None)
     yield _step("publish/create_schema")
     yield _step("tables/write_labels", None)
     yield _step("publish/comment_table", None)
