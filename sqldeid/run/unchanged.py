@@ -55,6 +55,8 @@ _SCOPE = b"sqldeid source mark\0"
 _DIGITS = 32
 _SALT = 16
 Mark = Mapping[str, object]
+COMPOSES = "composes by epsilon"
+"""In place of marks on a differentially private release, which is never asked for its source."""
 _Plan = TablePlan | PartitionPlan | SeriesPlan | EventsPlan
 
 _NOT_OF_CLASSES = {"source", "where", "variables", "perturb", "disagreement", "labels", "round", "shape"}
@@ -123,8 +125,8 @@ class Sources:
     _keys: list[Key] | None = None
     _compared: bool = False
 
-    def mark(self, name: str) -> list[Mark] | None:
-        """What the note on a release keeps: a mark by each key; None where it composes by ε, or on another engine.
+    def mark(self, name: str) -> list[Mark] | str | None:
+        """What the note on a release keeps: a mark by each key; `COMPOSES` where that is so; None on another engine.
 
         Asked once the release is decided: its own steps have read the source then, and said what is wrong with its SQL.
 
@@ -139,8 +141,10 @@ class Sources:
             return None
         now = self._now(name)
         if now is None:
-            return None
+            return COMPOSES
         for note in self.there if not self.options.without_ledger else ():
+            if note.get(SOURCE_NOTE) == COMPOSES:
+                continue
             if note["release"] not in self.names:
                 self._beside(note, now)
             elif note["release"] == name and LEDGER_NOTE not in note:

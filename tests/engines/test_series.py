@@ -283,6 +283,7 @@ def test_no_key_and_no_time_leaves(source: Path, tmp_path: Path) -> None:
         "limits",
         "tau",
         "round",
+        "unit",
     }
     assert not {str(found.persons), str(found.released), str(found.records)} & set(str(public).split())
 
