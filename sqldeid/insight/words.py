@@ -25,9 +25,11 @@ _PARTS_OF_DATES = (
 )
 _DEATHS = (
     "death deceas todes todestag todesdatum sterbe verstorb gestorb deces defun falleci muert obito decess overlij "
-    "overlede dodsd doedsd dodfall avliden exitus postmort zgon kuolin kuollu smrt".split()
+    "overlede sterf dodsd doedsd dodfall avliden exitus postmort zgon kuolin kuollu smrt dth mortal obituar".split()
 )
 """Beginnings of words that say death; only of dates they mean the day of it."""
+_WITHIN = ("death", "obito")
+"""Of words written as one, as registers do: ``DTOBITO``."""
 _DEATH_WORDS = frozenset("dod died dead death expired expire mort morte tod dood doden umrti yod deathdttm".split())
 _LEAVING = frozenset("discharge disch discharged disposition entlassung entlass sortie alta dimissione ontslag".split())
 _WHERE = frozenset(
@@ -66,7 +68,8 @@ def named(name: str, known: tuple[str, ...]) -> str:
 def says_death(name: str) -> bool:
     """Whether a name speaks of death."""
     words = {_plain(w) for w in words_of(name)} | set(spelt(name))
-    return any(w in _DEATH_WORDS or w.startswith(tuple(_DEATHS)) for w in words)
+    said = any(w in _DEATH_WORDS or w.startswith(tuple(_DEATHS)) or any(d in w for d in _WITHIN) for w in words)
+    return said or words >= {"passed", "away"}
 
 
 def says_birth(name: str) -> bool:

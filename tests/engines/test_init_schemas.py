@@ -159,7 +159,7 @@ def test_hierarchies_on_strangers_tables(tmp_path: Path) -> None:
 DEATHS = """dod DOD_HOSP dod_ssn deathtime DeathDate date_of_death death_datetime deceased_on dateofdeath expired_at
     Todesdatum Todestag sterbe_datum Sterbezeitpunkt verstorben_am date_deces décès_le fecha_defuncion fecha_muerte
     fallecimiento data_obito óbito data_morte overlijdensdatum dödsdatum dødsdato data_zgonu kuolinpäivä
-    exitus_am""".split()
+    exitus_am dtdeath DTHDTC dth_dt DTOBITO mortality_date sterfdatum passed_away obituary_date""".split()
 
 
 @pytest.mark.parametrize("type_", ["DATE", "TIMESTAMP", "VARCHAR", "TIMESTAMPTZ"])
