@@ -51,7 +51,9 @@ def run(text: str, source: Path, *, replace: bool = False) -> sqldeid.TableRelea
     file = source.with_suffix(".job.toml")
     file.write_text(text, encoding="utf-8")
     job = sqldeid.Job.load(file)
-    [found] = sqldeid.anonymize(job, source, options=sqldeid.Options(replace=replace)).releases.values()
+    [found] = sqldeid.anonymize(
+        job, source, options=sqldeid.Options(replace=replace, without_ledger=replace)
+    ).releases.values()
     sqldeid.verify(job, source)
     return found
 

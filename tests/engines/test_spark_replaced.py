@@ -124,7 +124,7 @@ def standing(both: Both, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def die(found: InFolder) -> None:
     """Have nothing of a run undone any more, and its mark be nobody's."""
     found.engine.gone = True
-    found.tables.mark._file.close()  # type: ignore[attr-defined]
+    found.tables.mark._lock.release(force=True)
 
 
 def killed(patched: pytest.MonkeyPatch) -> None:
