@@ -215,7 +215,9 @@ def told(found: Any) -> Any:
     """What of a release, or of a look, must be the same on every engine."""
     whole = found.to_dict() if hasattr(found, "to_dict") else asdict(found) if is_dataclass(found) else found
     if isinstance(whole, dict):
-        return {name: told(value) for name, value in whole.items() if name not in LEFT_OUT}
+        # A column's type is named as the engine names what it wrote: JSON there is VARCHAR here.
+        own = ("type",) if "role" in whole else ()
+        return {name: told(value) for name, value in whole.items() if name not in (*LEFT_OUT, *own)}
     if isinstance(whole, list | tuple):
         return [told(value) for value in whole]
     return Summed(whole) if isinstance(whole, float) else whole
