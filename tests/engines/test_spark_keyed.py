@@ -170,7 +170,7 @@ def test_a_place_that_spark_cannot_have_is_refused_first(both: Both, tmp_path: P
         ("out", "write it from the root"),
         (f"{tmp_path}/out[1]", "as a pattern; name another"),
         (f"{tmp_path}/full", "not empty"),
-        (f"{tmp_path}/full/mine.txt", "not empty"),
+        (f"{tmp_path}/full/mine.txt", "must be a folder, not a file"),
     ):
         with pytest.raises(JobError, match=told_so):
             anonymize(job({"as": "parquet", "into": place}, r=RELEASES["k"]), both.spark)
