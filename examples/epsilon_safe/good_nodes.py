@@ -179,7 +179,8 @@ def adult_job(table: str, columns: tuple[str, ...], k: int) -> sqldeid.Job:
     """A census table with the shipped hierarchies."""
     qis = {c: {"role": "quasi-identifying", "hierarchy": f"adult/{c}"} for c in columns}
     return sqldeid.Job.parse(
-        {"tables": {"census": {"source": table, "columns": qis, "privacy": {"k": k}}}}, name="good_nodes.py"
+        {"tables": {"census": {"source": table, "rows_are_persons": True, "columns": qis, "privacy": {"k": k}}}},
+        name="good_nodes.py",
     )
 
 

@@ -175,7 +175,7 @@ def test_a_browser_shows_it_without_an_error_or_a_request(
     page.on("dialog", lambda dialog: (messages.append("dialog"), dialog.dismiss()))
     page.on("request", lambda request: requests.append(request.url))
     page.set_viewport_size({"width": width, "height": 900})
-    page.goto(file.as_uri())
+    page.goto(file.as_uri(), timeout=120_000)
     page.wait_for_selector(".js-plotly-plot .main-svg")
     assert not messages
     assert [r for r in requests if not r.startswith(("file:", "data:", "blob:"))] == []

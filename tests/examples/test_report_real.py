@@ -53,7 +53,7 @@ def test_a_browser_shows_the_report(report: tuple[sqldeid.Result, Path, Path], b
     browser_page.on("console", lambda message: messages.append(message.text))
     browser_page.on("pageerror", lambda error: messages.append(str(error)))
     browser_page.set_viewport_size({"width": width, "height": 900})
-    browser_page.goto(file.as_uri())
+    browser_page.goto(file.as_uri(), timeout=120_000)
     browser_page.wait_for_selector(".js-plotly-plot .main-svg")
     assert not messages
     assert browser_page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

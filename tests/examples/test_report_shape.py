@@ -87,7 +87,7 @@ def test_it_fits_a_phone_and_fills_a_screen(
     page = browser_page
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": 375, "height": 900})
-    page.goto(file.as_uri())
+    page.goto(file.as_uri(), timeout=120_000)
     page.wait_for_selector(".js-plotly-plot .main-svg")
     assert page.evaluate(CLIPPED) == 0
     page.set_viewport_size({"width": 1440, "height": 900})
@@ -99,7 +99,7 @@ def test_a_legend_is_not_cut_on_paper(made: tuple[sqldeid.Result, str], browser_
     file.write_text(made[1], encoding="utf-8")
     page = browser_page
     page.set_viewport_size({"width": 1000, "height": 900})
-    page.goto(file.as_uri())
+    page.goto(file.as_uri(), timeout=120_000)
     page.wait_for_selector(".js-plotly-plot .main-svg")
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
