@@ -122,7 +122,8 @@ def opened(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 def hold(case: Case, tally: Tally) -> None:
     """Run the commands of a case and note whatever is not as it must be."""
-    in_place = "into" not in case.job.get("release", {}) and case.source.suffix == ".duckdb"
+    target = case.job.get("release", {})  # a hostile job has a number or a list there
+    in_place = not (isinstance(target, dict) and "into" in target) and case.source.suffix == ".duckdb"
     before = digest(case.source, in_place)
     made: int | None = None
     for command in case.commands:
