@@ -14,9 +14,9 @@ from math import log, log2
 
 import numpy as np
 
-from sqldeid.tables.evaluation import Evaluation, Marginal
-from sqldeid.tables.lattice import Lattice, Node
-from sqldeid.tables.loss import make_loss
+from sqldeid.tables.model.evaluation import Evaluation, Marginal
+from sqldeid.tables.model.lattice import Lattice, Node
+from sqldeid.tables.model.loss import make_loss
 from sqldeid.tables.search import Problem
 
 

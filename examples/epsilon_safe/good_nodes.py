@@ -26,15 +26,15 @@ import sqldeid
 from sqldeid import demo
 from sqldeid.engine.base import Engine
 from sqldeid.run import reading
-from sqldeid.tables import plan as planning
-from sqldeid.tables.check import Checker
-from sqldeid.tables.fold import Folded, fold
-from sqldeid.tables.plan import TablePlan
-from sqldeid.tables.privacy.mechanism import SeededRandomness
-from sqldeid.tables.privacy.sampling import Penalty
-from sqldeid.tables.privacy.utility import Utility, probabilities, reciprocal_probabilities
-from sqldeid.tables.safe_release import sample_classes
+from sqldeid.tables.check.check import Checker
+from sqldeid.tables.criteria.mechanism import SeededRandomness
+from sqldeid.tables.criteria.sampling import Penalty
+from sqldeid.tables.epsilon_safe.release import sample_classes
+from sqldeid.tables.fold.fold import Folded, fold
+from sqldeid.tables.plan import plan as planning
+from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.search.epsilon_safe import steps_everywhere
+from sqldeid.tables.search.utility import Utility, probabilities, reciprocal_probabilities
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt

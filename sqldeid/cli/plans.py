@@ -17,15 +17,15 @@ from sqldeid.report.text import cell, count, facts, plain, print_table, put, tab
 from sqldeid.run import Options, destination
 from sqldeid.run.linked import Unit
 from sqldeid.run.wings import Plan
-from sqldeid.tables.choosing import by_k
-from sqldeid.tables.linked_steps import linked_certificate_steps, linked_steps
-from sqldeid.tables.linking import Linked
-from sqldeid.tables.plan import QuasiIdentifier, TablePlan
-from sqldeid.tables.privacy import refuse_unknown
-from sqldeid.tables.privacy.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
-from sqldeid.tables.privacy.t_closeness import TCloseness
-from sqldeid.tables.release import no_certificate
-from sqldeid.tables.steps import Step, certificate_steps, in_dialect, steps
+from sqldeid.tables.criteria import refuse_unknown
+from sqldeid.tables.criteria.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
+from sqldeid.tables.criteria.t_closeness import TCloseness
+from sqldeid.tables.plan.choosing import by_k
+from sqldeid.tables.plan.linking import Linked
+from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
+from sqldeid.tables.release.linked_steps import linked_certificate_steps, linked_steps
+from sqldeid.tables.release.release import no_certificate
+from sqldeid.tables.release.steps import Step, certificate_steps, in_dialect, steps
 
 FOLLOWED = "series.{}: formed within its classes; who is in both gets one person_number, and nobody is in one alone"
 """What a plan says of the series that are linked to a table."""

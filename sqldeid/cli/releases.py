@@ -26,8 +26,8 @@ from sqldeid.report.text import console, put
 from sqldeid.result import HOLDER, Told
 
 if TYPE_CHECKING:
-    from sqldeid.tables.proof import Proven
-    from sqldeid.tables.verify import Verified
+    from sqldeid.tables.certificate.proof import Proven
+    from sqldeid.tables.verify.verify import Verified
 
 _TABLES_ALONE = "only table releases have classes of rows and a lattice, and this job selects none"
 _DATABASE = click.argument("database", metavar="DB")

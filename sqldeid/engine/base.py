@@ -28,7 +28,7 @@ Which statement runs where
     compare_parts, spread_labels;                              all of mondrian/
     all of events: its parts are persons', and stay;
     roll_up, histogram_nodes and count_rows on classes that
-    are too many to travel (`sqldeid.tables.bases`)
+    are too many to travel (`sqldeid.tables.check.bases`)
     ========================================================== =======================================================
     What a temporary table is (`CREATE TEMPORARY TABLE … AS` in templates) is the engine's business; where it is a view,
     ``statement.kept_on(dialect)`` says how its rows are kept. It must be gone after `close`.

@@ -311,7 +311,7 @@ def _refuse_empty(engine: DuckDBEngine, table: exp.Table, path: Path) -> None:
     if len(names) == 1 and not _quotes(path) and any(c in names[0] for c in SEPARATORS):
         line = first_ragged(path)
         raise JobError(_RAGGED.format(line=line) if line is not None else MALFORMED)
-    if not engine.query(render("tables/count_rows", table=table)).to_pylist()[0]["rows"]:
+    if not engine.query(render("engine/count_rows", table=table)).to_pylist()[0]["rows"]:
         raise JobError("the file has a header line and no rows; there is nothing to release or to look at")
 
 

@@ -4,7 +4,7 @@ Only `sql`, `createDataFrame` of Arrow, `createOrReplaceTempView`, `localCheckpo
 Connect does what a classic session does. A temporary table is a view, whose rows are kept as the statement that makes
 it says (`sqldeid.sql.templates.KEPT`). A table of Spark is no snapshot: what is folded goes to the workbench at once, a
 query's rows are kept before they are folded, and a source that changes meanwhile makes verification fail where it shows
-(`sqldeid.tables.unmoved`).
+(`sqldeid.tables.write.unmoved`).
 
 Source: engines.md.
 """
@@ -177,7 +177,7 @@ class SparkEngine(Remote):
     def portions(self, table: exp.Table) -> Generator[pa.Table, None, None]:
         """The rows of a temporary table, by their hash, each portion a statement: toArrow gathers all rows of one."""
         columns = [identifier(c.name) for c in self.columns(table)]
-        rows = self.read("tables/count_rows", table=table)[0]["rows"]
+        rows = self.read("engine/count_rows", table=table)[0]["rows"]
         portions = max(1, -(-rows * len(columns) * _NUMBER // PORTION))
         if portions == 1:
             yield self.query(render("engine/read_table", table=table, columns=columns))

@@ -10,11 +10,11 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.result import Measured, Risk, risk_of, risk_of_persons
 from sqldeid.sql import identifier, render
-from sqldeid.tables.judgement import Judgement
-from sqldeid.tables.persons_verify import PersonJudgement, as_they_are
-from sqldeid.tables.plan import TablePlan
-from sqldeid.tables.shape import count_persons
-from sqldeid.tables.verify import Verified
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.rows.shape import count_persons
+from sqldeid.tables.verify.judgement import Judgement
+from sqldeid.tables.verify.persons import PersonJudgement, as_they_are
+from sqldeid.tables.verify.verify import Verified
 
 
 def assess(relation: exp.Expr, columns: Sequence[str], engine: Engine) -> Risk:
@@ -33,7 +33,7 @@ def assess(relation: exp.Expr, columns: Sequence[str], engine: Engine) -> Risk:
     engine.execute(
         render("insight/group_classes", grouped=grouped, source=relation, columns=[identifier(c) for c in columns])
     )
-    rows = engine.query(render("tables/count_sizes", grouped=grouped)).to_pylist()
+    rows = engine.query(render("tables/verify/count_sizes", grouped=grouped)).to_pylist()
     engine.drop(grouped)
     return risk_of({int(r["size"]): int(r["classes"]) for r in rows})
 
@@ -44,7 +44,7 @@ def assess_persons(plan: TablePlan, source: exp.Expr, engine: Engine) -> Risk:
     Parameters
     ----------
     source
-        The rows of `plan`, from `sqldeid.tables.shape.keep`.
+        The rows of `plan`, from `sqldeid.tables.rows.shape.keep`.
 
     Cost: one scan of the table, and one per sensitive column.
     """
@@ -73,7 +73,7 @@ def assess_criteria(risk: Risk, plan: TablePlan, source: exp.Expr, relation: exp
     risk
         From `assess`.
     source
-        The rows of `plan`, from `sqldeid.tables.shape.keep`; t-closeness is measured against them.
+        The rows of `plan`, from `sqldeid.tables.rows.shape.keep`; t-closeness is measured against them.
     relation
         `source` again, or the release.
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.sql import column, parse_table, render
-from sqldeid.tables.plan import travel_type
+from sqldeid.tables.plan.plan import travel_type
 
 
 @dataclass(frozen=True, slots=True)

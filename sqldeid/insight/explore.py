@@ -21,7 +21,7 @@ from sqldeid.findings import BELOW, ColumnFacts, Explored, Uniqueness
 from sqldeid.insight.explore_sets import Columns, Tried, borders, count_sets, every_set
 from sqldeid.insight.explore_source import LIMITS, Arm, Source, measure, value_of
 from sqldeid.sql import column, identifier, literal, render
-from sqldeid.tables.coding import Coding, pack
+from sqldeid.tables.model.coding import Coding, pack
 
 MOST_SETS = 10_000
 """Sets that are tried at most where all are asked for."""
@@ -210,7 +210,7 @@ class Numbered:
             render("insight/fold_columns", folded=self._table, source=self.source.relation, person=person, words=words)
         )
         row = self.engine.query(
-            render("tables/total_classes", classes=self._table, words=list(self._words))
+            render("tables/fold/total_classes", classes=self._table, words=list(self._words))
         ).to_pylist()[0]
         _refuse_changed(int(row["rows"]) - int(row["uncoded"]), self.source)
         self._place = self.engine

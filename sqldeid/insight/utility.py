@@ -20,11 +20,11 @@ from sqldeid.insight.utility_model import MOST_CLASSES, Model, fit_and_score, mo
 from sqldeid.insight.utility_rows import as_they_were, features, generalised, read_originals, read_released
 from sqldeid.publish import Staging
 from sqldeid.sql import identifier, literal, render
-from sqldeid.tables import release as releasing
-from sqldeid.tables.columns import OtherColumn, QuasiIdentifier
-from sqldeid.tables.plan import TablePlan
-from sqldeid.tables.release import Listener
-from sqldeid.tables.shape import count_persons, keep
+from sqldeid.tables.plan.columns import OtherColumn, QuasiIdentifier
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.release import release as releasing
+from sqldeid.tables.release.release import Listener
+from sqldeid.tables.rows.shape import count_persons, keep
 
 _PART = "sqldeid part"
 

@@ -13,9 +13,9 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.insight.utility_model import Features
 from sqldeid.sql import column, identifier, render
-from sqldeid.tables.bind import bind
-from sqldeid.tables.columns import OtherColumn, QuasiIdentifier
-from sqldeid.tables.plan import TablePlan
+from sqldeid.tables.plan.columns import OtherColumn, QuasiIdentifier
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.rows.bind import bind
 
 Columns = Sequence[QuasiIdentifier | OtherColumn]
 

@@ -34,7 +34,7 @@ def released_in(book: Book, subject: Subject, release: int, mark: object) -> Rel
             key=subject.key,
         )
     tables = {name: table_of(name) for name in ("people", "cells", "stays")}
-    listed = book.engine.query(render("tables/list_released", release=release, **tables))
+    listed = book.engine.query(render("ledger/list_released", release=release, **tables))
     there, key = set(listed.column("person").to_pylist()), book.key
 
     def released(persons: pa.ChunkedArray) -> npt.NDArray[np.bool_]:

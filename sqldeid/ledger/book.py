@@ -60,7 +60,7 @@ class Book:
         self.key = key
         if file.fresh:
             for name, columns in TABLES.items():
-                self.engine.execute(render("tables/create_ledger", table=table_of(name), columns=columns))
+                self.engine.execute(render("ledger/create_ledger", table=table_of(name), columns=columns))
             self.append("facts", {"name": ["version", "key"], "value": [_VERSION, key_check(key)]})
         facts = read_facts(self.engine)
         if facts.get("version") in _SPELLED:
@@ -80,13 +80,13 @@ class Book:
     def releases(self) -> list[dict[str, Any]]:
         """The releases so far."""
         found: list[dict[str, Any]] = self.engine.query(
-            render("tables/read_ledger", table=table_of("releases"))
+            render("ledger/read_ledger", table=table_of("releases"))
         ).to_pylist()
         return found
 
     def next_release(self) -> int:
         """Number of the release that is made, from 1."""
-        return int(self.count(render("tables/count_cells", cells=table_of("releases")))) + 1
+        return int(self.count(render("ledger/count_cells", cells=table_of("releases")))) + 1
 
     def enter_release(
         self,
@@ -123,7 +123,7 @@ class Book:
     def append_table(self, name: str, rows: pa.Table) -> None:
         """Add rows to a table."""
         put = self.engine.put(name, rows)
-        self.engine.execute(render("tables/append_ledger", table=table_of(name), rows=put))
+        self.engine.execute(render("ledger/append_ledger", table=table_of(name), rows=put))
 
     def count(self, sql: str) -> int:
         """The one number that a statement gives."""

@@ -57,11 +57,11 @@ def spend(ledger: Ledger, subject: Subject, persons: pa.ChunkedArray, cost: Spen
     strangers = refuse_strangers(book, subject, rows, ledger.insisted, ("people", "budgets"))
     spent, budgets = book.engine.workbench("spent"), table_of("budgets")
     book.engine.execute(
-        render("tables/spend_budget", spent=spent, rows=rows, budgets=budgets, epsilon=cost.epsilon, delta=cost.delta)
+        render("ledger/spend_budget", spent=spent, rows=rows, budgets=budgets, epsilon=cost.epsilon, delta=cost.delta)
     )
-    book.engine.execute(render("tables/clear_budget", budgets=budgets, spent=spent))
-    book.engine.execute(render("tables/append_ledger", table=budgets, rows=spent))
-    row = book.engine.query(render("tables/sum_budget", spent=spent, people=table_of("people"))).to_pylist()[0]
+    book.engine.execute(render("ledger/clear_budget", budgets=budgets, spent=spent))
+    book.engine.execute(render("ledger/append_ledger", table=budgets, rows=spent))
+    row = book.engine.query(render("ledger/sum_budget", spent=spent, people=table_of("people"))).to_pylist()[0]
     book.enter_types(subject)
     book.enter_release(release, subject.name, "private", job_sha256, None, "[]", cost.epsilon, cost.delta)
     account = {

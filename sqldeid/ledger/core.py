@@ -116,7 +116,7 @@ class Ledger:
         for marginal in load.marginals:
             self.book.append_table("marginals", marginal)
         decided, parts = self._settle(judged, load.k, load.rules, stored_rules(self.book.releases()))
-        held = self._engine.query(render("tables/list_held", parts=parts)).column("row")
+        held = self._engine.query(render("ledger/list_held", parts=parts)).column("row")
         if len(held) == load.rows.num_rows:
             raise VerificationError(
                 f"{load.subject.key}: the ledger holds every row back: beside the earlier releases each would single "
@@ -144,7 +144,7 @@ class Ledger:
         self._enter(load, release, settled.parts, homes, settled.judged.fields)
         criteria = json.dumps([asdict(r) for r in load.rules])
         self.book.enter_release(release, subject.name, load.kind, job_sha256, load.k, criteria, mark=mark)
-        void = self.book.count(render("tables/count_spenders", parts=settled.parts, budgets=table_of("budgets")))
+        void = self.book.count(render("ledger/count_spenders", parts=settled.parts, budgets=table_of("budgets")))
         held, rows = len(settled.held) + also_held, load.rows.num_rows + also_held
         account = {
             "release": release,
@@ -163,9 +163,9 @@ class Ledger:
         put = self._engine.put("rows", self._hashed(load))
         members, table = (self._engine.workbench(name) for name in ("members", "branches"))
         tables = {name: table_of(name) for name in ("people", "cells", "contents")}
-        self._engine.execute(render("tables/match_ledger", members=members, rows=put, fields=fields, **tables))
-        self._engine.execute(render("tables/branch_ledger", branches=table, members=members))
-        read = self._engine.query(render("tables/read_ledger", table=table)).sort_by("branch")
+        self._engine.execute(render("ledger/match_ledger", members=members, rows=put, fields=fields, **tables))
+        self._engine.execute(render("ledger/branch_ledger", branches=table, members=members))
+        read = self._engine.query(render("ledger/read_ledger", table=table)).sort_by("branch")
         cell = read.column("cell").fill_null(-1).to_numpy()
         names, place = np.unique(cell[cell >= 0], return_inverse=True)
         at = np.full(len(cell), -1, dtype=np.int64)
@@ -217,18 +217,18 @@ class Ledger:
     ) -> None:
         """Write down who was released, in which class, with what."""
         people = table_of("people")
-        self._engine.execute(render("tables/move_people", people=people, parts=parts, homes=homes))
-        self._engine.execute(render("tables/enter_people", people=people, parts=parts, homes=homes))
+        self._engine.execute(render("ledger/move_people", people=people, parts=parts, homes=homes))
+        self._engine.execute(render("ledger/enter_people", people=people, parts=parts, homes=homes))
         self._engine.execute(
-            render("tables/enter_stays", stays=table_of("stays"), parts=parts, people=people, release=release)
+            render("ledger/enter_stays", stays=table_of("stays"), parts=parts, people=people, release=release)
         )
         self._engine.execute(
-            render("tables/raise_cells", cells=table_of("cells"), stays=table_of("stays"), release=release, k=load.k)
+            render("ledger/raise_cells", cells=table_of("cells"), stays=table_of("stays"), release=release, k=load.k)
         )
         for field in fields:
             self._engine.execute(
                 render(
-                    "tables/enter_contents",
+                    "ledger/enter_contents",
                     contents=table_of("contents"),
                     parts=parts,
                     people=people,
@@ -247,7 +247,7 @@ class Ledger:
         split = np.isin(branches.cell, torn)
         released = np.flatnonzero((kept > 0) & (split | ~branches.known))
         left = torn[out[torn] > 0]
-        start = int(self.book.count(render("tables/count_cells", cells=table_of("cells"))))
+        start = int(self.book.count(render("ledger/count_cells", cells=table_of("cells"))))
         home = start + 1 + np.arange(len(released) + len(left), dtype=np.int64)
         old = np.concatenate([branches.cell[released], left])
         cell = pa.array([None if c < 0 else int(judged.names[c]) for c in old], pa.int64())

@@ -42,7 +42,7 @@ def groups_of(book: Book, subject: Subject, persons: pa.Array, before: int | Non
     if not numbers:
         return [None] * len(persons)
     tables = {table: table_of(table) for table in ("people", "cells", "stays", "groups")}
-    rows = book.engine.query(render("tables/list_groups", release=max(numbers), **tables)).to_pylist()
+    rows = book.engine.query(render("ledger/list_groups", release=max(numbers), **tables)).to_pylist()
     found = {row["person"]: Group(row["family"], row["length"], row["variables"]) for row in rows}
     hashed = hash_persons(book.key, subject.person_type, pa.chunked_array([persons])).to_pylist()
     return [found.get(person) for person in hashed]

@@ -59,7 +59,7 @@ def refuse_strangers(
         If fewer than `HARDLY` of the persons of the smaller of both are found in the other, and nobody insists.
     """
     tables = [table_of(name) for name in known]
-    found = book.engine.query(render("tables/count_recurring", rows=rows, known=tables)).to_pylist()[0]
+    found = book.engine.query(render("ledger/count_recurring", rows=rows, known=tables)).to_pylist()[0]
     smaller = min(found["load"], found["known"])
     told = f"{found['recurring']:,} of {found['load']:,} persons of the load are among the {found['known']:,}"
     key = f"{subject.key}.person"
@@ -98,7 +98,7 @@ def refuse_recoded(
         label = str(field["column"])
         row = book.engine.query(
             render(
-                "tables/count_kept",
+                "ledger/count_kept",
                 members=members,
                 contents=table_of("contents"),
                 field=field["name"],

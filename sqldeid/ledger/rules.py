@@ -89,7 +89,7 @@ class Judged:
         parts = self.engine.workbench("parts")
         self.engine.execute(
             render(
-                "tables/split_ledger",
+                "ledger/split_ledger",
                 parts=parts,
                 members=self.members,
                 branches=self.table,
@@ -141,7 +141,7 @@ def _failing_now(judged: Judged, parts: exp.Table, rule: Rule) -> Whole:
     if field is None:
         return np.zeros(0, dtype=np.int64)
     cells = judged.engine.workbench("judged")
-    judged.engine.execute(render("tables/judge_parts", cells=cells, parts=parts, field=field["name"]))
+    judged.engine.execute(render("ledger/judge_parts", cells=cells, parts=parts, field=field["name"]))
     return _failing(judged.engine, cells, rule, ("part",))
 
 
@@ -151,7 +151,7 @@ def _failing_before(
     cells = judged.engine.workbench("judged_before")
     judged.engine.execute(
         render(
-            "tables/judge_history",
+            "ledger/judge_history",
             cells=cells,
             parts=parts,
             torn=torn,
@@ -171,7 +171,7 @@ def _failing(engine: Engine, cells: exp.Table, rule: Rule, columns: Sequence[str
         ranked = engine.workbench("ranked")
         engine.execute(
             render(
-                "tables/pick_marginals",
+                "ledger/pick_marginals",
                 ranked=ranked,
                 marginals=table_of("marginals"),
                 release=rule.release,
@@ -180,7 +180,7 @@ def _failing(engine: Engine, cells: exp.Table, rule: Rule, columns: Sequence[str
         )
     engine.execute(
         render(
-            "tables/fail_classes",
+            "tables/verify/fail_classes",
             failing=failing,
             cells=cells,
             columns=[identifier(c) for c in columns],
@@ -191,7 +191,7 @@ def _failing(engine: Engine, cells: exp.Table, rule: Rule, columns: Sequence[str
             ranked=ranked,
         )
     )
-    read = engine.query(render("tables/read_ledger", table=failing)).column("part")
+    read = engine.query(render("ledger/read_ledger", table=failing)).column("part")
     engine.drop(failing)
     engine.drop(cells)
     found: Whole = read.to_numpy().astype(np.int64)

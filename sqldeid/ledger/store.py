@@ -51,5 +51,5 @@ def read_facts(engine: Engine) -> dict[str, str]:
     there = {r.parts[-1] for r in engine.relations()}
     if not set(TABLES) - {"groups"} <= there:  # which ledgers of earlier versions lack
         return {}
-    rows = engine.query(render("tables/read_ledger", table=table_of("facts"))).to_pylist()
+    rows = engine.query(render("ledger/read_ledger", table=table_of("facts"))).to_pylist()
     return {row["name"]: row["value"] for row in rows}

@@ -32,7 +32,7 @@ class ByPortions:
 
         Cost: a scan of the table, which Spark keeps, for each part.
         """
-        rows = self.engine.read("tables/count_rows", table=staged)[0]["rows"]
+        rows = self.engine.read("engine/count_rows", table=staged)[0]["rows"]
         portions = max(1, -(-rows * len(columns) * _VALUE // most))
         asked = [{"name": identifier(c.name), "zoned": c.type == "TIMESTAMP WITH TIME ZONE"} for c in columns]
         for portion in range(portions):

@@ -4,8 +4,8 @@ from sqldeid.run.evaluating import evaluate
 from sqldeid.run.orchestrator import anonymize, assess, plan, selected, verify, verify_certificates
 from sqldeid.run.places import Options, destination, naming_job, reading
 from sqldeid.run.tradeoffs import tradeoff
-from sqldeid.tables.release import Listener
-from sqldeid.tables.tradeoff import Asked
+from sqldeid.tables.release.release import Listener
+from sqldeid.tables.release.tradeoff import Asked
 
 __all__ = [
     "Asked",

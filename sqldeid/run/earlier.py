@@ -24,9 +24,9 @@ from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Staging, key_of
 from sqldeid.run.places import Options
 from sqldeid.run.wings import Plan
 from sqldeid.series.plan import SeriesPlan
-from sqldeid.tables.ledger_audit import unreleased
-from sqldeid.tables.plan import TablePlan
-from sqldeid.tables.policy import Policy, apply_policy, read_policies
+from sqldeid.tables.ledger.audit import unreleased
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.release.policy import Policy, apply_policy, read_policies
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from sqldeid.run.linked import groups_of
 from sqldeid.run.orchestrator import selected
 from sqldeid.run.places import Options, naming_job, naming_release, reading
 from sqldeid.sql import Statement, identifier, literal, render, table_name
-from sqldeid.tables import plan as planning
-from sqldeid.tables.release import Listener
+from sqldeid.tables.plan import plan as planning
+from sqldeid.tables.release.release import Listener
 
 
 def evaluate(

@@ -7,11 +7,11 @@ from dataclasses import replace
 from sqldeid.engine.base import Engine
 from sqldeid.result import Release, TableRelease
 from sqldeid.run.wings import Plan
-from sqldeid.tables.explain import unique_sets
-from sqldeid.tables.fold import fold
-from sqldeid.tables.plan import TablePlan
-from sqldeid.tables.release import Listener, checker_of
-from sqldeid.tables.tradeoff import Asked, trade
+from sqldeid.tables.fold.fold import fold
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.release.explain import unique_sets
+from sqldeid.tables.release.release import Listener, checker_of
+from sqldeid.tables.release.tradeoff import Asked, trade
 
 KS, LIMITS = (2, 3, 5, 10, 25, 100), (0.0, 0.01, 0.05, 0.1)
 """Beside the job's own k and limit."""

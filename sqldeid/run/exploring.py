@@ -17,8 +17,8 @@ from sqldeid.job import Job
 from sqldeid.run.foreign import refuse_missing_parts
 from sqldeid.run.orchestrator import selected
 from sqldeid.run.places import Options, naming_job, naming_release, reading
-from sqldeid.tables import plan as planning
-from sqldeid.tables.shape import count_persons, keep
+from sqldeid.tables.plan import plan as planning
+from sqldeid.tables.rows.shape import count_persons, keep
 
 
 def explore(

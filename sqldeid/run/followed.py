@@ -25,11 +25,11 @@ from sqldeid.series import recheck as rechecking
 from sqldeid.series import release as series
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.together import Together
-from sqldeid.tables.companion import numbered
-from sqldeid.tables.companion_recheck import recheck_accompanied
-from sqldeid.tables.plan import TablePlan
-from sqldeid.tables.release import Listener
-from sqldeid.tables.verify import Verified
+from sqldeid.tables.followed.companion import numbered
+from sqldeid.tables.followed.recheck import recheck_accompanied
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.release.release import Listener
+from sqldeid.tables.verify.verify import Verified
 
 
 @dataclass(slots=True)

@@ -21,8 +21,8 @@ from sqldeid.engine.base import Column, Engine
 from sqldeid.job import Job
 from sqldeid.publish import SOURCE_NOTE, Note, Staging
 from sqldeid.sql import column, identifier, literal, render
-from sqldeid.tables.linked_rows import join_written
-from sqldeid.tables.linking import Linked
+from sqldeid.tables.plan.linking import Linked
+from sqldeid.tables.rows.linked import join_written
 
 ENOUGH = 0.1
 """A column is comparable if this share of the rows of either table has a value that occurs in the other."""
@@ -227,14 +227,14 @@ class _Pair:
         folded = self.engine.workbench(f"joinable_{self.number}")
         named = [{"name": _name(i), "here": here, "there": there} for i, (here, there) in enumerate(columns)]
         here, there = self.written
-        self.engine.execute(render("tables/fold_pair", folded=folded, here=here, there=there, columns=named))
+        self.engine.execute(render("run/fold_pair", folded=folded, here=here, there=there, columns=named))
         return folded
 
     def match(self, folded: exp.Table, sets: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
         """What matches by each set of numbers of columns."""
         asked = [{"number": i, "columns": [_name(c) for c in s]} for i, s in enumerate(sets)]
         here_k, there_k = self.k
-        statement = render("tables/count_matches", folded=folded, here_k=here_k, there_k=there_k, sets=asked)
+        statement = render("run/count_matches", folded=folded, here_k=here_k, there_k=there_k, sets=asked)
         return [dict(row) for row in self.engine.query(statement).to_pylist()]
 
     def told(self, columns: Sequence[str], row: Mapping[str, Any] | None, kind: str) -> Joinable:
@@ -254,7 +254,7 @@ def _name(number: int) -> exp.Identifier:
 
 
 def _rows(relation: exp.Expr, engine: Engine) -> int:
-    return int(engine.query(render("tables/count_rows", table=relation)).to_pylist()[0]["rows"])
+    return int(engine.query(render("engine/count_rows", table=relation)).to_pylist()[0]["rows"])
 
 
 def _compare_tables(pair: _Pair) -> Joinable:
@@ -303,7 +303,7 @@ def _spelt(here: Column, there: Column) -> tuple[exp.Expr, exp.Expr]:
 
 def _lengths(series: exp.Expr, engine: Engine, number: int) -> exp.Table:
     lengths = engine.workbench(f"joinable_lengths_{number}")
-    engine.execute(render("tables/measure_steps", lengths=lengths, series=series))
+    engine.execute(render("run/measure_steps", lengths=lengths, series=series))
     return lengths
 
 

@@ -16,15 +16,15 @@ from sqldeid.result import Risk, TableRelease, Tradeoff
 from sqldeid.run.explaining import explain
 from sqldeid.run.places import Options, destination
 from sqldeid.run.wings import Plan
-from sqldeid.tables import plan as planning
-from sqldeid.tables.linked_release import Made, as_one, recheck_linked, run_linked, tell_apart
-from sqldeid.tables.linked_rows import join_sources, join_written
-from sqldeid.tables.linking import Linked, link
-from sqldeid.tables.plan import TablePlan
-from sqldeid.tables.proof import Proven, check_certificate
-from sqldeid.tables.release import Listener
-from sqldeid.tables.tradeoff import Asked, trade
-from sqldeid.tables.verify import Verified
+from sqldeid.tables.certificate.proof import Proven, check_certificate
+from sqldeid.tables.plan import plan as planning
+from sqldeid.tables.plan.linking import Linked, link
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.release.linked import Made, as_one, recheck_linked, run_linked, tell_apart
+from sqldeid.tables.release.release import Listener
+from sqldeid.tables.release.tradeoff import Asked, trade
+from sqldeid.tables.rows.linked import join_sources, join_written
+from sqldeid.tables.verify.verify import Verified
 
 Unit = TablePlan | Plan | Linked
 """What is planned and made at once: a release, or several that are linked."""

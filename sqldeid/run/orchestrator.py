@@ -50,19 +50,19 @@ from sqldeid.run.wings import Plan, face, names_of, part_of
 from sqldeid.series import release as series
 from sqldeid.series.ledger import audit
 from sqldeid.series.plan import SeriesPlan
-from sqldeid.tables import partition as parting
-from sqldeid.tables import plan as planning
-from sqldeid.tables import release as releasing
-from sqldeid.tables.columns import refuse_in_parquet
-from sqldeid.tables.computed import fingerprint
-from sqldeid.tables.disguise import pseudonyms
-from sqldeid.tables.linking import Linked
-from sqldeid.tables.plan import TablePlan
-from sqldeid.tables.proof import Proven, check_certificate
-from sqldeid.tables.release import Listener
-from sqldeid.tables.safe_release import check_plan
-from sqldeid.tables.shape import keep
-from sqldeid.tables.verify import Verified, recheck
+from sqldeid.tables.certificate.proof import Proven, check_certificate
+from sqldeid.tables.disguise.disguise import pseudonyms
+from sqldeid.tables.epsilon_safe.release import check_plan
+from sqldeid.tables.mondrian import release as parting
+from sqldeid.tables.plan import plan as planning
+from sqldeid.tables.plan.columns import refuse_in_parquet
+from sqldeid.tables.plan.linking import Linked
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.release import release as releasing
+from sqldeid.tables.release.release import Listener
+from sqldeid.tables.rows.shape import keep
+from sqldeid.tables.verify.verify import Verified, recheck
+from sqldeid.tables.write.computed import fingerprint
 
 
 def anonymize(

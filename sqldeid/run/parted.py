@@ -11,8 +11,8 @@ from sqldeid.publish import published
 from sqldeid.result import Risk
 from sqldeid.run.places import destination
 from sqldeid.sql import identifier
-from sqldeid.tables import partition
-from sqldeid.tables.partition_criteria import measure_written
+from sqldeid.tables.mondrian import release as partition
+from sqldeid.tables.mondrian.criteria import measure_written
 
 
 def assess_parted(job: Job, name: str, engine: Engine, *, release: bool) -> Risk:

@@ -9,9 +9,9 @@ from sqldeid.run.foreign import refuse_missing_parts
 from sqldeid.run.linked import gather_tables, trade_linked
 from sqldeid.run.orchestrator import tables_among
 from sqldeid.run.places import Options, naming_job, naming_release, reading
-from sqldeid.tables.linking import Linked
-from sqldeid.tables.release import Listener
-from sqldeid.tables.tradeoff import Asked, trade
+from sqldeid.tables.plan.linking import Linked
+from sqldeid.tables.release.release import Listener
+from sqldeid.tables.release.tradeoff import Asked, trade
 
 
 def tradeoff(

@@ -48,8 +48,8 @@ from sqldeid.publish import LEDGER_NOTE, SOURCE_NOTE, key_of
 from sqldeid.run.places import Options
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.sql import column, identifier, render
-from sqldeid.tables.partition_plan import PartitionPlan
-from sqldeid.tables.plan import TablePlan
+from sqldeid.tables.mondrian.plan import PartitionPlan
+from sqldeid.tables.plan.plan import TablePlan
 
 _SCOPE = b"sqldeid source mark\0"
 _DIGITS = 32
@@ -285,7 +285,7 @@ def _facts(plan: _Plan, engine: Engine) -> _Facts:
     for read in _reads(plan, engine):
         labelled = sorted(read.columns, key=lambda c: c[0])
         columns = [{"name": identifier(f"c{i}"), "column": c} for i, (_, c) in enumerate(labelled)]
-        statement = render("tables/sum_columns", source=read.source, person=read.person, columns=columns)
+        statement = render("run/sum_columns", source=read.source, person=read.person, columns=columns)
         row = engine.query(statement).to_pylist()[0]
         persons.append(f"{read.name}: {row['rows']} {row['persons']}")
         whole.append(f"{read.name}: {row['whole']}")

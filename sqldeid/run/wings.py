@@ -1,7 +1,7 @@
 """The wings as the orchestrator sees them: each kind of release has the same face, found by its section of the job.
 
 section     face                    part of the job
-tables      sqldeid.tables.release  `job.tables[name]`
+tables      sqldeid.tables.release.release  `job.tables[name]`
 series      sqldeid.series.release  `job.series[name]`
 events      sqldeid.events.release  `job.events[name]`
 """
@@ -21,7 +21,7 @@ from sqldeid.job import Job
 from sqldeid.job.rules import SECTIONS
 from sqldeid.publish import Staging
 from sqldeid.result import Release, Told
-from sqldeid.tables.release import Listener
+from sqldeid.tables.release.release import Listener
 
 
 class Plan(Told, Protocol):
@@ -53,7 +53,7 @@ class Face(Protocol):
 
 
 _FACES = {
-    "tables": "sqldeid.tables.partition",  # of method = "mondrian"; the lattice's releases have a face of their own
+    "tables": "sqldeid.tables.mondrian.release",  # of method = "mondrian"; others: `run.orchestrator`
     "series": "sqldeid.series.release",
     "events": "sqldeid.events.release",
 }

@@ -134,7 +134,7 @@ def join_classes(plan: SeriesPlan, prepared: Prepared, classes: TableClasses, en
             key=key,
         )
     table_class = of_number[np.searchsorted(numbers, prepared.person_number[there])]
-    in_table = int(engine.query(render("tables/count_rows", table=classes.persons)).column("rows")[0].as_py())
+    in_table = int(engine.query(render("engine/count_rows", table=classes.persons)).column("rows")[0].as_py())
     both = replace(
         prepared,
         person_number=prepared.person_number[there],

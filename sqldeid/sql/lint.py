@@ -1,7 +1,7 @@
 """What a template may hold: safe Jinja, a head that says what it is, and SQL that three engines read alike.
 
 Every template
-    - is named ``<area>/<verb>_<noun>`` or ``<area>/<verb>_<noun>.<engine>``, at most 60 lines, one statement;
+    - is named ``<room>/<verb>_<noun>`` or ``<room>/<verb>_<noun>.<engine>``, at most 60 lines, one statement;
     - begins with a comment: its purpose, then ``parameters``, ``returns``, ``grain``, ``source``;
     - prints names only: no filters, calls, macros, assignments, includes, concatenation or text constants, and nothing
       inside quotes;
@@ -39,7 +39,7 @@ ENGINES = ("duckdb", "postgres", "spark")
 HEAD_KEYS = ("parameters", "returns", "grain", "source")
 HOLE = "hole_of_a_template"
 
-_NAME = re.compile(rf"[a-z]+/[a-z]+(_[a-z0-9]+)+(\.({'|'.join(ENGINES)}))?")
+_NAME = re.compile(rf"([a-z][a-z_]*/)+[a-z]+(_[a-z0-9]+)+(\.({'|'.join(ENGINES)}))?")
 _FILLS = re.compile(r"\b(CREATE TEMPORARY|INSERT INTO) ")
 _KEPT_LINE = re.compile(r"^\s+kept ", re.MULTILINE)
 _ENGINE_LINE = re.compile(r"^\s*engine (\w+) — \S", re.MULTILINE)
@@ -100,7 +100,7 @@ def lint(name: str, source: str) -> list[str]:
     Parameters
     ----------
     name
-        ``<area>/<verb>_<noun>[.<engine>]``, as `sqldeid.sql.template_names` has it.
+        ``<room>/<verb>_<noun>[.<engine>]``, as `sqldeid.sql.template_names` has it.
     source
         The template's text.
     """
@@ -116,7 +116,7 @@ def lint(name: str, source: str) -> list[str]:
 
 def _lint_head(name: str, source: str) -> Iterator[str]:
     if not _NAME.fullmatch(name):
-        yield f"{name} is not named <area>/<verb>_<noun> or <area>/<verb>_<noun>.<engine>"
+        yield f"{name} is not named <room>/<verb>_<noun> or <room>/<verb>_<noun>.<engine>"
     if (lines := len(source.splitlines())) > MAX_LINES:
         yield f"{lines} lines; at most {MAX_LINES} are allowed"
     head = head_of(source)

@@ -100,7 +100,7 @@ def folder() -> Path:
 
 
 def template_names() -> tuple[str, ...]:
-    """All templates as ``area/verb_noun`` or ``area/verb_noun.engine``, sorted."""
+    """All templates as ``room/verb_noun`` or ``room/verb_noun.engine``, the room as in `sqldeid/`, sorted."""
     root = folder()
     return tuple(sorted(p.relative_to(root).as_posix().removesuffix(SUFFIX) for p in root.rglob(f"*{SUFFIX}")))
 
@@ -137,7 +137,7 @@ def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:
     Parameters
     ----------
     name
-        Template without its suffix, e.g. ``tables/check_nodes``.
+        Template without its suffix, e.g. ``tables/check/check_nodes``.
     dialect
         Engine whose text is wanted; names and literals are written in its way.
     parameters

@@ -16,8 +16,8 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from sqldeid.tables.evaluation import Evaluation, Marginal
-from sqldeid.tables.lattice import Lattice, Node
+from sqldeid.tables.model.evaluation import Evaluation, Marginal
+from sqldeid.tables.model.lattice import Lattice, Node
 
 Ints = npt.NDArray[np.int64]
 

@@ -152,7 +152,7 @@ def _carry(bench: Bench, database: object, name: str) -> Tables:
         started = monotonic()
         brought = engine.to_bench(engine.resolve(("made",)))
         seconds = monotonic() - started
-        rows = int(engine.bench.query(render("tables/count_rows", table=brought)).column("rows")[0].as_py())
+        rows = int(engine.bench.query(render("engine/count_rows", table=brought)).column("rows")[0].as_py())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     row = {"process_s": seconds, "peak_mb": round(peak / 1e6)}
     demands = [Demand(f"{LEAST:,} classes", f"{rows:,} classes", rows == LEAST), at_most(row["peak_mb"], 4 * GB, "MB")]

@@ -10,12 +10,12 @@ from sqldeid.engine.base import Engine
 from sqldeid.engine.opening import Settings
 from sqldeid.job import Job
 from sqldeid.run import reading
-from sqldeid.tables import plan as planning
-from sqldeid.tables.check import Checker
-from sqldeid.tables.evaluation import allowed_rows
-from sqldeid.tables.fold import Folded, fold
-from sqldeid.tables.loss import make_loss
-from sqldeid.tables.plan import TablePlan
+from sqldeid.tables.check.check import Checker
+from sqldeid.tables.fold.fold import Folded, fold
+from sqldeid.tables.model.evaluation import allowed_rows
+from sqldeid.tables.model.loss import make_loss
+from sqldeid.tables.plan import plan as planning
+from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.search import Problem
 from tests.benchmarks.sources import Bench, Task
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqldeid.errors import NoSolutionError
-from sqldeid.tables.evaluation import allowed_rows
-from sqldeid.tables.loss import LOSSES
+from sqldeid.tables.model.evaluation import allowed_rows
+from sqldeid.tables.model.loss import LOSSES
 from sqldeid.tables.search import search
 from tests.benchmarks.classes import read_table
 from tests.benchmarks.exhaust import Exhausted, exhaust

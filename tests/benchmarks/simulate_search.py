@@ -13,8 +13,8 @@ from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from sqldeid.tables.evaluation import allowed_rows
-from sqldeid.tables.loss import make_loss
+from sqldeid.tables.model.evaluation import allowed_rows
+from sqldeid.tables.model.loss import make_loss
 from sqldeid.tables.search import Problem, search
 from tests.benchmarks.classes import Workbench, read_table
 

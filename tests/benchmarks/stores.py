@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sqldeid.tables.lattice import Node
+from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.search.antichain import Antichain
 
 Tree = dict[int, "Tree"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import product
 from time import process_time
 
-from sqldeid.tables.release import Listener
+from sqldeid.tables.release.release import Listener
+from sqldeid.tables.release.tradeoff import Asked, trade
 from sqldeid.tables.search import search
-from sqldeid.tables.tradeoff import Asked, trade
 from tests.benchmarks.inside import Inside, folded
 from tests.benchmarks.must import MUST, Demand, Tables, at_most
 from tests.benchmarks.process import Row

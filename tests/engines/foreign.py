@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sqldeid.sql import templates
-from sqldeid.tables.steps import Step
+from sqldeid.tables.release.steps import Step
 from tests.conftest import _schemas
 
 if TYPE_CHECKING:

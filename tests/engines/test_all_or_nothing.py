@@ -20,7 +20,7 @@ from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError, VerificationError
 from sqldeid.job import Job
 from sqldeid.run import Options, anonymize
-from sqldeid.tables import release as releasing
+from sqldeid.tables.release import release as releasing
 from tests.engines.sources import contents, database, job, listed, people, qi, release
 
 Run = Callable[[DuckDBEngine, str], None]
@@ -195,7 +195,7 @@ import sys, time
 from pathlib import Path
 from sqldeid.job import Job
 from sqldeid.run import anonymize
-from sqldeid.tables import release as releasing
+from sqldeid.tables.release import release as releasing
 check = releasing.verify
 def wait(*more, **named):
     check(*more, **named)

@@ -15,7 +15,7 @@ import pytest
 from sqldeid.errors import EngineError, HierarchyError, JobError, SqldeidError, VerificationError
 from sqldeid.job import Job
 from sqldeid.run import anonymize, assess, plan, tradeoff, verify
-from sqldeid.tables.tradeoff import Asked
+from sqldeid.tables.release.tradeoff import Asked
 from tests.engines.sources import INSENSITIVE, contents, database, job, listed, people, qi, release
 
 AGE = {"age": qi({"bands": [5]})}

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["foreign"]
 
-BASES = sys.modules["sqldeid.tables.bases"]
+BASES = sys.modules["sqldeid.tables.check.bases"]
 SPARK = importlib.import_module("sqldeid.engine.spark")
-CHECK = sys.modules["sqldeid.tables.check"]
+CHECK = sys.modules["sqldeid.tables.check.check"]
 LEVELS = 4
 
 

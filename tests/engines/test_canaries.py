@@ -10,7 +10,7 @@ import pytest
 
 from sqldeid.errors import VerificationError
 from sqldeid.run import anonymize
-from sqldeid.tables import release as releasing
+from sqldeid.tables.release import release as releasing
 from tests.engines.sources import FREE_TEXT, IDENTIFYING, INSENSITIVE, everything, job, listed, qi, release
 
 ROWS = 120_000

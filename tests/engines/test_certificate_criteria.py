@@ -17,13 +17,13 @@ import sqldeid
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.opening import Settings
 from sqldeid.run import reading
-from sqldeid.tables.check import Checker
-from sqldeid.tables.evaluation import allowed_rows
-from sqldeid.tables.fold import Folded, fold
-from sqldeid.tables.judge import Judge
-from sqldeid.tables.plan import TablePlan, plan
-from sqldeid.tables.recount import Recount
-from sqldeid.tables.release import Listener, find_node
+from sqldeid.tables.certificate.recount import Recount
+from sqldeid.tables.check.check import Checker
+from sqldeid.tables.check.judge import Judge
+from sqldeid.tables.fold.fold import Folded, fold
+from sqldeid.tables.model.evaluation import allowed_rows
+from sqldeid.tables.plan.plan import TablePlan, plan
+from sqldeid.tables.release.release import Listener, find_node
 from sqldeid.tables.search import Outcome
 
 ROWS = 240

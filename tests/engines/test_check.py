@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from sqldeid.engine.opening import open_connection
-from sqldeid.tables import plan as planning
-from sqldeid.tables.check import Checker
-from sqldeid.tables.fold import fold
+from sqldeid.tables.check.check import Checker
+from sqldeid.tables.fold.fold import fold
+from sqldeid.tables.plan import plan as planning
 from tests.engines.sources import job, qi, release
 from tests.oracle import Table, random_table
 

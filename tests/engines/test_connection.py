@@ -12,7 +12,7 @@ import pytest
 from sqldeid.errors import EngineError, JobError, SqldeidError, VerificationError
 from sqldeid.job import Job
 from sqldeid.run import anonymize, assess, plan, verify
-from sqldeid.tables import release as releasing
+from sqldeid.tables.release import release as releasing
 from tests.engines.sources import PEOPLE, SUPPRESS, catalogue, database, job, listed, people, qi, release, settings
 
 PLACES = {

@@ -14,7 +14,7 @@ import pytest
 
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.run import Options, anonymize, plan, verify
-from sqldeid.tables import pseudonyms as hashing
+from sqldeid.tables.disguise import pseudonyms as hashing
 from tests.engines.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, job, qi, release
 
 KEY = "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778899aabbccddeeff0"

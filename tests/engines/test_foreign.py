@@ -30,7 +30,7 @@ from sqldeid import (
     verify,
     verify_certificates,
 )
-from sqldeid.tables.steps import in_dialect, steps
+from sqldeid.tables.release.steps import in_dialect, steps
 from tests.engines.foreign import Both, Foreign, bag, foreign, hold_listed, in_duckdb, running
 from tests.engines.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, job, qi, release
 from tests.engines.test_real_data import ADULT

@@ -27,9 +27,10 @@ from sqldeid import (
 )
 from sqldeid.job import Job
 from sqldeid.sql import literal, render
-from sqldeid.tables import disguise, linked_rows
-from sqldeid.tables.linked_steps import linked_steps
-from sqldeid.tables.steps import in_dialect
+from sqldeid.tables.disguise import disguise
+from sqldeid.tables.release.linked_steps import linked_steps
+from sqldeid.tables.release.steps import in_dialect
+from sqldeid.tables.rows import linked as linked_rows
 from tests.engines.foreign import InPostgres, bag, foreign, hold_listed, in_duckdb, running
 from tests.engines.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, job, qi, release
 from tests.engines.test_foreign import told
@@ -164,7 +165,7 @@ def test_linked_releases_are_those_of_duckdb(both: Both, settled: None) -> None:
     [planned] = plan(wanted, both.server.database)
     with running() as ran:
         there = anonymize(wanted, both.server.database, options=options).releases
-    ran.remove("tables/list_classes")  # of the comparison with other k
+    ran.remove("tables/check/list_classes")  # of the comparison with other k
     hold_listed(in_dialect(linked_steps(planned, "table", "postgres"), "postgres"), ran)
     here = anonymize(wanted, both.file, options=options).releases
     for name in NAMES:
@@ -249,7 +250,7 @@ def test_what_is_joined_wrongly_is_not_published(both: Both, monkeypatch: pytest
     before, wrong = both.server.catalogue(), []
 
     def mistaken(name: str, *dialect: str, **parameters: Any) -> str:
-        if name == "tables/join_linked" and not wrong:
+        if name == "tables/rows/join_linked" and not wrong:
             wrong.append(name)
             remark = next(c for c in parameters["columns"] if str(c["name"].this) == "stays/remark")
             remark["value"] = exp.cast(literal('"other"'), "JSON")

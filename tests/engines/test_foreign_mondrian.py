@@ -233,7 +233,7 @@ def test_on_spark_it_is_that_of_duckdb_and_what_changed_is_refused(spark: SparkS
 @pytest.mark.xdist_group("spark")
 def test_a_source_that_changes_on_spark_is_refused(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody takes another's place once the classes are formed: what is written is not what the source gives then."""
-    from sqldeid.tables import partition
+    from sqldeid.tables.mondrian import release as partition
 
     load(spark, "moving", people().slice(0, 60))
     stage, wanted = (

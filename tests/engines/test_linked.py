@@ -21,9 +21,9 @@ from sqldeid.report.page import public_page, report_page
 from sqldeid.run import Options, anonymize, assess, plan, tradeoff, verify, verify_certificates
 from sqldeid.run.evaluating import classification
 from sqldeid.sql import literal, render
-from sqldeid.tables import linked_rows
-from sqldeid.tables.linking import Linked
-from sqldeid.tables.tradeoff import Asked
+from sqldeid.tables.plan.linking import Linked
+from sqldeid.tables.release.tradeoff import Asked
+from sqldeid.tables.rows import linked as linked_rows
 from tests.engines.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, qi, release
 
 KEY = "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778899aabbccddeeff0"
@@ -240,7 +240,7 @@ def test_tampering_is_found_without_the_key(published: Path, tmp_path: Path, tam
         verify(wanted, source)
 
 
-@pytest.mark.parametrize("template", ["tables/join_linked", "tables/stage_linked"])
+@pytest.mark.parametrize("template", ["tables/rows/join_linked", "tables/rows/stage_linked"])
 def test_what_is_joined_or_written_wrongly_is_not_published(
     source: Path, tmp_path: Path, template: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,9 +248,9 @@ def test_what_is_joined_or_written_wrongly_is_not_published(
     wrong: list[str] = []
 
     def mistaken(name: str, *dialect: str, **parameters: Any) -> str:
-        if name == template and (name != "tables/join_linked" or not wrong):
+        if name == template and (name != "tables/rows/join_linked" or not wrong):
             wrong.append(name)
-            if name == "tables/join_linked":
+            if name == "tables/rows/join_linked":
                 (other,) = parameters["others"]
                 parameters["others"] = [{**other, "key": exp.Add(this=other["key"], expression=literal(1))}]
             else:

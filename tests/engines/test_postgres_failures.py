@@ -150,7 +150,7 @@ def before(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], objec
 END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sqldeid'"
 
 
-@pytest.mark.parametrize("at", ["tables/fold_classes", "publish"])
+@pytest.mark.parametrize("at", ["tables/fold/fold_classes", "publish"])
 def test_the_server_stops_midway(at: str, hospital: Hospital, failing: Failing, before: Any) -> None:
     before(at, hospital.server.stop)
     assert "went away or ended the session" in failing()
@@ -220,7 +220,7 @@ def test_a_server_with_tls(hospital: Hospital, command: Any, failing: Failing, b
         "SELECT s.ssl FROM pg_stat_ssl AS s JOIN pg_stat_activity AS a USING (pid) WHERE application_name = 'sqldeid'"
     )
     seen: list[Any] = []
-    before("tables/fold_classes", lambda: seen.append(hospital.read(asked)))
+    before("tables/fold/fold_classes", lambda: seen.append(hospital.read(asked)))
     try:
         assert command(url=f"{hospital.url}?sslmode=require").code == 0
         assert seen == [[(True,)]]
@@ -330,9 +330,9 @@ def test_rows_that_change_midway_do_not_matter(source: str, hospital: Hospital, 
     wanted = bag(hospital.read("SELECT * FROM out.r"))
     hospital.run("CREATE TABLE kept AS SELECT * FROM people")
     change = ("DELETE FROM people WHERE id < 20", "UPDATE people SET age = 20, name = 'new' WHERE id < 60")
-    before("tables/fold_classes", lambda: hospital.run(*change))
-    before("tables/stage_rows", lambda: hospital.run("INSERT INTO people SELECT id + 1000, 99, name FROM kept"))
-    before("tables/group_source", lambda: hospital.run("DELETE FROM people"))
+    before("tables/fold/fold_classes", lambda: hospital.run(*change))
+    before("tables/write/stage_rows", lambda: hospital.run("INSERT INTO people SELECT id + 1000, 99, name FROM kept"))
+    before("tables/verify/group_source", lambda: hospital.run("DELETE FROM people"))
     try:
         done = command("--replace", source=source)
         assert done.code == 0, done.err

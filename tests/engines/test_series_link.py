@@ -219,7 +219,7 @@ def test_statements_do_not_grow_with_the_classes_of_the_table(
         table = {"columns": {**TABLE["columns"], "age": age}, "privacy": {"k": 4, "suppression_limit": 0.5}}
         found = anonymize(job(folder, table, durations={"k": 4}), source)
         classes.append(found.releases["people"].classes)
-    assert classes[1] > 2 * classes[0] and seen[0] == seen[1] and seen[0]["tables/class_persons"] == 1
+    assert classes[1] > 2 * classes[0] and seen[0] == seen[1] and seen[0]["tables/followed/class_persons"] == 1
 
 
 @pytest.fixture(scope="module")

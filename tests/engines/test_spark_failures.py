@@ -93,12 +93,12 @@ CHANGES = {
 @pytest.mark.parametrize(
     ("change", "at", "source"),
     [
-        ("a person twice", "tables/stage_rows", "table"),
-        ("one of a small class less", "tables/stage_rows", "table"),
-        ("another person in the place of one", "tables/stage_rows", "table"),
-        ("ages that nobody had", "tables/stage_rows", "table"),
-        ("another name", "tables/group_source", "table"),
-        ("one more", "tables/stage_rows", "query"),
+        ("a person twice", "tables/write/stage_rows", "table"),
+        ("one of a small class less", "tables/write/stage_rows", "table"),
+        ("another person in the place of one", "tables/write/stage_rows", "table"),
+        ("ages that nobody had", "tables/write/stage_rows", "table"),
+        ("another name", "tables/verify/group_source", "table"),
+        ("one more", "tables/write/stage_rows", "query"),
     ],
 )
 def test_a_source_that_changes_midway_is_not_released(
@@ -137,7 +137,7 @@ def test_a_sample_is_not_released_of_a_source_that_changes(
     command = anonymizing(capsys, SAMPLED)
     cluster.run("CREATE TABLE moving AS SELECT * FROM folk")
     change = CHANGES["another person in the place of one"].format(t="moving")
-    before_statement(monkeypatch, "tables/group_source", lambda: cluster.run(change))
+    before_statement(monkeypatch, "tables/verify/group_source", lambda: cluster.run(change))
     try:
         said = judged(command(cluster.url, source='"moving"'), VerificationError.code)
         assert "not of the rows that were folded" in said
@@ -156,7 +156,7 @@ def test_sums_of_keys_tell_other_persons(key: str, engine: SparkEngine) -> None:
     told = []
     for text in sources:
         asked = {"source": sqlglot.parse_one(text, read="spark").subquery(), "person": column(key, "s")}
-        [first], [again] = engine.read("tables/check_keys", **asked), engine.read("tables/sum_keys", **asked)
+        [first], [again] = engine.read("tables/rows/check_keys", **asked), engine.read("tables/rows/sum_keys", **asked)
         assert again == {name: first[name] for name in ("rows", "high", "low")}
         hashes = engine.session.sql(f"SELECT {key}, XXHASH64({key}) AS h FROM ({text})").toArrow().to_pylist()
         assert (again["high"], again["low"]) == (sum(h["h"] >> 34 for h in hashes), sum(h["h"] % 2**30 for h in hashes))
@@ -164,13 +164,13 @@ def test_sums_of_keys_tell_other_persons(key: str, engine: SparkEngine) -> None:
         assert (first["rows"], first["keyed"], first["persons"]) == (len(AGES), len(keys), len(set(keys)))
         told.append((again["high"], again["low"]))
     assert len(set(told)) == len(sources)
-    assert engine.read("tables/sum_keys", **asked | {"person": None}) == [{"rows": len(AGES), "high": 0, "low": 0}]
+    assert engine.read("tables/rows/sum_keys", **asked | {"person": None}) == [{"rows": len(AGES), "high": 0, "low": 0}]
 
 
 def test_a_table_that_is_dropped(cluster: Cluster, command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     before = cluster.catalogue()
     cluster.run("CREATE TABLE going AS SELECT * FROM folk")
-    before_statement(monkeypatch, "tables/stage_rows", lambda: cluster.run("DROP TABLE going"))
+    before_statement(monkeypatch, "tables/write/stage_rows", lambda: cluster.run("DROP TABLE going"))
     said = judged(command(cluster.url, source='"going"'))
     assert "no longer there; somebody dropped or renamed it (" in said and "default.going)" in said
     assert cluster.catalogue() == before
@@ -189,7 +189,7 @@ def test_a_statement_that_is_cancelled(cluster: Cluster, command: Any, monkeypat
         context.cancelAllJobs()
 
     thread = threading.Thread(target=cancel)
-    before_statement(monkeypatch, "tables/stage_rows", thread.start)
+    before_statement(monkeypatch, "tables/write/stage_rows", thread.start)
     try:
         assert "cancelled on the server by somebody else: run again" in judged(command(cluster.url, source='"slow"'))
     finally:
@@ -380,7 +380,7 @@ def test_an_executor_that_is_lost_is_replaced(
         lost.extend(killed.executors)
         kill_all(killed)
 
-    before_statement(monkeypatch, "tables/stage_rows", kill)
+    before_statement(monkeypatch, "tables/write/stage_rows", kill)
     done = command(killed.url)
     assert done.code == 0 and lost and killed.executors != lost, done.err
     assert done.json["releases"]["a"]["released"] == 10

@@ -21,8 +21,8 @@ from sqldeid import (
     plan,
     verify,
 )
-from sqldeid.tables import disguise
-from sqldeid.tables.steps import in_dialect, steps
+from sqldeid.tables.disguise import disguise
+from sqldeid.tables.release.steps import in_dialect, steps
 from tests.engines.foreign import bag, hold_listed, running
 from tests.engines.on_spark import Both, load
 from tests.engines.sources import job, qi, release
@@ -44,7 +44,7 @@ def key(tmp_path: Path) -> Options:
 
 def test_pseudonyms_and_shifted_dates(both: Both, key: Options, monkeypatch: pytest.MonkeyPatch) -> None:
     """The secrets are fresh at each publication; what they leave as it is, is the same. In many parts, too."""
-    monkeypatch.setattr("sqldeid.tables.pseudonyms.PART_VALUES", 130)
+    monkeypatch.setattr("sqldeid.tables.disguise.pseudonyms.PART_VALUES", 130)
     wanted = job({"schema": "keyed"}, r=KEYED)
     there, here = (anonymize(wanted, d, options=key).releases["r"] for d in (both.url, both.file))
     assert told(there) == told(here)

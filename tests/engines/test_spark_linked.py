@@ -15,12 +15,12 @@ import sqldeid
 from sqldeid import Options, VerificationError, anonymize, verify
 from sqldeid.engine.opening import Settings
 from sqldeid.run.foreign import open_engine
-from sqldeid.tables.linked_rows import check_sources, join_sources
-from sqldeid.tables.linked_steps import linked_steps
-from sqldeid.tables.linking import link
-from sqldeid.tables.plan import plan
-from sqldeid.tables.steps import in_dialect
-from sqldeid.tables.unmoved import telling_of_changes
+from sqldeid.tables.plan.linking import link
+from sqldeid.tables.plan.plan import plan
+from sqldeid.tables.release.linked_steps import linked_steps
+from sqldeid.tables.release.steps import in_dialect
+from sqldeid.tables.rows.linked import check_sources, join_sources
+from sqldeid.tables.write.unmoved import telling_of_changes
 from tests.engines.foreign import bag, hold_listed, running
 from tests.engines.on_spark import Both, on_both
 from tests.engines.test_foreign import told

@@ -20,7 +20,7 @@ from sqldeid import (
     verify,
 )
 from sqldeid.sql import column, identifier, render, table_name
-from sqldeid.tables.steps import in_dialect, steps
+from sqldeid.tables.release.steps import in_dialect, steps
 from tests.engines.foreign import bag, hold_listed, running
 from tests.engines.on_spark import Both, on_both
 from tests.engines.sources import job, qi
@@ -124,15 +124,15 @@ def _picking(**other: object) -> dict[str, object]:
 
 
 TWINS = {
-    "in order": ("tables/stack_rows", _stacking()),
-    "from the last": ("tables/stack_rows", _stacking(last=True)),
-    "as a set": ("tables/stack_rows", _stacking(unordered=True, places=[1, 2])),
-    "all equal in order": ("tables/stack_rows", _stacking(order=_names("o", "c.id"))),
-    "through": ("tables/stack_rows", _stacking(**THROUGH)),
-    "first": ("tables/pick_rows", _picking()),
-    "last": ("tables/pick_rows", _picking(last=True)),
-    "any": ("tables/pick_rows", _picking(order=_names("o", "t.id"), extra=[])),
-    "all": ("tables/pick_rows", _picking(pick=False, order=[])),
+    "in order": ("tables/rows/stack_rows", _stacking()),
+    "from the last": ("tables/rows/stack_rows", _stacking(last=True)),
+    "as a set": ("tables/rows/stack_rows", _stacking(unordered=True, places=[1, 2])),
+    "all equal in order": ("tables/rows/stack_rows", _stacking(order=_names("o", "c.id"))),
+    "through": ("tables/rows/stack_rows", _stacking(**THROUGH)),
+    "first": ("tables/rows/pick_rows", _picking()),
+    "last": ("tables/rows/pick_rows", _picking(last=True)),
+    "any": ("tables/rows/pick_rows", _picking(order=_names("o", "t.id"), extra=[])),
+    "all": ("tables/rows/pick_rows", _picking(pick=False, order=[])),
 }
 
 

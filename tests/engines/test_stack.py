@@ -11,8 +11,8 @@ import pytest
 
 import sqldeid
 from sqldeid.errors import HierarchyError, JobError, VerificationError
-from sqldeid.tables import shape, stacking
-from sqldeid.tables.steps import steps
+from sqldeid.tables.release.steps import steps
+from sqldeid.tables.rows import shape, stacking
 
 PEOPLE = 60
 PROC = {
@@ -175,7 +175,7 @@ def test_verification_does_not_trust_the_stack_of_the_run(
     database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stack that takes the wrong rows is found out: verification stacks by itself."""
-    wrong = stacking.Recipe("tables/pick_rows", "tables/stack_rows", "tables/summarise_rows")
+    wrong = stacking.Recipe("tables/rows/pick_rows", "tables/rows/stack_rows", "tables/rows/summarise_rows")
     whole = stacking.stacking
 
     def shifted(plan, table, picked, recipe):  # type: ignore[no-untyped-def]
@@ -201,8 +201,13 @@ def test_the_plan_shows_stacks_and_what_they_run(database: Path, tmp_path: Path)
     assert said[0].startswith("first 2 code of hospital.procedures by seq, through hospital.admissions (first by")
     listed = steps(plan, "table")
     shown = {s.template: "\n".join(s.statements) for s in listed}
-    assert '"hospital"."procedures"' in shown["tables/stack_rows"]
-    assert {"tables/pick_rows", "tables/summarise_rows", "tables/join_stacks", "tables/restack_rows"} <= set(shown)
+    assert '"hospital"."procedures"' in shown["tables/rows/stack_rows"]
+    assert {
+        "tables/rows/pick_rows",
+        "tables/rows/summarise_rows",
+        "tables/rows/join_stacks",
+        "tables/rows/restack_rows",
+    } <= set(shown)
 
 
 BAD: dict[str, tuple[dict[str, object], str, str]] = {

@@ -188,5 +188,5 @@ def test_the_plan_tells_what_checking_takes(folder, capsys):
     assert "prove_fold" in words
     plan = anonymize(capsys, "--plan", "--certificate", "proof.json", "--json", "-").json["plan"]
     assert plan["people"]["certificate"] is None
-    assert "tables/prove_nodes" in {s["template"] for s in plan["all"]["certificate"]}
+    assert "tables/certificate/prove_nodes" in {s["template"] for s in plan["all"]["certificate"]}
     assert tree(folder) == before

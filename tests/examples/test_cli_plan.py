@@ -11,9 +11,9 @@ import pytest
 
 import sqldeid
 import sqldeid.sql.templates
-from sqldeid.tables.linked_steps import linked_certificate_steps, linked_steps
-from sqldeid.tables.release import no_certificate
-from sqldeid.tables.steps import Step, certificate_steps, purpose, steps
+from sqldeid.tables.release.linked_steps import linked_certificate_steps, linked_steps
+from sqldeid.tables.release.release import no_certificate
+from sqldeid.tables.release.steps import Step, certificate_steps, purpose, steps
 from tests.examples.cli import JOB, run
 
 KINDS = {
@@ -139,7 +139,7 @@ def test_steps_of_linked_tables_are_those_of_a_run(kind, folder, rendered, monke
     listed, checking = linked_steps(plan, job.release.kind), linked_certificate_steps(plan)
     rendered.clear()
     result = sqldeid.anonymize(job, "db.duckdb", options=sqldeid.Options(certificate=True))
-    rendered.remove("tables/stage_rows")  # rendered for a table, then once more for the temporary one that is run
+    rendered.remove("tables/write/stage_rows")  # rendered for a table, then once more for the temporary one that is run
     compare(listed, [name for name in rendered if not name.startswith("engine/")])
     proofs = {name: release.certificate for name, release in result.releases.items()}
     rendered.clear()
@@ -168,7 +168,7 @@ def compare(listed: tuple[Step, ...], ran: list[str]) -> None:
     }
 
 
-REPEATED = {"tables/histogram_nodes", "tables/check_nodes", "publish/comment_table"}
+REPEATED = {"tables/check/histogram_nodes", "tables/check/check_nodes", "publish/comment_table"}
 
 
 def test_fixed_statements_run_as_they_are_printed(folder):
@@ -196,4 +196,4 @@ def test_plan_as_json(folder, capsys):
     assert plan["lattice_size"] == 8
     assert plan["columns"]["age"]["height"] == 4
     assert plan["columns"]["name"] == {"role": "identifying"}
-    assert plan["statements"][0]["template"] == "tables/check_person"
+    assert plan["statements"][0]["template"] == "tables/rows/check_person"

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from sqldeid.errors import NoSolutionError
-from sqldeid.tables.evaluation import Evaluation, allowed_rows
-from sqldeid.tables.lattice import Lattice, Node
-from sqldeid.tables.loss import LOSSES, make_loss
+from sqldeid.tables.model.evaluation import Evaluation, allowed_rows
+from sqldeid.tables.model.lattice import Lattice, Node
+from sqldeid.tables.model.loss import LOSSES, make_loss
 from sqldeid.tables.search import Problem, search
 from tests.benchmarks.classes import Workbench, read_table
 from tests.benchmarks.exhaust import Exhausted, exhaust

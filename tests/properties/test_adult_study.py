@@ -11,13 +11,13 @@ import pytest
 from sqldeid.engine.base import Engine
 from sqldeid.engine.opening import Settings
 from sqldeid.run import evaluate, reading
-from sqldeid.tables import plan as planning
-from sqldeid.tables.evaluation import Evaluation, allowed_rows
-from sqldeid.tables.fold import Folded, fold
-from sqldeid.tables.lattice import Node
-from sqldeid.tables.loss import make_loss
-from sqldeid.tables.plan import TablePlan
-from sqldeid.tables.release import Listener, checker_of, find_node
+from sqldeid.tables.fold.fold import Folded, fold
+from sqldeid.tables.model.evaluation import Evaluation, allowed_rows
+from sqldeid.tables.model.lattice import Node
+from sqldeid.tables.model.loss import make_loss
+from sqldeid.tables.plan import plan as planning
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.release.release import Listener, checker_of, find_node
 from sqldeid.tables.search import Outcome, Problem, search
 from tests.examples.test_study_examples import EXAMPLES, module_of
 

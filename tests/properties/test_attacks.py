@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import sqldeid
-from sqldeid.tables.privacy import DistinctLDiversity
+from sqldeid.tables.criteria import DistinctLDiversity
 
 QIS = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass"]
 K = 5

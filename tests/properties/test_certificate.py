@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqldeid.errors import NoSolutionError
-from sqldeid.tables.certificate import Claim, Facts, NotProvenError, Tree, proves
-from sqldeid.tables.covering import cover
-from sqldeid.tables.loss import LOSSES, make_loss
+from sqldeid.tables.certificate.certificate import Claim, Facts, NotProvenError, Tree, proves
+from sqldeid.tables.certificate.covering import cover
+from sqldeid.tables.model.loss import LOSSES, make_loss
 from sqldeid.tables.search import search
 from sqldeid.tables.search.base import Outcome, Problem
 from tests.oracle import Checker, Table, exhaustive, random_table

@@ -25,13 +25,13 @@ from scipy.optimize import linprog
 import sqldeid
 from sqldeid.errors import JobError, NoSolutionError, VerificationError
 from sqldeid.run import reading
-from sqldeid.tables import plan as planning
-from sqldeid.tables.check import Checker
-from sqldeid.tables.evaluation import allowed_rows
-from sqldeid.tables.fold import fold
-from sqldeid.tables.judge import Judge
-from sqldeid.tables.lattice import Node, below
-from sqldeid.tables.loss import make_loss
+from sqldeid.tables.check.check import Checker
+from sqldeid.tables.check.judge import Judge
+from sqldeid.tables.fold.fold import fold
+from sqldeid.tables.model.evaluation import allowed_rows
+from sqldeid.tables.model.lattice import Node, below
+from sqldeid.tables.model.loss import make_loss
+from sqldeid.tables.plan import plan as planning
 from sqldeid.tables.search import Problem, search
 
 ORDER = ["low", "medium", "high", "extreme"]

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chisquare
 
 from sqldeid.errors import JobError
-from sqldeid.tables.evaluation import Evaluation
-from sqldeid.tables.privacy.mechanism import SeededRandomness
-from sqldeid.tables.privacy.sampling import PENALTIES, proven_delta
-from sqldeid.tables.privacy.utility import MOST_NODES, Utility, probabilities, reciprocal_probabilities
+from sqldeid.tables.criteria.mechanism import SeededRandomness
+from sqldeid.tables.criteria.sampling import PENALTIES, proven_delta
+from sqldeid.tables.model.evaluation import Evaluation
 from sqldeid.tables.search.epsilon_safe import draw_node, steps_everywhere
+from sqldeid.tables.search.utility import MOST_NODES, Utility, probabilities, reciprocal_probabilities
 from tests.oracle import Checker, random_table
 
 Levels = tuple[tuple[int, ...], ...]

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import sqldeid
 from sqldeid.errors import NoSolutionError, VerificationError
-from sqldeid.tables.evaluation import allowed_rows
-from sqldeid.tables.lattice import Node
+from sqldeid.tables.model.evaluation import allowed_rows
+from sqldeid.tables.model.lattice import Node
 from tests.properties.test_criteria import HEIGHTS, NODES, Row, generalised
 
 KNOWN = ("s", "u", "v")

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 import sqldeid
 from sqldeid.errors import JobError, NoSolutionError, VerificationError
 from sqldeid.run import reading
-from sqldeid.tables import plan as planning
-from sqldeid.tables.evaluation import Evaluation, allowed_rows
-from sqldeid.tables.fold import fold
-from sqldeid.tables.lattice import below
-from sqldeid.tables.recount import Recount
-from sqldeid.tables.release import checker_of
+from sqldeid.tables.certificate.recount import Recount
+from sqldeid.tables.fold.fold import fold
+from sqldeid.tables.model.evaluation import Evaluation, allowed_rows
+from sqldeid.tables.model.lattice import below
+from sqldeid.tables.plan import plan as planning
+from sqldeid.tables.release.release import checker_of
 from tests.properties.test_criteria import NODES, Asked, Oracle, Row, find
 
 

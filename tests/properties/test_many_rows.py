@@ -17,7 +17,7 @@ import pytest
 
 import sqldeid
 from sqldeid.errors import JobError, NoSolutionError, VerificationError
-from sqldeid.tables.evaluation import allowed_rows
+from sqldeid.tables.model.evaluation import allowed_rows
 
 HEIGHTS = {"a": 4, "b": 2, "c": 2}
 

@@ -18,7 +18,7 @@ import sqldeid
 from sqldeid.errors import JobError, NoSolutionError, VerificationError
 from sqldeid.report.page import public_page, report_page
 from sqldeid.run.orchestrator import verify_certificates
-from sqldeid.tables.tradeoff import Asked
+from sqldeid.tables.release.tradeoff import Asked
 
 VALUES = ("HIV", "flu", "cold")
 ZIP = {"role": "quasi-identifying", "hierarchy": "zip.csv"}

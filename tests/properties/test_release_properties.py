@@ -19,8 +19,8 @@ from sqldeid.errors import JobError, NoSolutionError, VerificationError
 from sqldeid.hierarchy import Hierarchy, open_source
 from sqldeid.job import Job
 from sqldeid.run import anonymize, verify
-from sqldeid.tables.evaluation import allowed_rows
-from sqldeid.tables.lattice import Node
+from sqldeid.tables.model.evaluation import allowed_rows
+from sqldeid.tables.model.lattice import Node
 from tests.oracle import Table, exhaustive
 
 Rows = list[tuple[object, ...]]

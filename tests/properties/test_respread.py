@@ -9,10 +9,10 @@ import pytest
 
 import sqldeid
 from sqldeid.engine.opening import open_connection
-from sqldeid.tables import plan as planning
-from sqldeid.tables import respread
-from sqldeid.tables.fold import fold
-from sqldeid.tables.release import checker_of
+from sqldeid.tables.check import respread
+from sqldeid.tables.fold.fold import fold
+from sqldeid.tables.plan import plan as planning
+from sqldeid.tables.release.release import checker_of
 
 
 def test_verdicts_are_the_same_on_folded_tables(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import sqldeid
 from sqldeid.engine.opening import open_connection
-from sqldeid.tables import plan as planning
-from sqldeid.tables import rollup
-from sqldeid.tables.check import Checker
-from sqldeid.tables.fold import fold
-from sqldeid.tables.lattice import below
+from sqldeid.tables.check import rollup
+from sqldeid.tables.check.check import Checker
+from sqldeid.tables.fold.fold import fold
+from sqldeid.tables.model.lattice import below
+from sqldeid.tables.plan import plan as planning
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 4)] * 4), min_size=1, max_size=40))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqldeid.errors import NoSolutionError
-from sqldeid.tables.loss import LOSSES
+from sqldeid.tables.model.loss import LOSSES
 from sqldeid.tables.search import search
 from tests.oracle import Table, exhaustive, problem_of, random_table
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sqldeid.tables.evaluation import allowed_rows
-from sqldeid.tables.loss import make_loss
+from sqldeid.tables.model.evaluation import allowed_rows
+from sqldeid.tables.model.loss import make_loss
 from sqldeid.tables.search import Outcome, Problem, search
 from tests.benchmarks.classes import Workbench, read_table
 

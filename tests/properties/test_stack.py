@@ -17,8 +17,8 @@ import pytest
 import sqldeid
 from sqldeid.engine.opening import open_connection
 from sqldeid.errors import JobError
-from sqldeid.tables import plan as planning
-from sqldeid.tables.shape import check_stacks, keep, make_again
+from sqldeid.tables.plan import plan as planning
+from sqldeid.tables.rows.shape import check_stacks, keep, make_again
 
 Row = dict[str, object]
 PERSON, SITE, SEQ, CODE = "id", "select", 'se"q; --', "ünï code"

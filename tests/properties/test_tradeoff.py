@@ -19,17 +19,17 @@ from sqldeid.engine.opening import Settings
 from sqldeid.errors import JobError, NoSolutionError
 from sqldeid.job import Job
 from sqldeid.run import reading
-from sqldeid.tables import plan as planning
-from sqldeid.tables import tradeoff
-from sqldeid.tables.evaluation import allowed_rows
-from sqldeid.tables.fold import fold
-from sqldeid.tables.lattice import Node
-from sqldeid.tables.loss import make_loss
-from sqldeid.tables.plan import TablePlan
-from sqldeid.tables.release import Listener, checker_of
+from sqldeid.tables.check.thresholds import Thresholds
+from sqldeid.tables.fold.fold import fold
+from sqldeid.tables.model.evaluation import allowed_rows
+from sqldeid.tables.model.lattice import Node
+from sqldeid.tables.model.loss import make_loss
+from sqldeid.tables.plan import plan as planning
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.release import tradeoff
+from sqldeid.tables.release.release import Listener, checker_of
+from sqldeid.tables.release.tradeoff import Asked, trade, with_privacy
 from sqldeid.tables.search import Problem, search
-from sqldeid.tables.thresholds import Thresholds
-from sqldeid.tables.tradeoff import Asked, trade, with_privacy
 
 KS, LIMITS = (1, 2, 4, 9), (0.0, 0.03, 0.2)
 

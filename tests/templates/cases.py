@@ -275,24 +275,26 @@ PUBLISH = [
 ]
 
 TABLES = [
-    Case("tables/check_person", {"source": PEOPLE, "person": column("id", "s")}, [(6, 6, 6)], PEOPLE_SETUP),
+    Case("tables/rows/check_person", {"source": PEOPLE, "person": column("id", "s")}, [(6, 6, 6)], PEOPLE_SETUP),
     Case(
-        "tables/check_person",
+        "tables/rows/check_person",
         {"source": PEOPLE, "person": column(SEX, "s")},
         [(6, 4, 2)],
         PEOPLE_SETUP,
         note="NULLs and repeats",
     ),
-    Case("tables/check_person", {"source": PEOPLE, "person": None}, [(6, 6, 6)], PEOPLE_SETUP, note="no person key"),
     Case(
-        "tables/count_values",
+        "tables/rows/check_person", {"source": PEOPLE, "person": None}, [(6, 6, 6)], PEOPLE_SETUP, note="no person key"
+    ),
+    Case(
+        "tables/rows/count_values",
         {"values": OUT, "column": column(SEX, "s"), "type": TEXT, "source": PEOPLE},
         [(1, "it's", "it's", 2), (2, "😀", "😀", 2), (3, None, None, 2)],
         PEOPLE_SETUP,
         read=ALL_OUT + "1",
     ),
     Case(
-        "tables/count_values",
+        "tables/rows/count_values",
         {"values": OUT, "column": column(AGE, "s"), "type": INTEGER, "source": PEOPLE},
         [(1, -30, -30, 3), (2, 40, 40, 3)],
         PEOPLE_SETUP,
@@ -300,14 +302,14 @@ TABLES = [
         note="numbers",
     ),
     Case(
-        "tables/count_versions",
+        "tables/plan/count_versions",
         {"source": PEOPLE, "codes": column(NOTE, "s"), "version": column(AGE, "s")},
         [("-30", 2), ("40", 2)],
         PEOPLE_SETUP,
         ordered=False,
     ),
     Case(
-        "tables/combine_rows",
+        "tables/fold/combine_rows",
         {
             "combined": OUT,
             "source": PEOPLE,
@@ -319,7 +321,7 @@ TABLES = [
         read=ALL_OUT + "1 NULLS LAST, 2",
     ),
     Case(
-        "tables/count_every",
+        "tables/fold/count_every",
         {
             "values": OUT,
             "columns": [
@@ -340,7 +342,7 @@ TABLES = [
         read=ALL_OUT + "1, 2",
     ),
     Case(
-        "tables/read_every",
+        "tables/fold/read_every",
         {"values": table_name("v"), "columns": [identifier("v0"), identifier("v1")]},
         [(0, 5, "a", None), (1, 1, None, 1), (1, 2, None, 2)],
         (
@@ -349,7 +351,7 @@ TABLES = [
         ),
     ),
     Case(
-        "tables/code_every",
+        "tables/fold/code_every",
         {
             "coded": OUT,
             "values": table_name("v"),
@@ -366,7 +368,7 @@ TABLES = [
         read=ALL_OUT + "1, 4",
     ),
     Case(
-        "tables/pick_coded",
+        "tables/fold/pick_coded",
         {"coded": OUT, "every": table_name("v"), "place": 1, "column": identifier("o1")},
         [(0, 1), (2, 4)],
         (
@@ -376,7 +378,7 @@ TABLES = [
         read=ALL_OUT + "1",
     ),
     Case(
-        "tables/list_shown",
+        "tables/write/list_shown",
         {
             "release": table_name("v"),
             "columns": [{"number": 0, "column": column("a b", "r")}, {"number": 2, "column": column("c", "r")}],
@@ -390,7 +392,7 @@ TABLES = [
         ordered=False,
     ),
     Case(
-        "tables/read_values",
+        "tables/rows/read_values",
         {"values": table_name("v")},
         [("b", 1), (None, 3), ("a", 2)],
         (
@@ -399,7 +401,7 @@ TABLES = [
         ),
     ),
     Case(
-        "tables/code_values",
+        "tables/fold/code_values",
         {"coded": OUT, "values": table_name("v"), "codes": table_name("c")},
         [("a", 8), ("b", 0)],
         (
@@ -411,21 +413,21 @@ TABLES = [
         read=ALL_OUT + "1",
     ),
     Case(
-        "tables/label_values",
+        "tables/write/label_values",
         {"labels": OUT, "coded": table_name("coded 0")},
         [(0, "it's"), (4, "😀")],
         CODED_SETUP,
         read=ALL_OUT + "1",
     ),
     Case(
-        "tables/fold_classes",
+        "tables/fold/fold_classes",
         {"classes": OUT, "source": PEOPLE, "words": [{"name": W0, "columns": CODED_COLUMNS}], "sensitive": []},
         [(0, 2), (4, 1), (5, 1), (9, 2)],
         PEOPLE_SETUP + CODED_SETUP,
         read=ALL_OUT + "1",
     ),
     Case(
-        "tables/fold_classes",
+        "tables/fold/fold_classes",
         {
             "classes": OUT,
             "source": PEOPLE,
@@ -438,7 +440,7 @@ TABLES = [
         note="two words",
     ),
     Case(
-        "tables/fold_classes",
+        "tables/fold/fold_classes",
         {
             "classes": OUT,
             "source": table_name("com bined"),
@@ -456,7 +458,7 @@ TABLES = [
         note="of combinations",
     ),
     Case(
-        "tables/fold_classes",
+        "tables/fold/fold_classes",
         {
             "classes": OUT,
             "source": PEOPLE,
@@ -469,7 +471,7 @@ TABLES = [
         note="a value without a code stays NULL",
     ),
     Case(
-        "tables/fold_classes",
+        "tables/fold/fold_classes",
         {
             "classes": OUT,
             "source": PEOPLE,
@@ -485,14 +487,14 @@ TABLES = [
         note="split by sensitive columns, NULL a value of its own",
     ),
     Case(
-        "tables/spread_classes",
+        "tables/fold/spread_classes",
         {"spread": OUT, "folded": table_name("fol ded"), "words": [W0], "sensitive": identifier("s1")},
         [(0, 0, 3), (0, 1, 1), (5, None, 4)],
         FOLDED_SETUP,
         read=ALL_OUT + "1, 2",
     ),
     Case(
-        "tables/spread_classes",
+        "tables/fold/spread_classes",
         {
             "spread": OUT,
             "folded": table_name("fol ded"),
@@ -505,31 +507,33 @@ TABLES = [
         note="two words",
     ),
     Case(
-        "tables/merge_classes",
+        "tables/fold/merge_classes",
         {"classes": OUT, "folded": table_name("fol ded"), "words": [W0]},
         [(0, 4), (5, 4)],
         FOLDED_SETUP,
         read=ALL_OUT + "1",
     ),
     Case(
-        "tables/merge_classes",
+        "tables/fold/merge_classes",
         {"classes": OUT, "folded": table_name("fol ded"), "words": [W0, identifier("s0")]},
         [(0, 0, 3), (0, 1, 1), (5, 3, 4)],
         FOLDED_SETUP,
         read=ALL_OUT + "1, 2",
         note="two words",
     ),
-    Case("tables/total_classes", {"classes": CLASSES, "words": [W0]}, [(6, 0, 4)], CLASSES_SETUP),
+    Case("tables/fold/total_classes", {"classes": CLASSES, "words": [W0]}, [(6, 0, 4)], CLASSES_SETUP),
     Case(
-        "tables/total_classes",
+        "tables/fold/total_classes",
         {"classes": CLASSES, "words": [W0, identifier("n")]},
         [(9, 3, 5)],
         (*CLASSES_SETUP, 'INSERT INTO "clas ses" VALUES (NULL, 3)'),
         note="uncoded rows, two words",
     ),
-    Case("tables/total_classes", {"classes": CLASSES, "words": [W0]}, [(0, 0, 0)], CLASSES_SETUP[:1], note="empty"),
     Case(
-        "tables/count_suppressed",
+        "tables/fold/total_classes", {"classes": CLASSES, "words": [W0]}, [(0, 0, 0)], CLASSES_SETUP[:1], note="empty"
+    ),
+    Case(
+        "tables/write/count_suppressed",
         {
             "failing": table_name("fai led"),
             "classes": CLASSES,
@@ -543,7 +547,7 @@ TABLES = [
         note="a criterion fails, too",
     ),
     Case(
-        "tables/count_suppressed",
+        "tables/write/count_suppressed",
         {
             "failing": None,
             "classes": CLASSES,
@@ -556,14 +560,14 @@ TABLES = [
         ordered=False,
     ),
     Case(
-        "tables/keep_classes",
+        "tables/write/keep_classes",
         kept(blank=False, text=False),
         [(0, 2, "it's", -30, 1), (9, 2, None, 40, 2)],
         CLASSES_SETUP + LABELS_SETUP,
         read=ALL_OUT + "1",
     ),
     Case(
-        "tables/keep_classes",
+        "tables/write/keep_classes",
         kept(blank=False, text=True),
         [(0, 2, "it's", "-30", 1), (9, 2, None, "40", 2)],
         CLASSES_SETUP + LABELS_SETUP,
@@ -571,7 +575,7 @@ TABLES = [
         note="as text",
     ),
     Case(
-        "tables/keep_classes",
+        "tables/write/keep_classes",
         {**kept(blank=False, text=True), "placed": False},
         [(0, 2), (9, 2)],
         CLASSES_SETUP + LABELS_SETUP,
@@ -579,7 +583,7 @@ TABLES = [
         note="without a place",
     ),
     Case(
-        "tables/keep_classes",
+        "tables/write/keep_classes",
         kept(blank=True, text=True),
         [(0, 2, "it's", "-30", 2), (4, 1, "*", "*", 1), (5, 1, "*", "*", 1), (9, 2, None, "40", 3)],
         CLASSES_SETUP + LABELS_SETUP,
@@ -587,7 +591,7 @@ TABLES = [
         note="blanked rows, k of them together",
     ),
     Case(
-        "tables/keep_classes",
+        "tables/write/keep_classes",
         kept(blank=True, text=True),
         [(0, 2, "it's", "-30", 1), (9, 2, None, "40", 2)],
         (*CLASSES_SETUP, *LABELS_SETUP, 'DELETE FROM "clas ses" WHERE w0 = 4'),
@@ -595,7 +599,7 @@ TABLES = [
         note="blanked rows, fewer than k",
     ),
     Case(
-        "tables/keep_classes",
+        "tables/write/keep_classes",
         kept(blank=False, text=False, failing=table_name("fai led")),
         [(0, 2, "it's", -30, 1)],
         CLASSES_SETUP + LABELS_SETUP + FAILING_SETUP,
@@ -603,7 +607,7 @@ TABLES = [
         note="a criterion fails",
     ),
     Case(
-        "tables/keep_classes",
+        "tables/write/keep_classes",
         kept(blank=True, text=True, k=1, failing=table_name("fai led")),
         [(0, 2, "it's", "-30", 2), (4, 1, "😀", "-30", 3), (5, 1, "😀", "40", 4), (9, 2, "*", "*", 1)],
         CLASSES_SETUP + LABELS_SETUP + FAILING_SETUP,
@@ -611,7 +615,7 @@ TABLES = [
         note="blanked, for a criterion fails",
     ),
     Case(
-        "tables/keep_source",
+        "tables/rows/keep_source",
         {
             "kept": OUT,
             "columns": [identifier(AGE), identifier("id")],
@@ -622,7 +626,7 @@ TABLES = [
         read=ALL_OUT + "2",
     ),
     Case(
-        "tables/stage_rows",
+        "tables/write/stage_rows",
         {
             "target": OUT,
             "source": PEOPLE,
@@ -641,14 +645,14 @@ TABLES = [
         note="in this order",
     ),
     Case(
-        "tables/write_labels",
+        "tables/write/write_labels",
         {"target": OUT, "coded": table_name("coded 0"), "labels": table_name("labels 0"), "mask": 4},
         [("it's", "it's"), ("😀", "😀")],
         CODED_SETUP + LABELS_SETUP,
         read='SELECT * FROM "o\'u""t"',
     ),
     Case(
-        "tables/write_labels",
+        "tables/write/write_labels",
         {"target": OUT, "coded": table_name("coded 0"), "labels": table_name("labels 0"), "mask": 0},
         [("it's", "it's"), ("😀", "it's")],
         CODED_SETUP + LABELS_SETUP,
@@ -659,7 +663,7 @@ TABLES = [
 
 TABLES += [
     Case(
-        "tables/prove_fold",
+        "tables/certificate/prove_fold",
         {
             "folded": OUT,
             "source": PEOPLE,
@@ -681,7 +685,7 @@ TABLES += [
         note="NULL has groups of its own; a value without a group stays NULL",
     ),
     Case(
-        "tables/prove_fold",
+        "tables/certificate/prove_fold",
         {
             "folded": OUT,
             "source": PEOPLE,
@@ -702,35 +706,35 @@ TABLES += [
         note="split by a sensitive column",
     ),
     Case(
-        "tables/prove_marginals",
+        "tables/certificate/prove_marginals",
         {"folded": table_name("fol ded"), "leaf": identifier("s1")},
         [(0, 3), (1, 1), (None, 4)],
         FOLDED_SETUP,
         ordered=False,
     ),
-    Case("tables/count_rows", {"table": CLASSES}, [(4,)], CLASSES_SETUP),
+    Case("engine/count_rows", {"table": CLASSES}, [(4,)], CLASSES_SETUP),
     Case(
-        "tables/read_classes",
+        "tables/epsilon_safe/read_classes",
         {"classes": CLASSES, "words": [W0]},
         [(0, 2), (4, 1), (5, 1), (9, 2)],
         CLASSES_SETUP,
         ordered=False,
     ),
     Case(
-        "tables/read_classes",
+        "tables/epsilon_safe/read_classes",
         {"classes": CLASSES, "words": [W0]},
         [(0, 2), (4, 1), (5, 1), (9, 2)],
         CLASSES_SETUP,
         ordered=False,
     ),
-    Case("tables/read_classes", {"classes": CLASSES, "words": [W0]}, [], CLASSES_SETUP[:1], note="empty"),
-    Case("tables/count_rows", {"table": CLASSES}, [(0,)], CLASSES_SETUP[:1], note="empty"),
+    Case("tables/epsilon_safe/read_classes", {"classes": CLASSES, "words": [W0]}, [], CLASSES_SETUP[:1], note="empty"),
+    Case("engine/count_rows", {"table": CLASSES}, [(0,)], CLASSES_SETUP[:1], note="empty"),
 ]
 
 SIZES_SETUP = ("CREATE TABLE g (n BIGINT)", "INSERT INTO g VALUES (2), (5), (2), (1)")
 TABLES += [
-    Case("tables/count_sizes", {"grouped": table_name("g")}, [(1, 1), (2, 2), (5, 1)], SIZES_SETUP),
-    Case("tables/count_sizes", {"grouped": table_name("g")}, [], SIZES_SETUP[:1], note="empty"),
+    Case("tables/verify/count_sizes", {"grouped": table_name("g")}, [(1, 1), (2, 2), (5, 1)], SIZES_SETUP),
+    Case("tables/verify/count_sizes", {"grouped": table_name("g")}, [], SIZES_SETUP[:1], note="empty"),
 ]
 
 CASES = [*DEMO, *ENGINE, *INSIGHT, *PUBLISH, *TABLES]

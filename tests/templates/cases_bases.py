@@ -15,7 +15,7 @@ def _groups(*masks: int) -> list[dict[str, object]]:
 
 CASES = [
     Case(
-        "tables/roll_up",
+        "tables/check/roll_up",
         {"rolled": ROLLED, "classes": table_name("clas ses"), "groups": _groups(12)},
         [(0, 2), (4, 2), (8, 2)],
         CLASSES_SETUP,
@@ -24,7 +24,7 @@ CASES = [
         note="to classes without ages",
     ),
     Case(
-        "tables/roll_up",
+        "tables/check/roll_up",
         {"rolled": ROLLED, "classes": table_name("fol ded"), "groups": _groups(0, -1, -1)},
         [(0, 0, 0, 2), (0, 1, 0, 1), (0, 0, 1, 1), (0, 3, None, 4)],
         FOLDED_SETUP,
@@ -33,7 +33,7 @@ CASES = [
         note="sensitive codes stay whole, NULL too",
     ),
     Case(
-        "tables/histogram_nodes",
+        "tables/check/histogram_nodes",
         {
             "nodes": [
                 {"id": 0, "classes": table_name("clas ses"), "groups": _groups(13)},

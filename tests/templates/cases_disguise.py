@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Column
 from sqldeid.sql import column, identifier, literal, table_name
-from sqldeid.tables.columns import coarsened
+from sqldeid.tables.plan.columns import coarsened
 from tests.templates.cases import AGE, ALL_OUT, OUT, PEOPLE, PEOPLE_SETUP, SEX, Case
 
 NUMBERED_SETUP = (
@@ -45,14 +45,14 @@ _CUT = {"alias": identifier("x0")}
 
 CASES = [
     Case(
-        "tables/number_values",
+        "tables/disguise/number_values",
         {"numbered": OUT, "column": column(AGE, "s"), "source": PEOPLE, "text": True},
         [(0, -30, "-30"), (1, 40, "40")],
         PEOPLE_SETUP,
         read=ALL_OUT + "1",
     ),
     Case(
-        "tables/number_values",
+        "tables/disguise/number_values",
         {"numbered": OUT, "column": column(SEX, "s"), "source": PEOPLE, "text": False},
         [("it's", None), ("😀", None)],
         PEOPLE_SETUP,
@@ -61,21 +61,21 @@ CASES = [
         note="without text, without NULL",
     ),
     Case(
-        "tables/read_numbered",
+        "tables/disguise/read_numbered",
         {"numbered": NUMBERED, "first": 1, "past": 3},
         [(1, "😀"), (2, "z")],
         NUMBERED_SETUP,
         ordered=False,
     ),
     Case(
-        "tables/create_secrets",
+        "tables/disguise/create_secrets",
         {"secrets": OUT, "numbered": NUMBERED, "part": PART},
         [("it's", "aa", -365), ("😀", None, 365)],
         NUMBERED_SETUP,
         read=ALL_OUT + "3",
     ),
     Case(
-        "tables/create_secrets",
+        "tables/disguise/create_secrets",
         {"secrets": OUT, "numbered": None, "part": TEXTS},
         [("it's", "aa", -365), ("it's", "bb", 365)],
         TEXTS_SETUP,
@@ -83,7 +83,7 @@ CASES = [
         note="by text",
     ),
     Case(
-        "tables/append_secrets",
+        "tables/disguise/append_secrets",
         {"secrets": SECRETS, "numbered": None, "part": TEXTS},
         [("it's", "aa", -365), ("k", "kk", 0), ("it's", "bb", 365)],
         TEXTS_SETUP + SECRETS_SETUP,
@@ -91,14 +91,14 @@ CASES = [
         note="by text",
     ),
     Case(
-        "tables/append_secrets",
+        "tables/disguise/append_secrets",
         {"secrets": SECRETS, "numbered": NUMBERED, "part": PART},
         [("it's", "aa", -365), ("k", "kk", 0), ("😀", None, 365)],
         NUMBERED_SETUP + SECRETS_SETUP,
         read='SELECT * FROM "sec rets" ORDER BY days',
     ),
     Case(
-        "tables/disguise_source",
+        "tables/disguise/disguise_source",
         {
             "disguised": OUT,
             "source": table_name("sta ys"),
@@ -133,7 +133,7 @@ CASES = [
         read=ALL_OUT + "1",
     ),
     Case(
-        "tables/disguise_source",
+        "tables/disguise/disguise_source",
         {
             "disguised": OUT,
             "source": table_name("sta ys"),
@@ -162,13 +162,13 @@ CASES = [
         note="by text, one twice and one never",
     ),
     Case(
-        "tables/check_pseudonyms",
+        "tables/disguise/check_pseudonyms",
         {"relation": table_name("rel"), "columns": [column("a b", "s"), column("c", "s")]},
         [(0, 5, 4, 3, 2), (1, 5, 3, 2, 0)],
         PSEUDONYMS_SETUP,
     ),
     Case(
-        "tables/disguise_source",
+        "tables/disguise/disguise_source",
         {
             "disguised": OUT,
             "source": table_name("sta ys"),
@@ -203,7 +203,7 @@ CASES = [
         note="cut after the shift",
     ),
     Case(
-        "tables/count_finer",
+        "tables/disguise/count_finer",
         {
             "release": table_name("sta ys"),
             "columns": [

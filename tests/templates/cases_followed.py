@@ -55,7 +55,7 @@ SERIES_SETUP = (
 
 CASES = [
     Case(
-        "tables/class_persons",
+        "tables/followed/class_persons",
         {
             "persons": OUT,
             "source": table_name("peo ple"),
@@ -69,7 +69,7 @@ CASES = [
     ),
     *(
         Case(
-            "tables/number_source",
+            "tables/followed/number_source",
             {
                 "numbered": OUT,
                 "columns": [identifier(SEX), identifier(AGE)],
@@ -90,14 +90,14 @@ CASES = [
         for everybody in (True, False)
     ),
     Case(
-        "tables/hold_unlinked",
+        "tables/followed/hold_unlinked",
         {"held": OUT, "persons": table_name("placed"), "members": table_name("members")},
         [("2",), ("6",)],
         MEMBERS_SETUP,
         read=FROM_OUT.format("person", "person"),
     ),
     Case(
-        "tables/join_written",
+        "tables/followed/join_written",
         {
             "joined": OUT,
             "written": table_name("writ ten"),
@@ -111,20 +111,20 @@ CASES = [
         read=FROM_OUT.format('"select", "the number", "the class"', '"the number"'),
     ),
     Case(
-        "tables/check_numbers",
+        "tables/followed/check_numbers",
         {"written": table_name("writ ten"), "number": identifier("the number")},
         [(5, 4, 1, 4)],
         LABELS_SETUP,
     ),
     Case(
-        "tables/place_labels",
+        "tables/followed/place_labels",
         {"classes": OUT, "flagged": table_name("flag ged"), "columns": LABELS},
         [("", 1, 1), ("b", 1, 2), ("b", None, 3), (None, 1, 4)],
         LABELS_SETUP,
         read=FROM_OUT.format("q0, q1, place", "place"),
     ),
     Case(
-        "tables/place_persons",
+        "tables/followed/place_persons",
         {
             "persons": OUT,
             "labelled": table_name("label led"),
@@ -137,7 +137,7 @@ CASES = [
         read=FROM_OUT.format("person, class", "person"),
     ),
     Case(
-        "tables/place_written",
+        "tables/followed/place_written",
         {
             "placed": OUT,
             "written": table_name("writ ten"),
@@ -155,13 +155,13 @@ CASES = [
         note="another type of number",
     ),
     Case(
-        "tables/failing_numbers",
+        "tables/followed/failing_numbers",
         {"flagged": table_name("flag ged"), "column": identifier("q1")},
         [(9,)],
         LABELS_SETUP,
     ),
     Case(
-        "tables/compare_members",
+        "tables/followed/compare_members",
         {
             "given": table_name("given"),
             "combined": column("class", "s"),

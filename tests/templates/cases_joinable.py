@@ -36,7 +36,7 @@ NONE = (FOLDED_SETUP[0],)
 
 CASES = [
     Case(
-        "tables/fold_pair",
+        "run/fold_pair",
         PAIR,
         [("it", 1, 0, 1), ("it's", 1, 2, 1), ("😀", None, 1, 0), (None, 2, 1, 2)],
         SETUP,
@@ -44,20 +44,20 @@ CASES = [
         ordered=False,
     ),
     Case(
-        "tables/count_matches",
+        "run/count_matches",
         MATCHES,
         [(0, 3, 3, 3, 2, 1, 1, 0.5), (1, 3, 3, 3, 2, 1, 1, 0.5), (7, 3, 4, 3, 2, 2, 1, 0.75)],
         FOLDED_SETUP,
     ),
     Case(
-        "tables/count_matches",
+        "run/count_matches",
         {**MATCHES, "sets": MATCHES["sets"][:1]},
         [(0, 0, 0, 0, 0, 0, 0, 0.0)],
         NONE,
         note="of empty releases",
     ),
     Case(
-        "tables/measure_steps",
+        "run/measure_steps",
         {"lengths": OUT, "series": A},
         [(1.0,), (4.0,)],
         (

@@ -22,7 +22,7 @@ HELD_SETUP = ('CREATE TABLE "he ld" (person VARCHAR(20))', "INSERT INTO \"he ld\
 
 CASES = [
     Case(
-        "tables/list_admissible",
+        "tables/ledger/list_admissible",
         {
             "source": PEOPLE,
             "person": column("id", "s"),
@@ -38,7 +38,7 @@ CASES = [
         ordered=False,
     ),
     Case(
-        "tables/list_admissible",
+        "tables/ledger/list_admissible",
         {
             "source": PEOPLE,
             "person": column("id", "s"),
@@ -52,14 +52,14 @@ CASES = [
         note="nothing beside the class",
     ),
     Case(
-        "tables/list_persons",
+        "tables/ledger/list_persons",
         {"source": PEOPLE, "person": column("id", "s")},
         [("1",), ("2",), ("3",), ("4",), ("5",), ("6",)],
         PEOPLE_SETUP,
         ordered=False,
     ),
     Case(
-        "tables/keep_admitted",
+        "tables/rows/keep_admitted",
         {
             "kept": OUT,
             "columns": [identifier("id"), identifier(AGE)],

@@ -52,7 +52,7 @@ MATCHED = {
 
 CASES = [
     Case(
-        "tables/join_linked",
+        "tables/rows/join_linked",
         {
             "joined": OUT,
             "first": {"source": A, "alias": identifier("m0"), "key": column("i d", "m0")},
@@ -67,18 +67,18 @@ CASES = [
         SETUP,
         read=ALL_OUT + "1",
     ),
-    Case("tables/compare_linked", COMPARED, [(0,)], RIGHT),
-    Case("tables/compare_linked", COMPARED, [(2,)], WRONG, note="a row changed, a person of one table only"),
-    Case("tables/match_linked", MATCHED, [(6, 3)], PSEUDONYMS, note="twice in one, in one only, NULL"),
+    Case("tables/rows/compare_linked", COMPARED, [(0,)], RIGHT),
+    Case("tables/rows/compare_linked", COMPARED, [(2,)], WRONG, note="a row changed, a person of one table only"),
+    Case("tables/rows/match_linked", MATCHED, [(6, 3)], PSEUDONYMS, note="twice in one, in one only, NULL"),
     Case(
-        "tables/match_linked",
+        "tables/rows/match_linked",
         MATCHED,
         [(0, 0)],
         tuple(s for s in PSEUDONYMS if s.startswith("CREATE")),
         note="of empty tables",
     ),
     Case(
-        "tables/stage_linked",
+        "tables/rows/stage_linked",
         {
             "target": OUT,
             "whole": WHOLE,

@@ -68,7 +68,7 @@ WRITTEN_SETUP = (
 
 CASES = [
     Case(
-        "tables/fold_points",
+        "tables/mondrian/fold_points",
         {
             "folded": OUT,
             "source": SOURCE,
@@ -94,7 +94,7 @@ CASES = [
         ],
     ),
     Case(
-        "tables/fold_points",
+        "tables/mondrian/fold_points",
         {"folded": OUT, "source": SOURCE, "cuts": CUTS[:1], "sensitive": []},
         setup=SOURCE_SETUP,
         read=ALL_OUT + "q0 NULLS FIRST",
@@ -102,7 +102,7 @@ CASES = [
         note="no sensitive column",
     ),
     Case(
-        "tables/label_parts",
+        "tables/mondrian/label_parts",
         {
             "classes": OUT,
             "parts": PARTS,
@@ -115,7 +115,7 @@ CASES = [
         rows=[(None, "> 1", 1.0), (0.0, "≤ 1", None), (0.5, "≤ 1", None)],
     ),
     Case(
-        "tables/stage_parts",
+        "tables/mondrian/stage_parts",
         {
             "target": OUT,
             "source": SOURCE,
@@ -142,7 +142,7 @@ CASES = [
         ordered=False,
     ),
     Case(
-        "tables/stage_parts",
+        "tables/mondrian/stage_parts",
         {
             "target": OUT,
             "source": SOURCE,
@@ -157,7 +157,7 @@ CASES = [
         note="quasi-identifying columns alone",
     ),
     Case(
-        "tables/expect_parts",
+        "tables/mondrian/expect_parts",
         EXPECT,
         setup=GROUPED_SETUP,
         read=SUMMED,
@@ -165,7 +165,7 @@ CASES = [
         ordered=False,
     ),
     Case(
-        "tables/expect_parts",
+        "tables/mondrian/expect_parts",
         EXPECT,
         setup=(*GROUPED_SETUP, LIES, ABSENT),
         read=SUMMED,
@@ -174,27 +174,27 @@ CASES = [
         ordered=False,
     ),
     Case(
-        "tables/list_labels",
+        "tables/mondrian/list_labels",
         {"release": SOURCE, "label": column("ill", "r")},
         setup=SOURCE_SETUP,
         rows=[(None,), ("it's",), ("😀",)],
         ordered=False,
     ),
     Case(
-        "tables/compare_parts",
+        "tables/mondrian/compare_parts",
         {"expected": table_name("expected"), "written": table_name("written"), "columns": NAMES[:1]},
         setup=COMPARED_SETUP,
         rows=[(5, 20, 14, 1, 3, 1)],
     ),
     Case(
-        "tables/spread_labels",
+        "tables/mondrian/spread_labels",
         {"written": SOURCE, "columns": [identifier("a"), identifier("b c")], "sensitive": identifier("ill")},
         setup=WRITTEN_SETUP,
         rows=[(1, 1, 1), (1, 3, 2), (2, 2, 1), (3, 2, 1)],
         ordered=False,
     ),
     Case(
-        "tables/spread_labels",
+        "tables/mondrian/spread_labels",
         {"written": SOURCE, "columns": [], "sensitive": identifier("ill")},
         setup=WRITTEN_SETUP,
         rows=[(1, 1, 1), (1, 2, 2), (1, 3, 2)],

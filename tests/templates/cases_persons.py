@@ -41,7 +41,7 @@ LABELS_SETUP = (
 
 CASES = [
     Case(
-        "tables/fold_classes",
+        "tables/fold/fold_classes",
         {
             "classes": OUT,
             "source": PEOPLE,
@@ -55,7 +55,7 @@ CASES = [
         note="with persons",
     ),
     Case(
-        "tables/prove_fold",
+        "tables/certificate/prove_fold",
         {
             "folded": OUT,
             "source": PEOPLE,
@@ -78,7 +78,7 @@ CASES = [
         note="with persons",
     ),
     Case(
-        "tables/own_classes",
+        "tables/verify/own_classes",
         {"owned": OUT, "source": PEOPLE, "person": PERSON, "columns": COLUMNS},
         [("low", -30, "it's", 2), ("low", -30, "😀", 1), ("high", 40, "😀", 1), ("high", 40, None, 2)],
         PEOPLE_SETUP + LABELS_SETUP,
@@ -86,7 +86,7 @@ CASES = [
         ordered=False,
     ),
     Case(
-        "tables/split_persons",
+        "tables/verify/split_persons",
         {
             "cells": OUT,
             "source": PEOPLE,
@@ -100,7 +100,7 @@ CASES = [
         ordered=False,
     ),
     Case(
-        "tables/split_persons",
+        "tables/verify/split_persons",
         {"cells": OUT, "source": PEOPLE, "person": PERSON, "sensitive": column(AGE, "s"), "columns": COLUMNS[:1]},
         [("low", -30, 2), ("high", 40, 2)],
         PEOPLE_SETUP + LABELS_SETUP,
@@ -109,7 +109,7 @@ CASES = [
         note="a person counts once",
     ),
     Case(
-        "tables/rank_values",
+        "tables/verify/rank_values",
         {
             "ranked": OUT,
             "source": PEOPLE,
@@ -124,7 +124,7 @@ CASES = [
         note="persons",
     ),
     Case(
-        "tables/count_linking",
+        "tables/release/count_linking",
         {"source": PEOPLE, "person": column(SEX, "s"), "columns": [column(AGE, "s"), column(SEX, "s")]},
         [(0, 1, 3), (1, 2, 4)],
         PEOPLE_SETUP,

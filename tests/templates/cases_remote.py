@@ -63,7 +63,7 @@ CASES = [
         ordered=False,
     ),
     Case(
-        "tables/compare_release",
+        "tables/verify/compare_release",
         {
             "expected": table_name("expected"),
             "written": table_name("written"),
@@ -74,21 +74,21 @@ CASES = [
         GROUPED_SETUP,
     ),
     Case(
-        "tables/compare_sample",
+        "tables/verify/compare_sample",
         {"written": table_name("written"), "source": table_name("flagged"), "columns": [identifier("q")]},
         [(1, 10, 4, 14, 1)],
         GROUPED_SETUP,
         note="a class that is not there",
     ),
     Case(
-        "tables/compare_sample",
+        "tables/verify/compare_sample",
         {"written": table_name("flagged"), "source": table_name("written"), "columns": [identifier("q")]},
         [(2, 14, 4, 10, 1)],
         GROUPED_SETUP,
         note="NULL is a value",
     ),
     Case(
-        "tables/pick_classes",
+        "tables/verify/pick_classes",
         {
             "picked": MADE,
             "cells": table_name("ce lls"),
@@ -101,14 +101,14 @@ CASES = [
         ordered=False,
     ),
     Case(
-        "tables/read_known",
+        "tables/verify/read_known",
         {"cells": table_name("ce lls"), "codes": [identifier("v0")]},
         [(0, 0, 2), (0, 1, 1), (1, 0, 3)],
         CELLS_SETUP,
         ordered=False,
     ),
     Case(
-        "tables/split_release",
+        "tables/verify/split_release",
         {
             "cells": MADE,
             "release": PEOPLE,
@@ -121,7 +121,7 @@ CASES = [
         ordered=False,
     ),
     Case(
-        "tables/split_known",
+        "tables/verify/split_known",
         {
             "cells": MADE,
             "rows": PEOPLE,
@@ -134,7 +134,7 @@ CASES = [
         ordered=False,
     ),
     Case(
-        "tables/label_rows",
+        "tables/verify/label_rows",
         {
             "labelled": MADE,
             "source": PEOPLE,
@@ -147,7 +147,7 @@ CASES = [
         ordered=False,
     ),
     Case(
-        "tables/split_source",
+        "tables/verify/split_source",
         {"cells": MADE, "source": PEOPLE, "sensitive": column(NOTE, "s"), "columns": COLUMNS},
         [
             *(("x", "-30", "a", 1), ("x", "-30", "b", 1), ("x", "-30", None, 1), ("x", "40", "a\nb", 1)),
@@ -158,7 +158,7 @@ CASES = [
         ordered=False,
     ),
     Case(
-        "tables/rank_values",
+        "tables/verify/rank_values",
         {"ranked": MADE, "source": PEOPLE, "sensitive": column(AGE, "s"), "stated": None, "places": 0},
         [(-30, 3, 0), (40, 3, 1)],
         PEOPLE_SETUP,
@@ -166,7 +166,7 @@ CASES = [
         ordered=False,
     ),
     Case(
-        "tables/rank_values",
+        "tables/verify/rank_values",
         {
             "ranked": MADE,
             "source": PEOPLE,

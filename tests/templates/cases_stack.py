@@ -52,7 +52,7 @@ def summarised(
 ) -> Case:
     """The same case for both ways of summarising."""
     return Case(
-        "tables/resummarise_rows" if again else "tables/summarise_rows",
+        "tables/rows/resummarise_rows" if again else "tables/rows/summarise_rows",
         {
             "stacked": OUT,
             "relation": CHILD,
@@ -74,7 +74,7 @@ def summarised(
 
 def stacked(note: str, rows: list[tuple[object, ...]], **other: object) -> Case:
     return Case(
-        "tables/restack_rows",
+        "tables/rows/restack_rows",
         {
             "stacked": OUT,
             "relation": CHILD,
@@ -99,7 +99,7 @@ def stacked(note: str, rows: list[tuple[object, ...]], **other: object) -> Case:
 
 def picked(note: str, rows: list[tuple[object, ...]], **other: object) -> Case:
     return Case(
-        "tables/repick_rows",
+        "tables/rows/repick_rows",
         {
             "picked": OUT,
             "relation": BETWEEN,
@@ -120,7 +120,7 @@ def picked(note: str, rows: list[tuple[object, ...]], **other: object) -> Case:
 
 def joined(note: str, rows: list[tuple[object, ...]], *, drop: bool, condition: exp.Expr | None) -> Case:
     return Case(
-        "tables/join_stacks",
+        "tables/rows/join_stacks",
         {
             "kept": OUT,
             "columns": [identifier(n) for n in ("id", "a b_1", "a b_2", "visits")],
@@ -191,18 +191,18 @@ CASES = [
         ),
     ),
     Case(
-        "tables/compare_stacks",
+        "tables/rows/compare_stacks",
         {"kept": CHILD, "again": table_name("chi ld 2"), "columns": [identifier(CODE), identifier("n")]},
         [(3,)],
         (*CHILD_SETUP, *CHANGED_SETUP),
     ),
     Case(
-        "tables/compare_stacks",
+        "tables/rows/compare_stacks",
         {"kept": CHILD, "again": CHILD, "columns": [identifier(CODE), identifier("n")]},
         [(0,)],
         CHILD_SETUP,
         note="the same",
     ),
-    Case("tables/count_doubtful", {"stacked": table_name("doubt ful")}, [(4, 2)], STACK_SETUP),
-    Case("tables/count_doubtful", {"stacked": table_name("doubt ful")}, [(0, 0)], STACK_SETUP[6:7], note="empty"),
+    Case("tables/rows/count_doubtful", {"stacked": table_name("doubt ful")}, [(4, 2)], STACK_SETUP),
+    Case("tables/rows/count_doubtful", {"stacked": table_name("doubt ful")}, [(0, 0)], STACK_SETUP[6:7], note="empty"),
 ]

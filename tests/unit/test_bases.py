@@ -13,8 +13,8 @@ from sqldeid.engine.opening import Settings, own_instance
 from sqldeid.engine.remote import draining
 from sqldeid.errors import EngineError
 from sqldeid.sql import render
-from sqldeid.tables.bases import CLASS_BYTES, Sizes, meet, most_classes
-from sqldeid.tables.check import portions
+from sqldeid.tables.check.bases import CLASS_BYTES, Sizes, meet, most_classes
+from sqldeid.tables.check.check import portions
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_rows_are_brought_table_by_table_and_what_goes_wrong_with_them_is_told(b
     part = pa.table({"n": pa.array([1, 2], pa.int64())})
     with draining(part.schema, [part, part]) as rows:
         brought = bench.put("brought", rows)
-    assert bench.query(render("tables/count_rows", table=brought)).to_pylist() == [{"rows": 4}]
+    assert bench.query(render("engine/count_rows", table=brought)).to_pylist() == [{"rows": 4}]
 
     def broken() -> Iterator[pa.Table]:
         yield part

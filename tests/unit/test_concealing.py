@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqldeid.tables.concealing import Cells, decide, risks
+from sqldeid.tables.criteria.concealing import Cells, decide, risks
 
 
 def cells_of(rows: list[tuple[int, ...]]) -> tuple[Cells, list[tuple[int, ...]]]:

@@ -15,9 +15,9 @@ from scipy.stats import chisquare
 
 from sqldeid.errors import JobError
 from sqldeid.keys import VARIABLE, Key, key_warnings, read_key
-from sqldeid.tables.privacy.mechanism import SeededRandomness, SystemRandomness
-from sqldeid.tables.pseudonyms import scope
-from sqldeid.tables.shift import SHIFT_DAYS, draw_days
+from sqldeid.tables.criteria.mechanism import SeededRandomness, SystemRandomness
+from sqldeid.tables.disguise.pseudonyms import scope
+from sqldeid.tables.disguise.shift import SHIFT_DAYS, draw_days
 
 SECRET = bytes(range(32))
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqldeid.errors import JobError, SqldeidError
-from sqldeid.tables.evaluation import Evaluation, Marginal
-from sqldeid.tables.lattice import below
-from sqldeid.tables.loss import LOSSES, all_losses, make_loss
+from sqldeid.tables.model.evaluation import Evaluation, Marginal
+from sqldeid.tables.model.lattice import below
+from sqldeid.tables.model.loss import LOSSES, all_losses, make_loss
 from tests.oracle import Table, random_table
 
 seeds = st.integers(0, 2**32 - 1)

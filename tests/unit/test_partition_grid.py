@@ -11,7 +11,7 @@ import pytest
 from sqldeid.engine.base import Column
 from sqldeid.errors import JobError
 from sqldeid.sql import column
-from sqldeid.tables.partition_grid import Grid, grid_of, roundest
+from sqldeid.tables.mondrian.grid import Grid, grid_of, roundest
 
 KINDS = {
     "INTEGER": "integer",
@@ -70,7 +70,7 @@ def test_what_is_no_grid_of_a_type_is_refused(type_: str, asked: int | float | s
     ],
 )
 def test_a_value_lies_in_its_cell(type_: str, asked: int | float | None, value: str, cell: int, text: str) -> None:
-    from sqldeid.tables.partition_plan import Cut
+    from sqldeid.tables.mondrian.plan import Cut
 
     grid = made(type_, asked)
     cut = Cut("v", Column("v", type_, KINDS[type_]), "range", grid)  # type: ignore[arg-type]

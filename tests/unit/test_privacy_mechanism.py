@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chisquare
 
 from sqldeid.errors import SqldeidError
-from sqldeid.tables.privacy import mechanism
-from sqldeid.tables.privacy.mechanism import (
+from sqldeid.tables.criteria import mechanism
+from sqldeid.tables.criteria.mechanism import (
     Proposals,
     SeededRandomness,
     SystemRandomness,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sqldeid.errors import JobError
-from sqldeid.tables.privacy.narrowing import narrow
+from sqldeid.tables.disguise.narrowing import narrow
 
 
 @pytest.mark.parametrize(("period", "span"), [(730, 0), (730, 180), (90, 10), (4000, 30)])

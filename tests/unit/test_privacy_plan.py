@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sqldeid.tables.privacy.sampling import largest_epsilon_prime, proven_delta, published_delta
+from sqldeid.tables.criteria.sampling import largest_epsilon_prime, proven_delta, published_delta
 from tests.examples.cli import run
 
 PLAN = ("privacy", "plan")

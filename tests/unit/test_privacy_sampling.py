@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from sqldeid.errors import JobError
-from sqldeid.tables.privacy.epsilon_safe import ceil_digits, plan_table, promise
-from sqldeid.tables.privacy.rational import exp_bounds, log_bounds
-from sqldeid.tables.privacy.sampling import (
+from sqldeid.tables.criteria.epsilon_safe import ceil_digits, plan_table, promise
+from sqldeid.tables.criteria.rational import exp_bounds, log_bounds
+from sqldeid.tables.criteria.sampling import (
     largest_epsilon_prime,
     largest_epsilon_prime_for,
     proven_delta,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqldeid.tables.lattice import below
+from sqldeid.tables.model.lattice import below
 from sqldeid.tables.search.antichain import Antichain
 
 nodes = st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=25)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqldeid.errors import Interrupted, JobError, NoSolutionError
-from sqldeid.tables.loss import LOSSES
+from sqldeid.tables.model.loss import LOSSES
 from sqldeid.tables.search import STRATEGIES, search
 from sqldeid.tables.search.base import Progress
 from tests.oracle import Table, exhaustive, problem_of, random_table

@@ -32,10 +32,10 @@ def test_rooms_import_only_what_they_may():
 @pytest.mark.parametrize(
     ("room", "line", "contract"),
     [
-        ("tables/lattice.py", "import duckdb", "lattice and losses"),
+        ("tables/model/lattice.py", "import duckdb", "lattice and losses"),
         ("tables/search/base.py", "from sqldeid.engine import base", "never a database"),
-        ("engine/base.py", "import sqldeid.tables.lattice", "imports go down only"),
-        ("tables/verify.py", "import sqldeid.tables.search.base", "shares nothing"),
+        ("engine/base.py", "import sqldeid.tables.model.lattice", "imports go down only"),
+        ("tables/verify/verify.py", "import sqldeid.tables.search.base", "shares nothing"),
         ("sql/names.py", "import duckdb", "Drivers"),
         ("engine/base.py", "import jinja2", "rendered by sqldeid.sql only"),
         ("unplaced.py", "", "every room has its place"),

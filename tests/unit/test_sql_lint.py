@@ -19,12 +19,12 @@ SOUND = HEAD + "SELECT COUNT(*) AS n FROM {{ t }}\n"
 
 
 def portable(sql: str) -> list[str]:
-    return lint("tables/count_rows", HEAD + sql)
+    return lint("engine/count_rows", HEAD + sql)
 
 
 def test_a_sound_template_has_no_complaint() -> None:
-    assert lint("tables/count_rows", SOUND) == []
-    assert lint("tables/count_rows", KEPT_HEAD + MADE) == []
+    assert lint("engine/count_rows", SOUND) == []
+    assert lint("engine/count_rows", KEPT_HEAD + MADE) == []
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_sound_forms_have_no_complaint(sql: str) -> None:
 )
 def test_what_engines_read_differently_is_refused_unless_the_template_is_for_one(sql: str, word: str) -> None:
     assert any(word in complaint for complaint in portable(sql))
-    assert lint("tables/count_rows.duckdb", DUCKDB_HEAD + sql) == []
+    assert lint("engine/count_rows.duckdb", DUCKDB_HEAD + sql) == []
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_what_engines_read_differently_is_refused_unless_the_template_is_for_one
     ],
 )
 def test_what_no_template_may_hold(sql: str, word: str) -> None:
-    for complaints in (portable(sql), lint("tables/count_rows.duckdb", DUCKDB_HEAD + sql)):
+    for complaints in (portable(sql), lint("engine/count_rows.duckdb", DUCKDB_HEAD + sql)):
         assert any(word in complaint for complaint in complaints), complaints
 
 
@@ -142,26 +142,26 @@ def test_the_head_is_whole(key: str) -> None:
     without = "\n".join(line for line in SOUND.splitlines() if not line.strip().startswith(key))
     if key == "source":
         without = without.replace("one row\n", "one row -#}\n")
-    assert any(key in complaint for complaint in lint("tables/count_rows", without))
+    assert any(key in complaint for complaint in lint("engine/count_rows", without))
 
 
 @pytest.mark.parametrize(
     ("name", "source", "word"),
     [
-        ("tables/count_rows", "SELECT 1", "comment"),
-        ("tables/count_rows", SOUND.replace("Count rows.", ""), "purpose"),
-        ("tables/count_rows", SOUND + "\n" * 60, "lines"),
+        ("engine/count_rows", "SELECT 1", "comment"),
+        ("engine/count_rows", SOUND.replace("Count rows.", ""), "purpose"),
+        ("engine/count_rows", SOUND + "\n" * 60, "lines"),
         ("tables/rows", SOUND, "named"),
         ("count_rows", SOUND, "named"),
-        ("tables/count_rows.oracle", SOUND, "named"),
+        ("engine/count_rows.oracle", SOUND, "named"),
         ("tables/Count_rows", SOUND, "named"),
-        ("tables/count_rows.duckdb", SOUND, "engine duckdb"),
-        ("tables/count_rows", DUCKDB_HEAD + "SELECT 1", "engine"),
-        ("tables/count_rows.postgres", DUCKDB_HEAD + "SELECT 1", "engine postgres"),
-        ("tables/count_rows", KEPT_HEAD + "SELECT 1", "is said of a temporary table"),
-        ("tables/count_rows.duckdb", KEPT_HEAD + MADE, "where an engine has views"),
-        ("tables/count_rows", KEPT_HEAD.replace("at once", "somehow") + MADE, "at once, lazily"),
-        ("tables/count_rows", KEPT_HEAD.replace(" — read twice", "") + MADE, "<reason>"),
+        ("engine/count_rows.duckdb", SOUND, "engine duckdb"),
+        ("engine/count_rows", DUCKDB_HEAD + "SELECT 1", "engine"),
+        ("engine/count_rows.postgres", DUCKDB_HEAD + "SELECT 1", "engine postgres"),
+        ("engine/count_rows", KEPT_HEAD + "SELECT 1", "is said of a temporary table"),
+        ("engine/count_rows.duckdb", KEPT_HEAD + MADE, "where an engine has views"),
+        ("engine/count_rows", KEPT_HEAD.replace("at once", "somehow") + MADE, "at once, lazily"),
+        ("engine/count_rows", KEPT_HEAD.replace(" — read twice", "") + MADE, "<reason>"),
     ],
 )
 def test_name_head_and_length(name: str, source: str, word: str) -> None:

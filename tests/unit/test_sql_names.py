@@ -106,8 +106,10 @@ def test_render_asks_for_every_parameter() -> None:
 
 def test_render_writes_for_other_engines() -> None:
     grouped = exp.Table(this=identifier("a`b"))
-    assert render("tables/count_sizes", "postgres", grouped=grouped).startswith("SELECT n AS size, COUNT(*) AS classes")
-    assert "`a``b`" in render("tables/count_sizes", "spark", grouped=grouped)
+    assert render("tables/verify/count_sizes", "postgres", grouped=grouped).startswith(
+        "SELECT n AS size, COUNT(*) AS classes"
+    )
+    assert "`a``b`" in render("tables/verify/count_sizes", "spark", grouped=grouped)
 
 
 def test_a_template_for_duckdb_alone_is_not_written_for_others() -> None:

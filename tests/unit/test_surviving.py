@@ -9,15 +9,15 @@ from math import log
 import numpy as np
 import pytest
 
-from sqldeid.tables.outlasting import outlasting
-from sqldeid.tables.privacy import (
+from sqldeid.tables.certificate.outlasting import outlasting
+from sqldeid.tables.check.surviving import Histograms, survivors
+from sqldeid.tables.criteria import (
     ClassCriterion,
     DistinctLDiversity,
     EntropyLDiversity,
     RecursiveLDiversity,
     TCloseness,
 )
-from sqldeid.tables.surviving import Histograms, survivors
 
 CRITERIA: list[ClassCriterion] = [
     DistinctLDiversity("s", 3),

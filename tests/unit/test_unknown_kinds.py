@@ -35,13 +35,11 @@ from sqldeid.series.durations import assign
 from sqldeid.series.perturb import _by_method
 from sqldeid.sql import identifier, render, template_names
 from sqldeid.sql.templates import SUFFIX, folder
-from sqldeid.tables.judge import Judge
-from sqldeid.tables.judgement import Judgement, Split
-from sqldeid.tables.ledger_rules import rules_of
-from sqldeid.tables.loss import make_loss
-from sqldeid.tables.outlasting import _largest
-from sqldeid.tables.partition_criteria import _kind, _worst, checks_of, measure_written
-from sqldeid.tables.privacy import (
+from sqldeid.tables.certificate.outlasting import _largest
+from sqldeid.tables.certificate.rejudge import Rejudge
+from sqldeid.tables.check.judge import Judge
+from sqldeid.tables.check.surviving import Histograms, survivors
+from sqldeid.tables.criteria import (
     DistinctLDiversity,
     EntropyLDiversity,
     MConcealing,
@@ -51,9 +49,11 @@ from sqldeid.tables.privacy import (
     others_of,
     terms_of,
 )
-from sqldeid.tables.rejudge import Rejudge
-from sqldeid.tables.sensitive import _refuse_too_diverse
-from sqldeid.tables.surviving import Histograms, survivors
+from sqldeid.tables.fold.sensitive import _refuse_too_diverse
+from sqldeid.tables.ledger.rules import rules_of
+from sqldeid.tables.model.loss import make_loss
+from sqldeid.tables.mondrian.criteria import _kind, _worst, checks_of, measure_written
+from sqldeid.tables.verify.judgement import Judgement, Split
 
 TABLE = exp.to_table("t")
 MADE_UP = "made-up"
@@ -255,15 +255,29 @@ Q = [identifier("q0")]
 NODES = [{"id": 0, "columns": [{"name": Q[0], "group": Q[0]}], "groups": [], "spread": TABLE}]
 SMALL = {"k": 2, "l": 2, "num": 1, "den": 2}
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "tables/fail_classes": {"failing": TABLE, "cells": TABLE, "columns": Q, "ranked": TABLE, **SMALL},
-    "tables/measure_classes": {"cells": TABLE, "ranked": TABLE, "columns": Q, "l": 2},
-    "tables/prove_criterion": {"folded": TABLE, "place": Q[0], "ranked": TABLE, "nodes": NODES, "names": Q, **SMALL},
-    "tables/prove_joint": {"folded": TABLE, "place": Q[0], "others": Q, "nodes": NODES, "names": Q, **SMALL},
-    "tables/count_spread": {
+    "tables/verify/fail_classes": {"failing": TABLE, "cells": TABLE, "columns": Q, "ranked": TABLE, **SMALL},
+    "tables/verify/measure_classes": {"cells": TABLE, "ranked": TABLE, "columns": Q, "l": 2},
+    "tables/certificate/prove_criterion": {
+        "folded": TABLE,
+        "place": Q[0],
+        "ranked": TABLE,
+        "nodes": NODES,
+        "names": Q,
+        **SMALL,
+    },
+    "tables/certificate/prove_joint": {
+        "folded": TABLE,
+        "place": Q[0],
+        "others": Q,
+        "nodes": NODES,
+        "names": Q,
+        **SMALL,
+    },
+    "tables/check/count_spread": {
         **{"stats": TABLE, "words": Q, "nodes": NODES, "most": 0, "reference": TABLE, "rows": 3, "last": 1},
     },
-    "tables/judge_classes": {"verdicts": TABLE, "words": Q, "k": 2, "hidden": None},
-    "tables/summarise_rows": {
+    "tables/check/judge_classes": {"verdicts": TABLE, "words": Q, "k": 2, "hidden": None},
+    "tables/rows/summarise_rows": {
         **{"stacked": TABLE, "relation": TABLE, "keys": [], "picked": None, "joins": [], "value": Q[0]},
         **{"counted": True, "result": Q[0]},
     },
@@ -272,7 +286,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
         **SMALL,
     },
 }
-PARAMETERS["tables/resummarise_rows"] = PARAMETERS["tables/summarise_rows"]
+PARAMETERS["tables/rows/resummarise_rows"] = PARAMETERS["tables/rows/summarise_rows"]
 CRITERION = {"stats": TABLE, "l": 2, "fewer": 1, "num": 1, "den": 2, "scale": 1, "joint": False, "k": 2}
 
 

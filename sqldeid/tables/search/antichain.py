@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqldeid.tables.lattice import Node
+from sqldeid.tables.model.lattice import Node
 
 
 class _Branch:

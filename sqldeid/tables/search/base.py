@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from sqldeid.errors import Interrupted, NoSolutionError
-from sqldeid.tables.evaluation import Evaluate, Evaluation, Marginal, admissible
-from sqldeid.tables.lattice import Lattice, Node
-from sqldeid.tables.loss import Loss
+from sqldeid.tables.model.evaluation import Evaluate, Evaluation, Marginal, admissible
+from sqldeid.tables.model.lattice import Lattice, Node
+from sqldeid.tables.model.loss import Loss
 
 _SHOWN = 12
 """Columns of a node that a message names."""

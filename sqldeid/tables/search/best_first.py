@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from sqldeid.tables.evaluation import Evaluation
-from sqldeid.tables.lattice import Node
+from sqldeid.tables.model.evaluation import Evaluation
+from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.search.antichain import Antichain
 from sqldeid.tables.search.base import Outcome, Problem, finish
 

@@ -5,7 +5,7 @@ Source: Sweeney 2002, "Achieving k-anonymity privacy protection using generaliza
 
 from __future__ import annotations
 
-from sqldeid.tables.evaluation import admissible
+from sqldeid.tables.model.evaluation import admissible
 from sqldeid.tables.search.base import Outcome, Problem, finish
 
 

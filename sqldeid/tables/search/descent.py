@@ -14,8 +14,8 @@ from itertools import combinations, permutations
 import numpy as np
 import numpy.typing as npt
 
-from sqldeid.tables.evaluation import admissible
-from sqldeid.tables.lattice import Node
+from sqldeid.tables.model.evaluation import admissible
+from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.search.base import Problem
 from sqldeid.tables.search.prediction import Floats, Levels, Prediction
 

@@ -17,15 +17,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sqldeid.tables.evaluation import Counts, Evaluate, Evaluation, Marginal
-from sqldeid.tables.lattice import Node
-from sqldeid.tables.loss import make_loss
-from sqldeid.tables.privacy.mechanism import Floats, Proposals, Randomness
-from sqldeid.tables.privacy.utility import Utility
+from sqldeid.tables.criteria.mechanism import Floats, Proposals, Randomness
+from sqldeid.tables.model.evaluation import Counts, Evaluate, Evaluation, Marginal
+from sqldeid.tables.model.lattice import Node
+from sqldeid.tables.model.loss import make_loss
 from sqldeid.tables.search.base import Problem
 from sqldeid.tables.search.guide import Guide
 from sqldeid.tables.search.prediction import Prediction
 from sqldeid.tables.search.region import Region, outer_sum
+from sqldeid.tables.search.utility import Utility
 
 _FIRST, _MOST = 4, 64
 """Proposals checked in a statement: at first, and at most; doubled while none is taken."""

@@ -6,7 +6,7 @@ Exact for every loss and for every criterion with a declared monotone core. See 
 
 from __future__ import annotations
 
-from sqldeid.tables.evaluation import Evaluation
+from sqldeid.tables.model.evaluation import Evaluation
 from sqldeid.tables.search.base import Outcome, Problem, finish
 from sqldeid.tables.search.boxes import Boxes
 from sqldeid.tables.search.descent import descend

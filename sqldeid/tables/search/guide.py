@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from sqldeid.tables.lattice import Node
+from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.search.prediction import Levels, Prediction, Real
 from sqldeid.tables.search.region import Flags, Region, outer_sum
 

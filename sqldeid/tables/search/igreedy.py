@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sqldeid.tables.evaluation import Evaluation, admissible
+from sqldeid.tables.model.evaluation import Evaluation, admissible
 from sqldeid.tables.search.base import Outcome, Problem, finish
 
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 from math import inf, isinf
 
 from sqldeid.errors import NoSolutionError
-from sqldeid.tables.evaluation import Evaluation
-from sqldeid.tables.lattice import Node
+from sqldeid.tables.model.evaluation import Evaluation
+from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.search.base import Outcome, Problem, State
 from sqldeid.tables.search.frontier import frontier
 from sqldeid.tables.search.region import Flags

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqldeid.errors import JobError, NoSolutionError
-from sqldeid.tables.evaluation import Evaluation
-from sqldeid.tables.lattice import Node
+from sqldeid.tables.model.evaluation import Evaluation
+from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.search.base import Outcome, Problem, State
 from sqldeid.tables.search.frontier import frontier
 from sqldeid.tables.search.inverse_concealing import inverse_concealing

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sqldeid.errors import JobError
-from sqldeid.tables.evaluation import admissible
-from sqldeid.tables.lattice import Lattice, Node
+from sqldeid.tables.model.evaluation import admissible
+from sqldeid.tables.model.lattice import Lattice, Node
 from sqldeid.tables.search.antichain import Antichain
 from sqldeid.tables.search.base import Outcome, Problem, finish
 

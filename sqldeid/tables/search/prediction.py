@@ -13,7 +13,7 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
-from sqldeid.tables.evaluation import Evaluation, Marginal
+from sqldeid.tables.model.evaluation import Evaluation, Marginal
 
 Floats = npt.NDArray[np.float64]
 Real = npt.NDArray[np.floating]

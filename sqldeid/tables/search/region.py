@@ -11,8 +11,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from sqldeid.tables.evaluation import Evaluation
-from sqldeid.tables.lattice import Node
+from sqldeid.tables.model.evaluation import Evaluation
+from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.search.base import Problem
 from sqldeid.tables.search.prediction import Floats
 

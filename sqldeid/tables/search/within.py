@@ -8,8 +8,8 @@ from time import monotonic
 
 import numpy as np
 
-from sqldeid.tables.evaluation import Evaluation
-from sqldeid.tables.lattice import Node
+from sqldeid.tables.model.evaluation import Evaluation
+from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.search.base import Outcome, Problem
 from sqldeid.tables.search.ola import Tags
 from sqldeid.tables.search.region import Flags, outer_sum

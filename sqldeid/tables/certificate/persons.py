@@ -1,0 +1,97 @@
+"""A certificate's judgement where a person may have many rows: persons counted on the proof's fold, in exact numbers.
+
+Only classes of fewer than k persons fail at every specialisation, too; what fails l or t forces nothing out
+(`sqldeid.tables.criteria.persons`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import exp as power
+from math import fsum, log
+
+import numpy as np
+
+from sqldeid.sql import render
+from sqldeid.tables.certificate.rejudge import Arms, Failing, Rejudge, Whole, stacked
+from sqldeid.tables.criteria import ClassCriterion, TCloseness
+from sqldeid.tables.criteria.l_diversity import EntropyLDiversity, RecursiveLDiversity
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRejudge(Rejudge):
+    """The criteria of a plan on the proof's fold, by persons."""
+
+    def failing(self, arms: Arms) -> Failing:
+        """Every failing class of the nodes that the arms describe."""
+        found = [self._failing_of(arm) for arm in arms]
+        rows = np.concatenate(found)
+        return Failing(rows[:, 0], rows[:, 1:-2], rows[:, -2], rows[:, -1])
+
+    def _failing_of(self, arm: Mapping[str, object]) -> Whole:
+        """Node, groups, size and forced of one node's failing classes."""
+        asked = {"folded": self.folded, "columns": arm["columns"]}
+        read = self.engine.query(render("tables/certificate/prove_persons", **asked))
+        classes = stacked(read, self._names)
+        persons, size = (read.column(c).to_numpy().astype(np.int64) for c in ("persons", "size"))
+        few = persons < self.plan.part.privacy.k
+        fails = few.copy()
+        number = {tuple(row): i for i, row in enumerate(classes.tolist())}
+        for criterion in self.plan.criteria:
+            place = self.places[criterion.column]
+            read = self.engine.query(render("tables/certificate/prove_values", place=place, **asked))
+            counts: dict[int, dict[int, int]] = {}
+            for row, at, c in zip(
+                stacked(read, self._names).tolist(),
+                read.column("place").to_pylist(),
+                read.column("c").to_pylist(),
+                strict=True,
+            ):
+                counts.setdefault(number[tuple(row)], {})[at] = c
+            whole = self._whole(criterion.column)
+            for i, by_place in counts.items():
+                fails[i] |= not few[i] and not holds(criterion, by_place, int(persons[i]), whole)
+        node = np.full(int(fails.sum()), int(str(arm["id"])), dtype=np.int64)
+        return np.column_stack([node, classes[fails], size[fails], np.where(few, size, 0)[fails]])
+
+
+def holds(criterion: ClassCriterion, by_place: Mapping[int, int], persons: int, whole: Whole) -> bool:
+    """Whether a class meets a criterion.
+
+    Parameters
+    ----------
+    by_place
+        Place of a value → persons of the class who have it.
+    persons
+        Of the class.
+    whole
+        Persons of the whole table by place.
+    """
+    if isinstance(criterion, TCloseness):
+        return _close(criterion, by_place, persons, whole)
+    told: list[int] = []
+    for c in sorted(by_place.values(), reverse=True):
+        if (left := persons - sum(told)) > 0:
+            told.append(min(c, left))
+    if isinstance(criterion, EntropyLDiversity):
+        entropy = -fsum(c / persons * log(c / persons) for c in told)
+        return power(entropy) >= criterion.l * power(-1e-9)
+    if isinstance(criterion, RecursiveLDiversity):
+        return told[0] < criterion.c * (persons - sum(told[: criterion.l - 1]))
+    return len(told) >= criterion.l
+
+
+def _close(criterion: TCloseness, by_place: Mapping[int, int], persons: int, whole: Whole) -> bool:
+    """In whole numbers: the distance times the persons of class and table, and twice it or times the steps."""
+    everybody = int(whole.sum())
+    gaps = [by_place.get(i, 0) * everybody - int(n) * persons for i, n in enumerate(whole.tolist())]
+    if criterion.distance == "ordered":
+        upto, moved = 0, 0
+        for gap in gaps:
+            upto += gap
+            moved += abs(upto)
+        steps = max(len(gaps) - 1, 1)
+    else:
+        moved, steps = sum(map(abs, gaps)), 2
+    return moved <= criterion.t * persons * everybody * steps

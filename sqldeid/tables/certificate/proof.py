@@ -1,0 +1,205 @@
+"""Certificates as files: written from a search's outcome, and checked against the source without trusting a number.
+
+A certificate shows counts of the source: it is for the data holder. The check shares hierarchies, the losses'
+definitions and the tree walk with the search; its fold, its SQL and every count are its own (`recount`, `rejudge`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import VerificationError
+from sqldeid.result import HOLDER
+from sqldeid.tables.certificate.certificate import Claim, Facts, Tree, proves
+from sqldeid.tables.certificate.covering import cover
+from sqldeid.tables.certificate.recount import Recount
+from sqldeid.tables.model.evaluation import Evaluation, Marginal, admissible, allowed_rows
+from sqldeid.tables.model.lattice import Node
+from sqldeid.tables.model.loss import make_loss
+from sqldeid.tables.plan.choosing import choosing
+from sqldeid.tables.plan.plan import TablePlan
+
+FORMAT = 1
+
+
+def certify(
+    plan: TablePlan,
+    marginals: Sequence[Marginal],
+    rows: int,
+    best: Evaluation,
+    bound: int,
+    checked: Mapping[Node, Evaluation],
+    *,
+    optimal: bool,
+) -> dict[str, object]:
+    """The certificate of a search's outcome, ready for JSON.
+
+    Parameters
+    ----------
+    bound
+        Units of the loss that no node is below; the optimum's own when `optimal`.
+
+    Raises
+    ------
+    NotProvenError
+        If the checks do not cover the lattice in a bounded number of boxes.
+    """
+    loss = make_loss(plan.part.search.loss, marginals, rows)
+    allowed = allowed_rows(plan.part.privacy.suppression_limit, rows)
+    exact = loss.of(best)
+    claim = Claim(plan.lattice.heights, allowed, loss, (exact, best.failing, best.node), bound, optimal)
+    tree, nodes = cover(claim, checked)
+    return {
+        "audience": HOLDER,
+        "format": FORMAT,
+        **_terms(plan),
+        "rows": rows,
+        "node": list(best.node),
+        "suppressed": best.failing,
+        "value": str(loss.unit * exact),
+        "bound": str(loss.unit * bound),
+        "optimal": optimal,
+        "nodes": [[list(e.node), e.failing] for e in nodes],
+        "tree": [list(step) for step in tree],
+    }
+
+
+def _terms(plan: TablePlan) -> dict[str, object]:
+    """What the claim is about; compared with the job, word for word."""
+    privacy, search = plan.part.privacy, plan.part.search
+    return {
+        "release": plan.name,
+        **({"unit": "person of many rows"} if plan.many else {}),
+        "columns": {q.name: {"hierarchy": q.hierarchy_name, "height": q.hierarchy.height} for q in plan.qis},
+        "weights": {q.name: str(q.weight) for q in plan.qis},
+        "k": privacy.k,
+        "suppression_limit": privacy.suppression_limit,
+        "criteria": privacy.model_dump(include={"l_diversity", "t_closeness", "m_concealing"}, exclude_none=True),
+        "loss": search.loss,
+        **({} if search.choose == "by-all" else {"choose": search.choose}),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """What a checked certificate proves: no node loses less than `bound`; `optimal` also decides ties."""
+
+    node: dict[str, int]
+    value: float
+    bound: float
+    optimal: bool
+    nodes: int
+    boxes: int
+
+
+def check_certificate(plan: TablePlan, certificate: Mapping[str, object], engine: Engine) -> Proven:
+    """Check a certificate against the source as it is now.
+
+    Raises
+    ------
+    VerificationError
+        If any part of it is not what job and source say, or its boxes do not prove its claim.
+
+    Cost: two scans of the source, and one GROUP BY over its distinct combinations for each listed node; with criteria
+    beyond k, one more scan per sensitive column and one more GROUP BY per criterion and node. m-concealing walks every
+    knowledge state of the node's classes.
+    """
+    plan = choosing(plan)
+    terms = _terms(plan)
+    for name, value in terms.items():
+        if certificate.get(name) != value:
+            _refuse(plan, f"its {name.replace('_', ' ')} are not those of the job")
+    if "unit" in certificate and "unit" not in terms:
+        _refuse(plan, "its classes are counted in persons of many rows, those of the job in rows")
+    parsed = _parse(plan, certificate)
+    proof = Recount.of(plan, engine)
+    if certificate.get("rows") != proof.rows:
+        _refuse(plan, "the source has another number of rows")
+    found = proof.evaluate([parsed.best, *parsed.nodes])
+    if [e.failing for e in found] != [parsed.suppressed, *parsed.failing]:
+        _refuse(plan, "its suppressed rows are not those that the source gives")
+    return _conclude(plan, parsed, proof, found[0], found[1:])
+
+
+def _conclude(
+    plan: TablePlan, parsed: _Parsed, proof: Recount, best: Evaluation, nodes: Sequence[Evaluation]
+) -> Proven:
+    loss = make_loss(plan.part.search.loss, proof.marginals, proof.rows)
+    if not admissible(best, proof.allowed):
+        _refuse(plan, "its node is not admissible")
+    exact, bound = loss.of(best), parsed.bound / loss.unit
+    if loss.unit * exact != parsed.value or bound.denominator != 1 or bound > exact:
+        _refuse(plan, "its loss is not what the source gives")
+    if parsed.optimal and bound != exact:
+        _refuse(plan, "it calls a node optimal whose loss is not its bound")
+    key = (exact, best.failing, best.node)
+    claim = Claim(plan.lattice.heights, proof.allowed, loss, key, int(bound), parsed.optimal)
+    if not proves(parsed.tree, Facts(claim, tuple(nodes))):
+        _refuse(plan, "its boxes do not prove its claim")
+    names = [q.name for q in plan.qis]
+    boxes = sum(isinstance(step[0], str) for step in parsed.tree)
+    node = dict(zip(names, best.node, strict=True))
+    return Proven(node, loss.value(exact), loss.value(int(bound)), parsed.optimal, len(nodes), boxes)
+
+
+def _refuse(plan: TablePlan, why: str) -> None:
+    raise VerificationError(f"{plan.key}: the certificate does not hold: {why}", key=plan.key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    best: Node
+    suppressed: int
+    value: Fraction
+    bound: Fraction
+    optimal: bool
+    nodes: tuple[Node, ...]
+    failing: tuple[int, ...]
+    tree: Tree
+
+
+def _parse(plan: TablePlan, certificate: Mapping[str, object]) -> _Parsed:
+    """The certificate's own parts, by type; anything odd is refused."""
+    try:
+        if certificate["format"] != FORMAT or not isinstance(certificate["optimal"], bool):
+            raise TypeError
+        listed = [(_node(plan, node), _whole(failing)) for node, failing in _items(certificate["nodes"])]
+        tree = [(str(a) if isinstance(a, str) else _whole(a), _whole(b)) for a, b in _items(certificate["tree"])]
+        return _Parsed(
+            best=_node(plan, certificate["node"]),
+            suppressed=_whole(certificate["suppressed"]),
+            value=Fraction(str(certificate["value"])),
+            bound=Fraction(str(certificate["bound"])),
+            optimal=certificate["optimal"],
+            nodes=tuple(node for node, _ in listed),
+            failing=tuple(failing for _, failing in listed),
+            tree=tree,  # type: ignore[arg-type]  # pairs, each first part a kind or an axis
+        )
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        raise VerificationError(
+            f"{plan.key}: the file is not a certificate of this version of sqldeid", key=plan.key
+        ) from None
+
+
+def _items(value: object) -> list[tuple[object, object]]:
+    if not isinstance(value, list):
+        raise TypeError
+    return [(a, b) for a, b in value]
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _node(plan: TablePlan, value: object) -> Node:
+    if not isinstance(value, list):
+        raise TypeError
+    node = tuple(_whole(x) for x in value)
+    if not all(0 <= x < h for x, h in zip(node, plan.lattice.heights, strict=True)):
+        raise ValueError
+    return node

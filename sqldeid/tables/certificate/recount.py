@@ -1,0 +1,175 @@
+"""A source counted for a certificate: folded by groups of every level, not by codes; every number its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import VerificationError
+from sqldeid.hierarchy import Hierarchy
+from sqldeid.sql import identifier, render
+from sqldeid.tables.certificate.persons import PersonRejudge
+from sqldeid.tables.certificate.rejudge import Failing, Rejudge, sensitive_of
+from sqldeid.tables.model.evaluation import Counts, Evaluation, Marginal, admissible, allowed_rows
+from sqldeid.tables.model.lattice import Node
+from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
+from sqldeid.tables.rows.bind import bind
+from sqldeid.tables.rows.shape import count_persons, keep
+
+_NODES_PER_STATEMENT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Recount:
+    """The source folded for the proof, its marginals, and its criteria beyond k where there are any."""
+
+    plan: TablePlan
+    engine: Engine
+    folded: exp.Table
+    marginals: tuple[Marginal, ...]
+    rows: int
+    allowed: int
+    judge: Rejudge | None
+
+    @classmethod
+    def of(cls, plan: TablePlan, engine: Engine) -> Recount:
+        """Fold the source of a plan.
+
+        Raises
+        ------
+        VerificationError
+            If a value is in no group of its hierarchy, or the source changes while it is read.
+        """
+        source = keep(plan, engine)
+        rows = count_persons(plan, engine, source).rows
+        hierarchies = [bind(plan, i, engine, source).hierarchy for i in range(len(plan.qis))]
+        columns = [_levels(plan, i, q, h, engine) for i, (q, h) in enumerate(zip(plan.qis, hierarchies, strict=True))]
+        folded = engine.workbench(f"{plan.name}_proof")
+        engine.execute(
+            render(
+                "tables/certificate/prove_fold",
+                folded=folded,
+                source=source,
+                columns=columns,
+                sensitive=sensitive_of(plan),
+                person=plan.person_column if plan.many else None,
+            )
+        )
+        folded, bench = engine.to_bench(folded), engine.bench
+        judging = PersonRejudge if plan.many else Rejudge
+        judge = judging.of(plan, engine, source, folded) if plan.beyond_k else None
+        folded = folded if judge is None else judge.folded
+        marginals = tuple(
+            _marginal(q, h, _rows_by_leaf(bench, folded, i, h))
+            for i, (q, h) in enumerate(zip(plan.qis, hierarchies, strict=True))
+        )
+        if any(int(m.rows[0].sum()) != rows for m in marginals):
+            raise VerificationError(
+                f"{plan.key}: the certificate does not hold: a value of the source is in no group of its hierarchy",
+                key=plan.key,
+            )
+        allowed = allowed_rows(plan.part.privacy.suppression_limit, rows)
+        return cls(plan, bench, folded, marginals, rows, allowed, judge)
+
+    def evaluate(self, nodes: Sequence[Node]) -> list[Evaluation]:
+        """The nodes' counts, by the proof's own SQL."""
+        found: list[Evaluation] = []
+        for start in range(0, len(nodes), _NODES_PER_STATEMENT):
+            found += self._batch(nodes[start : start + _NODES_PER_STATEMENT])
+        return found
+
+    def _batch(self, nodes: Sequence[Node]) -> list[Evaluation]:
+        k = self.plan.part.privacy.k
+        arms = [{"id": i, "columns": [_group(j, x) for j, x in enumerate(node)]} for i, node in enumerate(nodes)]
+        rows = self.engine.query(
+            render("tables/certificate/prove_nodes", folded=self.folded, nodes=arms, k=k)
+        ).to_pylist()
+        counted = {row["node"]: row for row in rows}
+        found = [
+            Evaluation(
+                node,
+                int(counted[i]["failing"]),
+                int(counted[i]["failing"]),
+                int(counted[i]["classes"]),
+                int(counted[i]["squares"]),
+            )
+            for i, node in enumerate(nodes)
+        ]
+        passing = [arm for arm, e in zip(arms, found, strict=True) if admissible(e, self.allowed)]
+        if passing and self.judge is None:
+            self._weigh(found, passing, self._too_small(passing))
+        elif passing and self.judge is not None:
+            self._weigh(found, passing, self.judge.failing(passing))
+        return found
+
+    def _too_small(self, arms: Sequence[Mapping[str, object]]) -> Failing:
+        k = self.plan.part.privacy.k
+        read = self.engine.query(render("tables/certificate/prove_failing", folded=self.folded, nodes=list(arms), k=k))
+        groups = [read.column(f"c{j}").to_numpy().astype(np.int64) for j in range(len(self.marginals))]
+        size = read.column("size").to_numpy().astype(np.int64)
+        return Failing(read.column("node").to_numpy(), np.stack(groups, axis=1), size, size)
+
+    def _weigh(self, found: list[Evaluation], arms: Sequence[Mapping[str, object]], failing: Failing) -> None:
+        """Put what the failing classes say into the evaluations of the nodes that k alone does not close."""
+        for number in (int(str(arm["id"])) for arm in arms):
+            mine = failing.node == number
+            size, groups = failing.size[mine], failing.groups[mine]
+            judged = replace(found[number], failing=int(size.sum()), core_failing=int(failing.forced[mine].sum()))
+            if admissible(judged, self.allowed):
+                levels = zip(self.marginals, judged.node, groups.T, strict=True)
+                leaves = tuple(int((size * (m.leaves[x][g] - 1)).sum()) for m, x, g in levels)
+                judged = replace(judged, suppressed_leaves=leaves)
+            found[number] = judged
+
+
+def _name(column: int, level: int) -> exp.Identifier:
+    return identifier(f"a{column}_{level}")
+
+
+def _group(column: int, level: int) -> dict[str, exp.Identifier]:
+    return {"name": identifier(f"c{column}"), "group": _name(column, level)}
+
+
+def _levels(
+    plan: TablePlan, index: int, qi: QuasiIdentifier, hierarchy: Hierarchy, engine: Engine
+) -> dict[str, object]:
+    """Value → group number at every level, as a table; NULL's groups as numbers."""
+    of_value = [groups[hierarchy.leaf] for groups in hierarchy.groups]
+    there = hierarchy.values.is_valid()
+    names = [_name(index, x) for x in range(hierarchy.height)]
+    rows = pa.table({"value": hierarchy.values, **{n.name: g for n, g in zip(names, of_value, strict=True)}})
+    absent = np.flatnonzero(~there.to_numpy(zero_copy_only=False))
+    return {
+        "column": qi.column,
+        "alias": identifier(f"v{index}"),
+        "groups": engine.put(f"{plan.name}_proof_levels_{index}", rows.filter(there)),
+        "type": qi.travel_type,
+        "levels": [
+            {"name": n, "null_group": int(g[absent[0]]) if len(absent) else None}
+            for n, g in zip(names, of_value, strict=True)
+        ],
+    }
+
+
+def _rows_by_leaf(engine: Engine, folded: exp.Table, index: int, hierarchy: Hierarchy) -> Counts:
+    read = engine.query(render("tables/certificate/prove_marginals", folded=folded, leaf=_name(index, 0)))
+    rows = np.zeros(hierarchy.leaves, dtype=np.int64)
+    for leaf, n in zip(read.column("leaf").to_pylist(), read.column("n").to_pylist(), strict=True):
+        if leaf is not None:
+            rows[leaf] = n
+    return rows
+
+
+def _marginal(qi: QuasiIdentifier, hierarchy: Hierarchy, by_leaf: Counts) -> Marginal:
+    rows, leaves = [], []
+    for groups, labels in zip(hierarchy.groups, hierarchy.labels, strict=True):
+        counted = np.zeros(len(labels), dtype=np.int64)
+        np.add.at(counted, groups, by_leaf)
+        rows.append(counted)
+        leaves.append(np.bincount(groups, minlength=len(labels)).astype(np.int64))
+    return Marginal(qi.name, qi.weight, tuple(rows), tuple(leaves))

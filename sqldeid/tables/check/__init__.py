@@ -1,0 +1,1 @@
+"""Nodes of the lattice checked on the folded classes, many in one statement."""

@@ -1,0 +1,234 @@
+"""Nodes → SQL → evaluations: many nodes in one statement, on the folded classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sqldeid.engine.base import Engine
+from sqldeid.sql import Fixed, fix, load, render
+from sqldeid.tables.check.judge import Judge
+from sqldeid.tables.check.rollup import Rollups
+from sqldeid.tables.fold.fold import Folded
+from sqldeid.tables.model.evaluation import Counts, Evaluation, admissible
+from sqldeid.tables.model.lattice import Node
+
+NODES_PER_STATEMENT = 64
+"""Longer statements cost more to plan than they save in round trips."""
+
+GROUPED_CLASSES = 20_000_000
+"""Classes, times nodes, that one statement groups: DuckDB groups them all at once, and would spill all of them."""
+
+LISTED_ROWS = 3_000_000
+"""Suppressed rows, times nodes, whose classes one statement lists: as many at most are in memory here."""
+
+JUDGED_CLASSES = 3_000_000
+"""Classes of the source, times nodes, that one statement about sensitive values takes: it holds them all at once."""
+
+
+@dataclass(slots=True)
+class Checker:
+    """`evaluate` of the search, answered by the engine; one statement for a batch, a second for what passes.
+
+    Parameters
+    ----------
+    allowed
+        Most rows that may be suppressed; only admissible nodes are asked for their suppressed leaves.
+    """
+
+    engine: Engine
+    folded: Folded
+    k: int
+    allowed: int
+    name: str
+    judge: Judge | None = None
+    _leaves: dict[tuple[int, int], tuple[Counts, Counts]] = field(default_factory=dict, init=False)
+    _rollups: Rollups = field(init=False)
+    _words: tuple[Fixed, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rollups = Rollups(self.engine, self.folded, self.name)
+        self._words = tuple(fix(w) for w in self.folded.words)
+        for template in ("tables/check/check_nodes", "tables/check/list_failing"):
+            load(template)  # parsed here, once, rather than between two answers
+
+    def __call__(self, nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]:
+        """Check nodes, in their order."""
+        done: list[Evaluation] = []
+        for start in range(0, len(nodes), NODES_PER_STATEMENT):
+            done += self._batch(nodes[start : start + NODES_PER_STATEMENT], histogram)
+        return done
+
+    def prepare(self, nodes: Sequence[Node]) -> None:
+        """Have smaller tables ready for a batch, where that pays."""
+        self._rollups.prepare(nodes)
+
+    def near(self, node: Node) -> Checker:
+        """What has the node's classes at hand: this one, unless they are spread over several (`Bases`)."""
+        return self
+
+    def drop(self) -> None:
+        """Drop the classes that were checked on, and all that was rolled up from them."""
+        tables = [*self._rollups.tables, *([] if self.judge is None else self.judge.tables)]
+        for table in tables:
+            self.engine.drop(table)
+
+    def _batch(self, nodes: Sequence[Node], histogram: bool) -> list[Evaluation]:
+        self.prepare(nodes)
+        arms = [self.arm(i, node) for i, node in enumerate(nodes)]
+        rows: list[dict[str, int]] = []
+        sizes: dict[int, dict[int, int]] = {}
+        for some in portions([self._rollups.size(node) for node in nodes], GROUPED_CLASSES):
+            asked = [arms[i] for i in some]
+            rows += self.engine.query(render("tables/check/check_nodes", nodes=asked, k=self.k)).to_pylist()
+            sizes |= self._histograms(asked) if histogram else {}
+        found = {
+            int(row["node"]): Evaluation(
+                nodes[row["node"]],
+                core_failing=int(row["failing"]),
+                failing=int(row["failing"]),
+                classes=int(row["classes"]),
+                squares=int(row["squares"]),
+                histogram=sizes.get(int(row["node"])),
+            )
+            for row in rows
+        }
+        ordered = [found[i] for i in range(len(nodes))]
+        return self._weighed(ordered, arms) if self.judge is None else self._judged(ordered, nodes, self.judge)
+
+    def _judged(self, found: list[Evaluation], nodes: Sequence[Node], judge: Judge) -> list[Evaluation]:
+        """Apply the criteria beyond k where k alone leaves a node in the running."""
+        ask = [i for i, e in enumerate(found) if admissible(e, self.allowed)]
+        if not ask:
+            return found
+        judged = list(found)
+        at_once = max(1, JUDGED_CLASSES // max(self.folded.size, 1))
+        for start in range(0, len(ask), at_once):
+            self._judge_some(judged, ask[start : start + at_once], nodes, judge)
+        return judged
+
+    def _judge_some(self, judged: list[Evaluation], ask: Sequence[int], nodes: Sequence[Node], judge: Judge) -> None:
+        """Replace the evaluations of some nodes by those under all criteria."""
+        verdicts = judge.verdicts([self.arm(i, nodes[i]) for i in ask])
+        sums = judge.sums(verdicts)
+        loose = [i for i, (failing, forced) in sums.items() if forced < failing and forced <= self.allowed]
+        more = judge.tightened(verdicts, [self.arm(i, nodes[i]) for i in loose])
+        for i, (failing, forced) in sums.items():
+            judged[i] = replace(judged[i], failing=failing, core_failing=forced + more.get(i, 0))
+        passing = [i for i in ask if admissible(judged[i], self.allowed)]
+        weighed = self.weigh_classes(passing, nodes, *judge.failing(verdicts, passing)) if passing else {}
+        judge.drop(verdicts)
+        for i, leaves in weighed.items():
+            judged[i] = replace(judged[i], suppressed_leaves=leaves)
+
+    def nearest(self, checked: Iterable[Evaluation]) -> Evaluation | None:
+        """Of checked nodes, one that suppresses fewest rows, counted by all criteria.
+
+        A node that k alone closed was not judged, and its failing rows are too few: such ones are judged now, likeliest
+        first, as long as they may be nearest.
+        """
+        best: Evaluation | None = None
+        for e in sorted(checked, key=lambda e: e.failing)[:NODES_PER_STATEMENT]:
+            if best is not None and e.failing >= best.failing:
+                break
+            found = e
+            near = self if self.judge is None or admissible(e, self.allowed) else self.near(e.node)
+            if near.judge is not None and not admissible(e, self.allowed):
+                verdicts = near.judge.verdicts([near.arm(0, e.node)])
+                found = replace(e, failing=near.judge.sums(verdicts)[0][0])
+                near.judge.drop(verdicts)
+            if best is None or found.failing < best.failing:
+                best = found
+        return best
+
+    def _histograms(self, arms: Sequence[dict[str, object]]) -> dict[int, dict[int, int]]:
+        read = self.engine.query(render("tables/check/histogram_nodes", nodes=arms))
+        sizes: dict[int, dict[int, int]] = {}
+        for node, size, classes in zip(*(read.column(c).to_pylist() for c in ("node", "size", "classes")), strict=True):
+            sizes.setdefault(node, {})[size] = classes
+        return sizes
+
+    def _weighed(self, found: list[Evaluation], arms: Sequence[dict[str, object]]) -> list[Evaluation]:
+        """The suppressed leaves of the admissible nodes."""
+        none = (0,) * len(self.folded.columns)
+        ask = [i for i, e in enumerate(found) if admissible(e, self.allowed) and e.failing]
+        weighed: dict[int, tuple[int, ...]] = {}
+        for portion in portions([found[i].failing for i in ask], LISTED_ROWS):
+            some = [ask[i] for i in portion]
+            weighed |= self._weigh([arms[i] for i in some], [found[i].node for i in some])
+        return [
+            replace(e, suppressed_leaves=weighed.get(i, none)) if admissible(e, self.allowed) else e
+            for i, e in enumerate(found)
+        ]
+
+    def _weigh(self, arms: Sequence[dict[str, object]], nodes: Sequence[Node]) -> dict[int, tuple[int, ...]]:
+        """Suppressed classes come back, NumPy looks their leaves up: as a join in SQL it took ten times as long."""
+        read = self.engine.query(render("tables/check/list_failing", nodes=arms, k=self.k))
+        owner, size = read.column("node").to_numpy(), read.column("size").to_numpy()
+        words = [read.column(w.name).to_numpy() for w in self.folded.words]
+        numbers = [int(str(arm["id"])) for arm in arms]
+        return self.weigh_classes(numbers, dict(zip(numbers, nodes, strict=True)), owner, size, words)
+
+    def weigh_classes(
+        self,
+        numbers: Sequence[int],
+        nodes: Sequence[Node] | Mapping[int, Node],
+        owner: Counts,
+        size: Counts,
+        words: Sequence[Counts],
+    ) -> dict[int, tuple[int, ...]]:
+        """Suppressed leaves by node number and column.
+
+        Parameters
+        ----------
+        numbers, nodes
+            The nodes asked for, and each by its number.
+        owner, size, words
+            One entry per suppressed class: its node's number, its rows, its coded values (masked).
+        """
+        found = {}
+        for number in numbers:
+            mine = np.flatnonzero(owner == number)
+            sums = (
+                int((size[mine] * self._leaves_of(j, level, words[c.field.word][mine])).sum())
+                for j, (c, level) in enumerate(zip(self.folded.columns, nodes[number], strict=True))
+            )
+            found[number] = tuple(sums)
+        return found
+
+    def leaves(self, node: Node, words: Sequence[Counts]) -> Counts:
+        """(classes, columns): leaves, less one, of each class's values; `words` are its coded values (masked)."""
+        columns = enumerate(zip(self.folded.columns, node, strict=True))
+        return np.stack([self._leaves_of(j, level, words[c.field.word]) for j, (c, level) in columns], axis=1)
+
+    def _leaves_of(self, column: int, level: int, words: Counts) -> Counts:
+        """Leaves, less one, of the generalised values of one column; shape as `words`."""
+        coded = self.folded.columns[column]
+        if (column, level) not in self._leaves:
+            prefixes = coded.prefixes(level)
+            order = np.argsort(prefixes)
+            self._leaves[column, level] = (prefixes[order], coded.marginal.leaves[level][order] - 1)
+        prefixes, leaves = self._leaves[column, level]
+        found: Counts = leaves[np.searchsorted(prefixes, words & np.int64(coded.field.mask(level)))]
+        return found
+
+    def arm(self, number: int, node: Node) -> dict[str, object]:
+        """One node's part of a statement: what to group by."""
+        masks = self.folded.coding.masks(node)
+        groups = [{"word": w, "mask": m} for w, m in zip(self._words, masks, strict=True)]
+        return {"id": number, "groups": groups, "classes": self._rollups.table(node)}
+
+
+def portions(weights: Sequence[int], most: int) -> list[list[int]]:
+    """Numbers of entries, in order, in portions that weigh at most so much together, or are of one entry."""
+    found: list[list[int]] = []
+    weight = 0
+    for i, own in enumerate(weights):
+        weight += own
+        if not found or weight > most:
+            found.append([])
+            weight = own
+        found[-1].append(i)
+    return found

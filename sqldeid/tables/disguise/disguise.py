@@ -1,0 +1,353 @@
+"""The source in disguise: what is released in the place of keys and dates stands beside them in a temporary table.
+
+What is staged are the disguised columns; what `verify` holds them against are the original ones: not the values, which
+nobody could compute again, but all that must be left of them (see `kept_of`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError, VerificationError
+from sqldeid.keys import VARIABLE, Key
+from sqldeid.sql import column, identifier, literal, render
+from sqldeid.tables.disguise.pseudonyms import by_text, draw_secrets, fresh_run, scope
+from sqldeid.tables.disguise.shift import OVER_89_YEARS, SHIFT_DAYS
+from sqldeid.tables.plan.columns import coarsened, moment_type
+from sqldeid.tables.plan.plan import OtherColumn, TablePlan
+
+FINGERPRINTS = (
+    f"its dates are shifted by up to {SHIFT_DAYS} days, one secret number a person; the intervals between a person's "
+    "dates are the true ones, and intervals are fingerprints: who knows some of them can find the person, and who "
+    "links several such releases, or knows the period of the study, near whose ends few shifts are possible, narrows "
+    'the true dates down (sqldeid privacy shifts); to = "month" or "week" beside the shift leaves less to compare'
+)
+PSEUDONYMISED = "pseudonymised, not anonymous"
+RUN_NOTE = "pseudonym_run"
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What a run knows and no release tells, but for `run`.
+
+    Parameters
+    ----------
+    run
+        The publication's public number, in the note on the release.
+    shifting
+        Whether dates are shifted; not where a release is checked again, for nobody keeps the days.
+    """
+
+    key: Key | None
+    run: str
+    shifting: bool = True
+
+
+def fresh_secrets(plan: TablePlan, key: Key | None, *, repeated: bool = False) -> Secrets | None:
+    """The secrets of a new publication; None where nothing is disguised.
+
+    Parameters
+    ----------
+    repeated
+        Whether it is one of a series of releases of the same persons.
+
+    Raises
+    ------
+    JobError
+        If pseudonyms are asked for without a key, true dates would stand beside shifted ones, or dates be shifted again
+        and again.
+    """
+    if repeated:
+        _refuse_repeated(plan)
+    _refuse_keyless(plan, key)
+    _refuse_bare_dates(plan)
+    return Secrets(key, fresh_run()) if disguised(plan) else None
+
+
+def _refuse_repeated(plan: TablePlan) -> None:
+    """Refuse shifted dates in a series of releases: intervals link a person's rows, and many shifts tell the dates."""
+    if moved := shifted(plan):
+        where = f"{plan.key}.columns.{moved[0].name}.shift"
+        raise JobError(
+            f"{where}: does not go with a ledger: each release shifts anew, and who links releases by the intervals in "
+            "them narrows the true dates down; leave the column out, or make it quasi-identifying",
+            key=where,
+        )
+
+
+def noted_secrets(plan: TablePlan, note: Mapping[str, object], key: Key | None) -> Secrets | None:
+    """What can be known again of a published release's secrets: those of its pseudonyms, with the key."""
+    if key is None or not pseudonyms(plan):
+        return None
+    run = note.get(RUN_NOTE)
+    if not isinstance(run, str) or not re.fullmatch(r"[0-9a-f]{32}", run):
+        raise VerificationError(f"{plan.key}: the release does not say which publication it is", key=plan.key)
+    return Secrets(key, run, shifting=False)
+
+
+def disguised(plan: TablePlan) -> tuple[OtherColumn, ...]:
+    """The columns in whose place something else leaves."""
+    return tuple(c for c in plan.others if c.disguise is not None)
+
+
+def pseudonyms(plan: TablePlan) -> tuple[OtherColumn, ...]:
+    """The columns that leave as pseudonyms."""
+    return tuple(c for c in plan.others if c.disguise == "pseudonym")
+
+
+def shifted(plan: TablePlan) -> tuple[OtherColumn, ...]:
+    """The columns whose dates are shifted."""
+    return tuple(c for c in plan.others if c.disguise in ("shift", "birth"))
+
+
+def _refuse_keyless(plan: TablePlan, key: Key | None) -> None:
+    """Refuse a release with pseudonyms where there is no key, before anything is read."""
+    if key is None and (found := pseudonyms(plan)):
+        where = f"{plan.key}.columns.{found[0].name}.pseudonym"
+        raise JobError(
+            f"{where}: needs a secret key; name a file that holds one with --key-file, or set the environment variable "
+            f"{VARIABLE} (openssl rand -hex 32 makes one)",
+            key=where,
+        )
+
+
+def _refuse_bare_dates(plan: TablePlan) -> None:
+    """Refuse a true date beside shifted ones: an interval that somebody knows would tell the shift."""
+    moved = shifted(plan)
+    for c in plan.others if moved else ():
+        if c.disguise is None and (c.source.kind in ("date", "timestamp") or "TIMESTAMP" in c.source.type):
+            where = f"{plan.key}.columns.{c.name}"
+            raise JobError(
+                f"{where}: a date as in the source beside {moved[0].name}, whose dates are shifted, tells the shift; "
+                'give it shift = "person", too (of type DATE or TIMESTAMP), or leave it out',
+                key=where,
+            )
+
+
+def disguise(plan: TablePlan, engine: Engine, source: exp.Expr, secrets: Secrets) -> exp.Expr:
+    """The source with its disguised columns beside the others; the source itself where nothing is disguised.
+
+    Cost: one scan of each column that is replaced, and one of the source.
+    """
+    hidden = [c for c in disguised(plan) if secrets.shifting or c.disguise == "pseudonym"]
+    if not hidden:
+        return source
+    keys = _keys(plan, hidden)
+    made_of = [
+        _secrets_of(plan, engine, source, secrets, number, name, key) for number, (name, key) in enumerate(keys.items())
+    ]
+    tables = [
+        {"table": table, "alias": identifier(f"x{number}"), "column": key, "text": by_text(engine)}
+        for number, (table, key) in enumerate(zip(made_of, keys.values(), strict=True))
+    ]
+    place = {name: table["alias"] for name, table in zip(keys, tables, strict=True)}
+    made = engine.workbench(f"{plan.name}_disguised")
+    names = dict.fromkeys([*(c.source.name for c in plan.released), *([plan.person] if plan.person else [])])
+    engine.execute(
+        render(
+            "tables/disguise/disguise_source",
+            disguised=made,
+            source=source,
+            columns=[identifier(n) for n in names],
+            secrets=tables,
+            hidden=[_hidden(plan, c, place) for c in hidden],
+        )
+    )
+    for table in made_of:
+        engine.drop(table)
+    return made
+
+
+def _keys(plan: TablePlan, hidden: Sequence[OtherColumn]) -> dict[str, exp.Expr]:
+    """The columns of the source that have secrets, by name: the pseudonymous ones, and the person key for dates."""
+    found = {c.source.name: c.column for c in hidden if c.disguise == "pseudonym"}
+    if plan.person is not None and any(c.disguise != "pseudonym" for c in hidden):
+        found.setdefault(plan.person, column(plan.person, "s"))
+    return found
+
+
+def _secrets_of(
+    plan: TablePlan, engine: Engine, source: exp.Expr, secrets: Secrets, number: int, name: str, key: exp.Expr
+) -> exp.Table:
+    named = [c.name for c in pseudonyms(plan) if c.source.name == name]
+    return draw_secrets(
+        f"{plan.name}_{number}",
+        key,
+        source,
+        engine,
+        key=secrets.key if named else None,
+        scope=scope(secrets.run, plan.name, named[0]) if named else b"",
+        shifted=secrets.shifting and name == plan.person and bool(shifted(plan)),
+    )
+
+
+def _hidden(plan: TablePlan, c: OtherColumn, place: Mapping[str, object]) -> dict[str, object]:
+    if c.disguise == "pseudonym":
+        return {
+            "name": identifier(c.disguised_name),
+            "value": None,
+            "alias": place[c.source.name],
+            "type": None,
+            "unit": None,
+        }
+    return {
+        "name": identifier(c.disguised_name),
+        "value": pooled(plan, c),
+        "alias": place[str(plan.person)],
+        "type": exp.DataType.build(moment_type(c.source), dialect="duckdb"),
+        "unit": None if c.to is None else literal(c.to.upper()),
+    }
+
+
+def pooled(plan: TablePlan, c: OtherColumn) -> exp.Expr:
+    """A column of `s` before its shift; a date of birth only where the latest other date is before the 90th birthday.
+
+    A person without any other date has none, either: nobody can say how old such a person was.
+    """
+    if c.disguise != "birth":
+        return c.column
+    dates = [_moment(o.column) for o in shifted(plan) if o.disguise == "shift"]
+    latest = exp.Greatest(this=dates[0], expressions=dates[1:], ignore_nulls=True) if len(dates) > 1 else dates[0]
+    years = exp.Interval(this=literal(str(OVER_89_YEARS)), unit=exp.Var(this="YEAR"))
+    young = exp.LT(this=latest, expression=exp.Add(this=_moment(c.column), expression=years))
+    return exp.Paren(this=exp.Case(ifs=[exp.If(this=young, true=c.column)]))
+
+
+def _moment(value: exp.Expr) -> exp.Expr:
+    return exp.cast(value, exp.DataType.build("timestamp", dialect="duckdb"))
+
+
+def kept_of(plan: TablePlan, *, released: bool) -> list[exp.Expr]:
+    """What a release must keep of each row beside its quasi-identifying columns, whatever the secrets are.
+
+    Of a column that leaves as it stands: its value. Of a pseudonym: whether there is one. Of shifted dates: the
+    microseconds from the first day among the row's shifted dates to each of them, so all intervals and times of day; of
+    those that are cut to the day the days, of those cut to the week or month, which depend on the shift, whether there
+    is one (`check_coarse` looks at their shape).
+
+    Parameters
+    ----------
+    released
+        Whether of the release, read as `r`, or of the source, read as `s`.
+    """
+    values = {c.name: column(c.name, "r") if released else pooled(plan, c) for c in plan.others}
+    kept: list[exp.Expr] = []
+    for c in plan.others:
+        if c.disguise is None:
+            kept.append(values[c.name])
+        elif c.disguise == "pseudonym":
+            kept.append(exp.Paren(this=exp.Is(this=values[c.name], expression=exp.Null())))
+    kept += [exp.Paren(this=exp.Is(this=values[c.name], expression=exp.Null())) for c in shifted(plan) if _by_shift(c)]
+    daily = {
+        c.name: coarsened(values[c.name], "day", c.source) if c.to == "day" else values[c.name] for c in plan.others
+    }
+    dates = [_moment(daily[c.name]) for c in shifted(plan) if not _by_shift(c)]
+    if dates:
+        first = exp.cast(exp.Coalesce(this=dates[0], expressions=dates[1:]), exp.DataType.build("date"))
+        kept += [
+            exp.Paren(this=exp.Sub(this=_microseconds(d), expression=_microseconds(_moment(first)))) for d in dates
+        ]
+    return kept
+
+
+def _by_shift(c: OtherColumn) -> bool:
+    """Whether what a coarsened date keeps of its intervals depends on the shift."""
+    return c.to in ("week", "month")
+
+
+def check_coarse(plan: TablePlan, written: exp.Expr, engine: Engine) -> None:
+    """Check that what is cut to a day, week or month is its first moment, in every row.
+
+    Raises
+    ------
+    VerificationError
+        If a released date or time is finer.
+    """
+    cut = [c for c in plan.others if c.to is not None]
+    if not cut:
+        return
+    columns = [
+        {"column": column(c.name, "r"), "first": coarsened(column(c.name, "r"), c.to, c.source)} for c in cut if c.to
+    ]
+    found = engine.query(render("tables/disguise/count_finer", release=written, columns=columns)).to_pylist()
+    for c, row in zip(cut, found, strict=True):
+        if row["finer"]:
+            raise VerificationError(
+                f"{plan.key}: the release failed its re-check: {c.name} is not cut to the {c.to}", key=plan.key
+            )
+
+
+def _microseconds(moment: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this="EPOCH_US", expressions=[moment])
+
+
+def exact_of(plan: TablePlan, secrets: Secrets | None, *, released: bool) -> list[exp.Expr]:
+    """The disguised columns that can be compared value by value: those of which the secrets are known."""
+    known = [c for c in disguised(plan) if secrets is not None and (secrets.shifting or c.disguise == "pseudonym")]
+    return [column(c.name, "r") if released else c.leaving for c in known]
+
+
+def check_pseudonyms(plan: TablePlan, source: exp.Expr, written: exp.Expr, engine: Engine) -> None:
+    """Check shape and number of the pseudonyms of a release, without the key.
+
+    Raises
+    ------
+    VerificationError
+        If one is not 32 hexadecimal digits, or persons share one, or a column has more of them than it had values.
+    """
+    named = pseudonyms(plan)
+    if not named:
+        return
+    found = _count(written, [column(c.name, "s") for c in named], engine)
+    there = _count(source, [c.column for c in named], engine)
+    for c, release, original in zip(named, found, there, strict=True):
+        persons = c.source.name == plan.person
+        wrong = (
+            release["shaped"] < release["there"]
+            or release["different"] > original["different"]
+            or (persons and release["different"] < release["rows"])
+            or (release["rows"] == original["rows"] and release["different"] < original["different"])
+        )
+        if wrong:
+            raise VerificationError(
+                f"{plan.key}: the release failed its re-check: {c.name} does not hold one pseudonym for each value",
+                key=plan.key,
+            )
+
+
+def _count(relation: exp.Expr, columns: Sequence[exp.Expr], engine: Engine) -> list[dict[str, int]]:
+    found: list[dict[str, int]] = engine.query(
+        render("tables/disguise/check_pseudonyms", relation=relation, columns=list(columns))
+    ).to_pylist()
+    return found
+
+
+def warnings_of(plan: TablePlan) -> list[str]:
+    """What the result must say about what is disguised."""
+    found = []
+    if named := pseudonyms(plan):
+        names = ", ".join(c.name for c in named)
+        found.append(
+            f"{plan.key}: is {PSEUDONYMISED}: whoever holds the key can tell whom {names} "
+            f"{'stands' if len(named) == 1 else 'stand'} for"
+        )
+    if moved := shifted(plan):
+        found.append(f"{plan.key}: {FINGERPRINTS}")
+        found += [
+            f"{plan.key}.columns.{c.name}: tells the age to the day, by the days from it to the other shifted dates; "
+            "leave it out where the age is generalised"
+            for c in moved
+            if c.disguise == "birth"
+        ]
+        dates = [q.name for q in plan.qis if q.source.kind in ("date", "timestamp")]
+        found += [
+            f"{plan.key}.columns.{name}: is a date that is generalised but not shifted; where its level is finer than "
+            "the shift, it narrows the shift down"
+            for name in dates
+        ]
+    return found

@@ -1,0 +1,1 @@
+"""The source folded to coded classes by one GROUP BY."""

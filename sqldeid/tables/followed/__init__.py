@@ -1,0 +1,1 @@
+"""Table releases whose persons have series in another release, under the same new numbers."""

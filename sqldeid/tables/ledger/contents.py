@@ -1,0 +1,151 @@
+"""What of a table release the ledger lets out (`sqldeid.ledger`): rows, their classes and the columns beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError
+from sqldeid.ledger.book import OPTION, Subject
+from sqldeid.ledger.core import Ledger, Load
+from sqldeid.ledger.hashing import label_of, spelling
+from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Note
+from sqldeid.result import TableRelease
+from sqldeid.sql import identifier, render
+from sqldeid.tables.ledger.rules import marginals_of, refuse_unkept, rules_of
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.rows.admitted import admitted
+from sqldeid.tables.write.stage import Chosen, keep_classes
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What the ledger lets out of a load.
+
+    Parameters
+    ----------
+    chosen
+        The node on the source without the rows that are held back.
+    held
+        The persons of these rows, as the source spells them; None where there are none.
+    account
+        What the result says of it.
+    mark
+        Drawn for this release: by it a ledger knows what it wrote down itself.
+    """
+
+    chosen: Chosen
+    held: exp.Table | None
+    account: Mapping[str, object]
+    warnings: tuple[str, ...]
+    mark: str
+
+
+def subject_of(plan: TablePlan) -> Subject:
+    """The release as the ledger's book knows it."""
+    return Subject(
+        plan.name,
+        plan.key,
+        plan.person,
+        plan.person_type,
+        {label_of(c.name): spelling(c.source) for c in plan.others},
+        {label_of(c.name): f"{plan.key}.columns.{c.name}" for c in plan.others},
+    )
+
+
+def admit(ledger: Ledger, chosen: Chosen, engine: Engine, job_sha256: str) -> Admitted:
+    """Hold back what would single persons out beside the releases before; enter the rest.
+
+    Cost: two scans of the source, two where rows are held back; a hash of each released row's person and values.
+
+    Raises
+    ------
+    JobError
+        If the release is of a kind that the ledger cannot keep.
+    VerificationError
+        If no row may be released.
+    """
+    plan, book = chosen.plan, ledger.book
+    subject = subject_of(plan)
+    _refuse(ledger, plan, subject)
+    rows, release = _rows_of(chosen, engine), book.next_release()
+    load = Load(
+        subject,
+        "classes",
+        chosen.k,
+        rows,
+        [label_of(c.name) for c in plan.others],
+        rules_of(plan, release),
+        marginals_of(plan, chosen.folded, engine, book.key, release),
+    )
+    settled = ledger.settle(load)
+    entered = ledger.enter(settled, job_sha256)
+    if not len(settled.held):
+        return Admitted(chosen, None, entered.account, entered.warnings, entered.mark)
+    persons = engine.put(f"{plan.name}_held", pa.table({"person": rows.column("person").take(settled.held)}))
+    return Admitted(_without(chosen, engine, persons), persons, entered.account, entered.warnings, entered.mark)
+
+
+def _refuse(ledger: Ledger, plan: TablePlan, subject: Subject) -> None:
+    """What the theorem does not cover."""
+    ledger.book.refuse_person(subject)
+    ledger.book.refuse_types(subject)
+    if plan.part.privacy.blanks:
+        key = f"{plan.key}.privacy.suppression"
+        raise JobError(f'{key}: blanked rows show who left a class; with {OPTION} write "drop"', key=key)
+    if plan.part.view == "computed":
+        key = f"{plan.key}.view"
+        raise JobError(f"{key}: a computed view changes between two runs; with {OPTION} write a snapshot", key=key)
+    refuse_unkept(plan)
+
+
+def _rows_of(chosen: Chosen, engine: Engine) -> pa.Table:
+    """Every row of a released class: person, class, and what is released beside the class."""
+    plan = chosen.plan
+    fields = [{"name": identifier(f"c{i}"), "column": c.column} for i, c in enumerate(plan.others)]
+    kept = keep_classes(chosen, engine)
+    rows = engine.query(
+        render(
+            "tables/ledger/list_admissible",
+            source=chosen.folded.source,
+            person=plan.person_column,
+            kept=kept,
+            words=chosen.words,
+            fields=fields,
+        )
+    )
+    engine.drop(kept)
+    return rows
+
+
+def _without(chosen: Chosen, engine: Engine, held: exp.Table) -> Chosen:
+    """The node on the source without these persons."""
+    plan, folded = chosen.plan, chosen.folded
+    source = admitted(plan, engine, folded.source, held)
+    classes = engine.workbench(f"{plan.name}_admitted_classes")
+    engine.execute(render("tables/fold/fold_classes", classes=classes, source=source, words=chosen.words, sensitive=[]))
+    return replace(chosen, folded=replace(folded, source=source, table=classes))
+
+
+def held_by(let_out: Admitted | None) -> exp.Table | None:
+    """The persons whose rows are held back, where there is a ledger and it holds any."""
+    return None if let_out is None else let_out.held
+
+
+def noted(note: Note, let_out: Admitted | None) -> Note:
+    """The note of a release with its number in the ledger: who checks it again must ask the ledger who is in it."""
+    if let_out is None:
+        return note
+    kept = {LEDGER_NOTE: let_out.account["release"], LEDGER_MARK: let_out.mark}
+    return replace(note, content={**note.content, **kept})
+
+
+def with_ledger(result: TableRelease, let_out: Admitted | None) -> TableRelease:
+    """The result with what the ledger says of it."""
+    if let_out is None:
+        return result
+    return replace(result, ledger=let_out.account, warnings=(*result.warnings, *let_out.warnings))

@@ -1,0 +1,65 @@
+"""What a table release asks of the ledger's parts beyond k, as the ledger keeps it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError
+from sqldeid.keys import Key
+from sqldeid.ledger.hashing import hash_values, label_of, spelling
+from sqldeid.ledger.rules import CLOSE, Rule
+from sqldeid.sql import render
+from sqldeid.tables.criteria import others_of, terms_of
+from sqldeid.tables.criteria.t_closeness import TCloseness
+from sqldeid.tables.fold.fold import Folded
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.verify.judgement import rank_values
+
+
+def rules_of(plan: TablePlan, release: int) -> list[Rule]:
+    """The criteria of a release that is made."""
+    found = []
+    for c in plan.criteria:
+        asked = terms_of(c)
+        against = release if asked.kind in CLOSE else 0
+        column, c_or_t = label_of(c.column), asked.number
+        found.append(Rule(column, asked.kind, asked.l, c_or_t.numerator, c_or_t.denominator, against))
+    return found
+
+
+def marginals_of(plan: TablePlan, folded: Folded, engine: Engine, key: Key, release: int) -> list[pa.Table]:
+    """The distribution of each t-close column over the whole table, as the ledger keeps it."""
+    found = []
+    columns = {c.column for c in plan.criteria if isinstance(c, TCloseness)}
+    for judged in (c for c in plan.judged if c.name in columns):
+        ranked = rank_values(plan, judged, engine, folded.source, judged.column)
+        rows = engine.query(render("tables/fold/list_ranked", ranked=ranked))
+        found.append(
+            pa.table(
+                {
+                    "release": pa.array(np.full(rows.num_rows, release), pa.int32()),
+                    "field": pa.array([label_of(judged.name)] * rows.num_rows, pa.string()),
+                    "value": hash_values(key, label_of(judged.name), spelling(judged.source), rows.column("value")),
+                    "n": rows.column("n"),
+                    "place": rows.column("place"),
+                }
+            )
+        )
+    return found
+
+
+def refuse_unkept(plan: TablePlan) -> None:
+    """Criteria that the ledger does not hold parts to.
+
+    Raises
+    ------
+    JobError
+        For m-concealing and joint l-diversity.
+    """
+    key = f"{plan.key}.privacy"
+    if plan.concealing is not None:
+        raise JobError(f"{key}.m_concealing: the ledger does not keep it from release to release", key=key)
+    if any(others_of(c) for c in plan.criteria):
+        raise JobError(f"{key}.l_diversity: the ledger does not keep joint l-diversity; write independent", key=key)

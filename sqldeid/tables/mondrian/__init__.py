@@ -1,0 +1,1 @@
+"""Releases by Mondrian: multi-dimensional recoding by medians on a public grid."""

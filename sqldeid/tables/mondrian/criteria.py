@@ -1,0 +1,188 @@
+"""Criteria beyond k for Mondrian: enforced before each cut, and measured anew on what was written.
+
+A cut is refused where a side would fail; the whole passes before the first. So every class passes, whether or not a
+criterion is inherited: no cut is ever taken back.
+
+Source
+------
+LeFevre et al. 2006, §5 (a cut is allowable if both sides satisfy the requirement); Machanavajjhala et al. 2007; Li et
+al. 2007.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import NoSolutionError, VerificationError
+from sqldeid.mondrian import Check, Kind
+from sqldeid.result import Criterion, Measured
+from sqldeid.sql import identifier, render
+from sqldeid.tables.criteria import ClassCriterion, refuse_unknown, terms_of
+from sqldeid.tables.criteria.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
+from sqldeid.tables.criteria.t_closeness import TCloseness
+
+Counts = NDArray[np.int64]
+SLACK = 1e-9
+"""Of entropies, per row (soundness.md 8)."""
+
+
+def checks_of(
+    criteria: Sequence[ClassCriterion], columns: dict[str, exp.Identifier], points: exp.Table, name: str, engine: Engine
+) -> list[Check]:
+    """What Mondrian asks of each side of a cut.
+
+    Parameters
+    ----------
+    columns
+        The sensitive columns' places in the points, by name.
+    """
+    found = []
+    for criterion in criteria:
+        kind, asked = _kind(criterion), terms_of(criterion)
+        marks, rows, total = engine.workbench(f"{name}_marks"), None, 0
+        sensitive = columns[criterion.column]
+        engine.execute(render("tables/mondrian/mark_points", marks=marks, points=points, sensitive=sensitive))
+        if isinstance(criterion, TCloseness):
+            rows = engine.workbench(f"{name}_marked")
+            engine.execute(render("tables/mondrian/count_marks", rows=rows, marks=marks))
+            total = int(engine.query(render("tables/mondrian/total_marks", rows=rows)).to_pylist()[0]["total"])
+        number = asked.number
+        found.append(Check(kind, marks, asked.l, number.numerator, number.denominator, rows, total))
+    return found
+
+
+def _kind(criterion: ClassCriterion) -> Kind:
+    match criterion:
+        case TCloseness(distance="equal"):
+            return "closeness"
+        case DistinctLDiversity():
+            return "distinct"
+        case EntropyLDiversity():
+            return "entropy"
+        case RecursiveLDiversity():
+            return "recursive"
+        case _:
+            refuse_unknown(criterion)
+
+
+def refuse_whole(
+    criteria: Sequence[ClassCriterion], points: exp.Table, columns: dict[str, exp.Identifier], key: str, engine: Engine
+) -> None:
+    """Refuse a job whose criteria the table as one class does not meet: then no partition of it can be released.
+
+    Raises
+    ------
+    NoSolutionError
+        Names the first criterion that fails, and what the whole achieves.
+    """
+    for criterion in criteria:
+        (found,) = measure_written([criterion], points, [], engine, {criterion.column: columns[criterion.column]})
+        if not found.met:
+            achieved = "does not" if found.achieved is None else f"achieves {found.achieved:g}"
+            raise NoSolutionError(
+                f"{key}: {criterion.name} of {criterion.column} is asked to be {criterion.asked:g}, and the whole "
+                f"table as a single class {achieved}; no release meets it",
+                key=key,
+            )
+
+
+def measure_written(
+    criteria: Sequence[ClassCriterion],
+    written: exp.Expr,
+    columns: Sequence[str],
+    engine: Engine,
+    named: dict[str, exp.Identifier] | None = None,
+) -> tuple[Measured, ...]:
+    """What a table achieves by each criterion, from its own rows: the worst of its classes.
+
+    Parameters
+    ----------
+    written
+        A release (or any table): nothing is suppressed, so its rows are the reference of t-closeness.
+    columns
+        Its quasi-identifying columns; none: all rows are one class.
+    named
+        The sensitive columns, where they are called otherwise.
+
+    Cost: one scan a criterion.
+    """
+    found = []
+    for criterion in criteria:
+        sensitive = (named or {}).get(criterion.column, identifier(criterion.column))
+        read = engine.query(
+            render(
+                "tables/mondrian/spread_labels",
+                written=written,
+                columns=[identifier(c) for c in columns],
+                sensitive=sensitive,
+            )
+        )
+        of, code, n = (read.column(i).to_numpy().astype(np.int64) for i in range(3))
+        achieved, met = _worst(criterion, of, code, n)
+        found.append(Measured(criterion.name, criterion.column, criterion.asked, achieved, met))
+    return tuple(found)
+
+
+def achieved(
+    criteria: Sequence[ClassCriterion], written: exp.Expr, columns: Sequence[str], key: str, engine: Engine
+) -> tuple[Criterion, ...]:
+    """What a release achieves by each criterion, from what was written.
+
+    Raises
+    ------
+    VerificationError
+        If a class fails one.
+    """
+    found = []
+    for criterion, measured in zip(criteria, measure_written(criteria, written, columns, engine), strict=True):
+        if not measured.met:
+            raise VerificationError(
+                f"{key}: the release failed its re-check: a class fails {criterion.name} of {criterion.column}", key=key
+            )
+        number = measured.asked if measured.achieved is None else measured.achieved
+        found.append(Criterion(criterion.name, criterion.column, criterion.asked, number, criterion.promise))
+    return tuple(found)
+
+
+def _worst(criterion: ClassCriterion, of: Counts, code: Counts, n: Counts) -> tuple[float | None, bool]:
+    """What the worst class achieves (None where that is no number), and whether all classes pass."""
+    order = np.lexsort((-n, of))
+    of, code, n = of[order], code[order], n[order]
+    starts = np.flatnonzero(np.diff(of, prepend=-1))
+    if not len(starts):
+        return None, True
+    if _kind(criterion) == "closeness" and isinstance(criterion, TCloseness):
+        return _farthest(criterion, starts, code, n)
+    values = np.diff(np.append(starts, len(n)))
+    if isinstance(criterion, DistinctLDiversity):
+        return float(values.min()), bool(values.min() >= criterion.l)
+    if isinstance(criterion, EntropyLDiversity):
+        size = np.add.reduceat(n, starts)
+        entropy = float((np.log(size) - np.add.reduceat(n * np.log(n), starts) / size).min())
+        return math.exp(entropy), entropy >= math.log(criterion.l) - SLACK
+    if not isinstance(criterion, RecursiveLDiversity):
+        refuse_unknown(criterion)
+    place = np.arange(len(n)) - np.repeat(starts, values)
+    tail = np.add.reduceat(np.where(place >= criterion.l - 1, n, 0), starts)
+    exact = zip(n[starts].tolist(), tail.tolist(), strict=True)
+    met = all(most * criterion.c.denominator < criterion.c.numerator * rest for most, rest in exact)
+    return (None if (tail == 0).any() else float((n[starts] / tail).max())), met
+
+
+def _farthest(criterion: TCloseness, starts: Counts, code: Counts, n: Counts) -> tuple[float, bool]:
+    """Half the sum of differences of shares: the earth mover's distance where any two values are equally far."""
+    rows = np.bincount(code, weights=n).astype(np.int64)
+    total, size = int(n.sum()), np.add.reduceat(n, starts)
+    each = np.repeat(size, np.diff(np.append(starts, len(n))))
+    near = np.add.reduceat(np.abs(n * total - rows[code] * each), starts)
+    far = size * (total - np.add.reduceat(rows[code], starts))
+    apart, whole = (near + far).tolist(), (2 * size * total).tolist()
+    t = criterion.t
+    met = all(a * t.denominator <= t.numerator * w for a, w in zip(apart, whole, strict=True))
+    return max(a / w for a, w in zip(apart, whole, strict=True)), met

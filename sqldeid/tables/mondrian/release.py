@@ -1,0 +1,139 @@
+"""`search.method = "mondrian"`: multi-dimensional recoding of numeric and ordered quasi-identifiers by medians.
+
+No lattice and no hierarchy: rows are cut at medians as long as both sides keep k of them, so that one age may be
+released as "[40, 50)" in one class and as "[44, 47)" in another. Ranges are bounded by numbers of a public grid that
+lie between a class and its neighbours, never by somebody's value; means are rounded to that grid (`partition_grid`).
+
+*Guarantee*: every released combination of quasi-identifying values is that of at least k rows (k-anonymity), and meets
+the job's l-diversity and t-closeness, each asked of both sides before a cut. Released bounds and means depend on the
+grid's cells that values lie in, and on nothing finer.
+*Assumes* what these do, and a grid that was not chosen by looking at persons. *Does not protect* a class whose members
+are alike; nor a mean, as far as the grid is fine, against k − 1 members who pool what they know; nor, with l or t,
+against what a cut that was not made tells: it would have failed one of them, which can give a sensitive value.
+
+Source
+------
+LeFevre et al. 2006; Mazzone 2020, §4.1, with its caveat: one value of a field has different generalisations from row to
+row, so that a reader cannot count how many are 45 or older. And it is greedy: nothing is proven of its loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import VerificationError
+from sqldeid.publish import Note, Staging
+from sqldeid.sql import column, identifier, render
+from sqldeid.tables.mondrian.plan import PartitionPlan, plan
+from sqldeid.tables.mondrian.points import Parts, others_of, part, values_of
+from sqldeid.tables.mondrian.result import PartitionRelease, PartitionVerified
+from sqldeid.tables.mondrian.verify import verify_parts
+
+__all__ = ["PartitionPlan", "plan", "recheck", "run"]
+
+
+def run(planned: PartitionPlan, engine: Engine, staging: Staging, job_sha256: str, listener: Any) -> PartitionRelease:
+    """Produce one release up to, not including, its publication.
+
+    Raises
+    ------
+    JobError
+        If there are fewer than k rows, or a person is there twice.
+    NoSolutionError
+        If the whole table as one class fails a criterion.
+    VerificationError
+        If what was written fails its re-check.
+    """
+    before = engine.moved
+    listener.step(planned.name, "cutting at medians")
+    parts = part(planned, engine)
+    listener.step(planned.name, "writing the release")
+    written = _stage(planned, parts, engine, staging)
+    listener.step(planned.name, "verifying what was written")
+    found = verify_parts(planned, parts, written, engine)
+    rows, size = (after - old for after, old in zip(engine.moved, before, strict=True))
+    shown = {c.name: {"role": "quasi-identifying", "median": c.show, "grid": c.grid.asked} for c in planned.cuts}
+    return PartitionRelease(
+        name=planned.name,
+        rows=found.rows,
+        released=found.released,
+        k=found.k,
+        classes=found.classes,
+        columns={**shown, **{name: {"role": role} for name, _, role in planned.others}},
+        warnings=tuple(_warnings(planned)),
+        asked=planned.part.privacy.k,
+        heuristic=planned.heuristic,
+        criteria=found.criteria,
+        moved={"rows": rows, "bytes": size},
+    )
+
+
+def _stage(planned: PartitionPlan, parts: Parts, engine: Engine, staging: Staging) -> exp.Expr:
+    cuts, others = values_of(planned), others_of(planned)
+    value = {c.name: column(f"label{i}", "l") for i, c in enumerate(planned.cuts)}
+    value |= {o["released"].name: column(o["name"].name, "p") for o in others}
+    placed = [{"name": identifier(n), "value": value[n]} for n in planned.part.columns if n in value]
+    return staging.write(
+        lambda target: render(
+            "tables/mondrian/stage_parts",
+            target=target,
+            source=parts.source,
+            classes=parts.classes,
+            cuts=cuts,
+            others=others,
+            columns=placed,
+        ),
+        _note(planned),
+    )
+
+
+def recheck(planned: PartitionPlan, note: Mapping[str, object], written: exp.Expr, engine: Engine) -> PartitionVerified:
+    """Verify a published release against the source as it is now.
+
+    Raises
+    ------
+    VerificationError
+        If the release is not what job, note and source say.
+    """
+    wanted = _note(planned).content
+    if any(note.get(name) != wanted[name] for name in ("kind", "method", "criteria", "columns_cut", "grids")):
+        raise VerificationError(
+            f"{planned.key}: the release was made with other columns or other criteria than the job states",
+            key=planned.key,
+        )
+    return verify_parts(planned, part(planned, engine), written, engine)
+
+
+def _note(planned: PartitionPlan) -> Note:
+    content = {
+        "kind": "table",
+        "method": "mondrian",
+        "criteria": {"k": planned.part.privacy.k, **_beyond_k(planned)},
+        "columns_cut": {c.name: c.show for c in planned.cuts},
+        "grids": {c.name: c.grid.asked for c in planned.cuts},
+    }
+    shown = {c.name: f"quasi-identifying, {c.shown}, of a class cut at medians" for c in planned.cuts}
+    return Note(planned.name, content, {**shown, **{n: f"{role}, as in the source" for n, _, role in planned.others}})
+
+
+def _beyond_k(planned: PartitionPlan) -> dict[str, object]:
+    """What else was asked, as the job says it; nothing where it is k alone."""
+    privacy = planned.part.privacy
+    asked = {
+        "l_diversity": [entry.model_dump() for entry in privacy.l_diversity],
+        "t_closeness": [entry.model_dump() for entry in privacy.t_closeness],
+    }
+    return {name: entries for name, entries in asked.items() if entries}
+
+
+def _warnings(planned: PartitionPlan) -> list[str]:
+    return [
+        f"{planned.key}.columns.{c.name}: the mean of a class can be solved for by k - 1 of its members who pool what "
+        'they know, to within k steps of the grid; median = "range" shows cuts alone'
+        for c in planned.cuts
+        if c.show == "mean"
+    ]

@@ -1,0 +1,1 @@
+"""What a table release will do, resolved from the job and the catalogue; no row is read."""

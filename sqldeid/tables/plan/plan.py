@@ -1,0 +1,336 @@
+"""What a table release will do, from the job and the catalogue alone: nothing is read, everything can be printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from sqlglot import exp
+
+from sqldeid import job as jobfile
+from sqldeid.engine.base import Column, Engine
+from sqldeid.engine.opening import guessed_types
+from sqldeid.errors import JobError
+from sqldeid.hierarchy import HierarchySource, open_source
+from sqldeid.ledger.hashing import spelling
+from sqldeid.sql import column, parse_table
+from sqldeid.sql.guard import bind, outward, parse_expression, parse_query
+from sqldeid.sql.names import refuse_same_names
+from sqldeid.tables.criteria import ClassCriterion, MConcealing, class_criteria, concealing, others_of
+from sqldeid.tables.model.lattice import Lattice
+from sqldeid.tables.plan.columns import (
+    Disguise,
+    OtherColumn,
+    QuasiIdentifier,
+    Uncovered,
+    refuse_lists,
+    released_value,
+    travel_type,
+)
+from sqldeid.tables.plan.cut import cut_hierarchy
+from sqldeid.tables.plan.stack import Stacked, finder, outward_stacks, plan_stacks, stacked_keys
+from sqldeid.tables.plan.versions import Versions, versions_of
+
+__all__ = ["OtherColumn", "QuasiIdentifier", "TablePlan", "plan", "released_value", "travel_type"]
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """One table release, resolved against the catalogue.
+
+    Parameters
+    ----------
+    name, key
+        The release and its place in the job file (``tables.patients``).
+    source
+        What the statements read: a table, or a subquery with the job's filter. `joined` says that it is a query,
+        which is run once and kept.
+    columns
+        Every named column in the order of the job.
+    outward
+        What looks across rows, of the job's SQL (joins, windows, aggregates) or as types that were guessed from all
+        rows; guarantees per person rest on looking at one person's rows only.
+    stacked
+        What child tables add (`shape.keep` puts it together): then `source` is the job's source before its filter and
+        without those columns, and only what `keep` returns is the input.
+    person_type
+        How the person key's values are spelt (`ledger.hashing.spelling`).
+    followed
+        The release of series that is linked to this one; it is made and checked with it. Empty where there is none.
+    versions
+        Columns that tell versions of codes.
+    """
+
+    name: str
+    key: str
+    source: exp.Expr
+    source_label: str
+    joined: bool
+    person: str | None
+    columns: tuple[QuasiIdentifier | OtherColumn, ...]
+    part: jobfile.Table
+    outward: tuple[str, ...] = ()
+    stacked: Stacked | None = None
+    person_type: str = ""
+    followed: str = ""
+    versions: tuple[Versions, ...] = ()
+
+    @property
+    def qis(self) -> tuple[QuasiIdentifier, ...]:
+        """The quasi-identifying columns."""
+        return tuple(c for c in self.columns if isinstance(c, QuasiIdentifier))
+
+    @property
+    def others(self) -> tuple[OtherColumn, ...]:
+        """The columns that are released as they stand."""
+        return tuple(c for c in self.columns if isinstance(c, OtherColumn) and c.released)
+
+    @property
+    def released(self) -> tuple[QuasiIdentifier | OtherColumn, ...]:
+        """The columns of the release, in order."""
+        return tuple(c for c in self.columns if isinstance(c, QuasiIdentifier) or c.released)
+
+    @property
+    def criteria(self) -> tuple[ClassCriterion, ...]:
+        """The criteria beyond k-anonymity, in the order of the job."""
+        return class_criteria(self.part.privacy, sensitive_of(self.part))
+
+    @property
+    def sampled(self) -> bool:
+        """Whether a secret sample is released (`epsilon-safe`)."""
+        return self.part.search.method == "epsilon-safe"
+
+    @property
+    def concealing(self) -> MConcealing | None:
+        """The job's m-concealing."""
+        return concealing(self.part.privacy)
+
+    @property
+    def beyond_k(self) -> bool:
+        """Whether classes are judged by more than their rows: by criteria beyond k, or by their persons."""
+        return bool(self.criteria) or self.concealing is not None or self.many
+
+    @property
+    def unit(self) -> str:
+        """What k counts: "person", or "row" where no key tells persons."""
+        return "row" if self.person is None else "person"
+
+    @property
+    def many(self) -> bool:
+        """Whether a person may have many rows (`rows = "many"`): criteria then count the persons of a class."""
+        return self.part.many
+
+    def order_of(self, column: str) -> tuple[str, ...]:
+        """The order that the job states for a column's values; empty where they order themselves."""
+        found = [c.order for c in self.part.privacy.t_closeness if c.column == column and c.order is not None]
+        return tuple(found[0]) if found else ()
+
+    @property
+    def judged(self) -> tuple[OtherColumn, ...]:
+        """The sensitive columns that criteria speak of."""
+        named = named_by_criteria(self.part)
+        return tuple(c for c in self.others if c.name in named)
+
+    @property
+    def lattice(self) -> Lattice:
+        """The nodes to choose from."""
+        return Lattice(tuple(q.hierarchy.height for q in self.qis))
+
+    @property
+    def text(self) -> bool:
+        """Whether level 0 is released as text: asked for, or because blanked rows share the column."""
+        return self.part.text or self.part.privacy.blanks
+
+    @property
+    def person_column(self) -> exp.Column | None:
+        """The person key, which every template finds in `s`."""
+        return column(self.person, "s") if self.person else None
+
+
+def sensitive_of(part: jobfile.Table) -> tuple[str, ...]:
+    """The sensitive columns of a release, in the order of the job."""
+    return tuple(name for name, c in part.every_column.items() if c.role == "sensitive")
+
+
+def named_by_criteria(part: jobfile.Table) -> set[str]:
+    """The sensitive columns that criteria beyond k look at: their own, the other ones of joint criteria, known ones."""
+    hidden = concealing(part.privacy)
+    named = {name for name, _ in (hidden.known if hidden else ())}
+    for c in class_criteria(part.privacy, sensitive_of(part)):
+        named |= {c.column, *others_of(c)}
+    return named
+
+
+def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TablePlan:
+    """Resolve one table release against the catalogue; no data is read.
+
+    Raises
+    ------
+    JobError
+        If a table, column or hierarchy is not there or not fit.
+    """
+    key = f"tables.{name}"
+    relation, label = _source(part, engine, key)
+    there = engine.columns(relation, key=f"{key}.source")
+    refuse_same_names((c.name for c in there), what=f"{key}.source", key=f"{key}.source")
+    stacked = plan_stacks(part, relation, there, label, engine, key)
+    find = finder((*there, *(stacked.columns if stacked else ())), label)
+    if part.where is not None and stacked is None:
+        relation = _filtered(relation, part.where, engine, key)
+        engine.columns(relation, key=f"{key}.where")
+    columns = tuple(_column(n, c, find, part, key, folder) for n, c in part.every_column.items())
+    versions = versions_of(columns, there, stacked, part, engine, key)
+    person = finder(there, label)(part.person, f"{key}.person") if part.person is not None else None
+    if person is not None:
+        _refuse_released_person({person.name, *stacked_keys(stacked, person.name)}, columns, key)
+    return TablePlan(
+        name,
+        key,
+        relation,
+        label,
+        isinstance(part.source, jobfile.Query),
+        person.name if person else None,
+        columns,
+        part,
+        (*_outward(part), *guessed_types(engine)),
+        stacked=stacked,
+        person_type=spelling(person) if person else "",
+        versions=versions,
+    )
+
+
+def _source(part: jobfile.Table, engine: Engine, key: str) -> tuple[exp.Expr, str]:
+    if isinstance(part.source, jobfile.Query):
+        key = f"{key}.source.query"
+        bound = bind(parse_query(part.source.query, key=key), lambda parts: engine.resolve(parts, key=key))
+        if not isinstance(bound, exp.Query):
+            raise JobError(f"{key}: only a query is allowed here; write one SELECT", key=key)
+        refuse_same_names(engine.output_names(bound, key=key), what=key, key=key)
+        return exp.Subquery(this=bound), "the source query"
+    return engine.resolve(parse_table(part.source, key=f"{key}.source"), key=f"{key}.source"), part.source
+
+
+def _filtered(relation: exp.Expr, where: str, engine: Engine, key: str) -> exp.Subquery:
+    condition = bind(
+        parse_expression(where, key=f"{key}.where"), lambda parts: engine.resolve(parts, key=f"{key}.where")
+    )
+    named = relation.copy()
+    named.set("alias", exp.TableAlias(this=exp.to_identifier(relation.name or "source", quoted=True)))
+    return exp.Subquery(this=exp.select("*").from_(named).where(condition))
+
+
+def _outward(part: jobfile.Table) -> tuple[str, ...]:
+    found = outward(parse_query(part.source.query, key="query")) if isinstance(part.source, jobfile.Query) else []
+    if part.where is not None:
+        found += outward(parse_expression(part.where, key="where"))
+    found += outward_stacks(part)
+    return tuple(dict.fromkeys(found))
+
+
+def _column(
+    name: str, part: jobfile.Column, find: Callable[[str, str], Column], table: jobfile.Table, key: str, folder: Path
+) -> QuasiIdentifier | OtherColumn:
+    key = f"{key}.columns.{name}"
+    source = find(name, key)
+    if source.kind == "other" and name in named_by_criteria(table):
+        raise JobError(
+            f"{key}: no criterion compares values of type {source.shown_type}; cast it to text in a source query",
+            key=key,
+        )
+    _refuse_unordered(name, source, table.privacy, key.removesuffix(f".columns.{name}"))
+    _refuse_unfit(source, part, key)
+    if part.role != "quasi-identifying":
+        other = OtherColumn(name, source, part.role, _disguise(part), part.top_code, part.to)
+        if other.released:
+            refuse_lists(source, key)
+        return other
+    if source.kind == "other":
+        raise JobError(
+            f"{key}: a column of type {source.shown_type} cannot be quasi-identifying; "
+            "cast it to text in a source query",
+            key=key,
+        )
+    _refuse_zoned(source, part, key)
+    weights: Mapping[str, float] = table.search.weights
+    uncovered: Uncovered = "top" if table.search.method == "epsilon-safe" else part.uncovered
+    return QuasiIdentifier(
+        name,
+        source,
+        cut_hierarchy(_hierarchy(part, key, folder), part, source, uncovered, key),
+        uncovered,  # no refusal of epsilon-safe may depend on the rows
+        Fraction(repr(float(weights.get(name, 1.0)))),
+        part.top_code,
+    )
+
+
+def _disguise(part: jobfile.Column) -> Disguise | None:
+    if part.pseudonym:
+        return "pseudonym"
+    return None if part.shift is None else "shift" if part.shift == "person" else "birth"
+
+
+_FITTING = {
+    "pseudonym": ("integer", "number", "text"),
+    "shift": ("date", "timestamp"),
+    "to": ("date", "timestamp"),
+    "top_code": ("integer", "number", "float"),
+}
+
+
+def _refuse_unfit(source: Column, part: jobfile.Column, key: str) -> None:
+    """A pseudonym is of a whole number, exact number or text; a shift of dates; a top code of numbers."""
+    for name, kinds in _FITTING.items():
+        if getattr(part, name) is not None and source.kind not in kinds:
+            raise JobError(
+                f"{key}.{name}: is for columns of {', '.join(kinds[:-1])} or {kinds[-1]}, not of type "
+                f"{source.shown_type}; cast it in a source query",
+                key=f"{key}.{name}",
+            )
+
+
+def _refuse_zoned(source: Column, part: jobfile.Column, key: str) -> None:
+    """A moment has no date before someone chooses a time zone."""
+    dates = isinstance(part.hierarchy, jobfile.HierarchyRule) and part.hierarchy.dates is not None
+    if dates and source.type == "TIMESTAMP WITH TIME ZONE":
+        raise JobError(
+            f"{key}: a column of type {source.type} has no dates of its own; cast it to TIMESTAMP in a source query",
+            key=key,
+        )
+
+
+def _refuse_unordered(name: str, source: Column, privacy: jobfile.Privacy, key: str) -> None:
+    """Text in the order of its letters has no distances."""
+    for close in privacy.t_closeness:
+        unordered = close.distance == "ordered" and close.order is None and source.kind in ("text", "boolean")
+        if close.column == name and unordered:
+            raise JobError(
+                f"{key}.privacy.t_closeness: {name} is of type {source.shown_type}, which has no order; "
+                'give order = [ … ] from low to high, or distance = "equal"',
+                key=f"{key}.privacy.t_closeness",
+            )
+
+
+def _hierarchy(part: jobfile.Column, key: str, folder: Path) -> HierarchySource:
+    spec = part.hierarchy
+    if spec is None:
+        raise JobError(f"{key}: a quasi-identifying column needs a hierarchy", key=key)
+    if isinstance(spec, jobfile.HierarchyRule) and spec.median is not None:
+        raise JobError(f'{key}: search.method = "mondrian" has no lattice; only anonymize and verify take it', key=key)
+    try:
+        return open_source(spec if isinstance(spec, str) else spec.to_mapping(), folder)
+    except JobError as error:
+        raise type(error)(f"{key}: {error.message}", key=key) from None
+
+
+def _refuse_released_person(
+    keys: Collection[str], columns: tuple[QuasiIdentifier | OtherColumn, ...], key: str
+) -> None:
+    for c in columns:
+        leaves = isinstance(c, QuasiIdentifier) or (c.released and c.disguise != "pseudonym")
+        if leaves and c.source.name in keys:
+            raise JobError(
+                f'{key}.columns.{c.name}: the person key is never released; give it the role "identifying"',
+                key=f"{key}.columns.{c.name}",
+            )

@@ -1,0 +1,198 @@
+"""A column of versions beside codes of which a hierarchy reads one version: the job says which rows are meant.
+
+Codes of both versions that look alike (E871) are told apart by such a column alone. It is named by `version`, or known
+by its name; then a filter must speak of it, and what the filter leaves must be of one version.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqldeid import job as jobfile
+from sqldeid.engine.base import Column, Engine
+from sqldeid.errors import JobError
+from sqldeid.hierarchy.versions import codes_of
+from sqldeid.sql import column, render
+from sqldeid.sql.guard import bind, parse_query
+from sqldeid.tables.plan.columns import OtherColumn, QuasiIdentifier
+from sqldeid.tables.plan.stack import Stacked, StackPlan, finder
+
+_VERSION = re.compile(
+    r"(icd|code|coding|dx|diag\w*|proc\w*)[ _.-]?(code)?[ _.-]?(version|vers|ver|system|vocabulary)(_id)?"
+    r"|vocabulary_id|(icd|code)[ _.-]?(9_10|type|rev|revision)|kodesystem|kode_?version",
+    re.IGNORECASE,
+)
+"""What columns that tell ICD-9 from ICD-10 are called."""
+
+_ICD = (
+    r"\s*(?:i(?:cd)?)?[\s_.-]*(?:v|vers?|version|rev(?:ision)?)?[\s_.-]*0*{}(?:\.0+)?"
+    r"(?:[\s_.-]*(?:cm|pcs|proc|gm|who|ca|cn))*\s*"
+)
+_NINE, _OTHER = (re.compile(_ICD.format(n), re.IGNORECASE) for n in ("9", "(?:10|11)"))
+"""How such columns spell ICD-9 (9, 9.0, ICD9CM, ICD-9-CM, ICD9Proc), and the versions after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The column that tells the version of each code of a column.
+
+    Parameters
+    ----------
+    stated
+        Whether the job names it; else its name looks like one.
+    relation
+        Rows of a stack's child table, after its filter; None for the release's own source.
+    key, where
+        Of the column or stack, and of the filter that keeps one version.
+    """
+
+    hierarchy: str
+    codes: str
+    version: str
+    stated: bool
+    relation: exp.Expr | None
+    key: str
+    where: str
+
+
+def versions_of(
+    columns: Sequence[QuasiIdentifier | OtherColumn],
+    there: Sequence[Column],
+    stacked: Stacked | None,
+    part: jobfile.Table,
+    engine: Engine,
+    key: str,
+) -> tuple[Versions, ...]:
+    """Find the columns of versions; refuse codes beside one of which no filter speaks. Nothing is read.
+
+    Parameters
+    ----------
+    there
+        The columns of the source before its filter.
+
+    Raises
+    ------
+    JobError
+        If the hierarchy of a column is of one version, and the table has a column of versions that neither `version`,
+        `where` nor the query names; or if `version` is named for a hierarchy that reads no version.
+    """
+    coded = {c.name: c for c in columns if isinstance(c, QuasiIdentifier) and codes_of(c.hierarchy) is not None}
+    own, find = {c.name.casefold() for c in there}, finder(there, "the source")
+    query = part.source.query if isinstance(part.source, jobfile.Query) else ""
+    found: list[Versions] = []
+    for name, asked in part.columns.items():
+        at = f"{key}.columns.{name}"
+        if asked.version is not None and (name not in coded or coded[name].source.name.casefold() not in own):
+            raise _unread(f"{at}.version", on_stack=name in coded)
+        if name not in coded or coded[name].source.name.casefold() not in own:
+            continue
+        c, where = coded[name], f"{key}.where"
+        if asked.version is not None:
+            version = find(asked.version, f"{at}.version").name
+            found.append(Versions(c.hierarchy_name, c.source.name, version, True, None, at, where))
+            continue
+        said = f"{part.where or ''} {_after_where(query)}"
+        found += _found(c.hierarchy_name, c.source.name, there, said, None, at, where)
+        for table in _tables_of(query, engine, f"{key}.source.query"):
+            if any(t.name.casefold() == c.source.name.casefold() for t in table):
+                _found(c.hierarchy_name, c.source.name, table, f"{said} {query}", None, at, where)
+    for s in stacked.stacks if stacked is not None else ():
+        found += _of_stack(s, coded, engine)
+    return tuple(found)
+
+
+def _of_stack(s: StackPlan, coded: Mapping[str, QuasiIdentifier], engine: Engine) -> list[Versions]:
+    made = next((coded[c.name] for c in s.columns if c.name in coded), None)
+    if made is None or s.value is None:
+        if s.part.version is not None:
+            raise _unread(f"{s.key}.version")
+        return []
+    child = engine.columns(s.relation, key=s.key)
+    if s.part.version is None:
+        said = s.part.where or ""
+        return _found(made.hierarchy_name, s.value.name, child, said, s.relation, s.key, f"{s.key}.where")
+    version = finder(child, s.label)(s.part.version, f"{s.key}.version").name
+    return [Versions(made.hierarchy_name, s.value.name, version, True, s.relation, s.key, f"{s.key}.where")]
+
+
+def _unread(key: str, *, on_stack: bool = False) -> JobError:
+    why = (
+        "is of columns of the source; give it to the stack"
+        if on_stack
+        else ("goes with hierarchies that read one version of codes (icd9/diagnoses, icd9/procedures); remove it")
+    )
+    return JobError(f"{key}: {why}", key=key)
+
+
+def _after_where(query: str) -> str:
+    """What of a query filters: a column that is only selected is not filtered."""
+    return " ".join(re.split(r"\bwhere\b|\bon\b|\bqualify\b|\bhaving\b", query, flags=re.IGNORECASE)[1:])
+
+
+def _tables_of(query: str, engine: Engine, key: str) -> list[tuple[Column, ...]]:
+    """The columns of each table that a query reads: it may leave out the one that tells versions."""
+    read: list[exp.Expr] = []
+
+    def resolve(parts: tuple[str, ...]) -> exp.Table:
+        table = engine.resolve(parts, key=key)
+        read.append(table)
+        return table
+
+    if query:
+        bind(parse_query(query, key=key), resolve)
+    return [tuple(engine.columns(table, key=key)) for table in read]
+
+
+def _found(
+    hierarchy: str, codes: str, there: Sequence[Column], said: str, relation: exp.Expr | None, key: str, where: str
+) -> list[Versions]:
+    """Columns that look like versions, of which the filter speaks; refused where it does not."""
+    found = [c.name for c in there if _VERSION.fullmatch(c.name) and c.name.casefold() != codes.casefold()]
+    for name in found:
+        if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said, re.IGNORECASE):
+            raise JobError(
+                f"{key}: hierarchy {hierarchy} reads codes of one version, and {name} beside {codes} says that there "
+                f'may be others, of which some look alike; keep one: {where} = "{name} = 9"',
+                key=key,
+            )
+    return [Versions(hierarchy, codes, name, False, relation, key, where) for name in found]
+
+
+def check_versions(versions: Sequence[Versions], source: exp.Expr, engine: Engine) -> None:
+    """Refuse rows whose version is not the hierarchy's. Cost: one scan of each table that has versions.
+
+    Of a column that only looks like versions, rows are refused where some are told to be of a version after ICD-9, or
+    where some are told to be of ICD-9 and others not. Where the job names it, every row must be told to be of ICD-9.
+
+    Parameters
+    ----------
+    source
+        The release's rows, as `shape.keep` gives them.
+
+    Raises
+    ------
+    JobError
+        If there are such rows; with their number.
+    """
+    for v in versions:
+        statement = render(
+            "tables/plan/count_versions",
+            source=v.relation or source,
+            codes=column(v.codes, "s"),
+            version=column(v.version, "s"),
+        )
+        rows = [(r["version"], int(r["n"])) for r in engine.query(statement).to_pylist()]
+        other = sum(n for version, n in rows if version is None or not _NINE.fullmatch(version))
+        nines = any(version is not None and _NINE.fullmatch(version) for version, _ in rows)
+        later = any(version is not None and _OTHER.fullmatch(version) for version, _ in rows)
+        if other and (v.stated or later or nines):
+            raise JobError(
+                f"{v.key}: {other:,} {'row is' if other == 1 else 'rows are'} of another version by {v.version} than "
+                f"hierarchy {v.hierarchy} reads, and codes that both versions have (E871) mean something else in each; "
+                f'keep one: {v.where} = "{v.version} = 9", or as its values spell ICD-9',
+                key=v.key,
+            )

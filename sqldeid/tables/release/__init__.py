@@ -1,0 +1,1 @@
+"""The way of one table release: folded, searched, staged, verified, told."""

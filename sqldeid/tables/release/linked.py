@@ -1,0 +1,185 @@
+"""Linked table releases as one piece of work: joined, searched, written apart, verified joined, told apart again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import VerificationError
+from sqldeid.keys import Key
+from sqldeid.publish import LINKED_NOTE, SOURCE_NOTE, Staging
+from sqldeid.result import Criterion, TableRelease
+from sqldeid.tables.disguise.disguise import warnings_of
+from sqldeid.tables.plan.linking import Linked, qualified
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.release.release import Listener, run
+from sqldeid.tables.rows.linked import Apart, Joined, check_sources, join_sources, join_written
+from sqldeid.tables.verify.verify import Verified, recheck
+from sqldeid.tables.write.unmoved import telling_of_changes
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Linked releases, staged and verified: `release` is of the join."""
+
+    joined: Joined
+    release: TableRelease
+
+
+def run_linked(
+    linked: Linked,
+    engine: Engine,
+    staging: Staging,
+    job_sha256: str,
+    listener: Listener,
+    *,
+    certificate: bool = False,
+    key: Key | None = None,
+) -> Made:
+    """Search, stage and verify linked releases as the join that they are; as `release.run`.
+
+    Raises
+    ------
+    JobError, HierarchyError, NoSolutionError, VerificationError
+        As `release.run`; also if nobody is in all of the tables.
+    """
+    with linked.naming():
+        listener.step(linked.name, "joining the sources")
+        joined = join_sources(linked, engine)
+        apart = Apart(linked, engine, staging)
+        told = as_one(linked, listener)
+        release = run(joined.plan, engine, apart, job_sha256, told, certificate=certificate, key=key)
+        with telling_of_changes(engine):
+            check_sources(joined, engine)
+    return Made(joined, release)
+
+
+def as_one(linked: Linked, listener: Listener) -> Listener:
+    """A listener that hears what the releases are called together."""
+    return Listener(lambda _, step: listener.step(linked.name, step), listener.search)
+
+
+def recheck_linked(
+    linked: Linked,
+    notes: Sequence[Mapping[str, object]],
+    written: Sequence[exp.Expr],
+    engine: Engine,
+    key: Key | None = None,
+) -> Verified:
+    """Verify published linked releases: the criteria on their join, by pseudonym, against the sources as they are now.
+
+    Parameters
+    ----------
+    notes, written
+        What is kept on each release, and what to read, in the order of the members.
+
+    Raises
+    ------
+    VerificationError
+        If they are not what job, notes and sources say, or were not published together.
+    """
+    note = _one_note(linked, notes)
+    with linked.naming():
+        joined = join_sources(linked, engine)
+        check_sources(joined, engine)
+        found = recheck(joined.plan, note, join_written(linked, written, engine), engine, key)
+    return replace(found, linked=linked.names)
+
+
+_OWN = ("release", "columns", SOURCE_NOTE)
+"""What the note on each release says of that release alone."""
+
+
+def _one_note(linked: Linked, notes: Sequence[Mapping[str, object]]) -> dict[str, object]:
+    """What all releases say of their join."""
+    said = [{name: value for name, value in note.items() if name not in _OWN} for note in notes]
+    for m, note in zip(linked.members, said, strict=True):
+        if note.get(LINKED_NOTE) != list(linked.names):
+            raise VerificationError(
+                f"{m.key}.link: the release was not made linked with {', '.join(linked.others(m.name))}, as the job "
+                "says now",
+                key=f"{m.key}.link",
+            )
+    if any(note != said[0] for note in said):
+        raise VerificationError(
+            f"{linked.key}: the releases were not published together; make them anew, all in one run", key=linked.key
+        )
+    return said[0]
+
+
+def tell_apart(made: Made) -> list[TableRelease]:
+    """The release of each linked table: its own columns and levels; counts, losses and risks are those of the join."""
+    return [_own(made, m) for m in made.joined.linked.members]
+
+
+def _own(made: Made, member: TablePlan) -> TableRelease:
+    linked, release = made.joined.linked, made.release
+    traded = release.tradeoff
+    return replace(
+        release,
+        name=member.name,
+        node=_mine(member, release.node),
+        columns=_mine(member, release.columns),
+        suppression_by=_mine(member, release.suppression_by),
+        criteria=tuple(_criteria(linked, member, release.criteria)),
+        warnings=tuple(_warnings(made, member)),
+        pseudonymised=tuple(_mine(member, dict.fromkeys(release.pseudonymised))),
+        policy=None,
+        tradeoff=None if traded is None else replace(traded, name=member.name),
+        linked={
+            "with": list(linked.others(member.name)),
+            "node": dict(release.node),
+            "left_out": made.joined.left_out[member.name],
+        },
+    )
+
+
+def _mine(member: TablePlan, of_join: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a mapping by the join's columns is of one release's, by their own names."""
+    start = qualified(member, "")
+    return {name.removeprefix(start): value for name, value in of_join.items() if name.startswith(start)}
+
+
+def _criteria(linked: Linked, member: TablePlan, criteria: Sequence[Criterion]) -> list[Criterion]:
+    """Those of all columns together, and those of the release's own."""
+    start, others = qualified(member, ""), " and ".join(linked.others(member.name))
+    also = f"It holds for who joins this table with {others}, too: classes are those of all their columns."
+    found = [
+        c if c.column is None else _renamed(c, start)
+        for c in criteria
+        if c.column is None or c.column.startswith(start)
+    ]
+    return [replace(c, guarantee=f"{c.guarantee} {also}") for c in found]
+
+
+def _renamed(criterion: Criterion, start: str) -> Criterion:
+    """A criterion whose column is called by its own name, in its promise, too."""
+    column = str(criterion.column)
+    own = column.removeprefix(start)
+    return replace(criterion, column=own, guarantee=criterion.guarantee.replace(column, own))
+
+
+def _warnings(made: Made, member: TablePlan) -> list[str]:
+    """The release's own, and those of the join that are not about another release's column."""
+    linked, left_out = made.joined.linked, made.joined.left_out[member.name]
+    plan = made.joined.plan
+    disguised = set(warnings_of(plan))
+    found = list(warnings_of(member))
+    others = ", ".join(linked.others(member.name))
+    if left_out:
+        found.append(
+            f"{member.key}: {left_out:,} of its {made.release.rows + left_out:,} persons are left out: they are not in "
+            f"{others}, with which it is linked"
+        )
+    column = f"{plan.key}.columns."
+    for warning in made.release.warnings:
+        another = warning.startswith(column) and not warning.startswith(column + qualified(member, ""))
+        told = linked.own(warning).replace(f"{plan.key}: ", f"{member.key}: ", 1)
+        elsewhere = warning.startswith(column) and told not in found  # a date here, beside another table's shifted ones
+        if not another and (warning not in disguised or elsewhere):
+            found.append(told)
+    return found

@@ -1,0 +1,302 @@
+"""A policy: the node, criteria and hierarchies of an earlier result, applied to new data without a search.
+
+A nightly load is coded as the first one was, so that its columns and levels never change. The node is checked once on
+the new rows; where it no longer meets the criteria within the suppression limit, nothing is published and the shortfall
+is named. What is published is verified like any release.
+
+Source: settled.md, *Hierarchies*, *Finding a release again*.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import HierarchyError, JobError, VerificationError
+from sqldeid.files import read_limited
+from sqldeid.hierarchy.model import Hierarchy
+from sqldeid.hierarchy.stored import StoredSource, pack, unpack
+from sqldeid.hierarchy.topcoded import TopCoded
+from sqldeid.hierarchy.tree import Tree
+from sqldeid.result import TableRelease
+from sqldeid.tables.check.check import Checker
+from sqldeid.tables.check.judge import Judge
+from sqldeid.tables.fold.fold import Folded, fold
+from sqldeid.tables.model.lattice import Node
+from sqldeid.tables.model.loss import make_loss
+from sqldeid.tables.plan.choosing import by_k, within
+from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
+from sqldeid.tables.search import Outcome
+
+Given = str | os.PathLike[str] | Mapping[str, Any]
+"""What names policies: the file that `--json` wrote, or `Result.to_dict()`."""
+
+FREE = {"source", "where", "search", "frozen"}
+"""Keys of a release that may differ from the policy's: where the rows come from, and how a node was searched."""
+_SHOWN = 5
+_OPTION = "--policy"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What of an earlier release is used again.
+
+    Parameters
+    ----------
+    node
+        Level of each quasi-identifying column.
+    k
+        The k that the release was made with (greater than the job's with `inverse-ola`).
+    job_sha256, asked
+        Of the job that it was made by, and that job's keys for the release.
+    trees
+        Each column's hierarchy with all its leaves.
+    """
+
+    release: str
+    node: Mapping[str, int]
+    k: int
+    job_sha256: str
+    asked: Mapping[str, Any]
+    trees: Mapping[str, Tree]
+
+
+def keep_policy(
+    plan: TablePlan, node: Node, k: int, job_sha256: str, hierarchies: Sequence[Hierarchy]
+) -> Mapping[str, object]:
+    """A release's policy as the holder's result keeps it; it holds data values (the leaves)."""
+    return {
+        "node": dict(zip((q.name for q in plan.qis), node, strict=True)),
+        "k": k,
+        "job_sha256": job_sha256,
+        "asked": _asked(plan),
+        "hierarchies": {q.name: pack(h) for q, h in zip(plan.qis, hierarchies, strict=True)},
+    }
+
+
+def with_policy(result: TableRelease, plan: TablePlan, k: int, job_sha256: str, folded: Folded) -> TableRelease:
+    """The result with its policy, which is packed when the result is written as JSON."""
+    node = tuple(result.node[q.name] for q in plan.qis)
+    hierarchies = [c.hierarchy for c in folded.columns]
+    return replace(result, policy=partial(keep_policy, plan, node, k, job_sha256, hierarchies))
+
+
+def _asked(plan: TablePlan) -> dict[str, Any]:
+    found = plan.part.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=FREE)
+    return {**found, "search": {"choose": plan.part.search.choose}} if by_k(plan) else found
+
+
+def read_policies(given: Given) -> dict[str, Policy]:
+    """The policies of an earlier result, by release.
+
+    Raises
+    ------
+    JobError
+        If the file cannot be read, or is not a result that holds any.
+    """
+    shown = "the result" if isinstance(given, Mapping) else str(os.fspath(given))
+    content = given if isinstance(given, Mapping) else _read(Path(given))
+    releases = content.get("releases") if isinstance(content, Mapping) else None
+    kept = {
+        str(name): found["policy"]
+        for name, found in (releases.items() if isinstance(releases, Mapping) else ())
+        if isinstance(found, Mapping) and isinstance(found.get("policy"), Mapping)
+    }
+    if not kept:
+        raise JobError(
+            f"{_OPTION}: {shown} holds no policy; `sqldeid anonymize --json FILE` writes one for each table release",
+            key=_OPTION,
+        )
+    return {name: _parse(name, found, shown) for name, found in kept.items()}
+
+
+def _read(path: Path) -> object:
+    try:
+        return json.loads(read_limited(path))
+    except OSError as error:
+        raise JobError(f"{_OPTION}: {path} cannot be read ({error.strerror})", key=_OPTION) from None
+    except (ValueError, RecursionError):
+        raise JobError(f"{_OPTION}: {path} is not JSON", key=_OPTION) from None
+
+
+def _parse(name: str, kept: Mapping[str, Any], shown: str) -> Policy:
+    try:
+        node, k, asked, packed = kept["node"], kept["k"], kept["asked"], kept["hierarchies"]
+        whole = isinstance(k, int) and k >= 1 and all(type(x) is int and x >= 0 for x in node.values())
+        if not whole or not isinstance(asked, Mapping) or set(packed) != set(node):
+            raise ValueError("not a policy")
+        return Policy(name, node, k, str(kept["job_sha256"]), asked, {c: unpack(h) for c, h in packed.items()})
+    except HierarchyError as error:
+        raise JobError(f"{_OPTION}: {shown}: {name}: {error.message}", key=_OPTION) from None
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise JobError(f"{_OPTION}: {shown}: the policy of {name} is damaged; make it anew", key=_OPTION) from None
+
+
+def apply_policy(plan: TablePlan, policies: Mapping[str, Policy], job_sha256: str) -> tuple[TablePlan, Policy]:
+    """The plan with the policy's hierarchies in the place of the job's.
+
+    Raises
+    ------
+    JobError
+        If there is no policy of this release, or the job asks for something else by now: what differs is named.
+    """
+    policy = policies.get(plan.name)
+    if policy is None:
+        raise JobError(f"{plan.key}: {_OPTION} holds no policy of it; it has {', '.join(policies)}", key=plan.key)
+    if plan.sampled:
+        raise JobError(
+            f"{plan.key}.search.method: epsilon-safe draws its node anew for each release; leave {_OPTION} out",
+            key=f"{plan.key}.search.method",
+        )
+    if policy.job_sha256 != job_sha256:
+        _refuse_other_job(plan, policy)
+    heights = {q.name: q.hierarchy.height for q in plan.qis}
+    if set(policy.node) != set(heights) or any(x >= heights[c] for c, x in policy.node.items()):
+        raise JobError(f"{plan.key}: the policy is of other quasi-identifying columns or levels", key=plan.key)
+    columns = tuple(_stored(plan, c, policy) if isinstance(c, QuasiIdentifier) else c for c in plan.columns)
+    return replace(plan, columns=columns), policy
+
+
+def _stored(plan: TablePlan, qi: QuasiIdentifier, policy: Policy) -> QuasiIdentifier:
+    tree = policy.trees[qi.name]
+    if tree.level_names != qi.hierarchy.level_names:
+        key = f"{plan.key}.columns.{qi.name}.hierarchy"
+        raise JobError(f"{key}: has other levels than the policy's; search anew, without {_OPTION}", key=key)
+    kept = qi.hierarchy.kept(tree) if isinstance(qi.hierarchy, TopCoded) else tree
+    return replace(qi, hierarchy=StoredSource(kept, qi.hierarchy))
+
+
+def _refuse_other_job(plan: TablePlan, policy: Policy) -> None:
+    differing = sorted(set(_differences(policy.asked, _asked(plan), plan.key)))
+    if differing:
+        more = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
+        raise JobError(
+            f"{', '.join(differing[:_SHOWN])}{more}: the job differs from the one that the policy was made by; search "
+            f"anew, without {_OPTION}, or take the job back",
+            key=differing[0],
+        )
+
+
+def _differences(then: object, now: object, key: str) -> Iterator[str]:
+    """The keys at which two jobs differ, dotted."""
+    if isinstance(then, Mapping) and isinstance(now, Mapping):
+        for name in {*then, *now}:
+            if name not in then or name not in now:
+                yield f"{key}.{name}"
+            else:
+                yield from _differences(then[name], now[name], f"{key}.{name}")
+    elif then != now:
+        yield key
+
+
+def fold_again(plan: TablePlan, engine: Engine) -> Folded:
+    """Fold new data; fewer rows than k, or fewer values than l, are a shortfall, too.
+
+    Raises
+    ------
+    VerificationError
+        If there are fewer rows than k, or values than l.
+    """
+    try:
+        return fold(plan, engine)
+    except JobError as error:
+        if error.key not in (f"{plan.key}.privacy.k", f"{plan.key}.privacy.l_diversity"):
+            raise
+        raise VerificationError(
+            f"{error.message}; the policy cannot be applied, nothing was published", key=plan.key
+        ) from None
+
+
+def reuse(plan: TablePlan, folded: Folded, checker: Checker, policy: Policy) -> tuple[Outcome, Checker]:
+    """The policy's node on new data, by one check; it counts as not proven best.
+
+    Raises
+    ------
+    VerificationError
+        If the criteria no longer hold within the suppression limit; the shortfall is named.
+    """
+    started = monotonic()
+    k = max(policy.k, plan.part.privacy.k)
+    checker = replace(checker, k=k, judge=None if checker.judge is None else replace(checker.judge, k=k))
+    node = tuple(policy.node[q.name] for q in plan.qis)
+    evaluation, few = checker([node])[0], _few(plan, checker, node) if by_k(plan) else 0
+    if not within(plan, folded.rows, few, evaluation.failing):
+        raise VerificationError(_shortfall(plan, folded, checker, node), key=plan.key)
+    loss = make_loss(plan.part.search.loss, [c.marginal for c in folded.columns], folded.rows)
+    exact = loss.of(evaluation)
+    outcome = Outcome(
+        node=node,
+        evaluation=evaluation,
+        exact=exact,
+        loss=loss.value(exact),
+        optimal=False,
+        bound=0,
+        gap=loss.value(exact),
+        checks=1,
+        statements=1,
+        seconds=monotonic() - started,
+        checked={node: evaluation},
+        k=k if k > plan.part.privacy.k else None,
+    )
+    return outcome, checker
+
+
+def _few(plan: TablePlan, checker: Checker, node: Node) -> int:
+    """Rows that fail by k alone."""
+    judge = checker.judge
+    alone = replace(judge, criteria=(), concealing=None) if judge is not None and plan.many else None
+    return replace(checker, judge=alone)([node])[0].failing
+
+
+def _shortfall(plan: TablePlan, folded: Folded, checker: Checker, node: Node) -> str:
+    """What the node lacks: rows over the limit, by criterion."""
+    arm, k = checker.arm(0, node), checker.k
+    few = replace(checker, judge=None)([node])[0].failing
+    parts = [f"{_rows(few)} in classes of fewer than {k}"] if few else []
+    judge = checker.judge
+    failing = few
+    if judge is not None:
+        for criterion in judge.criteria:
+            found = _failing(replace(judge, criteria=(criterion,), concealing=None), arm)
+            parts += [f"{_rows(found - few)} in classes that fail {criterion.name} of {criterion.column}"] * (
+                found > few
+            )
+        if judge.concealing is not None:
+            found = _failing(replace(judge, criteria=()), arm)
+            if found > few:
+                parts.append(f"{_rows(found - few)} in classes that fail {judge.concealing.name}")
+        failing = _failing(judge, arm)
+    privacy, limit = plan.part.privacy, f"suppression_limit = {plan.part.privacy.suppression_limit:g} allows"
+    if by_k(plan):
+        limit = f"{limit} for classes of fewer than {k} and criteria_limit = {privacy.criteria_limit:g} for the others"
+    return (
+        f"{plan.key}: the policy's node no longer meets the criteria: {_rows(failing)} of {folded.rows:,} would be "
+        f"suppressed, {max(failing - checker.allowed, 0):,} more than {limit} "
+        f"({'; '.join(parts)}). Nothing was published; search anew, without {_OPTION}"
+    )
+
+
+def _failing(judge: Judge, arm: dict[str, object]) -> int:
+    verdicts = judge.verdicts([arm])
+    found = judge.sums(verdicts)[int(str(arm["id"]))][0]
+    judge.drop(verdicts)
+    return found
+
+
+def _rows(number: int) -> str:
+    return f"{number:,} row{'s' * (number != 1)}"
+
+
+def retell(result: TableRelease, plan: TablePlan) -> TableRelease:
+    """The result of a run by policy: its method, and that nobody looked for a better node."""
+    better = f"{plan.key}: the node is the policy's; whether another loses less on these rows was not asked"
+    stale = f"{plan.key}: the node is the best one found"
+    warnings = (better, *(w for w in result.warnings if not w.startswith(stale)))
+    return replace(result, search=replace(result.search, method="policy"), warnings=warnings)

@@ -1,0 +1,327 @@
+"""The optimum for many k and suppression limits, from one fold.
+
+Class sizes answer for every k at once, so what the search for one pair learns is where the next one starts. Each pair's
+answer is the one that `frontier` gives alone, with its own proof.
+
+Source: interface.md, *tradeoff*; search.md §1. Cost: one fold, and checks on the folded classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from time import monotonic
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError, NoSolutionError
+from sqldeid.result import GreatestK, Tradeoff, TradePoint
+from sqldeid.tables.check.thresholds import Thresholds
+from sqldeid.tables.fold.fold import Folded, fold
+from sqldeid.tables.model.evaluation import Evaluate, Evaluation, admissible, allowed_rows
+from sqldeid.tables.model.lattice import Node
+from sqldeid.tables.model.loss import make_loss
+from sqldeid.tables.plan.choosing import by_k, choosing
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.release.release import Listener, checker_of
+from sqldeid.tables.search import Problem, search
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which pairs are asked for.
+
+    Parameters
+    ----------
+    ks
+        Least class sizes, each at least 1.
+    limits
+        Shares of rows that may be suppressed, 0 … 1 (1 not included).
+    max_losses
+        For the greatest k by `max_loss`; none by default.
+    """
+
+    ks: tuple[int, ...]
+    limits: tuple[float, ...]
+    max_losses: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.ks or not self.limits:
+            raise JobError("--k and --limit: name at least one of each", key="--k")
+        if min(self.ks) < 1:
+            raise JobError("--k: must be whole numbers of at least 1", key="--k")
+        if not all(0 <= x < 1 for x in self.limits):
+            raise JobError("--limit: must be shares of rows of at least 0 and less than 1", key="--limit")
+        if not all(x >= 0 for x in self.max_losses):
+            raise JobError("--max-loss: must be at least 0", key="--max-loss")
+
+
+def trade(
+    plan: TablePlan,
+    engine: Engine,
+    asked: Asked,
+    listener: Listener,
+    *,
+    folded: Folded | None = None,
+    seconds: float | None = None,
+) -> Tradeoff:
+    """The least loss for every pair of k and limit.
+
+    Parameters
+    ----------
+    folded
+        The source, where it is folded already.
+    seconds
+        For all pairs together, where given; each may take what is left for it, then its node comes with a gap.
+
+    Raises
+    ------
+    JobError
+        For a plan that draws its node (epsilon-safe), or if the data breaks a rule of the job.
+    """
+    if plan.sampled:
+        key = f"{plan.key}.search.method"
+        raise JobError(f"{key}: epsilon-safe draws its node; there is no optimum to compare. Use frontier", key=key)
+    started, asking, plan = monotonic(), plan, choosing(plan)
+    if folded is None:
+        listener.step(plan.name, "folding the source")
+        folded = fold(plan, engine)
+    ks, limits = tuple(sorted(set(asked.ks))), tuple(sorted(set(asked.limits)))
+    answers = _answers(plan, folded, engine, ks, allowed_rows(max(limits), folded.rows))
+    points = _points(plan, folded, answers, list(product(ks, limits)), seconds, listener)
+    return Tradeoff(
+        name=plan.name,
+        rows=folded.rows,
+        loss=plan.part.search.loss,
+        heights={q.name: q.hierarchy.height for q in plan.qis},
+        points=tuple(sorted(points, key=lambda p: (p.k, p.suppression_limit))),
+        inverse=_inverse(plan, folded, engine, limits, tuple(sorted(set(asked.max_losses))), listener),
+        lattice_size=plan.lattice.size,
+        checks=answers.checks,
+        seconds=round(monotonic() - started, 3),
+        warnings=tuple(_warnings(asking, points)),
+    )
+
+
+def _points(
+    plan: TablePlan,
+    folded: Folded,
+    answers: Thresholds | _Criteria,
+    pairs: Sequence[tuple[int, float]],  # by k, then by limit: of the orders tried, the one that counts fewest nodes
+    seconds: float | None,
+    listener: Listener,
+) -> list[TradePoint]:
+    """The best node of each pair; what one search learns is where the next starts."""
+    points: list[TradePoint] = []
+    started = monotonic()
+    for k, limit in pairs:
+        listener.step(plan.name, f"searching for k = {k}, limit {limit:g}")
+        left = _share(seconds, monotonic() - started, len(pairs) - len(points))
+        points.append(_point(plan, folded, answers, k, limit, points, left, listener))
+    return [p if p.optimal else _improved(plan, folded, answers, p, points, listener) for p in points]
+
+
+def _share(seconds: float | None, spent: float, pairs: int) -> float | None:
+    """Seconds that the next pair may take: up to four times its share of what is left for all."""
+    return None if seconds is None else max(0.01, 4 * (seconds - spent) / (pairs + 3))
+
+
+class _Kept:
+    """Evaluations under one k's criteria, each node asked for once; with histograms where `histogram` says so."""
+
+    def __init__(self, evaluate: Evaluate, *, histogram: bool = False) -> None:
+        self._evaluate, self._histogram = evaluate, histogram
+        self.known: dict[Node, Evaluation] = {}
+
+    def __call__(self, nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]:
+        fresh = [node for node in dict.fromkeys(nodes) if node not in self.known]
+        self.known.update((e.node, e) for e in (self._evaluate(fresh, histogram=self._histogram) if fresh else []))
+        return [self.known[node] for node in nodes]
+
+
+@dataclass(slots=True)
+class _Criteria:
+    """With criteria beyond k each k has its own verdicts; limits share them."""
+
+    kept: dict[int, _Kept]
+
+    @property
+    def checks(self) -> int:
+        return sum(len(k.known) for k in self.kept.values())
+
+    @property
+    def known(self) -> dict[int, dict[Node, Evaluation]]:
+        return {k: kept.known for k, kept in self.kept.items()}
+
+    def at(self, k: int, nodes: Sequence[Node]) -> list[Evaluation]:
+        return self.kept[k](nodes)
+
+
+def _answers(
+    plan: TablePlan, folded: Folded, engine: Engine, ks: tuple[int, ...], allowed: int
+) -> Thresholds | _Criteria:
+    """What evaluates nodes for every k, with all that is suppressed up to the greatest limit."""
+    if not plan.beyond_k:
+        return Thresholds(checker_of(plan, folded, engine), tuple(ks), allowed)
+    own = {k: checker_of(with_privacy(plan, k), folded, engine) for k in ks}
+    return _Criteria({k: _Kept(replace(checker, allowed=allowed)) for k, checker in own.items()})
+
+
+def with_privacy(plan: TablePlan, k: int) -> TablePlan:
+    """The plan with another k."""
+    privacy = plan.part.privacy.model_copy(update={"k": k})
+    return replace(plan, part=plan.part.model_copy(update={"privacy": privacy}))
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """`evaluate` of one pair's search."""
+
+    answers: Thresholds | _Criteria
+    k: int
+
+    def __call__(self, nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]:
+        return self.answers.at(self.k, nodes)
+
+
+def _point(
+    plan: TablePlan,
+    folded: Folded,
+    answers: Thresholds | _Criteria,
+    k: int,
+    limit: float,
+    before: Sequence[TradePoint],
+    seconds: float | None,
+    listener: Listener,
+) -> TradePoint:
+    """The best node of one pair; the search starts from what stricter pairs chose and from all that fails."""
+    known, started = answers.checks, monotonic()
+    allowed = allowed_rows(limit, folded.rows)
+    problem = _problem(plan, folded, allowed, _View(answers, k), listener)
+    limits = [limit for limit in (problem.time_limit, seconds) if limit is not None]
+    problem = replace(problem, time_limit=min(limits, default=None), prior=tuple(answers.known[k].values()))
+    chosen = [tuple(p.node.values()) for p in before if p.node and p.k >= k and p.suppression_limit <= limit]
+    if chosen:
+        problem.ask(list(dict.fromkeys(chosen)))
+    if learnt := _worth(problem, answers.known[k].values()):
+        problem.ask(learnt)
+    try:
+        outcome = search("frontier", problem)
+    except NoSolutionError:
+        spent = answers.checks - known
+        return TradePoint(k, limit, None, None, None, True, None, None, spent, round(monotonic() - started, 4))
+    found = outcome.evaluation
+    return TradePoint(
+        k=k,
+        suppression_limit=limit,
+        node=dict(zip((q.name for q in plan.qis), outcome.node, strict=True)),
+        loss=outcome.loss,
+        bound=outcome.loss - outcome.gap,
+        optimal=outcome.optimal,
+        suppressed=found.failing,
+        classes=found.classes,
+        checks=answers.checks - known,
+        seconds=round(monotonic() - started, 4),
+    )
+
+
+def _improved(
+    plan: TablePlan,
+    folded: Folded,
+    answers: Thresholds | _Criteria,
+    point: TradePoint,
+    points: Sequence[TradePoint],
+    listener: Listener,
+) -> TradePoint:
+    """A point that was not proven, with a stricter pair's node where that is better: it is admissible here, too."""
+    k, limit = point.k, point.suppression_limit
+    stricter = (p for p in points if p.node and p.k >= k and p.suppression_limit <= limit)
+    allowed = allowed_rows(limit, folded.rows)
+    problem = _problem(plan, folded, allowed, _View(answers, k), listener)
+    problem.ask(list(dict.fromkeys(tuple(p.node.values()) for p in stricter if p.node)))
+    best, standing = problem.state.best, problem.standing().best
+    if best is None or standing is None or (point.loss is not None and standing >= point.loss):
+        return point
+    node = dict(zip((q.name for q in plan.qis), best.node, strict=True))
+    return replace(point, node=node, loss=standing, suppressed=best.failing, classes=best.classes)
+
+
+def _worth(problem: Problem, known: Iterable[Evaluation]) -> list[Node]:
+    """Of counted nodes those that teach this search something: they fail, or may lose less than its best so far."""
+    best = problem.state.key
+
+    def open_(e: Evaluation) -> bool:
+        return best is None or problem.loss.parts is None or problem.loss.bound(e.node) <= best[0]
+
+    return [
+        e.node
+        for e in known
+        if e.node not in problem.state.checked and (not admissible(e, problem.allowed) or open_(e))
+    ]
+
+
+def _problem(plan: TablePlan, folded: Folded, allowed: int, evaluate: Evaluate, listener: Listener) -> Problem:
+    marginals = [c.marginal for c in folded.columns]
+    return Problem(
+        lattice=plan.lattice,
+        marginals=marginals,
+        rows=folded.rows,
+        allowed=allowed,
+        loss=make_loss(plan.part.search.loss, marginals, folded.rows),
+        evaluate=evaluate,
+        time_limit=plan.part.search.time_limit,
+        checks_limit=None,
+        progress=listener.search,
+    )
+
+
+def _inverse(
+    plan: TablePlan,
+    folded: Folded,
+    engine: Engine,
+    limits: tuple[float, ...],
+    max_losses: tuple[float, ...],
+    listener: Listener,
+) -> tuple[GreatestK, ...]:
+    """The greatest k within each loss; histograms are counted once a node."""
+    if not max_losses:
+        return ()
+    if plan.beyond_k:
+        key = f"{plan.key}.privacy"
+        raise JobError(f"{key}: --max-loss asks for the greatest k and knows k-anonymity alone", key="--max-loss")
+    checker = checker_of(with_privacy(plan, 1), folded, engine)
+    kept = _Kept(checker, histogram=True)
+    found = []
+    for limit in limits:
+        for most in max_losses:
+            listener.step(plan.name, f"searching the greatest k for loss {most:g}, limit {limit:g}")
+            found.append(_greatest(plan, folded, kept, limit, most, listener))
+    return tuple(found)
+
+
+def _greatest(plan: TablePlan, folded: Folded, kept: _Kept, limit: float, most: float, listener: Listener) -> GreatestK:
+    allowed = allowed_rows(limit, folded.rows)
+    problem = _problem(plan, folded, allowed, kept, listener)
+    try:
+        outcome = search("inverse-ola", replace(problem, max_loss=most, least_k=1))
+    except NoSolutionError:
+        return GreatestK(most, limit, None, None, None, True)
+    node = dict(zip((q.name for q in plan.qis), outcome.node, strict=True))
+    return GreatestK(most, limit, outcome.k, node, outcome.loss, outcome.optimal)
+
+
+def _warnings(plan: TablePlan, points: Sequence[TradePoint]) -> list[str]:
+    found = []
+    if by_k(plan):
+        found.append(
+            f'{plan.key}.search.choose: with "by-k" nodes, losses and suppressed rows are those of k alone; classes '
+            "that fail l, t or m are suppressed beside them"
+        )
+    open_pairs = sum(not p.optimal for p in points)
+    if not open_pairs:
+        return found
+    return [
+        *found,
+        f"{plan.key}.search.time_limit: was reached for {open_pairs} of {len(points)} pairs; their nodes are the best "
+        "found, not proven best",
+    ]

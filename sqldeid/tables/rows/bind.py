@@ -1,0 +1,86 @@
+"""Hierarchies bound to the values that the source holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import HierarchyError
+from sqldeid.hierarchy import Hierarchy, UncoveredValues
+from sqldeid.hierarchy.header import refuse_header
+from sqldeid.hierarchy.versions import refuse_versions
+from sqldeid.sql import render
+from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
+
+Whole = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A hierarchy with its leaves, and the rows of each of the column's distinct values.
+
+    Parameters
+    ----------
+    rows
+        Rows per distinct value; shape (distinct values,).
+    """
+
+    hierarchy: Hierarchy
+    rows: Whole
+
+
+def bind(plan: TablePlan, index: int, engine: Engine, source: exp.Expr) -> Bound:
+    """Read the distinct values of a quasi-identifier and find each in its hierarchy. Cost: one scan of the column.
+
+    Raises
+    ------
+    HierarchyError
+        If the hierarchy does not cover them, or does not fit the column's type.
+    """
+    qi = plan.qis[index]
+    values = engine.workbench(f"{plan.name}_values_{index}")
+    engine.execute(
+        render("tables/rows/count_values", values=values, column=qi.column, type=qi.travel_type, source=source)
+    )
+    read = engine.query(render("tables/rows/read_values", values=values))
+    n: Whole = read.column("n").to_numpy().astype(np.int64)
+    return Bound(cover(plan, index, read.column("value").combine_chunks(), n), n)
+
+
+def cover(plan: TablePlan, index: int, distinct: pa.Array, n: Whole) -> Hierarchy:
+    """The hierarchy of a quasi-identifier with its distinct values, of which there are n rows each.
+
+    Raises
+    ------
+    HierarchyError
+        If the hierarchy does not cover them, does not fit the column's type, or is a file with a header line.
+    """
+    qi, numeric = plan.qis[index], plan.qis[index].source.kind == "number"
+    try:
+        refuse_header(qi.hierarchy, None if plan.sampled else distinct, numeric=numeric, called=qi.source.name)
+        if not plan.sampled:
+            refuse_versions(qi.hierarchy, distinct, n)
+        return qi.hierarchy.bind(distinct, numeric=numeric, uncovered=qi.uncovered)
+    except UncoveredValues as error:
+        _refuse_uncovered(plan, qi, error, n)
+    except HierarchyError as error:
+        key = f"{plan.key}.columns.{qi.name}"
+        raise HierarchyError(f"{key}: {error.message}", key=key) from None
+
+
+def _refuse_uncovered(plan: TablePlan, qi: QuasiIdentifier, error: UncoveredValues, n: Whole) -> NoReturn:
+    key = f"{plan.key}.columns.{qi.name}"
+    rows = int(n[np.asarray(error.indices, dtype=np.int64)].sum())
+    count = len(error.indices)
+    raise HierarchyError(
+        f"{key}: hierarchy {qi.hierarchy.name} does not cover {count} {'value' if count == 1 else 'values'} of "
+        f"{plan.source_label}.{qi.source.name} ({rows} {'row' if rows == 1 else 'rows'}). "
+        'Add them to the hierarchy, or set uncovered = "prefix" or "top".',
+        key=key,
+    ) from None

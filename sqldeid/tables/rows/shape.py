@@ -1,0 +1,155 @@
+"""The source as one row per person: what statements read, and the check that nobody is in it twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqldeid import job as jobfile
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError, VerificationError
+from sqldeid.sql import identifier, render
+from sqldeid.tables.plan.columns import LINKED
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.rows import stacking
+
+
+def keep(plan: TablePlan, engine: Engine) -> exp.Expr:
+    """The relation that statements read; a query's rows, and stacks, are kept first, so that joins run once."""
+    if plan.stacked is not None:
+        return _stack(plan, engine, stacking.MAIN)
+    if not plan.joined:
+        return plan.source
+    kept = engine.workbench(f"{plan.name}_source")
+    with naming(plan.key, plan.part, joined=plan.joined):
+        engine.execute(render("tables/rows/keep_source", kept=kept, columns=kept_columns(plan), source=plan.source))
+    return kept
+
+
+def check_stacks(plan: TablePlan, engine: Engine, source: exp.Expr) -> None:
+    """Stack once more, by SQL that shares nothing with the run's, and compare with what was kept, row by row.
+
+    Raises
+    ------
+    VerificationError
+        If a row differs.
+    """
+    if plan.stacked is None:
+        return
+    again = make_again(plan, engine)
+    kinds = {c.source.name: c.source.kind for c in plan.released}
+    columns = [comparable(exp.Column(this=n), kinds.get(n.name, ""), engine) for n in kept_columns(plan)]
+    row = engine.query(render("tables/rows/compare_stacks", kept=source, again=again, columns=columns)).to_pylist()[0]
+    engine.drop(again)
+    if row["different"]:
+        raise VerificationError(
+            f"{plan.key}.stack: the release failed its re-check: {row['different']} rows differ where stacks are made "
+            "once more",
+            key=f"{plan.key}.stack",
+        )
+
+
+def comparable(value: exp.Expr, kind: str, engine: Engine) -> exp.Expr:
+    """A column as rows are compared by it: in another engine the text of what it cannot compare, such as JSON."""
+    if kind != "other" or engine.bench is engine:
+        return value
+    return exp.cast(value, exp.DataType.build("varchar", dialect="duckdb"))
+
+
+def kept_columns(plan: TablePlan) -> list[exp.Identifier]:
+    """The columns of the source that a run needs."""
+    names = dict.fromkeys(c.source.name for c in plan.released if getattr(c, "role", None) != LINKED)
+    if plan.person is not None:
+        names.setdefault(plan.person)
+    for v in plan.versions:
+        if v.relation is None:
+            names.setdefault(v.version)
+    return [identifier(n) for n in names]
+
+
+def make_again(plan: TablePlan, engine: Engine) -> exp.Table:
+    """The stacked rows once more, by the SQL of verification, which shares nothing with the run's."""
+    return _stack(plan, engine, stacking.AGAIN)
+
+
+def _stack(plan: TablePlan, engine: Engine, recipe: stacking.Recipe) -> exp.Table:
+    if plan.stacked is None:
+        raise ValueError("there is nothing to stack")
+    kept = engine.workbench(f"{plan.name}_source")
+    columns, doubt = kept_columns(plan), not plan.sampled
+    with naming(plan.key, plan.part, joined=plan.joined):
+        stacking.stack(plan.stacked, plan.source, columns, kept, engine, refuse_doubt=doubt, recipe=recipe)
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Persons:
+    """Rows of a source, one for each person.
+
+    Parameters
+    ----------
+    rows, persons
+        Their number, and that of the persons who have them.
+    keys
+        Sums of the hashes of their keys, where the engine has no snapshot to read them from; (0, 0) without a key.
+    """
+
+    rows: int
+    keys: tuple[int, int] | None = None
+    persons: int = 0
+
+
+def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:
+    """Rows of the source; the person key must be there on each, and on no two unless a person may have many rows."""
+    still = engine.capabilities.snapshot_reads
+    with naming(plan.key, plan.part, joined=plan.joined):
+        check, dialect = "tables/rows/check_person" if still else "tables/rows/check_keys", engine.capabilities.dialect
+        row = engine.query(render(check, dialect, source=source, person=plan.person_column)).to_pylist()[0]
+    rows, keyed, persons = int(row["rows"]), int(row["keyed"]), int(row["persons"])
+    key = f"{plan.key}.person"
+    if rows == 0:
+        raise JobError(f"{plan.key}: {plan.source_label} has no rows (after `where`); there is nothing to release")
+    if keyed < rows:
+        raise JobError(f"{key}: {plan.person} is NULL in {rows - keyed} rows of {plan.source_label}", key=key)
+    if plan.person is not None and persons < rows and not plan.many:
+        raise JobError(
+            f"{key}: {plan.source_label} has {rows} rows but {persons} values of {plan.person}; k counts persons, so "
+            f'say rows = "many" beside it, or give one row per person (a query that picks one)',
+            key=key,
+        )
+    return Persons(rows, None if still else (int(row["high"]), int(row["low"])), persons)
+
+
+def persons_now(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:
+    """Rows and keys of a source as they are by now, on an engine without a snapshot; they are not checked.
+
+    Two sources with other keys have the same sums by chance alone: of hashes of 60 bits.
+    """
+    statement = render("tables/rows/sum_keys", engine.capabilities.dialect, source=source, person=plan.person_column)
+    row = engine.query(statement).to_pylist()[0]
+    return Persons(int(row["rows"]), (int(row["high"] or 0), int(row["low"] or 0)))
+
+
+@contextmanager
+def naming(key: str, part: jobfile.Table, *, joined: bool) -> Iterator[None]:
+    """Name the job's SQL in what its first run meets, such as a division by zero.
+
+    Parameters
+    ----------
+    key, part
+        The release in the job.
+    joined
+        Whether its source is a query.
+    """
+    try:
+        yield
+    except JobError as error:
+        if error.key:
+            raise
+        source = "source.query" if joined else "source"
+        named = f"{key}.{source if part.where is None else 'where'}"
+        also = f" or {source}" if joined and part.where is not None else ""
+        raise JobError(f"{named}{also}: {error.message}", key=named) from None

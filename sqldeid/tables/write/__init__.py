@@ -1,0 +1,1 @@
+"""A node written as a release: generalised values, suppressed rows, the codebook."""

@@ -1,0 +1,208 @@
+"""Node → release: generalised values with suppression, in an order that says nothing beyond the content."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.publish import Note, Staging
+from sqldeid.sql import column, identifier, literal, render
+from sqldeid.tables.check.judge import Judge
+from sqldeid.tables.check.persons import PersonJudge
+from sqldeid.tables.fold.fold import Coded, Folded
+from sqldeid.tables.model.lattice import Node
+from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The node to release on the folded source.
+
+    Parameters
+    ----------
+    k
+        The least class size (greater than asked with `inverse-ola`).
+    failing
+        Words of the node's classes that fail a criterion beyond k; None where k alone decides.
+    """
+
+    plan: TablePlan
+    folded: Folded
+    node: Node
+    k: int
+    judge: Judge | None = None
+    failing: exp.Table | None = None
+
+    @property
+    def words(self) -> list[dict[str, object]]:
+        """Word names and the node's masks, with the columns in each."""
+        masks = self.folded.coding.masks(self.node)
+        return [
+            {"name": name, "mask": mask, "columns": [_coded(i, c) for i, c in self._in_word(number)]}
+            for number, (name, mask) in enumerate(zip(self.folded.words, masks, strict=True))
+        ]
+
+    def _in_word(self, word: int) -> list[tuple[int, Coded]]:
+        return [(i, c) for i, c in enumerate(self.folded.columns) if c.field.word == word]
+
+
+def _coded(number: int, c: Coded) -> dict[str, object]:
+    return {"alias": identifier(f"h{number}"), "column": c.qi.column, "coded": c.table, "null_code": c.null_code}
+
+
+_PART = 1_000_000
+"""Rows of a part of a release, which one task of a cluster writes; classes do not tell how many rows they stand for."""
+
+
+def stage(chosen: Chosen, engine: Engine, staging: Staging, note: Note) -> exp.Expr:
+    """Write the release where it is staged; what was written, to be verified.
+
+    Cost: none of the source where every released column is quasi-identifying (the classes say it all), else one scan.
+    """
+    plan = chosen.plan
+    kept = keep_classes(chosen, engine, placed=bool(plan.others))
+    place = {q.name: column(kept_name(i), "e") for i, q in enumerate(plan.qis)}
+    columns = [
+        {"name": identifier(c.name), "value": place[c.name] if isinstance(c, QuasiIdentifier) else c.leaving}
+        for c in plan.released
+    ]
+    if not plan.others:
+        parts = -(-chosen.folded.rows // _PART)
+        return staging.write(
+            lambda target: render("tables/write/stage_classes", target=target, kept=kept, columns=columns, parts=parts),
+            note,
+        )
+    order = [c.leaving for c in plan.others]
+    return staging.write(
+        lambda target: render(
+            "tables/write/stage_rows",
+            target=target,
+            source=chosen.folded.source,
+            kept=kept,
+            words=chosen.words,
+            columns=columns,
+            order=order,
+        ),
+        note,
+    )
+
+
+def keep_classes(chosen: Chosen, engine: Engine, *, placed: bool = True) -> exp.Table:
+    """A temporary table of the released classes with their labels; with their order, too, where it is wanted.
+
+    Where classes are blanked it has their order in any case.
+    """
+    plan, folded = chosen.plan, chosen.folded
+    kept = engine.workbench(f"{plan.name}_kept")
+    columns = [
+        {
+            "name": identifier(kept_name(i)),
+            "alias": identifier(f"l{i}"),
+            "word": folded.words[c.field.word],
+            "mask": c.field.mask(level),
+            "labels": labels(chosen, engine, i, level),
+            "top": literal(str(c.hierarchy.labels[-1][0])),
+            "text": plan.text,
+        }
+        for i, (c, level) in enumerate(zip(folded.columns, chosen.node, strict=True))
+    ]
+    blank = plan.part.privacy.blanks
+    statement = partial(
+        render,
+        "tables/write/keep_classes",
+        classes=folded.at_source or folded.table,
+        words=chosen.words,
+        k=chosen.k,
+        columns=columns,
+        failing=None if chosen.failing is None else engine.from_bench(chosen.failing),
+        placed=placed or blank,
+    )
+    engine.execute(statement(kept=kept, blank=blank))
+    if blank and not _blanked_pass(chosen, engine.to_bench(kept)):
+        engine.drop(kept)
+        kept = engine.workbench(f"{plan.name}_kept")
+        engine.execute(statement(kept=kept, blank=False))
+    return kept
+
+
+def _blanked_pass(chosen: Chosen, kept: exp.Table) -> bool:
+    if chosen.judge is None or chosen.failing is None:
+        return True
+    return chosen.judge.blanked_pass(kept, chosen.failing, chosen.words)
+
+
+def kept_name(number: int) -> str:
+    """A quasi-identifier's name among the kept classes, where its own could be that of a count or a word."""
+    return f"q{number}"
+
+
+def labels(chosen: Chosen, engine: Engine, index: int, level: int) -> exp.Table:
+    """Code prefix → label of one quasi-identifier at one level; at level 0 the source's values, if none was cut."""
+    coded = chosen.folded.columns[index]
+    name = f"{chosen.plan.name}_labels_{index}"
+    if level == 0 and coded.qi.typed:
+        table = engine.workbench(name)
+        engine.execute(render("tables/write/label_values", labels=table, coded=coded.table))
+        return table
+    shown = pa.array(list(coded.qi.labels(coded.hierarchy, level)), type=pa.string())
+    return engine.put(name, pa.table({"prefix": coded.prefixes(level), "label": shown}))
+
+
+def suppression_by(chosen: Chosen, engine: Engine, groups_at_most: int = 1000) -> dict[str, dict[str, float]]:
+    """Share of rows suppressed by released value, per column; columns with more groups than that are left out.
+
+    Values of fewer than k rows, or persons, are told together: alone they would be classes smaller than k.
+    """
+    small = [
+        (i, c, level)
+        for i, (c, level) in enumerate(zip(chosen.folded.columns, chosen.node, strict=True))
+        if len(c.hierarchy.labels[level]) <= groups_at_most
+    ]
+    if not small:
+        return {}
+    columns = [
+        {"number": i, "word": chosen.folded.words[c.field.word], "mask": c.field.mask(level)} for i, c, level in small
+    ]
+    read = engine.bench.query(
+        render(
+            "tables/write/count_suppressed",
+            failing=chosen.failing,
+            classes=chosen.folded.table,
+            words=chosen.words,
+            k=chosen.k,
+            columns=columns,
+        )
+    ).to_pylist()
+    names = {
+        i: dict(zip(c.prefixes(level).tolist(), c.qi.labels(c.hierarchy, level), strict=True)) for i, c, level in small
+    }
+    counted: dict[str, dict[str, tuple[int, int]]] = {c.qi.name: {} for _, c, _ in small}
+    persons = {i: _persons_by(chosen, i) for i in names} if isinstance(chosen.judge, PersonJudge) else None
+    for row in sorted(read, key=lambda r: (r["number"], r["prefix"])):
+        label = names[row["number"]][row["prefix"]]
+        shown = "NULL" if label is None else str(label)
+        if persons is None:
+            shown = f"(values of fewer than {chosen.k} rows)" if row["rows"] < chosen.k else shown
+        elif persons[row["number"]].get(row["prefix"], 0) < chosen.k:
+            shown = f"(values of fewer than {chosen.k} persons)"
+        by_value = counted[chosen.folded.columns[row["number"]].qi.name]
+        suppressed, rows = by_value.get(shown, (0, 0))
+        by_value[shown] = (suppressed + row["suppressed"], rows + row["rows"])
+    return {c: {value: s / n for value, (s, n) in by_value.items()} for c, by_value in counted.items()}
+
+
+def _persons_by(chosen: Chosen, number: int) -> dict[int, int]:
+    """Persons by the code prefix of one column at the released level."""
+    if not isinstance(chosen.judge, PersonJudge):
+        return {}
+    node = tuple(chosen.node[number] if j == number else top for j, top in enumerate(chosen.plan.lattice.top))
+    masks = chosen.folded.coding.masks(node)
+    groups = [{"word": w, "mask": m} for w, m in zip(chosen.folded.words, masks, strict=True)]
+    field = chosen.folded.columns[number].field
+    codes, persons = chosen.judge.persons_of({"id": 0, "groups": groups}, field.word)
+    own = (codes & field.mask(chosen.node[number])).tolist()
+    return dict(zip(own, persons.tolist(), strict=True))

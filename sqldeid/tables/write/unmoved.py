@@ -1,0 +1,69 @@
+"""Sources that may change while a release is made of them, where an engine has no snapshot: such a release is refused.
+
+What was written is compared with the source as it is then (`sqldeid.tables.verify.verify`). A change that is in both,
+what was written and what it is compared with, shows in the persons or in what is suppressed; where it shows in neither,
+the release is what the source gives now, but for the search, which saw the rows before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import VerificationError
+from sqldeid.tables.fold.fold import Folded
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.rows.shape import persons_now
+from sqldeid.tables.verify.verify import Verified
+
+
+@contextmanager
+def unmoved(
+    plan: TablePlan, folded: Folded, failing: int | None, engine: Engine
+) -> Iterator[Callable[[Verified], Verified]]:
+    """Where there is no snapshot, refuse a release whose source has other persons, or suppresses other rows, by now.
+
+    Parameters
+    ----------
+    folded
+        With the source as the persons were counted in it, before anything in it was disguised.
+    failing
+        Rows that the search's node suppresses; None where the release is of other rows than it saw.
+
+    Yields
+    ------
+    What to give to the re-check's counts; it gives them the rows that were folded.
+
+    Raises
+    ------
+    VerificationError
+        If it has, or the re-check failed: the message then says that this may be why.
+
+    Cost: one scan of the source, where the engine has no snapshot.
+    """
+    still = engine.capabilities.snapshot_reads
+
+    def check(verified: Verified) -> Verified:
+        if not still:
+            now, suppressed = persons_now(plan, engine, folded.source), verified.suppressed
+            if (now.rows, now.keys) != (folded.rows, folded.keys) or failing not in (None, suppressed):
+                raise VerificationError(f"{plan.key}: the release is not of the rows that were folded", key=plan.key)
+        return replace(verified, rows=folded.rows)
+
+    with telling_of_changes(engine):
+        yield check
+
+
+@contextmanager
+def telling_of_changes(engine: Engine) -> Iterator[None]:
+    """Where there is no snapshot, have a failed re-check say that the source may have changed meanwhile."""
+    try:
+        yield
+    except VerificationError as error:
+        if engine.capabilities.snapshot_reads:
+            raise
+        raise VerificationError(
+            f"{error.message}; where the source changed meanwhile, run again while nobody writes to it", key=error.key
+        ) from None
