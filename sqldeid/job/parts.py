@@ -385,7 +385,9 @@ class Release(BaseModel):
         description="Database file to write, relative to the job file, or the folder for parquet; absent: the source "
         "database.",
     )
-    schema_name: Text = Field(default="release", alias="schema", description="Schema that holds the releases.")
+    schema_name: Text = Field(
+        default="release", alias="schema", description="Schema that holds the releases; of Parquet only on Spark."
+    )
     kind: Literal["view", "table", "parquet"] = Field(
         default="table", alias="as", description="What each release becomes."
     )

@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import Literal, TypeGuard, get_args
 
 from sqldeid.job import link_rules, stack_rules
+from sqldeid.job.covering import covering_problems
 from sqldeid.job.disguises import column_disguises, table_disguises
 from sqldeid.job.medians import median_problems
 from sqldeid.job.series_links import series_link_problems
@@ -248,49 +249,11 @@ def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
     yield from _criteria(table, roles)
     yield from _joint(table, roles)
     yield from _choosing(table)
-    yield from _uncovered(table)
-    yield from _versions(table)
+    yield from (Problem(*found) for found in covering_problems(table))
     yield from _computed(table, roles)
     yield from (Problem(*found) for found in unit_problems(table))
     yield from (Problem(*found) for found in table_disguises(table))
     yield from (Problem(*found) for found in median_problems(table))
-
-
-def _uncovered(table: Mapping[str, object]) -> Iterator[Problem]:
-    """What becomes of uncovered values is settled where classes are cut from the values, or a node is drawn."""
-    drawn = _section(table, "search").get("method") == "epsilon-safe"
-    columns = _section(table, "columns")
-    for name in columns:
-        column = _section(columns, name)
-        asked = column.get("uncovered")
-        if asked is None:
-            continue
-        if _section(column, "hierarchy").get("median") is not None:
-            yield Problem(("columns", name, "uncovered"), "goes with hierarchies of levels; median has none: remove it")
-        elif drawn and asked != "top":
-            yield Problem(
-                ("columns", name, "uncovered"),
-                'must be "top", or be left out: epsilon-safe takes such values to the top, for a refusal would tell of '
-                "them",
-            )
-
-
-def _versions(table: Mapping[str, object]) -> Iterator[Problem]:
-    """Versions of codes are counted, so never where a refusal would tell of rows; classes cut at medians have none."""
-    drawn = _section(table, "search").get("method") == "epsilon-safe"
-    for kind in ("columns", "stack"):
-        section = _section(table, kind)
-        for name in section:
-            one = _section(section, name)
-            if one.get("version") is None:
-                continue
-            if _section(one, "hierarchy").get("median") is not None:
-                yield Problem((kind, name, "version"), "goes with hierarchies of codes; median has none: remove it")
-            elif drawn:
-                yield Problem(
-                    (kind, name, "version"),
-                    "is not for epsilon-safe, where a refusal would tell of rows; keep one version by where",
-                )
 
 
 def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Iterator[Problem]:

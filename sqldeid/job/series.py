@@ -332,7 +332,21 @@ def series_problems(series: Mapping[str, object]) -> Iterator[Problem]:
         if isinstance(variables, Mapping) and name not in variables:
             yield Problem(("drop",), "names a variable that is not in variables")
     yield from _features(series.get("features"))
+    yield from _rounded(series)
     yield from _shared(series)
+
+
+def _rounded(series: Mapping[str, object]) -> Iterator[Problem]:
+    """A step is of a variable that is there, and has targets."""
+    variables, features = series.get("variables"), _section(series, "features")
+    dropped = series.get("drop")
+    for name in _section(series, "round"):
+        if isinstance(dropped, list) and name in dropped:
+            yield Problem(("round", name), "is the step of a variable that is dropped; remove it")
+        elif isinstance(variables, Mapping) and name not in variables:
+            yield Problem(("round", name), "there is no variable of this name; remove it, or name one of variables")
+        elif features.get(name) == []:
+            yield Problem(("round", name), "is for targets, and features leaves this variable none; remove it")
 
 
 def _shared(series: Mapping[str, object]) -> Iterator[Problem]:

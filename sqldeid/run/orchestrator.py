@@ -44,7 +44,16 @@ from sqldeid.run.linked import (
     single,
 )
 from sqldeid.run.parted import assess_parted
-from sqldeid.run.places import Options, destination, naming_job, naming_release, open_run, reading, telling_causes
+from sqldeid.run.places import (
+    Options,
+    destination,
+    naming_job,
+    naming_release,
+    open_run,
+    reading,
+    refuse_unread,
+    telling_causes,
+)
 from sqldeid.run.unchanged import Sources
 from sqldeid.run.wings import Plan, face, names_of, part_of
 from sqldeid.series import release as series
@@ -86,6 +95,7 @@ def anonymize(
     options, listener = options or Options(), listener or Listener()
     started = monotonic()
     names = selected(job, options.only)
+    refuse_unread(job, database)
     releases: list[Release] = []
     written: dict[str, str] = {}
     joinable: tuple[Joinable, ...] = ()
@@ -124,6 +134,7 @@ def plan(job: Job, database: Database, *, options: Options | None = None) -> lis
     """What `anonymize` would do, from the catalogue alone; nothing is read and nothing is written."""
     options = options or Options()
     refuse_missing_parts(job, selected(job, options.only), database, "anonymize")
+    refuse_unread(job, database)
     with reading(database, None, options.settings, command="anonymize") as engine, naming_job(job):
         plans = gather(job, selected(job, options.only), lambda name: _plan(job, name, engine))
         for sampled in (p for p in plans if isinstance(p, TablePlan) and p.sampled):

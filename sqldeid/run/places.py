@@ -115,6 +115,20 @@ def destination(job: Job) -> Destination:
     return Destination(job.release.kind, job.release.schema_name, into, sections, job.release.into or "")
 
 
+def refuse_unread(job: Job, database: Database) -> None:
+    """Refuse a key of `release` that nobody reads: files of Parquet lie in no schema, unless Spark writes them.
+
+    Raises
+    ------
+    JobError
+        If the job states it.
+    """
+    stated = "schema_name" in job.release.model_fields_set
+    if stated and job.release.kind == "parquet" and dialect_of(database) != "spark":
+        key = "release.schema"
+        raise JobError(f"{job.name}: {key}: files of Parquet lie in a folder, in no schema; remove it", key=key)
+
+
 @contextmanager
 def reading(
     database: Database, beside: Path | None, settings: Settings, job: Job | None = None, *, command: str = "hierarchies"

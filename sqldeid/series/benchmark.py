@@ -19,7 +19,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.job.series import Series
-from sqldeid.series.plan import OwnFeature, SeriesPlan, collated, finder, labels_of, refuse_features
+from sqldeid.series.plan import OwnFeature, SeriesPlan, collated, finder, labels_of, refuse_unknown
 from sqldeid.series.variables import VariableMap, load_map, refuse_names
 from sqldeid.sql import column, literal, parse_table, render
 
@@ -118,7 +118,7 @@ def plan_benchmark(name: str, part: Series, engine: Engine, own: tuple[OwnFeatur
     if part.person.casefold() != "icustay_id":
         raise JobError(f'{key}.person: the preset counts stays; write person = "icustay_id"', key=f"{key}.person")
     mapped = load_map("mimic3/vitals", part.drop, Path(), key)
-    refuse_features(part, mapped.names, key)
+    refuse_unknown(part, mapped.names, key)
     refuse_names(part.shape, mapped.names, f"{key}.drop")
     person = find(part.person, f"{key}.person")
     labels = labels_of(part, engine, f"{key}.labels")

@@ -163,7 +163,7 @@ def plan(name: str, part: Series, engine: Engine, folder: Path) -> SeriesPlan:
     _refuse_kinds(person, columns, part, key)
     mapped = load_map(part.variables, part.drop, folder, key) if part.variables is not None else None
     if mapped is not None:
-        refuse_features(part, mapped.names, key)
+        refuse_unknown(part, mapped.names, key)
         refuse_names(part.shape, mapped.names, f"{key}.variables")
     return SeriesPlan(
         name,
@@ -249,8 +249,8 @@ def _refuse_kinds(person: Column, columns: Measurements, part: Series, key: str)
             )
 
 
-def refuse_features(part: Series, names: tuple[str, ...], key: str) -> None:
-    """Refuse features of variables that are not there, with the nearest.
+def refuse_unknown(part: Series, names: tuple[str, ...], key: str) -> None:
+    """Refuse features and steps of variables that are not there, with the nearest.
 
     Raises
     ------
@@ -260,6 +260,9 @@ def refuse_features(part: Series, names: tuple[str, ...], key: str) -> None:
     for name, asked in part.features.items() if isinstance(part.features, dict) else ():
         if isinstance(asked, list) and name not in names:
             raise JobError(f"{key}.features: {unknown(name, names)}", key=f"{key}.features")
+    for name in part.round if isinstance(part.round, dict) else ():
+        if name not in names:
+            raise JobError(f"{key}.round: {unknown(name, names)}", key=f"{key}.round")
 
 
 def _own(part: Series, key: str) -> tuple[OwnFeature, ...]:
