@@ -72,6 +72,8 @@ class Link:
     lost_to_lengths, lost_to_features, lost_to_criteria
         Persons of both who find no length that enough of their class share; then no variable; then those of combined
         classes that fail a criterion of the table, and of lengths that too few are left with for it.
+    lengths_by_k
+        Persons of both who would find no length if `durations.k` asked for nothing, by the k of classes alone.
     left_out
         Each criterion, and how many persons would be released without it.
     """
@@ -85,6 +87,7 @@ class Link:
     lost_to_lengths: int = 0
     lost_to_features: int = 0
     lost_to_criteria: int = 0
+    lengths_by_k: int = 0
     left_out: tuple[tuple[str, int], ...] = ()
 
 
@@ -167,6 +170,19 @@ def assign_within(
             key=key,
         )
     return released
+
+
+def count_by_k(plan: SeriesPlan, link: Link, lengths: Numbers) -> Link:
+    """The link that knows whom lengths would cost without `durations.k`.
+
+    Whom features and criteria would cost on those other lengths only a second run tells: the series would be cut, and
+    measured, elsewhere.
+    """
+    least, method = plan.part.privacy.k, plan.part.durations.method
+    if plan.part.durations.k <= least:
+        return link
+    released = assign_within(plan, lengths, link.table_class, least, method)
+    return replace(link, lengths_by_k=int((released == 0).sum()))
 
 
 def grouped(measured: Measured, table_class: Numbers) -> Measured:
@@ -275,7 +291,7 @@ def loss_warnings(plan: SeriesPlan, link: Link | None, account: Mapping[str, int
     causes = [
         (
             link.lost_to_lengths,
-            f"to lengths, which are made common within the table's classes (lower durations.k, or raise {table}"
+            f"to lengths, which are made common within the table's classes ({_of_lengths(plan, link)}; or raise {table}"
             ".privacy.k: in greater classes fewer are lost)",
         ),
         (link.lost_to_features, "to features, as k persons of a class and length must share each variable"),
@@ -286,6 +302,13 @@ def loss_warnings(plan: SeriesPlan, link: Link | None, account: Mapping[str, int
     ]
     said = "; ".join(f"{n:,} {text}" for n, text in sorted(causes, key=lambda c: -c[0]) if n)
     return [f"{plan.key}.link: {lost:.0%} of the persons of both are lost: {said}"]
+
+
+def _of_lengths(plan: SeriesPlan, link: Link) -> str:
+    """What of the loss to lengths is due to `durations.k`, and what to the k of classes."""
+    if plan.part.durations.k <= plan.part.privacy.k:
+        return "by k, which durations.k does not exceed: lower k"
+    return f"{link.lengths_by_k:,} without durations.k, by k alone: lower durations.k"
 
 
 def _members(

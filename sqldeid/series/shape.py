@@ -16,7 +16,7 @@ from sqldeid.numbering import TableClasses
 from sqldeid.series.carry import carry
 from sqldeid.series.durations import DurationReport, assign, report
 from sqldeid.series.features import Classes, Measured, classify, measure
-from sqldeid.series.link import Link, assign_within, grouped, join_classes, withhold_failing
+from sqldeid.series.link import Link, assign_within, count_by_k, grouped, join_classes, withhold_failing
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.prepare import Prepared, prepare
 from sqldeid.series.rounding import DIGITS, steps_of
@@ -114,7 +114,7 @@ def shape(
     elif link is None:
         classes = classify(plan, prepared.variables, measured, engine.bench)
     else:
-        link = replace(link, table_class=link.table_class[there])
+        link = replace(count_by_k(plan, link, prepared.length), table_class=link.table_class[there])
         classes = classify(plan, prepared.variables, grouped(measured, link.table_class), engine.bench)
         classes, link = withhold_failing(plan, link, measured, classes, engine)
     durations = replace(durations, records_lost=prepared.records - int(measured.features.n.sum()))

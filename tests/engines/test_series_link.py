@@ -495,6 +495,22 @@ def test_other_forms_of_release(source: Path, tmp_path: Path, kind: str) -> None
     assert verify(made, database)["vitals"].to_dict()["released"] == result.releases["people"].released  # type: ignore[union-attr]
 
 
+def test_a_loss_to_lengths_is_counted_without_durations_k(source: Path, tmp_path: Path) -> None:
+    """It was said to be lost to lengths, and to lower `durations.k`, also where k itself costs as much."""
+    losses, warned = {}, {}
+    for k in (20, 8, 2):  # the table's k is 8
+        options = Options(replace=True, without_ledger=True)
+        found = anonymize(job(tmp_path, durations={"k": k}), source, options=options).releases["vitals"]
+        losses[k] = int(found.link["lost_to_lengths"])
+        warned[k] = "".join(w for w in found.warnings if w.startswith("series.vitals.link:"))
+    assert losses[20] > losses[8] == losses[2]
+    assert f"{losses[20]:,} to lengths" in warned[20]
+    assert f"({losses[8]:,} without durations.k, by k alone: lower durations.k; or raise" in warned[20]
+    assert "without durations.k" not in warned[8] + warned[2]
+    for k in (8, 2):
+        assert not losses[k] or "by k, which durations.k does not exceed: lower k; or raise" in warned[k]
+
+
 def test_a_loss_is_told_of_what_causes_it(source: Path, tmp_path: Path) -> None:
     """l-diversity of `died` costs the persons here, and lengths none: the warning blamed durations.k."""
     alike = people(range(STAYS), 6).assign(died=lambda f: f.stay % 40 == 0)
