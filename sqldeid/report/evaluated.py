@@ -41,6 +41,13 @@ def _facts(found: Classification) -> Iterable[tuple[str, object]]:
         f"{count(found.suppressed, 'row')} ({share(found.suppressed, found.train)}) of the training part",
     )
     yield "K-anonymity", f"{found.k:,} in the released training part"
-    yield "Release", "made of the training part for this, by the job; its levels need not be those that were published"
+    yield "Release", f"made of the training part for this, by the job; {_published(found)}"
     yield "Levels", ", ".join(f"{plain(name)} {level}" for name, level in found.node.items())
     yield "Nothing", "always names the most frequent class"
+
+
+def _published(found: Classification) -> str:
+    """Why it is not the published release that is measured."""
+    if found.seed is None:
+        return "the published one is the same where source and job are, and no ledger or policy came between"
+    return "the published one holds the test rows; its levels need not be these"

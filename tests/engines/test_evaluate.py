@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 from pathlib import Path
@@ -10,9 +11,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from rich.console import Console
 
 import sqldeid
 from sqldeid.insight.utility_model import Features, fit_and_score, most_frequent
+from sqldeid.report.evaluated import print_classification
 from tests.examples.cli import run
 
 COLUMNS = {
@@ -215,6 +218,26 @@ def test_what_cannot_be_measured_is_refused(database, label, part, options, said
         sqldeid.evaluate.classification(job(**part), database, label, **options)
     assert said in refused.value.message
     assert "canary" not in refused.value.message
+
+
+def test_with_rows_of_its_own_to_test_on_what_is_measured_is_what_was_published(database, tmp_path):
+    """`docs/evaluate.md`: without them the published release holds the test rows, and is not measured."""
+    wanted = sqldeid.Job.parse(
+        {
+            "release": {"into": "out.duckdb"},
+            "tables": {"people": job("rest").model_dump(exclude_unset=True)["tables"]["people"]},
+        },
+        folder=tmp_path,
+    )
+    published = sqldeid.anonymize(wanted, database).releases["people"]
+    found = sqldeid.evaluate(wanted, database, "ill", test="held", originals=False)
+    assert (found.node, found.k) == (published.node, published.k)
+    assert found.suppressed == published.suppressed
+    for measured, said in ((found, "the published one is the same where source and job are"), (None, "holds the test")):
+        measured = measured or sqldeid.evaluate(wanted, database, "ill", originals=False)
+        with io.StringIO() as written:
+            print_classification(measured, Console(file=written, width=200))
+            assert said in written.getvalue()
 
 
 def test_the_command(database, tmp_path, capsys, monkeypatch):
