@@ -14,7 +14,6 @@ from sqldeid.cli.demo import demo
 from sqldeid.cli.evaluate import evaluate
 from sqldeid.cli.explore import explore
 from sqldeid.cli.failures import (
-    BROKEN_PIPE,
     json_target,
     report,
     report_internal,
@@ -92,9 +91,8 @@ def _run(arguments: list[str], target: str | None) -> int:
         return report(Interrupted("interrupted; nothing was published"), target)
     except click.exceptions.Exit as done:
         return done.exit_code
-    except BrokenPipeError:
+    except BrokenPipeError:  # of a pipe that an option names, when all is done but to write there
         close_streams()
-        return BROKEN_PIPE
     return 0
 
 

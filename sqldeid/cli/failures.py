@@ -17,8 +17,6 @@ _OF_A_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EACCES, 
 LEAST_BYTES = 2 << 30
 """Addresses without which DuckDB, Arrow and their threads cannot begin."""
 
-BROKEN_PIPE = 1
-
 
 def json_target(arguments: Sequence[str]) -> str | None:
     """What `--json` names, read before click has: a usage error is written there, too."""
@@ -41,6 +39,8 @@ def report(error: SqldeidError, target: str | None) -> int:
     if target is not None and error.key not in ("--json", STDOUT):
         try:
             write_error(target, error)
+        except BrokenPipeError:
+            pass  # nobody is there to be told
         except SqldeidError as second:
             if second.message not in message:
                 say(f"Error: --json: {second.message}")

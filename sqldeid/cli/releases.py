@@ -18,7 +18,7 @@ from sqldeid.cli.options import Common, common, examples
 from sqldeid.cli.policies import earlier
 from sqldeid.cli.policies import ledger as ledger_option
 from sqldeid.cli.reports import refuse_without_charts, write_page, write_public
-from sqldeid.cli.streams import close_streams
+from sqldeid.cli.streams import reader_left
 from sqldeid.engine.choosing import again, dialect_of
 from sqldeid.report.progress import Progress
 from sqldeid.report.terminal import print_result, print_risk, print_verified, print_warnings
@@ -160,8 +160,13 @@ def _run(
             if not common.quiet:
                 screen, named, file = common.screen(*outputs.by_option.values()), again(database), str(job.path)
                 print_result(result, screen, database=named, job=file, verbose=common.verbose, given=given)
+            if reader_left():
+                say(_LEFT)
     except KeyboardInterrupt:  # between what tells of itself
         raise sqldeid.Interrupted(f"interrupted; {'the releases were' if made else 'nothing was'} published") from None
+
+
+_LEFT = "Note: what reads standard output has left before the end; the releases were published"
 
 
 def _refuse_earlier(options: sqldeid.Options) -> None:
@@ -216,9 +221,8 @@ def _published(key: str = "") -> Iterator[None]:
         raise sqldeid.Interrupted("interrupted; the releases were published", key=key) from None
     except click.exceptions.Exit:
         raise
-    except BrokenPipeError:
-        close_streams()
-        say("Note: what reads standard output has left before the end; the releases were published")
+    except BrokenPipeError:  # of a pipe that an option names; standard output takes care of itself
+        say(_LEFT)
         raise click.exceptions.Exit(0) from None
     except Exception as error:
         error.add_note(PUBLISHED)

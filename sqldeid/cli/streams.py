@@ -16,30 +16,54 @@ STDOUT = "standard output"
 
 
 class Output:
-    """A text stream whose failures are errors of ours; a reader that left stays a `BrokenPipeError`."""
+    """A text stream whose failures are errors of ours; once its reader has left, what is written goes nowhere.
+
+    So a command comes to its own end, with its own exit code, whoever listens (`… | head`).
+
+    Attributes
+    ----------
+    left
+        Whether the reader has.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self.left = False
 
     def write(self, text: str) -> int:
         """Write, as the stream does."""
-        return _told(lambda: self._stream.write(text))
+        return self._told(lambda: self._stream.write(text), len(text))
 
     def flush(self) -> None:
         """Flush, as the stream does."""
-        _told(self._stream.flush)
+        self._told(self._stream.flush, None)
+
+    def _told(self, work: Callable[[], T], instead: T) -> T:
+        try:
+            return work()
+        except BrokenPipeError:
+            self.left = True
+            _write_nowhere(self._stream)
+            return instead
+        except OSError as error:
+            raise EngineError(f"{STDOUT} cannot be written: {error.strerror}", key=STDOUT) from None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
 
-def _told(work: Callable[[], T]) -> T:
-    try:
-        return work()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise EngineError(f"{STDOUT} cannot be written: {error.strerror}", key=STDOUT) from None
+def reader_left() -> bool:
+    """Whether what read standard output has left before the end."""
+    sys.stdout.flush()
+    return bool(getattr(sys.stdout, "left", False))
+
+
+def _write_nowhere(stream: TextIO) -> None:
+    """Let a file go on as one that nobody reads; a stream that is no file needs no closing."""
+    with suppress(OSError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 @contextmanager
@@ -77,5 +101,4 @@ def close_streams() -> None:
         try:
             stream.flush()
         except (OSError, EngineError):
-            with suppress(OSError):  # a stream that is no file needs no closing
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            _write_nowhere(stream)

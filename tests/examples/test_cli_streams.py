@@ -157,6 +157,47 @@ def test_a_reader_that_leaves_makes_no_noise(folder):
     assert (folder / "out.duckdb").exists()
 
 
+LEFT = {
+    "help": ("--help",),
+    "schema": ("schema",),
+    "plan": (*ANONYMIZE, "--plan"),
+    "plan as JSON": (*ANONYMIZE, "--plan", "--json", "-"),
+    "assess": ("assess", *ANONYMIZE[1:]),
+    "assess as JSON": ("assess", *ANONYMIZE[1:], "--json", "-"),
+    "verify": ("verify", *ANONYMIZE[1:]),
+    "verify as JSON, of no release": ("verify", *ANONYMIZE[1:], "--json", "-"),
+    "explore": ("explore", "db.duckdb", "--table", "people"),
+    "init": ("init", "db.duckdb", "people", "-o", "-"),
+    "tradeoff": ("tradeoff", *ANONYMIZE[1:], "--only", "people"),
+    "evaluate": ("evaluate", *ANONYMIZE[1:], "--only", "people", "--label", "illness"),
+    "hierarchy show": ("hierarchy", "show", "adult/sex"),
+    "hierarchy check": ("hierarchy", "check", "few.csv", "--db", "db.duckdb", "--table", "people", "--column", "sex"),
+    "privacy": ("privacy", "plan", "--k", "5", "--population", "1000"),
+    "report": ("report", "result.json", "-o", "page.html"),
+}
+
+
+@pytest.mark.parametrize("command", LEFT)
+def test_a_command_whose_reader_leaves_ends_as_it_would_have(command, folder):
+    """All but `anonymize` ended with 1; the reader is gone here before the first word."""
+    (folder / "few.csv").write_text("f;*\n")
+    if "verify" in command or command == "report":
+        assert shell(folder, *ANONYMIZE, "-q", "--json", "result.json").returncode == 0
+    if "of no release" in command:
+        (folder / "out.duckdb").unlink()
+    given = [str(PROGRAM), *LEFT[command]]
+    read = subprocess.run(given, cwd=folder, capture_output=True, text=True, timeout=60)
+    ours, theirs = os.pipe()
+    os.close(ours)
+    try:
+        left = subprocess.run(given, cwd=folder, stdout=theirs, stderr=subprocess.PIPE, text=True, timeout=60)
+    finally:
+        os.close(theirs)
+    assert read.returncode == (4 if "of no release" in command else read.returncode)
+    assert (left.returncode, left.stderr) == (read.returncode, read.stderr)
+    assert "usage" not in read.stderr.casefold()
+
+
 def test_one_is_singular(folder, capsys):
     (folder / "two.csv").write_text("a;*\nb;*\n")
     assert "2 leaves, 1 bit\n" in run(capsys, "hierarchy", "show", "two.csv").out
