@@ -4,7 +4,7 @@ It goes by a column's name, type, look (patterns over a sample of its values) an
 column that it passes over may still identify, and Safe Harbor also asks for the absence of actual knowledge.
 
 Source
-    45 CFR 164.514(b)(2)(i)(A)–(R); [DEID] §2.1.
+    45 CFR 164.514(b)(2)(i)(A)–(R); Mazzone 2019, §2.1.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ Does not protect
     Near the ends of a known period few shifts are possible (`sqldeid.tables.disguise.narrowing` measures how few);
     intervals are fingerprints; releases that shift the same dates anew tell them by comparison.
 Source
-    [DEID] ch. 3: MIMIC-III's dates are shifted at random, consistently for each patient; soundness.md 7: intervals are
-    fingerprints.
+    Mazzone 2019, ch. 3: MIMIC-III's dates are shifted at random, consistently for each patient; soundness.md 7:
+    intervals are fingerprints.
 """
 
 from __future__ import annotations

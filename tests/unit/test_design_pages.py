@@ -1,0 +1,63 @@
+"""The pages under docs/ are there, and what the code cites of docs/design stands in them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DESIGN = ROOT / "docs" / "design"
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+CITED = re.compile(
+    r"\b([a-z]+)\.md(?:,? §?(\d+(?:\.\d+)?)((?:(?:,| and) \d+)*)"
+    r"|, (?:\*([^*]+)\*|([A-Z\[a-z][\w. \]]*?)(?= -#| \(|[;:,\n])))?"
+)
+CODE = sorted(p for folder in ("sqldeid", "sql") for p in (ROOT / folder).rglob("*") if p.suffix in (".py", ".jinja"))
+
+
+def links(page: Path) -> list[str]:
+    return re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+
+
+def citations() -> list[tuple[str, str, str]]:
+    """File, page and place of each citation in the code; the place is a number, a section, or empty."""
+    found = []
+    for path in CODE:
+        text = re.sub(r" *\n +(?=\d)", " ", path.read_text(encoding="utf-8"))
+        for page, number, more, emphasised, plain in CITED.findall(text):
+            if not (DESIGN / f"{page}.md").exists() and (ROOT / "docs" / f"{page}.md").exists():
+                continue
+            places = [number, *re.findall(r"\d+", more)] if number else [emphasised or plain]
+            found += [(path.relative_to(ROOT).as_posix(), page, place) for place in places]
+    return found
+
+
+def stands(text: str, place: str) -> bool:
+    """Whether a numbered point, a numbered section, a heading or what begins a point in bold type is in a page."""
+    begins = rf"(#+ {re.escape(place)}\b|{re.escape(place)}\. |.*\*\*{re.escape(place)}\*\*)"
+    return re.search(f"^{begins}", text, re.MULTILINE | re.IGNORECASE) is not None
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    local = [target for target in links(page) if "://" not in target]
+    assert [target for target in local if not (page.parent / target).exists()] == []
+
+
+def test_what_the_code_cites_is_there() -> None:
+    cited = citations()
+    assert len(cited) > 200
+    pages = {p.stem: p.read_text(encoding="utf-8") for p in DESIGN.glob("*.md")}
+    assert [c for c in cited if c[1] not in pages] == []
+    assert [c for c in cited if c[2] and not stands(pages[c[1]], c[2])] == []
+
+
+def test_a_citation_of_what_is_not_there_is_seen() -> None:
+    text = (DESIGN / "soundness.md").read_text(encoding="utf-8")
+    assert stands(text, "26") and not stands(text, "27") and not stands(text, "Publishing")
+    assert CITED.findall("soundness.md 6, 18 and 19; engines.md, *Opening DuckDB*.") == [
+        ("soundness", "6", ", 18 and 19", "", ""),
+        ("engines", "", "", "Opening DuckDB", ""),
+    ]
