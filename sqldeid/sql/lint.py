@@ -5,6 +5,7 @@ Every template
     - begins with a comment: its purpose, then ``parameters``, ``returns``, ``grain``, ``source``;
     - prints names only: no filters, calls, macros, assignments, includes, concatenation or text constants, and nothing
       inside quotes;
+    - separates items by ``{% list … %}`` or prints the list (`sqldeid.sql.lists`), and asks of a loop only its number;
     - reads no clock and draws nothing at random.
 
 A template that makes or fills a temporary table
@@ -32,6 +33,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from sqldeid.sql.lists import grammar
 from sqldeid.sql.templates import KEPT, head_of, kept_by
 
 MAX_LINES = 60
@@ -49,6 +51,9 @@ _JINJA = (
     *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Getattr, nodes.For, nodes.If, nodes.Const),
     *(nodes.Compare, nodes.Operand, nodes.Not, nodes.And, nodes.Or, nodes.Test, nodes.CondExpr, nodes.Tuple),
 )
+
+_PLACES = ("index", "index0")
+"""What a template may ask of a loop: an item's number, not whether it needs a separator."""
 
 _NEVER = {
     "RANDOM": "nothing random: use a seeded hash of the key",
@@ -146,16 +151,24 @@ def _lint_kept(name: str, source: str) -> Iterator[str]:
 
 def _lint_jinja(source: str) -> Iterator[str]:
     try:
-        tree = jinja2.Environment(autoescape=False).parse(source)  # noqa: S701 - parsed, never rendered
+        tree = grammar().parse(source)
     except jinja2.TemplateSyntaxError as error:
-        yield f"line {error.lineno}: Jinja cannot read it"
+        yield f"line {error.lineno}: Jinja cannot read it: {error.message}"
         return
+    yield from _lint_loops(source)
     compared = {id(node) for compare in tree.find_all(nodes.Compare) for node in compare.find_all(nodes.Const)}
     for node in [tree, *tree.find_all(nodes.Node)]:
         if type(node) not in _JINJA:
             yield f"line {node.lineno}: {type(node).__name__} is refused; a template only prints, loops and asks"
         elif isinstance(node, nodes.Const) and isinstance(node.value, str) and id(node) not in compared:
             yield f"line {node.lineno}: a text constant is refused; give a sqlglot expression"
+
+
+def _lint_loops(source: str) -> Iterator[str]:
+    words = [(line, text) for line, kind, text in grammar().lex(source) if kind != "whitespace"]
+    for (line, loop), (_, dot), (_, asked) in zip(words, words[1:], words[2:], strict=False):
+        if (loop, dot) == ("loop", ".") and asked not in _PLACES:
+            yield f"line {line}: loop.{asked} is refused: separate items by {{% list … %}}, or print the list"
 
 
 def _sql_tokens(source: str) -> list[Token] | None:

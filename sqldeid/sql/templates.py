@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from sqldeid.errors import UnknownKindError
 from sqldeid.sql.dialects import transpile, write
+from sqldeid.sql.lists import Lists
 
 SUFFIX = ".sql.jinja"
 
@@ -141,7 +142,8 @@ def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:
     dialect
         Engine whose text is wanted; names and literals are written in its way.
     parameters
-        sqlglot expressions, finite numbers, booleans, and lists or dataclasses of these.
+        sqlglot expressions, finite numbers, booleans, and lists or dataclasses of these. A list that is printed has
+        commas between its parts.
 
     Returns
     -------
@@ -171,6 +173,7 @@ def _environment(dialect: str) -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(folder()),
         undefined=jinja2.StrictUndefined,
         finalize=_finalize(dialect),
+        extensions=[Lists],
         autoescape=False,  # noqa: S701 - SQL, not HTML; finalize lets no plain string through
         trim_blocks=True,
         lstrip_blocks=True,
@@ -196,6 +199,8 @@ def _finalize(dialect: str) -> Callable[[object], str]:
         if isinstance(part, float) and math.isfinite(part):
             text = repr(part)
             return text if "e" in text else f"{text}e0"
+        if isinstance(part, list | tuple):
+            return ", ".join(map(safe, part))
         raise UnsafeSqlError(f"a template would print a {type(part).__name__}; give a sqlglot expression or a number")
 
     return safe

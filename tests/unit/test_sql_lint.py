@@ -30,7 +30,9 @@ def test_a_sound_template_has_no_complaint() -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        "SELECT {% for c in columns %}{{ c.name }}{% if not loop.last %}, {% endif %}{% endfor %} FROM {{ t }}",
+        "SELECT {% list c in columns %}{{ c.name }}{% endlist %}, {{ others }} FROM {{ t }}",
+        "SELECT 1 AS n WHERE {% list c in columns by AND %}{{ c }} = 1{% also d in others %}{{ d }} = 2{% endlist %}",
+        "{% list t in tables by UNION ALL %}SELECT {{ loop.index }} AS n FROM {{ t }}{% endlist %}",
         "SELECT {% if c is not none and k > 1 or k == 'x' %}{{ c }}{% else %}NULL{% endif %} FROM {{ t }}",
         "SELECT 1 AS n {# a filter | upper, a decimal 1.5, QUALIFY #}",
         "SELECT 'QUALIFY 1.5; HASH(x)' AS \"mode(\" -- LOG(x)",
@@ -118,6 +120,11 @@ def test_what_engines_read_differently_is_refused_unless_the_template_is_for_one
         ("{% block x %}{% endblock %}", "Block"),
         ("{% with x = c %}{% endwith %}", "With"),
         ("SELECT {% if %}", "Jinja cannot read"),
+        ("SELECT {% for c in columns %}{{ c }}{% if not loop.last %}, {% endif %}{% endfor %}", "loop.last"),
+        ("SELECT {% for c in columns %}{% if loop . first %}{% else %}, {% endif %}{{ c }}{% endfor %}", "loop.first"),
+        ("SELECT {% list c in columns by ; %}{{ c }}{% endlist %}", "Jinja cannot read"),
+        ("SELECT {% list c in columns by DROP %}{{ c }}{% endlist %}", "a list is separated by one of AND"),
+        ("SELECT {% list c in columns | upper %}{{ c }}{% endlist %}", "Filter"),
         ("SELECT '{{ c }}'", "inside quotes"),
         ("SELECT 'a {{ c }} b'", "inside quotes"),
         ('SELECT "{{ c }}"', "inside quotes"),

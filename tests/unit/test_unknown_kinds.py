@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import duckdb
-import jinja2
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -34,6 +33,7 @@ from sqldeid.series.compare import _measure
 from sqldeid.series.durations import assign
 from sqldeid.series.perturb import _by_method
 from sqldeid.sql import identifier, render, template_names
+from sqldeid.sql.lists import grammar
 from sqldeid.sql.templates import SUFFIX, folder
 from sqldeid.tables.certificate.outlasting import _largest
 from sqldeid.tables.certificate.rejudge import Rejudge
@@ -292,7 +292,7 @@ CRITERION = {"stats": TABLE, "l": 2, "fewer": 1, "num": 1, "den": 2, "scale": 1,
 
 def _compared(source: str) -> dict[str, set[str]]:
     """Names that a template compares with words, and the words."""
-    tree, found = jinja2.Environment(autoescape=False).parse(source), {}
+    tree, found = grammar().parse(source), {}
     for compare in tree.find_all(nodes.Compare):
         words = {c.value for c in compare.find_all(nodes.Const) if isinstance(c.value, str)}
         if words:
