@@ -63,7 +63,8 @@ def fit_and_score(model: Model, train: Features, test: Features) -> tuple[Scores
     """Fit a model on one part and test it on the other.
 
     Numbers are standardised, missing values are the most frequent ones of their column, categories one-hot; a category
-    that the training part has not counts as none of its categories.
+    that the training part has not counts as none of its categories. An infinite number counts as missing: nothing that
+    is infinite can be standardised.
 
     Returns
     -------
@@ -77,6 +78,9 @@ def fit_and_score(model: Model, train: Features, test: Features) -> tuple[Scores
         warnings.simplefilter("always")
         pipeline.fit(_frame(train), train.labels.astype(str))
     told = tuple({"the model did not converge" for w in caught if "converge" in str(w.message)})
+    infinite = sorted({name for part in (train, test) for name in _infinite(part)})
+    if infinite:
+        told = (*told, f"infinite numbers of {', '.join(infinite)} count as missing")
     chances = pipeline.predict_proba(_frame(test))
     classes = np.asarray(pipeline.classes_)
     named = classes[chances.argmax(axis=1)]
@@ -105,13 +109,20 @@ def _pipeline(model: Model, train: Features) -> Any:
     return make_pipeline(prepared, LogisticRegression(max_iter=1000))
 
 
+def _infinite(rows: Features) -> list[str]:
+    """Names of the columns that hold an infinite number."""
+    numbers = zip(rows.names, rows.columns, strict=True)
+    return [n for n, c in numbers if pa.types.is_floating(c.type) and np.isinf(c.to_numpy(zero_copy_only=False)).any()]
+
+
 def _frame(rows: Features) -> pd.DataFrame:
     import pandas as pd
 
     made: dict[str, Any] = {}
     for name, values in zip(rows.names, rows.columns, strict=True):
         if pa.types.is_floating(values.type):
-            made[name] = values.to_numpy(zero_copy_only=False)
+            numbers = values.to_numpy(zero_copy_only=False)
+            made[name] = np.where(np.isinf(numbers), np.nan, numbers)
         else:
             texts = np.empty(len(values), dtype=object)
             texts[:] = [np.nan if v is None else v for v in values.to_pylist()]

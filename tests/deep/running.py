@@ -252,4 +252,8 @@ def _forked(command: list[str], folder: Path, scratch: Path, limit: int) -> None
     if limit:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    main(command)
+    try:
+        main(command)
+    except KeyboardInterrupt:  # before the program has begun: a process of its own would die of the signal
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
