@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -10,15 +9,15 @@ from typing import Literal
 
 from sqlglot import exp
 
-from sqldeid import job as jobfile
+from sqldeid.catalogue.columns import columns_of, finder
+from sqldeid.catalogue.relations import named, outward_in, resolve, resolve_expression
 from sqldeid.engine.base import Column, Engine
 from sqldeid.engine.opening import guessed_types
 from sqldeid.errors import JobError
 from sqldeid.events.domain import Domain, read_domain
 from sqldeid.events.privacy.laplace import Ledger
 from sqldeid.job.events import BUILT_IN_FACTORS, Events
-from sqldeid.sql import bind, column, identifier, literal, outward, parse_expression, parse_query, parse_table
-from sqldeid.sql.names import refuse_same_names
+from sqldeid.sql import column, identifier, literal, parse_expression
 
 TIMED_FACTORS = ("weekday", "hour", "duration")
 """Factors by default where there are times."""
@@ -213,10 +212,8 @@ def plan(name: str, part: Events, engine: Engine, folder: Path) -> EventsPlan:
         If a table, column or file is not there or not fit.
     """
     key = f"events.{name}"
-    relation, label = _source(part, engine, key)
-    there = engine.columns(relation, key=f"{key}.source")
-    refuse_same_names((c.name for c in there), what=f"{key}.source", key=f"{key}.source")
-    find = _finder(there, label)
+    relation, label = resolve(part.source, engine, f"{key}.source")
+    find = finder(columns_of(relation, engine, f"{key}.source"), label)
     factors, texts = _factors(part)
     time = _time(find(part.time, f"{key}.time"), key) if part.time is not None else None
     taken = {OBJECT, POSITION} if time is not None and time.kind == "date" else {OBJECT}
@@ -245,7 +242,7 @@ def plan(name: str, part: Events, engine: Engine, folder: Path) -> EventsPlan:
         factors=factors,
         expressions=tuple(Named(identifier(f"x{i}"), column(_factor_column(i), "s")) for i in range(len(texts))),
         domain=_domain(part, folder, key) if part.privacy.method == "laplace" else None,
-        outward=(*_outward(part, texts), *guessed_types(engine)),
+        outward=(*dict.fromkeys(outward_in(part.source, [part.where, *texts])), *guessed_types(engine)),
     )
 
 
@@ -265,17 +262,6 @@ def _domain(part: Events, folder: Path, key: str) -> Domain:
     return domain
 
 
-def _source(part: Events, engine: Engine, key: str) -> tuple[exp.Expr, str]:
-    if isinstance(part.source, jobfile.Query):
-        key = f"{key}.source.query"
-        bound = bind(parse_query(part.source.query, key=key), lambda parts: engine.resolve(parts, key=key))
-        if not isinstance(bound, exp.Query):
-            raise JobError(f"{key}: only a query is allowed here; write one SELECT", key=key)
-        refuse_same_names(engine.output_names(bound, key=key), what=key, key=key)
-        return exp.Subquery(this=bound), "the source query"
-    return engine.resolve(parse_table(part.source, key=f"{key}.source"), key=f"{key}.source"), part.source
-
-
 def _factor_column(number: int) -> str:
     return f"sqldeid factor {number}"
 
@@ -284,17 +270,13 @@ def _selected(relation: exp.Expr, where: str | None, texts: list[str], engine: E
     """The source with the job's filter and the factors' expressions."""
     if where is None and not texts:
         return relation
-    named = relation.copy()
-    named.set("alias", exp.TableAlias(this=exp.to_identifier(relation.name or "source", quoted=True)))
     query = exp.select("*")
     for number, text in enumerate(texts):
-        bound = bind(parse_expression(text, key=f"{key}.factors"), lambda p: engine.resolve(p, key=f"{key}.factors"))
+        bound = resolve_expression(text, engine, f"{key}.factors")
         query = query.select(exp.alias_(bound, identifier(_factor_column(number))))
-    query = query.from_(named)
+    query = query.from_(named(relation))
     if where is not None:
-        query = query.where(
-            bind(parse_expression(where, key=f"{key}.where"), lambda p: engine.resolve(p, key=f"{key}.where"))
-        )
+        query = query.where(resolve_expression(where, engine, f"{key}.where"))
     found = exp.Subquery(this=query)
     for column_ in engine.columns(found, key=f"{key}.where" if where is not None else f"{key}.factors"):
         if column_.name.startswith("sqldeid factor "):
@@ -324,19 +306,6 @@ def _factors(part: Events) -> tuple[tuple[Factor, ...], list[str]]:
             found.append(Factor(shown, identifier(f"x{len(texts)}"), "expression", number))
             texts.append(shown)
     return tuple(found), texts
-
-
-def _finder(there: tuple[Column, ...], label: str) -> Callable[[str, str], Column]:
-    by_name = {c.name.casefold(): c for c in there}
-
-    def find(name: str, key: str) -> Column:
-        found = by_name.get(name.casefold())
-        if found is None:
-            shown = ", ".join(c.name for c in there[:12]) + (" …" if len(there) > 12 else "")
-            raise JobError(f'{key}: {label} has no column "{name}"; it has {shown}', key=key)
-        return found
-
-    return find
 
 
 def _comparable(found: Column, key: str) -> Column:
@@ -371,13 +340,6 @@ def _time(found: Column, key: str) -> Column:
         )
         raise JobError(f"{key}: {found.name} is of type {found.shown_type}, not a timestamp or date; {mend}", key=key)
     return replace(found)
-
-
-def _outward(part: Events, texts: list[str]) -> tuple[str, ...]:
-    found = outward(parse_query(part.source.query, key="query")) if isinstance(part.source, jobfile.Query) else []
-    for text in [*([part.where] if part.where is not None else []), *texts]:
-        found += outward(parse_expression(text, key="where"))
-    return tuple(dict.fromkeys(found))
 
 
 def timestamp(text: str) -> exp.Expr:

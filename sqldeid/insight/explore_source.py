@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sqldeid.catalogue.columns import no_column
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.findings import BELOW, Uniqueness
@@ -95,8 +96,7 @@ def open_table(table: str, person: str | None, engine: Engine) -> Source:
 def _find(columns: Sequence[Column], label: str, name: str, option: str) -> Column:
     found = next((c for c in columns if c.name.casefold() == name.strip().casefold()), None)
     if found is None:
-        shown = ", ".join(c.name for c in columns[:12]) + (" …" if len(columns) > 12 else "")
-        raise JobError(f'{option}: {label} has no column "{name.strip()}"; it has {shown}', key=option)
+        raise no_column(columns, label, name.strip(), option)
     if found.kind == "other":
         raise JobError(
             f"{option}: values of type {found.shown_type} cannot be told apart; leave {found.name} out, or make a view "

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from sqldeid.catalogue.columns import no_column
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.findings import Classification, Scores
@@ -223,8 +224,7 @@ def _label_source(
         there = engine.columns(plan.source, key="--label")
         named = next((c for c in there if c.name.casefold() == wanted), None)
         if named is None:
-            shown = ", ".join(c.name for c in there[:12]) + (" …" if len(there) > 12 else "")
-            raise JobError(f'--label: {plan.source_label} has no column "{asked.label}"; it has {shown}', key="--label")
+            raise no_column(there, plan.source_label, asked.label, "--label")
     return named, [c for c in plan.columns if c.source.name == named.name]
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from sqldeid.job.sections import section
+
 Found = tuple[tuple[str, ...], str]
 
 COVERING = ("mask", "keep_first", "suppress")
@@ -15,12 +17,12 @@ COVERING = ("mask", "keep_first", "suppress")
 
 def covering_problems(table: Mapping[str, object]) -> Iterator[Found]:
     """Where `uncovered` and `version` of columns and stacks are read by nobody, or would tell of rows."""
-    drawn = _section(table, "search").get("method") == "epsilon-safe"
+    drawn = section(table, "search").get("method") == "epsilon-safe"
     for kind in ("columns", "stack"):
-        section = _section(table, kind)
-        for name in section:
-            one = _section(section, name)
-            rule = _section(one, "hierarchy")
+        parts = section(table, kind)
+        for name in parts:
+            one = section(parts, name)
+            rule = section(one, "hierarchy")
             if one.get("uncovered") is not None:
                 yield from (((kind, name, "uncovered"), text) for text in _uncovered(one["uncovered"], rule, drawn))
             if one.get("version") is not None:
@@ -46,8 +48,3 @@ def _version(rule: Mapping[str, object], drawn: bool) -> Iterator[str]:
         yield "goes with hierarchies of codes; median has none: remove it"
     elif drawn:
         yield "is not for epsilon-safe, where a refusal would tell of rows; keep one version by where"
-
-
-def _section(mapping: Mapping[str, object], key: str) -> Mapping[str, object]:
-    found = mapping.get(key)
-    return found if isinstance(found, Mapping) else {}

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from sqldeid.job.sections import section
+
 Found = tuple[tuple[str, ...], str]
 
 KEYS = ("pseudonym", "shift", "to", "top_code")
@@ -33,7 +35,7 @@ def column_disguises(column: Mapping[str, object]) -> Iterator[Found]:
 
 def table_disguises(table: Mapping[str, object]) -> Iterator[Found]:
     """What hides a person needs a person key, and goes where its secrets can be kept."""
-    columns = {name: c for name, c in _section(table, "columns").items() if isinstance(c, Mapping)}
+    columns = {name: c for name, c in section(table, "columns").items() if isinstance(c, Mapping)}
     hidden = {n: "pseudonym" if c.get("pseudonym") else "shift" for n, c in columns.items() if _hides(c)}
     shifted = {n: c.get("shift") for n, c in columns.items() if c.get("shift") is not None}
     for name in shifted:
@@ -47,7 +49,7 @@ def table_disguises(table: Mapping[str, object]) -> Iterator[Found]:
             'quasi-identifying with hierarchy = { dates = ["year", "decade"] }',
         )
     for name, key in hidden.items():
-        if _section(table, "search").get("method") == "epsilon-safe":
+        if section(table, "search").get("method") == "epsilon-safe":
             yield ("columns", name, key), "does not go with epsilon-safe, whose columns are all quasi-identifying"
         elif table.get("view") == "computed":
             yield ("columns", name, key), "does not go with a computed view, whose text would tell the secret"
@@ -56,8 +58,8 @@ def table_disguises(table: Mapping[str, object]) -> Iterator[Found]:
 
 def _judged(table: Mapping[str, object], shifted: Mapping[str, object]) -> Iterator[Found]:
     """A criterion on a shifted date would judge numbers that change with every run."""
-    privacy = _section(table, "privacy")
-    named = [str(n) for n in _section(_section(privacy, "m_concealing"), "known")]
+    privacy = section(table, "privacy")
+    named = [str(n) for n in section(section(privacy, "m_concealing"), "known")]
     for criterion in ("l_diversity", "t_closeness"):
         asked = privacy.get(criterion)
         named += [str(e.get("column")) for e in (asked if isinstance(asked, list) else [asked]) if isinstance(e, dict)]
@@ -71,8 +73,3 @@ def _judged(table: Mapping[str, object], shifted: Mapping[str, object]) -> Itera
 
 def _hides(column: Mapping[str, object]) -> bool:
     return bool(column.get("pseudonym")) or column.get("shift") is not None
-
-
-def _section(mapping: Mapping[str, object], key: str) -> Mapping[str, object]:
-    found = mapping.get(key)
-    return found if isinstance(found, Mapping) else {}

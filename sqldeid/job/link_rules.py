@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import inf
 
+from sqldeid.job.sections import section
 from sqldeid.job.stack_rules import with_stacked
 
 Found = tuple[tuple[str, ...], str]
@@ -30,10 +31,10 @@ def link_groups(job: Mapping[str, object]) -> list[tuple[str, ...]]:
 
     Whoever links the same table belongs to one group, and so does a chain; what a link cannot name is left out.
     """
-    tables = _section(job, "tables")
+    tables = section(job, "tables")
     group = {name: name for name in tables}
     for name in tables:
-        other = _section(tables, name).get("link")
+        other = section(tables, name).get("link")
         if isinstance(other, str) and other in group and group[other] != group[name]:
             old, new = group[name], group[other]
             group = {n: new if g == old else g for n, g in group.items()}
@@ -45,12 +46,12 @@ def link_groups(job: Mapping[str, object]) -> list[tuple[str, ...]]:
 
 def link_problems(job: Mapping[str, object]) -> Iterator[Found]:
     """Each link names another table release, never in a circle; linked tables agree on persons, search and form."""
-    tables = _section(job, "tables")
+    tables = section(job, "tables")
     for name in tables:
         yield from ((("tables", name, "link"), text) for text in _named(name, tables, job))
     groups = link_groups(job)
     for names in groups:
-        linked = {name: _section(tables, name) for name in names}
+        linked = {name: section(tables, name) for name in names}
         for name, table in linked.items():
             yield from ((("tables", name, *keys), text) for keys, text in _member(table))
         first = next(iter(linked))
@@ -59,8 +60,8 @@ def link_problems(job: Mapping[str, object]) -> Iterator[Found]:
             for n, keys, text in (*_agreement(first, linked), *_roles(linked), *_tops(linked), *_coarsened(linked))
         )
     tied = {name for names in groups for name in names}
-    for name in _section(job, "series"):
-        if _section(_section(job, "series"), name).get("link") in tied:
+    for name in section(job, "series"):
+        if section(section(job, "series"), name).get("link") in tied:
             yield (
                 ("series", name, "link"),
                 "names a table that is linked with another one; a series follows one table alone: link either the "
@@ -70,13 +71,13 @@ def link_problems(job: Mapping[str, object]) -> Iterator[Found]:
 
 def _named(name: str, tables: Mapping[str, object], job: Mapping[str, object]) -> Iterator[str]:
     """What is wrong with where a link leads."""
-    other = _section(tables, name).get("link")
+    other = section(tables, name).get("link")
     if not isinstance(other, str):
         return
     if other == name:
         yield "names its own release; name the table release that it is to be joined with"
-    elif other not in tables and other in _section(job, "series"):
-        own = _section(_section(job, "series"), other).get("link")
+    elif other not in tables and other in section(job, "series"):
+        own = section(section(job, "series"), other).get("link")
         said = "says so already" if own == name else f'says so, by link = "{name}"'
         yield f"names a series; take it out here: series.{other} follows the table, and its own section {said}"
     elif other not in tables:
@@ -87,10 +88,10 @@ def _named(name: str, tables: Mapping[str, object], job: Mapping[str, object]) -
 
 
 def _circle(name: str, tables: Mapping[str, object]) -> bool:
-    seen, here = {name}, _section(tables, name).get("link")
+    seen, here = {name}, section(tables, name).get("link")
     while isinstance(here, str) and here in tables and here not in seen:
         seen.add(here)
-        here = _section(tables, here).get("link")
+        here = section(tables, here).get("link")
     return here == name
 
 
@@ -105,7 +106,7 @@ def _member(table: Mapping[str, object]) -> Iterator[Found]:
             "linked tables are joined by this key, so each must release its pseudonym: give it "
             '{ role = "identifying", pseudonym = true }, or take link out',
         )
-    method = _section(table, "search").get("method")
+    method = section(table, "search").get("method")
     if isinstance(method, str) and method in _NEVER:
         yield ("search", "method"), f"{method} does not go with link: {_NEVER[method]}"
     if table.get("view") == "computed":
@@ -113,15 +114,15 @@ def _member(table: Mapping[str, object]) -> Iterator[Found]:
 
 
 def _released_person(table: Mapping[str, object], person: str) -> bool:
-    columns = _section(table, "columns")
-    return any(n.casefold() == person.casefold() and _section(columns, n).get("pseudonym") is True for n in columns)
+    columns = section(table, "columns")
+    return any(n.casefold() == person.casefold() and section(columns, n).get("pseudonym") is True for n in columns)
 
 
 def _agreement(first: str, linked: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """Where a linked table says something else than the first one, or than the others together."""
     person = linked[first].get("person")
     stated: dict[str, object] = {}
-    inverse = any(_section(t, "search").get("method") == "inverse-ola" for t in linked.values())
+    inverse = any(section(t, "search").get("method") == "inverse-ola" for t in linked.values())
     for name, table in linked.items():
         mine = table.get("person")
         if isinstance(mine, str) and isinstance(person, str) and mine.casefold() != person.casefold():
@@ -129,15 +130,15 @@ def _agreement(first: str, linked: Mapping[str, Mapping[str, object]]) -> Iterat
         for keys, default in _DEFAULTS.items():
             if _at(table, keys, default) != _at(linked[first], keys, default):
                 yield name, keys, "linked tables are suppressed and written alike: say the same in each"
-        search = _section(table, "search")
+        search = section(table, "search")
         for key in SEARCH_KEYS:
             if search.get(key) is not None and stated.setdefault(key, search[key]) != search[key]:
                 yield name, ("search", key), "linked tables share one search: say the same in each, or in one alone"
-        if inverse and any(_section(table, "privacy").get(c) for c in ("l_diversity", "t_closeness")):
+        if inverse and any(section(table, "privacy").get(c) for c in ("l_diversity", "t_closeness")):
             yield name, ("link",), "the linked tables are searched by inverse-ola, which knows no l or t; use another"
         if search.get("weights") and any(_loss(t) in ("dm_star", "entropy") for t in linked.values()):
             yield name, ("search", "weights"), "the linked tables share one loss, for which no weights are defined"
-    known = sum(len(_section(_section(_section(t, "privacy"), "m_concealing"), "known")) for t in linked.values())
+    known = sum(len(section(section(section(t, "privacy"), "m_concealing"), "known")) for t in linked.values())
     if known > MOST_KNOWN:
         text = f"the linked tables call {known} columns known; at most {MOST_KNOWN} can be, over all of them"
         yield first, ("privacy", "m_concealing", "known"), text
@@ -165,7 +166,7 @@ def _roles(linked: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, tu
 def _tops(linked: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """A column of one name that one table cuts at the top, and another shows above: the join would show it."""
     released = {
-        name: {c.casefold(): (c, _section(with_stacked(t), c).get("top_code")) for c in with_stacked(t) if _shown(t, c)}
+        name: {c.casefold(): (c, section(with_stacked(t), c).get("top_code")) for c in with_stacked(t) if _shown(t, c)}
         for name, t in linked.items()
     }
     least: dict[str, tuple[float, str]] = {}
@@ -187,7 +188,7 @@ def _tops(linked: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, tup
 def _coarsened(linked: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """A date of one name that one table cuts to a month, and another shows finer: the join would show it."""
     units = {
-        name: {c.casefold(): (c, _section(with_stacked(t), c).get("to")) for c in with_stacked(t) if _shown(t, c)}
+        name: {c.casefold(): (c, section(with_stacked(t), c).get("to")) for c in with_stacked(t) if _shown(t, c)}
         for name, t in linked.items()
     }
     coarsest: dict[str, tuple[int, str]] = {}
@@ -209,7 +210,7 @@ _COARSE = {"day": 1, "week": 2, "month": 3}
 
 
 def _shown(table: Mapping[str, object], column: str) -> bool:
-    return _section(with_stacked(table), column).get("role") in ("insensitive", "sensitive", "quasi-identifying")
+    return section(with_stacked(table), column).get("role") in ("insensitive", "sensitive", "quasi-identifying")
 
 
 def _roles_of(table: Mapping[str, object]) -> dict[str, tuple[str, int]]:
@@ -218,7 +219,7 @@ def _roles_of(table: Mapping[str, object]) -> dict[str, tuple[str, int]]:
     return {
         name.casefold(): (name, _GUARDED[role])
         for name in columns
-        if isinstance(role := _section(columns, name).get("role"), str) and role in _GUARDED
+        if isinstance(role := section(columns, name).get("role"), str) and role in _GUARDED
     }
 
 
@@ -227,15 +228,10 @@ _GUARDED = {"insensitive": 0, "sensitive": 0, "quasi-identifying": 1, "free-text
 
 
 def _loss(table: Mapping[str, object]) -> object:
-    return _section(table, "search").get("loss")
+    return section(table, "search").get("loss")
 
 
 def _at(table: Mapping[str, object], keys: tuple[str, ...], default: object) -> object:
     for key in keys[:-1]:
-        table = _section(table, key)
+        table = section(table, key)
     return table.get(keys[-1], default)
-
-
-def _section(mapping: Mapping[str, object], key: str) -> Mapping[str, object]:
-    found = mapping.get(key)
-    return found if isinstance(found, Mapping) else {}

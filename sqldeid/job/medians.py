@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from sqldeid.job.sections import section
+
 Found = tuple[tuple[str, ...], str]
 
 
 def median_problems(table: Mapping[str, object]) -> Iterator[Found]:
     """Every quasi-identifying column is cut at medians, or none is."""
-    asked = _section(table, "search").get("method") == "mondrian"
-    for name in _section(table, "columns"):
-        yield from _column(name, _section(_section(table, "columns"), name), asked)
-    if not asked and _section(table, "search").get("heuristic") is not None:
+    asked = section(table, "search").get("method") == "mondrian"
+    for name in section(table, "columns"):
+        yield from _column(name, section(section(table, "columns"), name), asked)
+    if not asked and section(table, "search").get("heuristic") is not None:
         yield ("search", "heuristic"), 'goes with method = "mondrian" alone; remove it or change method'
     if asked:
-        yield from _refused(table, _section(table, "privacy"))
+        yield from _refused(table, section(table, "privacy"))
 
 
 def _column(name: str, column: Mapping[str, object], asked: bool) -> Iterator[Found]:
-    cut = _section(column, "hierarchy").get("median") is not None
+    cut = section(column, "hierarchy").get("median") is not None
     if cut and not asked:
         yield ("columns", name, "hierarchy", "median"), 'goes with search.method = "mondrian" alone'
     if asked and not cut and column.get("role") == "quasi-identifying":
@@ -54,8 +56,3 @@ def _entries(privacy: Mapping[str, object], key: str) -> list[Mapping[str, objec
     found = privacy.get(key)
     listed = found if isinstance(found, (list, tuple)) else [found]
     return [entry for entry in listed if isinstance(entry, Mapping)]
-
-
-def _section(mapping: Mapping[str, object], key: str) -> Mapping[str, object]:
-    found = mapping.get(key)
-    return found if isinstance(found, Mapping) else {}

@@ -18,6 +18,7 @@ from sqldeid.job import link_rules, stack_rules
 from sqldeid.job.covering import covering_problems
 from sqldeid.job.disguises import column_disguises, table_disguises
 from sqldeid.job.medians import median_problems
+from sqldeid.job.sections import section
 from sqldeid.job.series_links import series_link_problems
 from sqldeid.job.unit_rules import unit_problems
 
@@ -71,27 +72,27 @@ class BrokenRules(ValueError):
 
 def all_problems(job: Mapping[str, object]) -> Iterator[Problem]:
     """Every broken rule of a job as written, whatever else is wrong with it."""
-    yield from (p.inside("release") for p in release_problems(_section(job, "release")))
-    tables = _section(job, "tables")
+    yield from (p.inside("release") for p in release_problems(section(job, "release")))
+    tables = section(job, "tables")
     for name in tables:
-        table = _section(tables, name)
+        table = section(tables, name)
         yield from (p.inside("tables", name) for p in _parts_of_table(table))
         yield from (p.inside("tables", name) for p in table_problems(table))
     yield from job_problems(job)
 
 
 def _parts_of_table(table: Mapping[str, object]) -> Iterator[Problem]:
-    columns = _section(table, "columns")
+    columns = section(table, "columns")
     for name in columns:
-        column = _section(columns, name)
+        column = section(columns, name)
         yield from (p.inside("columns", name) for p in column_problems(column))
         rule = column.get("hierarchy")
         if isinstance(rule, Mapping):
             yield from (p.inside("columns", name, "hierarchy") for p in hierarchy_problems(rule))
-    stacks = _section(table, "stack")
+    stacks = section(table, "stack")
     for name in stacks:
-        yield from (p.inside("stack", name) for p in stack_problems(_section(stacks, name)))
-    yield from (p.inside("search") for p in search_problems(_section(table, "search")))
+        yield from (p.inside("stack", name) for p in stack_problems(section(stacks, name)))
+    yield from (p.inside("search") for p in search_problems(section(table, "search")))
 
 
 def hierarchy_problems(rule: Mapping[str, object]) -> Iterator[Problem]:
@@ -240,12 +241,12 @@ def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
     columns = stack_rules.with_stacked(table)
     yield from (Problem(*found) for found in stack_rules.stacks_problems(table))
     yield from (p.inside("columns") for p in _column_names(columns))
-    roles = {name: _section(columns, name).get("role") for name in columns}
+    roles = {name: section(columns, name).get("role") for name in columns}
     known = all(isinstance(role, str) and role in get_args(Role) for role in roles.values())
     if known and isinstance(table.get("columns"), Mapping) and "quasi-identifying" not in roles.values():
         yield Problem(("columns",), 'none is quasi-identifying; give role = "quasi-identifying" to at least one')
     yield from _person(table.get("person"), roles)
-    yield from _weights(_section(_section(table, "search"), "weights"), roles)
+    yield from _weights(section(section(table, "search"), "weights"), roles)
     yield from _criteria(table, roles)
     yield from _joint(table, roles)
     yield from _choosing(table)
@@ -258,8 +259,8 @@ def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
 
 def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Iterator[Problem]:
     """Criteria speak of sensitive columns; of each, at most one t-closeness."""
-    privacy = _section(table, "privacy")
-    method = _section(table, "search").get("method")
+    privacy = section(table, "privacy")
+    method = section(table, "search").get("method")
     if any(privacy.get(c) for c in ("l_diversity", "t_closeness")) and method == "inverse-ola":
         yield Problem(
             ("search", "method"),
@@ -270,7 +271,7 @@ def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Itera
         yield Problem(("view",), "a computed view knows k-anonymity alone; use a snapshot")
     if method == "epsilon-safe":
         yield from _drawn(table, privacy)
-    for known in _section(_section(privacy, "m_concealing"), "known"):
+    for known in section(section(privacy, "m_concealing"), "known"):
         if roles.get(known) != "sensitive":
             yield Problem(
                 ("privacy", "m_concealing", "known", known), 'is not a column of this release with role = "sensitive"'
@@ -291,7 +292,7 @@ def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Itera
 
 def _joint(table: Mapping[str, object], roles: Mapping[str, object]) -> Iterator[Problem]:
     """Joint l-diversity looks at each column beside the other sensitive ones."""
-    asked = _section(table, "privacy").get("l_diversity")
+    asked = section(table, "privacy").get("l_diversity")
     joint = any(
         isinstance(e, Mapping) and e.get("scope") == "joint" for e in (asked if isinstance(asked, list) else [asked])
     )
@@ -304,7 +305,7 @@ def _joint(table: Mapping[str, object], roles: Mapping[str, object]) -> Iterator
 
 def _choosing(table: Mapping[str, object]) -> Iterator[Problem]:
     """A node is chosen by k alone only where more is asked for and a search looks for one; then two limits hold."""
-    privacy, search = _section(table, "privacy"), _section(table, "search")
+    privacy, search = section(table, "privacy"), section(table, "search")
     method, choose = search.get("method", "frontier"), search.get("choose", "by-all")
     if choose != "by-k":
         if choose == "by-all" and privacy.get("criteria_limit") is not None:
@@ -325,8 +326,8 @@ def _choosing(table: Mapping[str, object]) -> Iterator[Problem]:
 
 def _linked(table: Mapping[str, object]) -> bool:
     """Whether a table is, or may be, linked with others, whose criteria hold for it, too."""
-    columns = _section(table, "columns")
-    return table.get("link") is not None or any(_section(columns, c).get("pseudonym") is True for c in columns)
+    columns = section(table, "columns")
+    return table.get("link") is not None or any(section(columns, c).get("pseudonym") is True for c in columns)
 
 
 def _drawn(table: Mapping[str, object], privacy: Mapping[str, object]) -> Iterator[Problem]:
@@ -372,7 +373,7 @@ def _computed(table: Mapping[str, object], roles: Mapping[str, object]) -> Itera
     frozen = table.get("frozen") is True
     if frozen and not computed:
         yield Problem(("frozen",), 'goes with view = "computed" alone: a snapshot is frozen anyway; remove it')
-    if computed and _section(table, "privacy").get("suppression") == "blank":
+    if computed and section(table, "privacy").get("suppression") == "blank":
         yield Problem(("privacy", "suppression"), 'must be "drop": a computed view cannot blank rows')
     if computed and not frozen and {"sensitive", "insensitive"} & {r for r in roles.values() if isinstance(r, str)}:
         yield Problem(
@@ -402,28 +403,28 @@ def release_problems(release: Mapping[str, object]) -> Iterator[Problem]:
 
 def job_problems(job: Mapping[str, object]) -> Iterator[Problem]:
     """Rules between releases: names, and what the kind of release allows."""
-    tables = _section(job, "tables")
-    named = [(section, name) for section in SECTIONS for name in _section(job, section)]
+    tables = section(job, "tables")
+    named = [(kind, name) for kind in SECTIONS for name in section(job, kind)]
     if not named and job.keys() <= {"about", "release", *SECTIONS}:
         yield Problem(("tables",), "there is no release; add a section [tables.NAME]")
-    for section, name in named:
+    for kind, name in named:
         if flaw := name_flaw(name):
-            yield Problem((section, name), f"a release is named like a table and a file, so its name {flaw}")
+            yield Problem((kind, name), f"a release is named like a table and a file, so its name {flaw}")
     yield from _same_releases(named)
     yield from (Problem(*found) for found in link_rules.link_problems(job))
     yield from (Problem(*found) for found in series_link_problems(job))
-    kind = _section(job, "release").get("as", "table")
+    target = section(job, "release").get("as", "table")
     for name in tables:
-        if _section(tables, name).get("view") == "computed" and kind in ("table", "parquet"):
+        if section(tables, name).get("view") == "computed" and target in ("table", "parquet"):
             yield Problem(("tables", name, "view"), 'view = "computed" needs release.as = "view"')
 
 
 def _same_releases(named: list[tuple[str, str]]) -> Iterator[Problem]:
     seen: dict[str, tuple[str, str]] = {}
-    for section, name in named:
-        if (first := seen.setdefault(name.casefold(), (section, name))) != (section, name):
+    for kind, name in named:
+        if (first := seen.setdefault(name.casefold(), (kind, name))) != (kind, name):
             twice = "" if first[1] == name else " but for upper and lower case"
-            yield Problem((section, name), f"another release has this name{twice}; rename one of them")
+            yield Problem((kind, name), f"another release has this name{twice}; rename one of them")
 
 
 def name_flaw(name: str) -> str:
@@ -444,11 +445,6 @@ def _same_names(names: Mapping[str, object], what: str) -> Iterator[Problem]:
     for name in names:
         if seen.setdefault(name.casefold(), name) != name:
             yield Problem((name,), f"another {what} has this name but for upper and lower case; rename one of them")
-
-
-def _section(mapping: Mapping[str, object], key: str) -> Mapping[str, object]:
-    found = mapping.get(key)
-    return found if isinstance(found, Mapping) else {}
 
 
 def _rising(values: object) -> bool:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Discriminator, Field, PlainValidator, Tag, WithJ
 from sqldeid.job.disagreement import Disagreeing, disagreement_problems
 from sqldeid.job.parts import CLOSED, MAX_WHOLE, Number, Positive, Source, Text, Whole, hold
 from sqldeid.job.rules import Problem
+from sqldeid.job.sections import section
 
 METHOD: Literal["shared"] = "shared"
 """How series are changed where nothing is said: the one that protects against who knows raw values."""
@@ -324,7 +325,7 @@ def series_problems(series: Mapping[str, object]) -> Iterator[Problem]:
             yield Problem((name,), "is fixed by the preset; remove it, or remove preset")
     if fixed and not isinstance(series.get("source"), str):
         yield Problem(("source",), "with a preset: the name of the table CHARTEVENTS, its sister tables beside it")
-    yield from disagreement_problems(_section(series, "disagreement"))
+    yield from disagreement_problems(section(series, "disagreement"))
     variables = series.get("variables")
     yield from _mapped_once(variables)
     dropped = series.get("drop")
@@ -338,9 +339,9 @@ def series_problems(series: Mapping[str, object]) -> Iterator[Problem]:
 
 def _rounded(series: Mapping[str, object]) -> Iterator[Problem]:
     """A step is of a variable that is there, and has targets."""
-    variables, features = series.get("variables"), _section(series, "features")
+    variables, features = series.get("variables"), section(series, "features")
     dropped = series.get("drop")
-    for name in _section(series, "round"):
+    for name in section(series, "round"):
         if isinstance(dropped, list) and name in dropped:
             yield Problem(("round", name), "is the step of a variable that is dropped; remove it")
         elif isinstance(variables, Mapping) and name not in variables:
@@ -404,20 +405,15 @@ def _features(features: object) -> Iterator[Problem]:
 
 def problems_of_series(job: Mapping[str, object]) -> Iterator[Problem]:
     """Every broken rule of the series of a job as written, whatever else is wrong with it."""
-    for name, series in _section(job, "series").items():
+    for name, series in section(job, "series").items():
         if isinstance(series, Mapping):
             yield from (p.inside("series", name) for p in _problems(series))
 
 
 def _problems(series: Mapping[str, object]) -> Iterator[Problem]:
-    for name in _section(series, "variables"):
-        variable = _section(_section(series, "variables"), name)
+    for name in section(series, "variables"):
+        variable = section(section(series, "variables"), name)
         yield from (p.inside("variables", name) for p in variable_problems(variable))
-    yield from (p.inside("cohort") for p in cohort_problems(_section(series, "cohort")))
-    yield from (p.inside("perturb") for p in perturb_problems(_section(series, "perturb")))
+    yield from (p.inside("cohort") for p in cohort_problems(section(series, "cohort")))
+    yield from (p.inside("perturb") for p in perturb_problems(section(series, "perturb")))
     yield from series_problems(series)
-
-
-def _section(mapping: Mapping[str, object], key: str) -> Mapping[str, object]:
-    found = mapping.get(key)
-    return found if isinstance(found, Mapping) else {}

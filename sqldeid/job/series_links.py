@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from sqldeid.job.sections import section
 from sqldeid.job.stack_rules import with_stacked
 
 Found = tuple[tuple[str, ...], str]
@@ -24,8 +25,8 @@ _UNFIT = {
 
 def series_link_problems(job: Mapping[str, object]) -> Iterator[Found]:
     """Every broken rule between series and the tables that they are linked to."""
-    tables, seen = _section(job, "tables"), dict[str, str]()
-    for name, series in _section(job, "series").items():
+    tables, seen = section(job, "tables"), dict[str, str]()
+    for name, series in section(job, "series").items():
         link = series.get("link") if isinstance(series, Mapping) else None
         if not isinstance(link, str) or not isinstance(series, Mapping):
             continue
@@ -44,15 +45,15 @@ def series_link_problems(job: Mapping[str, object]) -> Iterator[Found]:
 def _unknown(job: Mapping[str, object], link: str, tables: Mapping[str, object]) -> str:
     """Why a name is not that of a table release."""
     there = ", ".join(map(str, tables)) or "none"
-    for section in ("series", "events"):
-        if link in _section(job, section):
-            return f"names a release of {section}; series are linked to a release of tables (there: {there})"
+    for kind in ("series", "events"):
+        if link in section(job, kind):
+            return f"names a release of {kind}; series are linked to a release of tables (there: {there})"
     return f"names no table release of this job; there: {there}"
 
 
 def _unprotected(series: Mapping[str, object]) -> Iterator[Found]:
     """A link gives whoever knows raw values of a series the table row as well."""
-    perturb, privacy = _section(series, "perturb"), _section(series, "privacy")
+    perturb, privacy = section(series, "perturb"), section(series, "privacy")
     if perturb.get("method", "shared") != "shared":
         yield (
             ("perturb", "method"),
@@ -78,7 +79,7 @@ def _between(
         yield where, f"tables.{link} has another person key; both must count the same persons by the same column"
     if table.get("rows") == "many":
         yield where, f'tables.{link} has rows = "many", and a common number would link a person\'s rows; remove link'
-    method, privacy = _section(table, "search").get("method"), _section(table, "privacy")
+    method, privacy = section(table, "search").get("method"), section(table, "privacy")
     if isinstance(method, str) and method in _UNFIT:
         yield where, f'tables.{link}.search.method = "{method}" {_UNFIT[method]}; take "frontier", or remove link'
     if privacy.get("suppression") == "blank":
@@ -105,8 +106,3 @@ def _taken(key: tuple[str, ...], table: Mapping[str, object]) -> Iterator[Found]
                 (*key, "columns", name),
                 f"a linked release has a column {NUMBER} of its own; rename this one in a source query",
             )
-
-
-def _section(mapping: Mapping[str, object], key: str) -> Mapping[str, object]:
-    found = mapping.get(key)
-    return found if isinstance(found, Mapping) else {}

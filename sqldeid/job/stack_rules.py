@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
+from sqldeid.job.sections import section
+
 Found = tuple[tuple[str, ...], str]
 
 MAX_PLACES = 1000
@@ -42,7 +44,7 @@ def with_stacked(table: Mapping[str, object]) -> dict[str, object]:
     made: dict[str, object] = {}
     for name, stack in _stacks(table):
         made |= {c: {k: stack[k] for k in _COLUMN_KEYS if k in stack} for c in stack_names(name, stack)}
-    return {**made, **_section(table, "columns")} if made else dict(_section(table, "columns"))
+    return {**made, **section(table, "columns")} if made else dict(section(table, "columns"))
 
 
 def stacks_problems(table: Mapping[str, object]) -> Iterator[Found]:
@@ -120,11 +122,6 @@ def _through(stack: Mapping[str, object]) -> Iterator[Found]:
 
 
 def _stacks(table: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
-    for name, stack in _section(table, "stack").items():
+    for name, stack in section(table, "stack").items():
         if isinstance(stack, Mapping):
             yield name, stack
-
-
-def _section(mapping: Mapping[str, object], key: str) -> Mapping[str, object]:
-    found = mapping.get(key)
-    return found if isinstance(found, Mapping) else {}

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from sqldeid.job.sections import section
+
 Found = tuple[tuple[str, ...], str]
 
 _METHODS = {
@@ -38,17 +40,17 @@ def _many(table: Mapping[str, object]) -> Iterator[Found]:
     """What links a person's rows, or counts rows as persons, does not go with many rows of one."""
     if table.get("person") is None:
         yield ("rows",), '"many" counts the persons who share the rows: name their column as person'
-    for name, column in _section(table, "columns").items():
+    for name, column in section(table, "columns").items():
         for key in ("pseudonym", "shift"):
             if isinstance(column, Mapping) and column.get(key) is not None:
                 yield ("columns", name, key), f'does not go with rows = "many", for it {_LINKS[key]}; {_FIX[key]}'
     if table.get("link") is not None:
         yield ("link",), f'does not go with rows = "many": a common number links a person\'s rows; remove it, {ONE_ROW}'
-    method = _section(table, "search").get("method")
+    method = section(table, "search").get("method")
     if isinstance(method, str) and method in _METHODS:
         why = f'{method} does not go with rows = "many": {_METHODS[method]}'
         yield ("search", "method"), f"{why}; use another, {ONE_ROW}"
-    yield from _criteria(_section(table, "privacy"))
+    yield from _criteria(section(table, "privacy"))
     if table.get("view") == "computed":
         yield ("view",), 'a computed view does not go with rows = "many"; use a snapshot'
 
@@ -80,8 +82,3 @@ _FIX = {
     "pseudonym": f"remove pseudonym, {ONE_ROW}",
     "shift": f"make the date quasi-identifying, {ONE_ROW}",
 }
-
-
-def _section(mapping: Mapping[str, object], key: str) -> Mapping[str, object]:
-    found = mapping.get(key)
-    return found if isinstance(found, Mapping) else {}

@@ -10,16 +10,16 @@ Harutyunyan et al., Scientific Data 6:96, 2019, and their scripts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 from sqlglot import exp
 
-from sqldeid.engine.base import Column, Engine
+from sqldeid.catalogue.columns import Find, finder
+from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.job.series import Series
-from sqldeid.series.plan import OwnFeature, SeriesPlan, collated, finder, labels_of, refuse_unknown
+from sqldeid.series.plan import OwnFeature, SeriesPlan, collated, labels_of, refuse_unknown
 from sqldeid.series.variables import VariableMap, load_map, refuse_names
 from sqldeid.sql import column, literal, parse_table, render
 
@@ -127,9 +127,7 @@ def plan_benchmark(name: str, part: Series, engine: Engine, own: tuple[OwnFeatur
     )
 
 
-def _refuse_missing(
-    find: Callable[[str, str], Column], columns: tuple[str, ...], table: str, engine: Engine, key: str
-) -> None:
+def _refuse_missing(find: Find, columns: tuple[str, ...], table: str, engine: Engine, key: str) -> None:
     """Refuse a table that lacks a column, or has it in capitals where these are part of a name."""
     for wanted in columns:
         found = find(wanted, key)

@@ -24,7 +24,8 @@ from sqldeid.series.ledger import admit, looking_up, noted, with_ledger
 from sqldeid.series.link import Link, loss_warnings, members, raised, refuse_alone
 from sqldeid.series.own_effect import measure_own_effect
 from sqldeid.series.perturb.draws import generator
-from sqldeid.series.plan import SeriesPlan, plan
+from sqldeid.series.plan import SeriesPlan
+from sqldeid.series.planning import plan
 from sqldeid.series.recheck import recheck
 from sqldeid.series.result import SeriesRelease
 from sqldeid.series.shape import Shaped, shape, shown_steps

@@ -15,7 +15,7 @@ import duckdb
 from sqldeid.engine.opening import Settings
 from sqldeid.job.series import Series
 from sqldeid.run import reading
-from sqldeid.series.plan import plan
+from sqldeid.series.planning import plan
 from sqldeid.series.prepare import prepare
 from tests.benchmarks.must import GB, MUST, at_most, line
 from tests.benchmarks.process import LAUNCH, RunError

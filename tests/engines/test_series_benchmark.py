@@ -16,7 +16,7 @@ from sqldeid.errors import JobError
 from sqldeid.job import Job
 from sqldeid.job.series import Series
 from sqldeid.series.benchmark import read_benchmark
-from sqldeid.series.plan import plan
+from sqldeid.series.planning import plan
 from sqldeid.series.variables import load_map
 from tests.engines.foreign import Foreign, bag, foreign, in_duckdb
 from tests.engines.test_foreign_series import told

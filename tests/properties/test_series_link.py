@@ -18,7 +18,8 @@ from sqldeid.errors import JobError, VerificationError
 from sqldeid.job.series import Series
 from sqldeid.numbering import TableClasses
 from sqldeid.series.link import Link, combine, members, raised
-from sqldeid.series.plan import SeriesPlan, plan
+from sqldeid.series.plan import SeriesPlan
+from sqldeid.series.planning import plan
 from sqldeid.series.release import recheck, run
 from sqldeid.series.shape import Shaped, shape
 from sqldeid.series.verify_link import verify_linked

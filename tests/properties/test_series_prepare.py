@@ -13,7 +13,7 @@ import pytest
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.opening import open_connection
 from sqldeid.job.series import Series
-from sqldeid.series.plan import plan
+from sqldeid.series.planning import plan
 from sqldeid.series.prepare import prepare
 
 pytestmark = pytest.mark.duckdb14

@@ -8,17 +8,16 @@ from pathlib import Path
 from sqlglot import exp
 
 from sqldeid import job as jobfile
+from sqldeid.catalogue.columns import columns_of, finder
+from sqldeid.catalogue.relations import filtered, resolve
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.mondrian import Heuristic
 from sqldeid.sql import column, identifier, literal
-from sqldeid.sql.names import refuse_same_names
 from sqldeid.tables.criteria import ClassCriterion, class_criteria
 from sqldeid.tables.mondrian.grid import Grid, grid_of
 from sqldeid.tables.mondrian.result import LIMITS
 from sqldeid.tables.plan.columns import refuse_lists, released_value
-from sqldeid.tables.plan.plan import _filtered, _source
-from sqldeid.tables.plan.stack import finder
 
 ORDERED = ("integer", "float", "number", "date", "timestamp")
 TIMES = ("date", "timestamp")
@@ -121,13 +120,10 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> Partit
         If a table or column is not there, a quasi-identifying one has no order, or a criterion's no equality.
     """
     key = f"tables.{name}"
-    relation, label = _source(part, engine, key)
-    there = engine.columns(relation, key=f"{key}.source")
-    refuse_same_names((c.name for c in there), what=f"{key}.source", key=f"{key}.source")
-    find = finder(there, label)
+    relation, label = resolve(part.source, engine, f"{key}.source")
+    find = finder(columns_of(relation, engine, f"{key}.source"), label)
     if part.where is not None:
-        relation = _filtered(relation, part.where, engine, key)
-        engine.columns(relation, key=f"{key}.where")
+        relation = filtered(relation, part.where, engine, f"{key}.where")
     cuts, others = [], []
     for wanted, asked in part.columns.items():
         source = find(wanted, f"{key}.columns.{wanted}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -10,14 +10,14 @@ from pathlib import Path
 from sqlglot import exp
 
 from sqldeid import job as jobfile
+from sqldeid.catalogue.columns import Find, columns_of, finder
+from sqldeid.catalogue.relations import filtered, outward_in, resolve
 from sqldeid.engine.base import Column, Engine
 from sqldeid.engine.opening import guessed_types
 from sqldeid.errors import JobError
 from sqldeid.hierarchy import HierarchySource, open_source
 from sqldeid.ledger.hashing import spelling
-from sqldeid.sql import column, parse_table
-from sqldeid.sql.guard import bind, outward, parse_expression, parse_query
-from sqldeid.sql.names import refuse_same_names
+from sqldeid.sql import column
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, class_criteria, concealing, others_of
 from sqldeid.tables.model.lattice import Lattice
 from sqldeid.tables.plan.columns import (
@@ -30,7 +30,7 @@ from sqldeid.tables.plan.columns import (
     travel_type,
 )
 from sqldeid.tables.plan.cut import cut_hierarchy
-from sqldeid.tables.plan.stack import Stacked, finder, outward_stacks, plan_stacks, stacked_keys
+from sqldeid.tables.plan.stack import Stacked, outward_stacks, plan_stacks, stacked_keys
 from sqldeid.tables.plan.versions import Versions, versions_of
 
 __all__ = ["OtherColumn", "QuasiIdentifier", "TablePlan", "plan", "released_value", "travel_type"]
@@ -172,14 +172,12 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
         If a table, column or hierarchy is not there or not fit.
     """
     key = f"tables.{name}"
-    relation, label = _source(part, engine, key)
-    there = engine.columns(relation, key=f"{key}.source")
-    refuse_same_names((c.name for c in there), what=f"{key}.source", key=f"{key}.source")
+    relation, label = resolve(part.source, engine, f"{key}.source")
+    there = columns_of(relation, engine, f"{key}.source")
     stacked = plan_stacks(part, relation, there, label, engine, key)
     find = finder((*there, *(stacked.columns if stacked else ())), label)
     if part.where is not None and stacked is None:
-        relation = _filtered(relation, part.where, engine, key)
-        engine.columns(relation, key=f"{key}.where")
+        relation = filtered(relation, part.where, engine, f"{key}.where")
     columns = tuple(_column(n, c, find, part, key, folder) for n, c in part.every_column.items())
     versions = versions_of(columns, there, stacked, part, engine, key)
     person = finder(there, label)(part.person, f"{key}.person") if part.person is not None else None
@@ -201,36 +199,12 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
     )
 
 
-def _source(part: jobfile.Table, engine: Engine, key: str) -> tuple[exp.Expr, str]:
-    if isinstance(part.source, jobfile.Query):
-        key = f"{key}.source.query"
-        bound = bind(parse_query(part.source.query, key=key), lambda parts: engine.resolve(parts, key=key))
-        if not isinstance(bound, exp.Query):
-            raise JobError(f"{key}: only a query is allowed here; write one SELECT", key=key)
-        refuse_same_names(engine.output_names(bound, key=key), what=key, key=key)
-        return exp.Subquery(this=bound), "the source query"
-    return engine.resolve(parse_table(part.source, key=f"{key}.source"), key=f"{key}.source"), part.source
-
-
-def _filtered(relation: exp.Expr, where: str, engine: Engine, key: str) -> exp.Subquery:
-    condition = bind(
-        parse_expression(where, key=f"{key}.where"), lambda parts: engine.resolve(parts, key=f"{key}.where")
-    )
-    named = relation.copy()
-    named.set("alias", exp.TableAlias(this=exp.to_identifier(relation.name or "source", quoted=True)))
-    return exp.Subquery(this=exp.select("*").from_(named).where(condition))
-
-
 def _outward(part: jobfile.Table) -> tuple[str, ...]:
-    found = outward(parse_query(part.source.query, key="query")) if isinstance(part.source, jobfile.Query) else []
-    if part.where is not None:
-        found += outward(parse_expression(part.where, key="where"))
-    found += outward_stacks(part)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys([*outward_in(part.source, [part.where]), *outward_stacks(part)]))
 
 
 def _column(
-    name: str, part: jobfile.Column, find: Callable[[str, str], Column], table: jobfile.Table, key: str, folder: Path
+    name: str, part: jobfile.Column, find: Find, table: jobfile.Table, key: str, folder: Path
 ) -> QuasiIdentifier | OtherColumn:
     key = f"{key}.columns.{name}"
     source = find(name, key)

@@ -5,20 +5,21 @@ Source: Mazzone 2019, §4.2 (joining tables of individuals, of what they have, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from sqlglot import exp
 
 from sqldeid import job as jobfile
+from sqldeid.catalogue.columns import Find, finder
+from sqldeid.catalogue.relations import filtered, resolve_expression
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.sql import column, identifier, literal, parse_table
-from sqldeid.sql.guard import bind, outward, parse_expression
+from sqldeid.sql.guard import outward, parse_expression
 
 _FAMILY = {"integer": "number", "float": "number", "number": "number"}
-Find = Callable[[str, str], Column]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,7 @@ def plan_stacks(
     stacked = Stacked(stacks, identifier(base.name or "source"), None)
     if part.where is None:
         return stacked
-    condition = _condition(part.where, engine, f"{key}.where")
+    condition = resolve_expression(part.where, engine, f"{key}.where")
     bound = exp.Subquery(this=_typed(base, stacks), alias=exp.TableAlias(this=stacked.alias))
     engine.columns(exp.Subquery(this=exp.select("*").from_(bound).where(condition)), key=f"{key}.where")
     return replace(stacked, condition=condition)
@@ -278,31 +279,8 @@ def _relation(
     relation: exp.Expr = engine.resolve(parse_table(table, key=f"{key}.{table_key}"), key=f"{key}.{table_key}")
     there = engine.columns(relation, key=f"{key}.{table_key}")
     if where is not None:
-        named = relation.copy()
-        named.set("alias", exp.TableAlias(this=identifier(relation.name)))
-        relation = exp.Subquery(
-            this=exp.select("*").from_(named).where(_condition(where, engine, f"{key}.{where_key}"))
-        )
-        engine.columns(relation, key=f"{key}.{where_key}")
+        relation = filtered(relation, where, engine, f"{key}.{where_key}")
     return relation, finder(there, table)
-
-
-def _condition(text: str, engine: Engine, key: str) -> exp.Expr:
-    return bind(parse_expression(text, key=key), lambda parts: engine.resolve(parts, key=key))
-
-
-def finder(there: Sequence[Column], label: str) -> Find:
-    """Find a column by name, upper and lower case alike; `label` is what messages call the table."""
-    by_name = {c.name.casefold(): c for c in there}
-
-    def find(name: str, key: str) -> Column:
-        found = by_name.get(name.casefold())
-        if found is None:
-            shown = ", ".join(c.name for c in there[:12]) + (" …" if len(there) > 12 else "")
-            raise JobError(f'{key}: {label} has no column "{name}"; it has {shown}', key=key)
-        return found
-
-    return find
 
 
 def _order_column(name: str, child: Find, through: Find | None, key: str) -> tuple[str, str]:

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqldeid import job as jobfile
+from sqldeid.catalogue.columns import finder
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.hierarchy.versions import codes_of
 from sqldeid.sql import column, render
 from sqldeid.sql.guard import bind, parse_query
 from sqldeid.tables.plan.columns import OtherColumn, QuasiIdentifier
-from sqldeid.tables.plan.stack import Stacked, StackPlan, finder
+from sqldeid.tables.plan.stack import Stacked, StackPlan
 
 _VERSION = re.compile(
     r"(icd|code|coding|dx|diag\w*|proc\w*)[ _.-]?(code)?[ _.-]?(version|vers|ver|system|vocabulary)(_id)?"

@@ -1,0 +1,1 @@
+"""Sources, filters and columns of a job, resolved against the catalogue of its database; no data is read."""

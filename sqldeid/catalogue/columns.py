@@ -1,0 +1,49 @@
+"""Columns of a table or query, found by the names that a job gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Column, Engine
+from sqldeid.errors import JobError
+from sqldeid.sql.names import refuse_same_names
+
+Find = Callable[[str, str], Column]
+"""From a column's name, and the key that names it, to the column."""
+
+SHOWN = 12
+"""A message lists so many columns; wide tables have hundreds."""
+
+
+def columns_of(relation: exp.Expr, engine: Engine, key: str) -> tuple[Column, ...]:
+    """The columns of a relation.
+
+    Raises
+    ------
+    JobError
+        If two of them differ by upper and lower case at most.
+    """
+    there = engine.columns(relation, key=key)
+    refuse_same_names((c.name for c in there), what=key, key=key)
+    return there
+
+
+def finder(there: Sequence[Column], label: str) -> Find:
+    """Find a column by name, upper and lower case alike; `label` is what messages call the table."""
+    by_name = {c.name.casefold(): c for c in there}
+
+    def find(name: str, key: str) -> Column:
+        found = by_name.get(name.casefold())
+        if found is None:
+            raise no_column(there, label, name, key)
+        return found
+
+    return find
+
+
+def no_column(there: Sequence[Column], label: str, name: str, key: str) -> JobError:
+    """The error that says which columns there are instead."""
+    shown = ", ".join(c.name for c in there[:SHOWN]) + (" …" if len(there) > SHOWN else "")
+    return JobError(f'{key}: {label} has no column "{name}"; it has {shown}', key=key)

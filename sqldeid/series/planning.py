@@ -1,0 +1,123 @@
+"""Resolve a job's release of series against the catalogue: its own columns, or the tables of a preset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqldeid.catalogue.columns import columns_of, finder
+from sqldeid.catalogue.relations import filtered, resolve
+from sqldeid.engine.base import Column, Engine
+from sqldeid.errors import JobError
+from sqldeid.job.series import Series
+from sqldeid.series.benchmark import plan_benchmark
+from sqldeid.series.plan import (
+    CLOCKS,
+    FINER,
+    NUMERIC,
+    Joined,
+    Measurements,
+    OwnFeature,
+    SeriesPlan,
+    by_bytes,
+    labels_of,
+    refuse_unknown,
+)
+from sqldeid.series.variables import load_map, refuse_names
+from sqldeid.sql.aggregates import parse_aggregate
+
+
+def plan(name: str, part: Series, engine: Engine, folder: Path) -> SeriesPlan:
+    """Resolve one release of series against the catalogue; no data is read.
+
+    Raises
+    ------
+    JobError
+        If a table, column or file is not there or not fit.
+    """
+    key = f"series.{name}"
+    if part.preset is not None:
+        return plan_benchmark(name, part, engine, _own(part, key))
+    relation, label = resolve(part.source, engine, f"{key}.source", query="the query")
+    find = finder(columns_of(relation, engine, f"{key}.source"), label)
+    if part.where is not None:
+        relation = filtered(relation, part.where, engine, f"{key}.where")
+    person, time, variable, value = (
+        find(str(asked), f"{key}.{of}")
+        for of, asked in (
+            ("person", part.person),
+            ("time", part.time),
+            ("variable", part.variable),
+            ("value", part.value),
+        )
+    )
+    columns = Measurements(time, variable, value)
+    _refuse_kinds(person, columns, part, key)
+    mapped = load_map(part.variables, part.drop, folder, key) if part.variables is not None else None
+    if mapped is not None:
+        refuse_unknown(part, mapped.names, key)
+        refuse_names(part.shape, mapped.names, f"{key}.variables")
+    return SeriesPlan(
+        name,
+        key,
+        part,
+        relation,
+        label,
+        person,
+        columns,
+        mapped,
+        _own(part, key),
+        cohort=_cohort(part, engine, f"{key}.cohort"),
+        labels=labels_of(part, engine, f"{key}.labels"),
+    )
+
+
+def _refuse_kinds(person: Column, columns: Measurements, part: Series, key: str) -> None:
+    time, variable, value = columns.time, columns.variable, columns.value
+    if time.kind not in (*CLOCKS, *NUMERIC) and time.type not in FINER:
+        raise JobError(
+            f"{key}.time: {time.name} is of type {time.shown_type}; cast it to TIMESTAMP in a source query",
+            key=f"{key}.time",
+        )
+    if time.kind in NUMERIC and part.time_unit is None:
+        raise JobError(
+            f'{key}.time_unit: missing; {time.name} is a number: say "seconds", "minutes" or "hours"',
+            key=f"{key}.time_unit",
+        )
+    if time.kind not in NUMERIC and part.time_unit is not None:
+        raise JobError(f"{key}.time_unit: {time.name} is a timestamp; remove time_unit", key=f"{key}.time_unit")
+    if value.kind not in NUMERIC:
+        raise JobError(
+            f"{key}.value: {value.name} is of type {value.shown_type}, not a number; name the numeric column "
+            "(valuenum), or cast it in a source query",
+            key=f"{key}.value",
+        )
+    for of, found in (("person", person), ("variable", variable)):
+        if found.kind not in ("integer", "text", "number"):
+            raise JobError(
+                f"{key}.{of}: a column of type {found.shown_type} cannot be used; cast it to text in a source query",
+                key=f"{key}.{of}",
+            )
+
+
+def _own(part: Series, key: str) -> tuple[OwnFeature, ...]:
+    features = part.features if isinstance(part.features, dict) else {}
+    return tuple(
+        OwnFeature(name, parse_aggregate(text, ("value", "position"), order="position", key=f"{key}.features.{name}"))
+        for name, text in features.items()
+        if isinstance(text, str)
+    )
+
+
+def _cohort(part: Series, engine: Engine, key: str) -> Joined | None:
+    if part.cohort is None:
+        return None
+    relation, label = resolve(part.cohort.source, engine, f"{key}.source", query="the query")
+    find = finder(columns_of(relation, engine, f"{key}.source"), label)
+    if part.cohort.where is not None:
+        relation = filtered(relation, part.cohort.where, engine, f"{key}.where")
+    person = find(part.cohort.person, f"{key}.person")
+    first, order = (
+        by_bytes(find(name, f"{key}.{of}"), "c", engine) if name is not None else None
+        for of, name in (("first_of", part.cohort.first_of), ("order", part.cohort.order))
+    )
+    return Joined(relation, by_bytes(person, "c", engine), first, order)
