@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
 HOLDER = "for the data holder only: counts of suppressed rows and of the source are statistics about people"
@@ -444,7 +443,8 @@ class Result:
     """A run: its releases by name (`TableRelease`, `SeriesRelease`, `EventsRelease`).
 
     `job` is the job file's name, `finished` the time in UTC (ISO 8601), `versions` those of what computed it;
-    `joinable` the pairs of releases that were compared (`sqldeid.run.joinable`).
+    `joinable` the pairs of releases that were compared (`sqldeid.run.joinable`). `page` writes the report: results
+    know nothing of reports, so the run brings it.
     """
 
     releases: Mapping[str, Any]
@@ -458,6 +458,7 @@ class Result:
     versions: Mapping[str, str] = field(default_factory=dict)
     joinable: tuple[Mapping[str, object], ...] = ()
     about: Mapping[str, str] = field(default_factory=dict)
+    page: Callable[[Mapping[str, object]], str] = field(kw_only=True, repr=False, compare=False)
 
     @property
     def tables(self) -> dict[str, TableRelease]:
@@ -483,8 +484,7 @@ class Result:
 
     def to_html(self) -> str:
         """The report for the data holder (`--report`); needs the extra `report`."""
-        page = import_module("sqldeid.report.page")  # a wing above this floor, only where a page is asked for
-        return str(page.report_page(self.to_dict()))
+        return self.page(self.to_dict())
 
     def to_public(self) -> dict[str, object]:
         """What may be published with the releases (`--public`)."""

@@ -26,6 +26,7 @@ from sqldeid.insight import assess as assessing
 from sqldeid.job import Job
 from sqldeid.keys import Key, key_warnings, read_key
 from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Staging, published
+from sqldeid.report import holders_page
 from sqldeid.result import Release, Result, Risk, Told
 from sqldeid.run.earlier import Earlier, held_back, noted_ledger, open_earlier
 from sqldeid.run.explaining import explain
@@ -405,6 +406,7 @@ def _result(
         versions={"sqldeid": sqldeid.__version__, "duckdb": version("duckdb"), "python": python_version()},
         joinable=tuple(pair.to_dict() for pair in joinable),
         about=job.about.model_dump(exclude_none=True),
+        page=holders_page,
     )
 
 
