@@ -1,4 +1,4 @@
-"""Where a file of text is malformed: DuckDB, which guesses separators from all lines, does not always say."""
+"""Find the malformed line of a CSV file, which DuckDB does not always name."""
 
 from __future__ import annotations
 

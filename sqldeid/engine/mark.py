@@ -1,4 +1,4 @@
-"""A mark of a run on this machine: whether another run is alive can be told by it, and by nothing else for certain.
+"""Mark a run on this machine by a lock, which alone tells for certain whether the run is still alive.
 
 It is a file of the user's own with a lock on it, which goes with the process that holds it. A run on another machine
 has none here, and nothing is known of it.

@@ -1,4 +1,4 @@
-"""What an attacker could try on a release: for the data holder. The models are fitted again on a part of the objects.
+"""Attack a release of events, for the data holder: models are fitted again on a part of the objects.
 
 Source: events.md, *Evaluation* and *ratio*.
 """

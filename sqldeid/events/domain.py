@@ -1,4 +1,4 @@
-"""What `laplace` may know before it looks: public domains, all from the job and from files that it names."""
+"""Read the public domains of `laplace` from the job and the files that it names, never from data."""
 
 from __future__ import annotations
 

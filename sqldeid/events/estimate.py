@@ -1,4 +1,4 @@
-"""What noised counts most likely were: post-processing of `laplace`, which costs no budget. Pure.
+"""Estimate true counts from noised ones: post-processing of `laplace`, which spends no budget. Pure.
 
 Each cell's count has a gamma prior whose mean comes from the noised margins, as if rows and columns were independent;
 given the count that was published with discrete Laplace noise, its posterior mean is taken. Rows and columns are then

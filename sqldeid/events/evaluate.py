@@ -1,4 +1,4 @@
-"""How much what was made looks like the source: for the data holder, nothing here is noised.
+"""Compare generated events with the source. Nothing here is noised, so it is for the data holder.
 
 Definition 4's similarity is precision alone: one common sequence, repeated, scores 1. So cover goes with it, and
 distances of what sequences are made of.

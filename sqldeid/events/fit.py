@@ -1,4 +1,4 @@
-"""From placed events to something that objects can be made from: one door for `ratio`, `none` and `laplace`."""
+"""Fit the model that objects are generated from, by `ratio`, `none` or `laplace`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A header line in a hierarchy file, which has none: found and refused, for it would be a leaf like any other.
+"""Refuse a header line in a hierarchy file: the file has none, and the line would become a leaf.
 
 Such a leaf adds a group to every level, and often a level above the file's own top: losses shift, and a column is
 starred out where a file without that line would have kept it. Leaves that no row has shift losses, too, but may be

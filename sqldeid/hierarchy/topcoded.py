@@ -1,4 +1,4 @@
-"""A hierarchy over numbers that were cut at the top: whatever group holds the greatest number says that it is open.
+"""Label the top groups of a hierarchy over numbers that were cut at the top as open: `≥ 90`.
 
 With `top_code = 89` a person of 91 is an 89 before anything else, and a band called `[85, 90)` would be false. Groups
 stay as they are, and so do losses and the choice of a node; the label of the group that holds the top is `≥` and its

@@ -1,4 +1,4 @@
-"""From a tree of known leaves and a column's values to a hierarchy: NULL and uncovered values find their place."""
+"""Bind a tree of known leaves to a column's values, and find a place for NULL and for uncovered values."""
 
 from __future__ import annotations
 

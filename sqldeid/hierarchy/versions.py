@@ -1,4 +1,4 @@
-"""Codes of another version among those that a code system's rule reads: refused, for some look alike in both.
+"""Refuse codes of another version of a code system: some look alike in both and would be misread.
 
 E871 is a disorder of sodium in ICD-10 and a foreign object left in a body in ICD-9. Nothing but the version tells them
 apart, so a column in which some codes can only be ICD-10's is not read as ICD-9's at all.

@@ -1,4 +1,4 @@
-"""A table from afar: what its columns hold, told in counts. For proposals only; no value is shown to anybody.
+"""Profile a table in counts, for the proposals of `init`; no value is shown to anybody.
 
 Nothing but counts leaves the database, whichever it is; it holds a sample of some thousand rows meanwhile.
 Cost: one pass for counts and one for the sample, and a scan of each column for its different values.

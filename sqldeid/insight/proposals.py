@@ -1,4 +1,4 @@
-"""What a job may say of a table: a role and a hierarchy for each column, with the reason; to be read by a person.
+"""Propose a role and a hierarchy for each column, with the reason, for a person to read.
 
 Whatever is proposed runs. Where nothing good can be said of a column, it is left out, and so is not released.
 """

@@ -1,4 +1,4 @@
-"""From pydantic's findings to sentences for the user: where, what is allowed there, and the nearest valid word.
+"""Turn pydantic's findings into sentences: the place, what is allowed there, and the nearest valid word.
 
 All that is said about a key comes from the job file's JSON schema, so messages, editors and models agree.
 """

@@ -1,4 +1,4 @@
-"""From a file or a mapping to plain dicts and lists: encoding, TOML syntax, and the hash that names a job."""
+"""Read a job from a file or a mapping: encoding, TOML syntax, and the hash that names the job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The book that a ledger's file holds: opened, read, and written to; what is entered is decided elsewhere."""
+"""Read and write a ledger's tables; what is entered is decided in `core`."""
 
 from __future__ import annotations
 

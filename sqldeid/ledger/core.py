@@ -1,4 +1,4 @@
-"""What a release is held to: its persons, classes and what is told beside them, against all that was released before.
+"""Decide which persons of a release are held back, given all that was released before.
 
 `Ledger.settle` says which rows may go out, `Ledger.enter` writes down that they did. What the classes of a release are,
 and what stands beside them, its wing says (`Load`): equivalence classes and columns of a table, or feature classes and

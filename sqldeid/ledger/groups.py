@@ -1,4 +1,4 @@
-"""In which groups persons were released last as series, so that they are released in the same ones again.
+"""Look up the groups in which persons were last released as series, so that they are released in them again.
 
 Cells are torn by whoever goes another way than companions: classes that are formed anew each time would tear nearly all
 of them, and nobody could be released twice.

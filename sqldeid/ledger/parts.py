@@ -1,4 +1,4 @@
-"""Which branches of the ledger's cells are released: pure, on one row per cell, class and change.
+"""Decide which branches of the ledger's cells are released, on one row per cell, class and change. Pure.
 
 A cell is the persons who went the same way through all releases so far; a branch is those of them who would go one way
 now. Nobody is moved to another class or kept where he no longer is: a row is released as it is, or held back.

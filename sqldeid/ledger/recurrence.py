@@ -1,4 +1,4 @@
-"""Whether a load can be compared with what was released before: its persons and values must be found again.
+"""Refuse a load whose persons or values hardly recur: it cannot be compared with what was released before.
 
 A ledger knows persons and values by keyed hashes. Where keys or values are spelled otherwise than before (another case,
 leading zeros, a recoded column), everybody is new to it, nothing is held back, and the one true change goes out among

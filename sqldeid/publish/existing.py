@@ -1,4 +1,4 @@
-"""What lies at the target already: refused, replaced where it is ours, or carried over."""
+"""Refuse, replace or carry over what lies at the target already; only what sqldeid made is replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs on Spark leave in a schema, and whether it is another run's that is still at work.
+"""Find what runs on Spark left in a schema, and whether another run is still at work there.
 
 A staged table carries its run and the time in its note until it is published. Of a run of this machine that was killed,
 the mark tells (`sqldeid.engine.mark`); any other is taken for alive for a day, after which no run publishes what it

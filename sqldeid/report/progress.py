@@ -1,4 +1,4 @@
-"""How far a run is, on standard error: a line that changes on a terminal, one line a step where steps are asked for."""
+"""Show the progress of a run on standard error: one changing line on a terminal, or one line for each step."""
 
 from __future__ import annotations
 

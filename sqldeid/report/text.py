@@ -1,4 +1,4 @@
-"""Text that is safe and well set on any terminal: no control characters, no markup, nothing lost in a narrow window."""
+"""Make text safe on any terminal: no control characters, no markup, nothing lost in a narrow window."""
 
 from __future__ import annotations
 

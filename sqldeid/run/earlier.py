@@ -1,4 +1,4 @@
-"""What a run takes over from earlier ones: the policy that it applies again, and the ledger of what was released."""
+"""Open what a run takes over from earlier ones: a policy to apply again, and the ledger."""
 
 from __future__ import annotations
 

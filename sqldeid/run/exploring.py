@@ -1,4 +1,4 @@
-"""Look before you leap: what a table's columns, sequences and texts tell apart before anything is released."""
+"""Explore a table before anything is released: which columns, sequences and texts single people out."""
 
 from __future__ import annotations
 

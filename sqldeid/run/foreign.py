@@ -1,4 +1,4 @@
-"""Runs whose source is not in DuckDB: the workbench beside the engine, where releases are staged, what is refused."""
+"""Set up runs whose source is not in DuckDB: the workbench, the staging, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a run reads and writes: the engine, the target, the private folder; what cannot be written is refused here."""
+"""Open the engine, the target and the private folder of a run, and refuse a target that cannot be written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wings as the orchestrator sees them: each kind of release has the same face, found by its section of the job.
+"""Find the wing of a release by its section of the job; every wing has the same face.
 
 section     face                    part of the job
 tables      sqldeid.tables.release.release  `job.tables[name]`

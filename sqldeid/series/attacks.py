@@ -1,4 +1,4 @@
-"""Who is singled out in a release, by attackers who know something of the original series.
+"""Attack a release of series: who is singled out by what an attacker knows of the originals.
 
 Each attacker ranks all releases of a duration class by a distance from what is known of one person, and names the
 nearest. **sole**: the person's own release is the unique nearest. **link**: the chance to name the right one, 1/size

@@ -1,4 +1,4 @@
-"""From shortened to released series, a block of whole feature classes at a time, so that memory stays bounded.
+"""Perturb series block by block, in whole feature classes, so that memory stays bounded.
 
 What is drawn at random depends on the secret seed and on person, variable or class, never on the block: a release is
 the same whatever their size.

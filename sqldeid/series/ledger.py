@@ -1,4 +1,4 @@
-"""What of a release of series the ledger lets out: persons are held back before targets are computed.
+"""Enter a release of series in the ledger, and hold persons back before targets are computed.
 
 Notes
 -----

@@ -1,4 +1,4 @@
-"""What a release of series tells of whom, so that releases can be compared: classes and the series behind them.
+"""Record what a release of series tells of each person, so that later releases can be compared with it.
 
 What is published of a person is a function of the person's *group* (feature class, length and the variables released)
 as a whole: each target, window and shape is computed from the series of all its members. Whoever compares two releases

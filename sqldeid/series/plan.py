@@ -1,4 +1,4 @@
-"""What a release of series will do, from the job and the catalogue alone; no data is read, all of it can be printed."""
+"""Plan a release of series from the job and the catalogue; no row is read, and `--plan` prints the plan."""
 
 from __future__ import annotations
 

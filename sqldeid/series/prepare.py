@@ -1,4 +1,4 @@
-"""Measurements → regular series: mapped, repaired, plausible, resampled; in SQL, at any size.
+"""Turn measurements into regular series in SQL: map items, repair units, drop the implausible, resample.
 
 records    measurements that count, in their variable's unit      a query, read twice
 persons    numbered, with the time of their first record

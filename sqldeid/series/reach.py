@@ -1,4 +1,4 @@
-"""Which mean, variance, minimum and maximum a series of n records can have at once; and the nearest that it can have.
+"""Find which mean, variance, minimum and maximum n records can have together, and the nearest that they can have.
 
 Written by deviations from the mean: ``below`` = mean − minimum, ``above`` = maximum − mean. A series of n ≥ 3 records
 with these extremes exists if and only if ``above ≤ (n−1)·below``, ``below ≤ (n−1)·above`` and its variance lies between

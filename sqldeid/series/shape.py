@@ -1,4 +1,4 @@
-"""Source → classes and targets: everything about a release of series that is the same each time it is made."""
+"""Compute classes and targets of a release of series: what is the same each time the release is made."""
 
 from __future__ import annotations
 

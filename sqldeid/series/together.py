@@ -1,4 +1,4 @@
-"""Releases of series of one run beside each other: differences of what their classes show must not single people out.
+"""Compare the classes of several series releases of one run: their differences must not single people out.
 
 Guarantee
     For every variable that two releases of a run both have, each set of persons who are in the same groups of both (or

@@ -1,4 +1,4 @@
-"""Attacks on a release by who knows something of the original series, while both are at hand; memory is bounded.
+"""Run the attacks on a release of series block by block while originals are at hand, in bounded memory.
 
 All releases of a length are candidates; some of its persons, drawn at random, are attacked. If more than
 `CELLS` values would have to be kept, the persons beyond are neither candidates nor attacked: the attacker then searches

@@ -1,4 +1,4 @@
-"""One statement for another engine: sqlglot, with the few rewrites of the tree that it does not do by itself.
+"""Transpile one statement for another engine: sqlglot, and the few rewrites that it does not do by itself.
 
 Source: engines.md, *SQL that survives three engines*. Parsing is not proof: every template also runs on the engines.
 """

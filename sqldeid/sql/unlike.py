@@ -1,4 +1,4 @@
-"""What of a job's SQL other engines read otherwise than DuckDB, or not at all: refused by name, never run as it is.
+"""Refuse, by name, what other engines read differently from DuckDB in a job's SQL, or not at all.
 
 Source: engines.md, *SQL that survives three engines*: many such statements return wrong rows in silence.
 """

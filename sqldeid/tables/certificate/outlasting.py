@@ -1,4 +1,4 @@
-"""How many rows of a failing class can be released below it, counted anew for a certificate. Pure.
+"""Bound how many rows of a failing class can pass below it, recomputed for a certificate. Pure.
 
 The same largest parts as `surviving`, by other formulas: dense counts, values cut by `minimum`, rows bisected.
 """

@@ -1,4 +1,4 @@
-"""A source counted for a certificate: folded by groups of every level, not by codes; every number its own."""
+"""Count the source for a certificate without the search's codes: it is grouped by the groups of every level."""
 
 from __future__ import annotations
 

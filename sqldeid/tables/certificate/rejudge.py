@@ -1,4 +1,4 @@
-"""The criteria beyond k, judged anew for a certificate: on the proof's own groups, with other formulas than the search.
+"""Judge the criteria beyond k for a certificate, on its own groups and with other formulas than the search.
 
 For every class that fails, the rows that fail at every specialisation, too (soundness.md 9): all where the class fails
 k or has too few values; all but the largest part that could pass for the other kinds of l-diversity, group by group

@@ -1,4 +1,4 @@
-"""Where the distinct combinations are too many to travel: they stay in the source engine, and coarser classes travel.
+"""Leave the distinct combinations in the source engine where they are too many to copy, and copy coarser classes.
 
 A *base* is a node to which the source engine rolled its classes up. Once they are on the bench, every node above it is
 checked there, as on the fold itself. Bases are made for the nodes that the search asks for, so that no node is left out

@@ -1,4 +1,4 @@
-"""Smaller tables for what many judged nodes share: classes split by sensitive values, folded once more.
+"""Fold classes with their sensitive values once more, so that many nodes are judged on a smaller table.
 
 As `rollup` does for class sizes, but by masks, and as soon as three nodes of a statement share a fold: judging a node
 costs as much as folding for it. What is answered never depends on it.

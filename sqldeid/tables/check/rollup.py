@@ -1,4 +1,4 @@
-"""Smaller tables for what lies above a node: the classes, folded once more.
+"""Fold the classes to a node once more, so that the nodes above it are checked on a smaller table.
 
 Which node to fold to is guessed from the nodes that are asked for; a fold that does not pay is dropped and not tried
 again. What is answered never depends on it.

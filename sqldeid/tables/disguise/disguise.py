@@ -1,4 +1,4 @@
-"""The source in disguise: what is released in the place of keys and dates stands beside them in a temporary table.
+"""Make a temporary table of the source with pseudonyms, new numbers and shifted dates beside keys and dates.
 
 What is staged are the disguised columns; what `verify` holds them against are the original ones: not the values, which
 nobody could compute again, but all that must be left of them (see `kept_of`).

@@ -1,4 +1,4 @@
-"""What the columns of a source hold, and its values' codes: read column by column, or all at once in another engine.
+"""Read the distinct values of the columns and code them: one by one in DuckDB, in one statement elsewhere.
 
 There the distinct combinations are kept first, so that its rows are read once for what every column holds and for the
 fold; and a statement is dear where it crosses a wire.

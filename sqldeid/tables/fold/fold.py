@@ -1,4 +1,4 @@
-"""Source → coded classes: distinct values, prefix codes, and one GROUP BY over the table.
+"""Fold the source: read distinct values, give them prefix codes, and count combinations in one GROUP BY.
 
 Source: search.md §1. Cost: one scan of a column for each quasi-identifier, one scan of the table for the fold.
 """

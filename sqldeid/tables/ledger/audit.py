@@ -1,4 +1,4 @@
-"""Who is in a table release that was published with a ledger, for whoever verifies it later."""
+"""List who is in a table release that was published with a ledger, so that `verify` can recount it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a table release the ledger lets out (`sqldeid.ledger`): rows, their classes and the columns beside them."""
+"""Enter a table release in the ledger (`sqldeid.ledger`) and hold back the rows that it must not show."""
 
 from __future__ import annotations
 

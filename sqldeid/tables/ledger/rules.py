@@ -1,4 +1,4 @@
-"""What a table release asks of the ledger's parts beyond k, as the ledger keeps it."""
+"""Translate the criteria of a table release beyond k into the rules that the ledger keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lattice node is a bit mask: how the quasi-identifiers' prefix codes share 63-bit words.
+"""Pack the prefix codes of the quasi-identifying columns into 63-bit words, so that a lattice node is a bit mask.
 
 Source: search.md §1. A leaf's code is its path from the root, so that clearing the low bits generalises it.
 """

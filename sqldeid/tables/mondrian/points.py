@@ -1,4 +1,4 @@
-"""Mondrian of a table: folded where its rows lie, parted on the bench, and the classes brought back to where it lies.
+"""Fold a table in its engine, part it by Mondrian in the workbench, and bring the classes back.
 
 The rows are folded into distinct combinations of the cut columns' values and numbers of the sensitive ones, with how
 often each is there (one GROUP BY). They go to the bench, where medians are found; back go the class of each

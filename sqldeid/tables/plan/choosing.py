@@ -1,4 +1,4 @@
-"""What chooses the node: every criterion (`by-all`), or k-anonymity alone (`by-k`), so that it tells nothing more.
+"""Choose the node by every criterion (`by-all`), or by k-anonymity alone (`by-k`), so that it tells nothing more.
 
 With `by-all` the published node says that each node which loses less failed a criterion. Where such a node is
 k-anonymous, whoever knows who is in the table knows that one of its classes fails l, t or m, and that can give a

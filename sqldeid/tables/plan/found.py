@@ -1,4 +1,4 @@
-"""A plan with what a search found in place of what was asked: from there on it is what release and re-check go by."""
+"""Replace the requested m by the m that a search found; release and re-check go by this plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table release will do, from the job and the catalogue alone: nothing is read, everything can be printed."""
+"""Plan a table release from the job and the catalogue; no row is read, and `--plan` prints the plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report tells beyond the release itself: the nodes just below, a value's way up, other k, column sets."""
+"""Compute what a report adds to a release: the nodes just below, a value's way up, other k, sets of columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linked table releases as one piece of work: joined, searched, written apart, verified joined, told apart again."""
+"""Release linked tables: join them, search once, write each, verify the join, and tell of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Node → release: generalised values with suppression, in an order that says nothing beyond the content."""
+"""Write a node as a release: generalised values, suppressed rows, and an order that says nothing of the source."""
 
 from __future__ import annotations
 

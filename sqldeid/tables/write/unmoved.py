@@ -1,4 +1,4 @@
-"""Sources that may change while a release is made of them, where an engine has no snapshot: such a release is refused.
+"""Refuse a release whose source changed while it was made, where the engine has no snapshot.
 
 What was written is compared with the source as it is then (`sqldeid.tables.verify.verify`). A change that is in both,
 what was written and what it is compared with, shows in the persons or in what is suppressed; where it shows in neither,
