@@ -13,6 +13,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import UnknownKindError
 from sqldeid.events.attacks import attack
+from sqldeid.events.codebook import describe
 from sqldeid.events.evaluate import OBJECTS_MOST, Source, evaluate
 from sqldeid.events.fit import Ensemble, Fitted, Step, fit_ensemble, fit_laplace
 from sqldeid.events.generate import Made
@@ -107,6 +108,7 @@ def run(
     written = stage(plan, table, source.listed, staging, note)
     step("verifying what was written")
     verified = verify(plan, note.content, written, engine)
+    described = describe(plan, written, engine)
     step("comparing with the source")
     figures = _evaluate(plan, source, table, made, fitted, engine)
     attacks = _attack(plan, source, rng, engine, step) if plan.part.attacks else {}
@@ -116,6 +118,7 @@ def run(
         evaluation=figures,
         attacks=attacks,
         verified=asdict(verified),
+        columns=described,
         moved={"rows": engine.moved[0] - moved[0], "bytes": engine.moved[1] - moved[1]},
     )
 

@@ -7,7 +7,7 @@ people that nothing protects.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 HOLDER = "for the data holder only: not noised"
 
@@ -47,6 +47,8 @@ class EventsRelease:
         Objects, events, parts and states of the source, and how many rows are no events (`left_out`).
     gaps
         Threshold of splitting in hours, the rule by which it was found, and the histogram that shows it.
+    columns
+        Each released column by name, for whoever reads it: `type`, `meaning`, and of states the `codes` that rows show.
     evaluation, attacks
         Figures by name; empty where they could not be measured.
     """
@@ -69,6 +71,7 @@ class EventsRelease:
     written: tuple[str, ...] = ()
     kind: str = "events"
     account: Mapping[str, object] | None = None
+    columns: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
@@ -87,6 +90,7 @@ class EventsRelease:
         """What may go with the release: promise and ledger; no figure that was not noised."""
         return {
             "kind": self.kind,
+            "columns": {name: dict(told) for name, told in self.columns.items()},
             "guarantee": asdict(self.guarantee),
             "ledger": [dict(spend) for spend in self.ledger],
         }

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sqldeid.report.sections import Section, grid
+
 Tree = Mapping[str, Any]
 
 _FORMS = (
@@ -64,6 +66,26 @@ def meaning(column: Tree) -> str:
     named = str(column.get("level_name") or "")
     how = named if named and not named.startswith("level ") else f"grouped by the hierarchy {column.get('hierarchy')}"
     return f"coarser than in the source: {how}" + (f"; {shown}" if shown else "")
+
+
+def column_sections(columns: Mapping[str, Tree]) -> list[Section]:
+    """The codebook of series and events, as sections; none of a result that has none (of an earlier version)."""
+    if not columns:
+        return []
+    rows = [(name, str(c["type"]), str(c["meaning"]), str(c.get("unit") or "–")) for name, c in columns.items()]
+    book = grid("Codebook", ("Column", "Type", "What stands in it", "Unit"), rows)
+    coded = tuple(_words(name, c) for name, c in columns.items() if c.get("codes"))
+    told = [Section("What values are there?", grids=coded)] if coded else []
+    return [Section("Columns", grids=(book,)), *told]
+
+
+def _words(name: str, column: Tree) -> Any:
+    """The words of a column; with units where it is one of variables."""
+    more = ", the most frequent ones" if column.get("more_codes") else ""
+    if not any("meaning" in code for code in column["codes"]):
+        return grid(f"{name}{more}", ("Value",), [(str(code["shown"]),) for code in column["codes"]])
+    rows = [(str(c["shown"]), str(c.get("unit") or "–"), str(c.get("meaning", ""))) for c in column["codes"]]
+    return grid(f"{name}{more}", ("Value", "Unit", "What became of it"), rows)
 
 
 def form(label: str) -> str:

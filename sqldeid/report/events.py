@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from math import exp, floor
 from typing import Any
 
+from sqldeid.report.codebook import column_sections
 from sqldeid.report.sections import Chart, Section, grid, people, percent, told
 from sqldeid.report.words import FEW
 
@@ -61,7 +62,8 @@ def events_sections(release: Tree, prefix: str) -> list[Section]:
 def public_events(release: Tree) -> list[Section]:
     """What may be published: the promise and the public budget."""
     ledger = [_ledger(release)] if release.get("ledger") else []
-    return [Section("What protects the people in it?", grids=(_promise(release),)), *ledger]
+    told = column_sections(release.get("columns") or {})
+    return [*told, Section("What protects the people in it?", grids=(_promise(release),)), *ledger]
 
 
 def _short(release: Tree) -> Iterable[str]:

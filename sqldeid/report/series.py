@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sqldeid.report.codebook import column_sections
 from sqldeid.report.disagreement import disagreement_sections
 from sqldeid.report.linked import linked_sections, linked_words
 from sqldeid.report.sections import Chart, Grid, Section, grid, people, percent, told
@@ -87,7 +88,7 @@ def public_series(release: Tree) -> list[Section]:
         words=(*_promised(release), *linked_words(release)),
         grids=(_criteria(release, public=True),),
     )
-    return [Section("What is it?", grids=(what,)), protects]
+    return [Section("What is it?", grids=(what,)), *column_sections(release.get("columns") or {}), protects]
 
 
 def _asked(release: Tree) -> Mapping[str, int]:

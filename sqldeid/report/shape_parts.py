@@ -93,6 +93,20 @@ class _SeriesAsked(Part):
     k: Count
 
 
+class _Word(Part):
+    shown: str
+    unit: str = ""
+    meaning: str = ""
+
+
+class _Told(Part):
+    type: str
+    meaning: str
+    unit: str = ""
+    codes: Sequence[_Word] = ()
+    more_codes: bool = False
+
+
 class Series(Part):
     """A release of series, for the data holder."""
 
@@ -127,6 +141,7 @@ class PublicSeries(Part):
     features: Sequence[str]
     method: str
     guarantee: str
+    columns: Mapping[str, _Told] = Field(default_factory=dict)
 
 
 class _Guarantee(Part):
@@ -197,3 +212,4 @@ class PublicEvents(Part):
 
     guarantee: _Guarantee
     ledger: Sequence[_Spend] = ()
+    columns: Mapping[str, _Told] = Field(default_factory=dict)

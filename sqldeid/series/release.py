@@ -19,6 +19,7 @@ from sqldeid.numbering import Members, TableClasses
 from sqldeid.publish import Note, Staging
 from sqldeid.series.blocks import Effect, new_numbers, release_blocks, rows_of, secret
 from sqldeid.series.carry import gathers, send
+from sqldeid.series.codebook import columns_of
 from sqldeid.series.compare import compare
 from sqldeid.series.ledger import admit, looking_up, noted, with_ledger
 from sqldeid.series.link import Link, loss_warnings, members, raised, refuse_alone
@@ -310,6 +311,7 @@ def _result(
         released=verified.released,
         records=effect.records,
         variables=_names(shaped),
+        columns=columns_of(planned, shaped),
         durations=replace(shaped.durations, classes=verified.lengths),  # those that are in the release
         classes=verified.classes,
         k=verified.smallest_class,

@@ -64,6 +64,8 @@ class SeriesRelease:
         class, and `before`, the mean distance of the originals; they are not steered towards.
     disagreement
         Where the job asks for it: how far off a guess by features is, before and after (`sqldeid.series.compare`).
+    columns
+        Each released column by name, for whoever reads it: `type`, `meaning`, `unit`, and of `variable` the words.
     moved
         Rows and bytes (as Arrow) that came out of the engine, and that were sent to one other than DuckDB.
     link
@@ -106,6 +108,7 @@ class SeriesRelease:
     ledger: Mapping[str, object] = field(default_factory=dict)
     distortion_by: Mapping[str, Mapping[str, float | str]] = field(default_factory=dict)
     unit: str = ""
+    columns: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
@@ -120,6 +123,7 @@ class SeriesRelease:
         """What may go with the release: what it is and what it promises; no count of anybody."""
         return {
             "kind": self.kind,
+            "columns": {name: dict(told) for name, told in self.columns.items()},
             "variables": list(self.variables),
             "features": list(self.features),
             "criteria": [

@@ -68,10 +68,18 @@ def test_what_a_release_says_of_itself() -> None:
     assert {"membership", "canary"} == set(found.attacks)
     assert 0 <= found.attacks["membership"]["auc"] <= 1 and found.attacks["membership"]["ceiling"] > 0.6
     assert "no evidence of privacy" in found.attacks["membership"]["reading"]
-    assert set(found.to_public()) == {"kind", "guarantee", "ledger"}
+    assert set(found.to_public()) == {"kind", "columns", "guarantee", "ledger"}
     assert any("differential privacy" in w for w in found.warnings)
     assert all(isinstance(line, tuple) and len(line) == 2 for line in found.facts())
     assert found.gaps["threshold_hours"] > 0 and found.gaps["histogram"]
+    told = found.to_public()["columns"]
+    there = connection.execute("DESCRIBE release.x").fetchall()
+    assert list(told) == [name for name, *_ in there]
+    for name in ("curr_wardid", "eventtype"):
+        shown = connection.execute(f"SELECT {name}, COUNT(*) AS n FROM release.x GROUP BY ALL").fetchall()
+        codes = {code["shown"] for code in told[name]["codes"]}
+        assert codes <= {"NULL" if value is None else str(value) for value, _ in shown}, "a state that no row shows"
+        assert len(codes) == min(len(shown), 24) and told[name]["more_codes"] == (len(shown) > 24)
     rows = connection.execute("SELECT * FROM release.x").fetchall()
     assert len(rows) == found.events
     assert [c[0] for c in connection.description] == ["object_number", "intime", "curr_wardid", "eventtype"]

@@ -273,8 +273,12 @@ def test_no_key_and_no_time_leaves(source: Path, tmp_path: Path) -> None:
         notes = str(connection.execute("SELECT comment FROM duckdb_tables()").fetchall())
     assert "stay" not in notes and str(found.persons) not in notes
     public = found.to_public()
+    assert list(public["columns"]) == list(rows.columns)
+    codes = public["columns"]["variable"]["codes"]
+    assert {code["shown"] for code in codes} == set(rows.variable)
     assert public.keys() == {
         "kind",
+        "columns",
         "variables",
         "features",
         "criteria",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
 import pytest
+from markupsafe import escape
 
 import sqldeid
 from sqldeid.report.events import gap_bars, span
@@ -147,6 +149,24 @@ def test_the_public_page_has_the_promise_and_no_figure_of_the_source(made: tuple
         hidden = [f"{release['source']['events']:,}", "AUC", "Similarity", "path was seen"]
         assert (f"{release['ledger'][0]['sensitivity']}</td>" in public) if method == "laplace" else "ratio" in public
     assert not [word for word in hidden if word in public]
+
+
+def test_the_public_page_has_a_codebook_of_every_released_column(made: tuple[str, Any, str]) -> None:
+    """It had none for series and events: who received a release had to guess what `step` and `value` are."""
+    method, tree, _ = made
+    public, columns = public_page(tree), release_of(tree)["columns"]
+    assert "Codebook" in public and "What values are there?" in public
+    for name, column in columns.items():
+        assert f">{name}</th>" in public and column["meaning"].replace("'", "&#39;") in public
+    coded = [code["shown"] for column in columns.values() for code in column.get("codes", ())]
+    assert coded and all(str(escape(word)) in public for word in coded)
+    if method in ("projection", "shared"):
+        assert "1 hour" in public and coded == [ALERT]
+    for broken in ("type", "meaning"):
+        changed = deepcopy(tree)
+        del next(iter(release_of(changed)["columns"].values()))[broken]
+        with pytest.raises(sqldeid.JobError, match=rf"columns\.\w+\.{broken}"):
+            public_page(changed)
 
 
 def test_what_is_released_unchanged_is_named_on_both_pages(made: tuple[str, Any, str]) -> None:
