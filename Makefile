@@ -69,8 +69,8 @@ test-deep: .venv/spark ## Fuzz for a minute each, or FUZZ_MINUTES=60: hostile jo
 	SQLDEID_FUZZ_MINUTES=$(FUZZ_MINUTES) $(BIN)/python -m pytest -m deep -s -n 0 tests/deep
 
 bench: .venv/installed ## Measure; not part of the tests
-	$(BIN)/python tests/benchmarks/run.py
+	$(BIN)/python benchmarks/run.py
 
 clean: ## Remove what was made, but for the environments
 	rm -rf demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find sqldeid tests -name __pycache__ -prune -exec rm -rf {} +
+	find sqldeid tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

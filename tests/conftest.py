@@ -13,17 +13,19 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
 
 from sqldeid.run import explaining
-from tests import postgres as postgres_server
-from tests import spark as spark_server
+from tests.support import postgres as postgres_server
+from tests.support import spark as spark_server
+from tests.support.cli import JOB
+from tests.support.places import ROOT
 
 if TYPE_CHECKING:
     import psycopg
     from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).resolve().parents[1]
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 NOT_APPLICABLE = "not applicable"
 _schemas = count()
@@ -94,9 +96,24 @@ def spark() -> Iterator[SparkSession]:
         yield session
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a database of sixty people and a job of two releases."""
+    with duckdb.connect(tmp_path / "db.duckdb") as connection:
+        connection.execute(
+            "CREATE TABLE people AS SELECT i AS id, CAST(15 + i % 60 AS INTEGER) AS age, "
+            "CASE WHEN i % 2 = 0 THEN 'f' ELSE 'm' END AS sex, 'person ' || i AS name, "
+            "'illness ' || (i % 7) AS illness, 1000 * (i % 4) AS income FROM range(60) AS r(i)"
+        )
+    (tmp_path / "job.toml").write_text(JOB)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whatever speaks to an engine runs with the oldest DuckDB that we support, too."""
-    twice = (ROOT / "tests" / "engines", ROOT / "tests" / "templates")
+    twice = (ROOT / "tests" / "end_to_end", ROOT / "tests" / "templates")
     for item in items:
         if any(folder in item.path.parents for folder in twice) and not _once_is_enough(item):
             item.add_marker(pytest.mark.duckdb14)

@@ -41,7 +41,7 @@ What a further engine adds
        `sqldeid.run.foreign` calls.
     3. Its name in the lines of `sqldeid.engine.offers`, the one place that says which parts of a job run where: what is
        not offered is refused before anything runs.
-    4. A fixture in ``tests/engines/foreign.py``.
+    4. A fixture in ``tests/support/foreign.py``.
 
 Types
     `Column.type` is spelt as DuckDB spells it (INTEGER, DECIMAL(10,2), ``ENUM()`` for any enumeration, TIMESTAMP WITH

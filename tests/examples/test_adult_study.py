@@ -7,8 +7,8 @@ import json
 import duckdb
 import pytest
 
-from tests.examples.cli import run
 from tests.examples.test_study_examples import EXAMPLES, PNG, execute, lines_of, module_of
+from tests.support.cli import run
 
 STUDY = EXAMPLES / "adult_study" / "study.py"
 UCI = (

@@ -13,8 +13,9 @@ import pytest
 
 import sqldeid
 from sqldeid.job import Job
+from tests.support.places import EXAMPLES
 
-FOLDER = Path(__file__).resolve().parents[2] / "examples" / "events_study"
+FOLDER = EXAMPLES / "events_study"
 STUDY = FOLDER / "study.py"
 
 

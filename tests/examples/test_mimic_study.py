@@ -11,8 +11,8 @@ import pytest
 
 import sqldeid
 from sqldeid import demo
-from tests.examples.cli import run
 from tests.examples.test_study_examples import EXAMPLES, PNG, execute, lines_of, module_of
+from tests.support.cli import run
 
 FOLDER = EXAMPLES / "mimic_study"
 STUDY = FOLDER / "study.py"

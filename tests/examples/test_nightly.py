@@ -17,8 +17,9 @@ import duckdb
 import pytest
 
 from sqldeid.errors import VerificationError
+from tests.support.places import EXAMPLES
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "nightly"
+EXAMPLE = EXAMPLES / "nightly"
 KEY = "".join(f"{i:02x}" for i in range(7, 39))
 VISITS = """
     INSERT INTO visits

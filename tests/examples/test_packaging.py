@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import sqldeid.sql
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 DATA = {"sql/templates": "sqldeid/_sql", "hierarchies": "sqldeid/_hierarchies"}
 
 pytestmark = pytest.mark.xdist_group("packaging")  # one worker builds and installs, once

@@ -12,9 +12,9 @@ import pytest
 
 import sqldeid
 from sqldeid import demo
-from tests.engines.foreign import InPostgres, bag, in_postgres
-from tests.examples.cli import run
 from tests.examples.test_study_examples import EXAMPLES, module_of
+from tests.support.cli import run
+from tests.support.foreign import InPostgres, bag, in_postgres
 
 FOLDER = EXAMPLES / "postgres"
 

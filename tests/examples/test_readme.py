@@ -13,8 +13,8 @@ import pytest
 
 import sqldeid
 from sqldeid.hierarchy import open_source
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
 VARYING = re.compile(r"\d+\.\d s\b|[\d,]+(?= of [\d,]+ nodes checked)")

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-STUDY = Path(__file__).resolve().parents[2] / "examples" / "series_study" / "study.py"
+from tests.support.places import EXAMPLES
+
+STUDY = EXAMPLES / "series_study" / "study.py"
 PNG = b"\x89PNG\r\n"
 FIGURES = ("attacks", "figure_5_4", "figure_6_1", "figure_6_4", "figure_6_5", "figure_6_6", "series")
 Rows = list[dict[str, str]]

@@ -11,10 +11,10 @@ import pytest
 
 import sqldeid
 from sqldeid import demo
-from tests.engines.foreign import bag
-from tests.examples.cli import run
 from tests.examples.test_study_examples import EXAMPLES, module_of
-from tests.spark import PORT
+from tests.support.cli import run
+from tests.support.foreign import bag
+from tests.support.spark import PORT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from sqldeid import demo
-from tests.examples.cli import run
+from tests.support.cli import run
+from tests.support.places import EXAMPLES
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 GOOD_NODES = EXAMPLES / "epsilon_safe" / "good_nodes.py"
 MODELS = EXAMPLES / "m_concealing" / "models.py"
 PNG = b"\x89PNG\r\n"

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sqldeid.errors import JobError
 from sqldeid.sql import bind, parse_expression, parse_query, table_name
-from tests.templates import hostile, queries
+from tests.support import hostile, queries
 
 CANARY = "canary7f3a"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import sqldeid
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "sqldeid"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 

@@ -1,0 +1,235 @@
+"""What the commands do when something is wrong: exit code, one sentence, and nothing changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.support.cli import JOB, Ran, finish, run, start, tree
+
+SECRET = "person 17"
+
+
+def anonymize(capsys: pytest.CaptureFixture[str], *more: object, db: str = "db.duckdb", job: str = "job.toml") -> Ran:
+    return run(capsys, "anonymize", db, "--job", job, *more)
+
+
+def change(folder: Path, old: str, new: str) -> None:
+    assert old in JOB
+    (folder / "job.toml").write_text(JOB.replace(old, new))
+
+
+BAD_JOBS = {
+    "unknown key": ("k = 3", "k = 3\nsupression_limit = 0.1", "suppression_limit"),
+    "unknown role": ('"sensitive"', '"secret"', "sensitive"),
+    "unknown column": ("illness =", "ilness =", "ilness"),
+    "unknown table": ('"main.people"\nperson = "id"\n\n', '"main.persons"\nperson = "id"\n\n', "persons"),
+    "k": ("k = 3", "k = 0", "k"),
+    "k too large": ("k = 3", "k = 61", "61"),
+    "limit": ("0.2", "1.2", "suppression_limit"),
+    "syntax": ("[tables.people]", "[tables.people", "line"),
+    "hierarchy": ("{ bands = [10, 50] }", '"ages.csv"', "ages.csv"),
+    "shipped hierarchy": ("{ bands = [10, 50] }", '"adult/agee"', "adult/age"),
+    "where": ("age >= 20", "age >= (SELECT MAX(x) FROM 'x.csv')", "where"),
+    "person": ('person = "id"\n\n', 'person = "illness"\n\n', "person"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_JOBS)
+def test_a_bad_job_is_refused_and_nothing_changed(name, folder, capsys):
+    old, new, said = BAD_JOBS[name]
+    change(folder, old, new)
+    before = tree(folder)
+    ran = anonymize(capsys)
+    assert ran.code == 2, ran
+    assert ran.out == ""
+    assert ran.err.startswith("Error: job.toml")
+    assert said in ran.err
+    assert "Traceback" not in ran.err
+    assert tree(folder) == before
+    assert [p.name for p in folder.iterdir() if p.name.startswith(".")] == []
+
+
+def test_other_exit_codes(folder, capsys):
+    (folder / "text.duckdb").write_text("no database")
+    assert anonymize(capsys, db="nothing.duckdb").code == 2
+    assert anonymize(capsys, db="text.duckdb").code == 2
+    assert anonymize(capsys, job="nothing.toml").code == 2
+    assert run(capsys, "verify", "db.duckdb", "--job", "job.toml").code == 4, "nothing was released there"
+    change(folder, "bands = [10, 50]", "bands = [10, 50], top = 3")
+    assert anonymize(capsys).code == 2
+
+
+def test_no_solution_is_three(folder, capsys):
+    """Seven illnesses that are not equally frequent are less uncertain than seven that are, also at the top."""
+    asked = 'l_diversity = { column = "illness", l = 7, kind = "entropy" }'
+    change(folder, "k = 3\nsuppression_limit = 0.2", f"k = 3\n{asked}")
+    ran = anonymize(capsys, "--only", "people", "--json", "result.json")
+    assert ran.code == 3, ran
+    assert "the nearest (age 3, sex 1) would suppress 60 rows, 0 are allowed" in ran.err
+    assert json.loads((folder / "result.json").read_text())["error"]["kind"] == "no-solution"
+    assert not (folder / "out.duckdb").exists()
+
+
+def test_a_tampered_release_is_four(folder, capsys):
+    assert anonymize(capsys).code == 0
+    with duckdb.connect(folder / "out.duckdb") as connection:
+        connection.execute("UPDATE release.people SET illness = 'illness 0'")
+    ran = run(capsys, "verify", "db.duckdb", "--job", "job.toml", "--json", "-")
+    assert ran.code == 4
+    assert (ran.json["error"]["code"], ran.json["error"]["kind"]) == (4, "verification")
+
+
+def test_a_locked_database_is_one(folder, capsys):
+    hold = "import duckdb, sys; c = duckdb.connect('db.duckdb'); print('held', flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        ran = anonymize(capsys)
+        holder.communicate()
+    assert ran.code == 1
+    assert "in use" in ran.err
+
+
+def test_json_tells_of_a_failure(folder, capsys):
+    ran = anonymize(capsys, "--json", "-", db="nothing.duckdb")
+    assert ran.code == 2
+    assert ran.json["error"].keys() == {"code", "kind", "key", "message"}
+    assert "nothing.duckdb" in ran.json["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--jbo", "x"], ["--threads", "none"], ["--threads", "0"], ["--temp-dir", "none"], ["more"]]
+)
+def test_usage_errors_are_two_in_json_too(arguments, folder, capsys):
+    ran = anonymize(capsys, "--json=-", *arguments)
+    assert ran.code == 2
+    assert ran.json["error"]["code"] == 2
+    assert "Usage: sqldeid anonymize" in ran.err
+    assert "--help" in ran.err
+
+
+def test_unknown_command_and_none(capsys):
+    assert run(capsys, "anonymise").code == 2
+    assert "anonymize" in run(capsys, "anonymise").err
+    assert "Commands:" in (run(capsys).out + run(capsys).err)
+
+
+@pytest.mark.parametrize("option", ["--json", "--public"])
+@pytest.mark.parametrize("file", ["none/result.json", "db.duckdb", "job.toml", ".", "out.duckdb"])
+def test_outputs_are_looked_at_before_the_run(option, file, folder, capsys):
+    before = tree(folder)
+    ran = anonymize(capsys, option, file)
+    assert ran.code == 2
+    assert option in ran.err
+    assert tree(folder) == before
+
+
+def test_a_failure_never_overwrites_what_is_not_ours(folder, capsys):
+    for file, more in (("db.duckdb", ["--nonsense"]), ("job.toml", []), ("db.duckdb", ["--only", "nobody"])):
+        (folder / "job.toml").write_text("[tables")
+        before = tree(folder)
+        ran = anonymize(capsys, "--json", file, *more)
+        assert ran.code == 2
+        assert "was not written there" in ran.err
+        assert tree(folder) == before
+
+
+def test_json_is_not_written_into_a_parquet_release(folder, capsys):
+    change(folder, 'into = "out.duckdb"', 'into = "out"\nas = "parquet"')
+    assert anonymize(capsys).code == 0
+    ran = anonymize(capsys, "--replace", "--json", "out/result.json")
+    assert ran.code == 2
+    assert "lies in the release" in ran.err
+    assert sorted(p.name for p in (folder / "out").iterdir()) == ["all.parquet", "people.parquet"]
+
+
+def test_control_characters_do_not_reach_the_terminal(folder, capsys):
+    with duckdb.connect(folder / "db.duckdb") as connection:
+        connection.execute('ALTER TABLE people RENAME COLUMN sex TO "s\x1b[31mex"')
+    (folder / "job.toml").write_text(JOB.replace("sex = {", '"s\\u001b[31mex" = {'))
+    for more in ([], ["--plan", "-v", "--replace"]):
+        ran = anonymize(capsys, *more)
+        assert ran.code == 0
+        assert "\x1b" not in ran.out
+        assert "s\\x1b[31mex" in ran.out
+
+
+def test_markup_in_a_name_is_text(folder, capsys):
+    change(folder, "[tables.all]", '[tables."[red]"]')
+    text = (folder / "job.toml").read_text().replace("tables.all.", 'tables."[red]".')
+    (folder / "job.toml").write_text(text)
+    assert "[red]" in anonymize(capsys).out
+
+
+def test_a_bug_prints_its_type_alone(folder):
+    code = (
+        "import sys, sqldeid\nfrom sqldeid.cli import main\n"
+        f"def broken(*_, **__):\n    raise ValueError({SECRET!r})\n"
+        "sqldeid.anonymize = broken\nmain(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", code, "anonymize", "db.duckdb", "--job", "job.toml", "--json", "-"]
+    plain, verbose = (
+        subprocess.run([*command, *more], cwd=folder, capture_output=True, text=True) for more in ([], ["-v"])
+    )
+    for done in (plain, verbose):
+        assert done.returncode == 1
+        assert SECRET not in done.stderr + done.stdout
+        assert "internal error (builtins.ValueError)" in done.stderr
+        assert json.loads(done.stdout)["error"]["kind"] == "internal"
+    assert len(plain.stderr.splitlines()) == 1
+    assert "in broken" in verbose.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_traceback(folder):
+    shell = f"{Path(sys.executable).with_name('sqldeid')} schema | head -c 10"
+    done = subprocess.run(["bash", "-c", shell], cwd=folder, capture_output=True, text=True)
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_any_encoding_will_do(encoding, folder):
+    (folder / "job.toml").write_text(
+        JOB.replace("[tables.people", '[tables."Δ–€"').replace('"Δ–€"]', '"Δ–€"]').replace('"Δ–€".', '"Δ–€".')
+    )
+    for more in (["--plan"], ["--json", "-"]):
+        ran = finish(start("anonymize", "db.duckdb", "--job", "job.toml", *more, cwd=folder, PYTHONIOENCODING=encoding))
+        assert ran.code == 0, ran
+    assert "Δ–€" in ran.json["releases"]
+
+
+ENDLESS = """{ query = "SELECT a.* FROM people AS a, people AS b, people AS c, people AS d
+    WHERE MD5(a.illness || b.illness || c.illness || d.illness) = 'never'" }""".replace("\n    ", " ")
+
+
+def test_ctrl_c_ends_a_statement_that_would_take_days(tmp_path):
+    with duckdb.connect(tmp_path / "db.duckdb") as connection:
+        connection.execute(
+            "CREATE TABLE people AS SELECT i AS id, CAST(hash(i) % 90 AS INTEGER) AS age, "
+            "CAST(hash(i + 1) % 100000 AS INTEGER) AS sex, 'x' || hash(i) AS illness, '' AS name "
+            "FROM range(1000) AS r(i)"
+        )
+    (tmp_path / "job.toml").write_text(JOB.replace('"main.people"', ENDLESS))
+    process = start(
+        "anonymize", "db.duckdb", "--job", "job.toml", "--json", "-", "-v", cwd=tmp_path, PYTHONUNBUFFERED="1"
+    )
+    assert process.stderr is not None
+    process.stderr.readline()  # the first step has begun
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGINT)
+    sent = time.monotonic()
+    ran = finish(process)
+    assert time.monotonic() - sent < 20
+    assert ran.code == 130, ran
+    assert ran.json["error"]["kind"] == "interrupted"
+    assert "nterrupted" in ran.err
+    assert "Traceback" not in ran.err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["db.duckdb", "job.toml"]

@@ -1,0 +1,111 @@
+"""`tradeoff`, `report` and `anonymize --report`, run as a user runs them."""
+
+from __future__ import annotations
+
+import json
+
+import duckdb
+import pytest
+
+from sqldeid.report import interactive
+from tests.support.cli import run, tree
+
+
+def test_tradeoff_prints_a_table_writes_files_and_releases_nothing(folder, capsys):
+    ran = run(
+        capsys,
+        *("tradeoff", "db.duckdb", "--job", "job.toml", "--only", "people", "--k", "2,3,30", "--limit", "0,0.2"),
+        *("--max-loss", "1", "--json", "t.json", "--html", "t.html"),
+    )
+    assert ran.code == 0 and "limit 0.2" in ran.out and "Greatest k" in ran.out
+    found = json.loads((folder / "t.json").read_text())["tradeoff"]["people"]
+    assert [(p["k"], p["suppression_limit"]) for p in found["points"]] == [(k, x) for k in (2, 3, 30) for x in (0, 0.2)]
+    assert run(capsys, "anonymize", "db.duckdb", "--job", "job.toml", "--json", "r.json").code == 0
+    alone = json.loads((folder / "r.json").read_text())["releases"]["people"]
+    same = next(p for p in found["points"] if (p["k"], p["suppression_limit"]) == (3, 0.2))
+    assert (same["node"], same["loss"], same["suppressed"]) == (
+        alone["node"],
+        alone["loss"]["loss"],
+        alone["suppressed"],
+    )
+    page = (folder / "t.html").read_text()
+    assert "Least loss by suppression limit" in page and "plotly" in page
+    with duckdb.connect("db.duckdb") as connection:
+        assert connection.execute("SELECT COUNT(*) FROM duckdb_tables()").fetchone() == (1,)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--k", "two"), "--k: give whole numbers with commas between"),
+        (("--k", "0"), "--k: must be whole numbers of at least 1"),
+        (("--limit", "1"), "--limit: must be shares"),
+        (("--max-loss", "-1"), "--max-loss: must be at least 0"),
+        (("--only", "nobody"), "there is no release nobody"),
+        (("--json", "nowhere/t.json"), "nowhere"),
+    ],
+)
+def test_tradeoff_refuses_what_cannot_be(folder, capsys, given, message):
+    before = tree(folder)
+    ran = run(capsys, "tradeoff", "db.duckdb", "--job", "job.toml", *given)
+    assert ran.code == 2 and message in " ".join(ran.err.split())
+    assert tree(folder) == before
+
+
+def test_a_k_that_no_node_reaches_is_told_as_none(folder, capsys):
+    ran = run(capsys, "tradeoff", "db.duckdb", "--job", "job.toml", "--only", "people", "--k", "1000", "--limit", "0")
+    assert ran.code == 0 and "none" in ran.out
+
+
+def test_a_report_is_written_with_the_release_and_again_from_its_result(folder, capsys):
+    written = ("--json", "r.json", "--report", "report.html", "--public", "about.html")
+    assert run(capsys, "anonymize", "db.duckdb", "--job", "job.toml", *written).code == 0
+    assert run(capsys, "report", "r.json", "-o", "again.html").code == 0
+    assert run(capsys, "report", "r.json", "--public", "-o", "about2.html").code == 0
+    assert (folder / "report.html").read_text() == (folder / "again.html").read_text()
+    assert (folder / "about.html").read_text() == (folder / "about2.html").read_text()
+    assert "How would it change" in (folder / "report.html").read_text()
+    assert "<script" not in (folder / "about.html").read_text()
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "200"])
+def test_class_sizes_are_bars_of_plain_text(folder, capsys, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    ran = run(capsys, "anonymize", "db.duckdb", "--job", "job.toml", "--only", "people", "--replace")
+    lines = ran.out.splitlines()
+    start = next(i for i, text in enumerate(lines) if "Rows in a class" in text)
+    bars = lines[start + 1 : lines.index("", start)]
+    assert bars and all("%" in text and text.rstrip().endswith("#") for text in bars)
+    shares = [float(text.split(" %")[0].split()[-1]) for text in bars]
+    assert sum(shares) == pytest.approx(100, abs=0.5)
+    assert max(bars, key=lambda text: text.count("#")) == bars[shares.index(max(shares))]
+    assert all(len(text) <= int(columns) for text in bars)
+    assert "\x1b" not in ran.out and "█" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "cannot be read"), ("[", "is not JSON"), ("{}", "is not a result"), ('{"error": {}}', "is not a result")],
+)
+def test_a_report_of_something_else_is_refused(folder, capsys, content, message):
+    if content is not None:
+        (folder / "x.json").write_text(content)
+    ran = run(capsys, "report", "x.json", "-o", "x.html")
+    assert ran.code == 2 and message in ran.err
+    assert not (folder / "x.html").exists()
+
+
+def test_without_the_extra_nothing_is_released(folder, capsys, monkeypatch):
+    monkeypatch.setattr(interactive, "find_spec", lambda name: None)
+    ran = run(capsys, "anonymize", "db.duckdb", "--job", "job.toml", "--report", "report.html")
+    assert ran.code == 2 and "pip install 'sqldeid[report]'" in ran.err
+    assert not (folder / "out.duckdb").exists() and not (folder / "report.html").exists()
+
+
+def test_a_job_of_drawn_nodes_has_no_tradeoff(folder, capsys):
+    text = (folder / "job.toml").read_text().replace('illness = { role = "sensitive" }\n', "")
+    method = 'method = "epsilon-safe"\nepsilon_safe = { beta = 0.25, epsilon = 1.0, delta = 0.24 }'
+    text = text.replace("[tables.all]", f"[tables.people.search]\n{method}\n\n[tables.all]")
+    (folder / "drawn.toml").write_text(text)
+    ran = run(capsys, "tradeoff", "db.duckdb", "--job", "drawn.toml", "--only", "people")
+    assert ran.code == 2 and "tables.people.search.method: epsilon-safe draws its node" in " ".join(ran.err.split())

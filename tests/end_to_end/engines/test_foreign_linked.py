@@ -1,0 +1,271 @@
+"""Linked tables where they lie: both releases are those of DuckDB, row by row, and are checked alike on their join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from sqlglot import exp
+
+from sqldeid import (
+    Asked,
+    JobError,
+    Options,
+    VerificationError,
+    anonymize,
+    assess,
+    plan,
+    tradeoff,
+    verify,
+    verify_certificates,
+)
+from sqldeid.job import Job
+from sqldeid.sql import literal, render
+from sqldeid.tables.disguise import disguise
+from sqldeid.tables.release.linked_steps import linked_steps
+from sqldeid.tables.release.steps import in_dialect
+from sqldeid.tables.rows import linked as linked_rows
+from tests.end_to_end.engines.test_foreign import told
+from tests.support.foreign import InPostgres, bag, foreign, hold_listed, in_duckdb, running
+from tests.support.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, job, qi, release
+
+__all__ = ["foreign"]
+
+RUN = "00112233445566778899aabbccddeeff"
+"""The public number of every publication here, so that pseudonyms can be compared."""
+KEYS = "aBäC"
+NAMES = ("people", "stays")
+PERSON = {"per son": {**IDENTIFYING, "pseudonym": True}}
+
+
+def keyed(number: int) -> str:
+    """A person's key, which a language sorts otherwise than bytes."""
+    return f"{KEYS[number % 4]}'{number}"
+
+
+def tables() -> dict[str, pa.Table]:
+    """Persons, stays of most of them and of others, and codes of stays, in no order."""
+    persons, staying = range(160), [i * 7 % 180 for i in range(12, 180)]
+    codes = [(keyed(i * 11 % 175), f"c{i * i % 3}", i) for i in range(500)]
+    return {
+        "people": pa.table(
+            {
+                "per son": [keyed(i) for i in persons],
+                "a.ge": pa.array([None if i % 53 == 0 else 20 + i * 7 % 40 for i in persons], pa.int32()),
+                "sex": ["m" if i % 2 else "f" for i in persons],
+                "diagnosis": [["", "😀", "flu", None][i * i // 5 % 4] for i in persons],
+                "true_row": pa.array(persons, pa.int64()),
+            }
+        ),
+        "stays": pa.table(
+            {
+                "per son": [keyed(i) for i in staying],
+                "ward": [f"w{i * i % 3}" if i % 61 else None for i in staying],
+                "los": pa.array([i % 5 for i in staying], pa.int64()),
+                "seen": [date(2020, 1, 1) + timedelta(days=i * 13 % 300) for i in staying],
+                "remark": [None if i % 9 == 0 else f"r{i % 4}" for i in staying],
+                "same": pa.array(staying, pa.int64()),
+            }
+        ),
+        "codes": pa.table(
+            {
+                "per son": [key for key, _, _ in codes],
+                "code": [code for _, code, _ in codes],
+                "seq": pa.array([seq for _, _, seq in codes], pa.int64()),
+            }
+        ),
+    }
+
+
+PEOPLE = {
+    **PERSON,
+    "A.ge": qi({"bands": [10, 20]}),  # the catalogue spells it a.ge
+    "sex": qi(),
+    "diagnosis": SENSITIVE,
+    "true_row": INSENSITIVE,
+}
+STAYS = {**PERSON, "ward": qi(), "los": SENSITIVE, "remark": INSENSITIVE, "same": INSENSITIVE}
+STACK = {"code": {"from": "codes", "on": "per son", "value": "code", "order": "seq", "first": 1, **INSENSITIVE}}
+QUERY = {"query": "SELECT s.*, CAST(s.ward AS CHAR(4)) AS unit FROM stays AS s WHERE s.same <> 30"}
+UNIT = {("unit" if name == "ward" else name): role for name, role in STAYS.items() if name != "remark"}
+
+
+def stacked(**target: Any) -> Job:
+    """Tables as they stand, a column out of a third one; l-diversity of one, t-closeness of the other."""
+    people = release(PEOPLE, source="people", k=4, limit=0.15, person="per son")
+    people["privacy"] |= {"l_diversity": {"column": "diagnosis", "l": 2}}  # type: ignore[operator]
+    stays = release(STAYS, source="stays", k=3, limit=0.2, person="per son", link="people", stack=STACK)
+    stays["privacy"] |= {"t_closeness": {"column": "los", "t": 0.6}}  # type: ignore[operator]
+    return job(target, people=people, stays=stays)
+
+
+def blanked(**target: Any) -> Job:
+    """One table filtered, the other a query; suppressed rows are blanked; k alone."""
+    more = {"person": "per son", "suppression": "blank"}
+    people = release(PEOPLE, source="people", k=4, limit=0.15, where="true_row <> 20", **more)
+    return job(target, people=people, stays=release(UNIT, source=QUERY, k=6, limit=0.2, link="people", **more))
+
+
+@dataclass
+class Both:
+    """The same tables on a server and in a DuckDB file, and the key of their pseudonyms."""
+
+    server: InPostgres
+    file: Path
+    options: Options
+
+    def here(self, table: str) -> list[tuple[Any, ...]]:
+        return local(self.file, table)
+
+
+def local(file: Path, table: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(file)) as c:
+        return c.execute(f"FROM {table}").fetchall()
+
+
+def with_key(folder: Path) -> Options:
+    (folder / "key").write_text("0123456789abcdef" * 4)
+    return Options(key_file=folder / "key")
+
+
+@pytest.fixture(scope="module")
+def both(foreign: InPostgres, tmp_path_factory: pytest.TempPathFactory) -> Both:
+    """The persons of one table are of another collation than those of the other; a column has no equality."""
+    folder = tmp_path_factory.mktemp("linked")
+    for name, rows in tables().items():
+        foreign.load(name, rows)
+    foreign.run('ALTER TABLE stays ALTER COLUMN "per son" TYPE TEXT COLLATE "und-x-icu"')
+    foreign.run("ALTER TABLE stays ALTER COLUMN remark TYPE JSON USING TO_JSON(remark)")
+    return Both(foreign, in_duckdb(folder / "linked.duckdb", tables()), with_key(folder))
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One number of publications."""
+    monkeypatch.setattr(disguise, "fresh_run", lambda: RUN)
+
+
+def assert_joined(people: Sequence[tuple[Any, ...]], stays: Sequence[tuple[Any, ...]]) -> None:
+    """Rows with one pseudonym are one person's: what was released of who it is says so."""
+    rows = {person: row for person, *_, row in people}
+    assert len(people) > 90
+    assert rows == {row[0]: row[4] for row in stays}
+
+
+def test_linked_releases_are_those_of_duckdb(both: Both, settled: None) -> None:
+    """And all that goes with them: certificate, levels of other k, classes of the sources and of what was written."""
+    wanted, databases = stacked(schema="stacked"), (both.server.database, both.file)
+    options = Options(key_file=both.options.key_file, certificate=True, explain=True)
+    [planned] = plan(wanted, both.server.database)
+    with running() as ran:
+        there = anonymize(wanted, both.server.database, options=options).releases
+    ran.remove("tables/check/list_classes")  # of the comparison with other k
+    hold_listed(in_dialect(linked_steps(planned, "table", "postgres"), "postgres"), ran)
+    here = anonymize(wanted, both.file, options=options).releases
+    for name in NAMES:
+        assert told(there[name]) == told(here[name])
+        assert bag(both.server.read(f"stacked.{name}")) == bag(both.here(f"stacked.{name}"))
+    assert here["stays"].suppressed > 0
+    assert_joined(both.server.read("stacked.people"), both.server.read("stacked.stays"))
+    for given in (both.options, Options()):
+        assert dict(verify(wanted, databases[0], options=given)) == dict(verify(wanted, both.file, options=given))
+    proofs = {name: there[name].certificate for name in NAMES}
+    assert verify_certificates(wanted, databases[0], proofs) == verify_certificates(wanted, both.file, proofs)
+    for released in (False, True):
+        looks = [assess(wanted, d, release=released) for d in databases]
+        assert looks[0] == looks[1]
+    traded = [told(tradeoff(wanted, d, Asked((2, 5), (0.0, 0.1)), options=both.options)) for d in databases]
+    assert traded[0] == traded[1]
+
+
+def test_no_more_goes_over_the_wire_than_of_their_join(both: Both) -> None:
+    """Tables are joined, written and compared where they are; what comes here are keys, to be hashed, and classes."""
+    query = "SELECT p.*, s.ward, s.los, s.same FROM people AS p JOIN stays AS s ON s.same = p.true_row"
+    more = {name: role for name, role in STAYS.items() if name not in (*PERSON, "remark")}
+    parts = {"people": PEOPLE, "stays": {**PERSON, **more}}
+    pair = {name: release(c, source=name, k=4, limit=0.15, person="per son") for name, c in parts.items()}
+    one = release({**PEOPLE, **more}, source={"query": query}, k=4, limit=0.15, person="per son")
+    linked = job({"schema": "counted"}, people=pair["people"], stays={**pair["stays"], "link": "people"})
+    found = anonymize(linked, both.server.database, options=both.options).releases["people"]
+    whole = anonymize(job({"schema": "counted_join"}, r=one), both.server.database, options=both.options).releases["r"]
+    assert found.linked is not None and found.rows == whole.rows == 160 - found.linked["left_out"]
+    assert found.moved["rows"] <= whole.moved["rows"] + 5, "counts of what was joined"
+
+
+@pytest.mark.parametrize("as_", ["view", "parquet"])
+def test_blanked_rows_of_a_query(both: Both, as_: str, settled: None, tmp_path: Path) -> None:
+    """As a view there; into files here, which are read back into the server to be joined and verified."""
+    into = {"into": str(tmp_path / "out")} if as_ == "parquet" else {}
+    wanted, same = blanked(schema="blanked", **{"as": as_}, **into), blanked(schema=f"as_{as_}")
+    there = anonymize(wanted, both.server.database, options=both.options).releases
+    here = anonymize(same, both.file, options=both.options).releases
+    assert here["people"].suppressed
+    for name in NAMES:
+        assert told({**there[name].to_dict(), "policy": 0}) == told({**here[name].to_dict(), "policy": 0})
+        rows = duckdb.read_parquet(f"{tmp_path}/out/{name}.parquet").fetchall() if into else []
+        rows = rows or [tuple(v.rstrip() if isinstance(v, str) else v for v in row) for row in read(both, name)]
+        assert bag(rows) == bag(both.here(f"as_{as_}.{name}"))
+    assert dict(verify(wanted, both.server.database)) == dict(verify(same, both.file))
+
+
+def read(both: Both, name: str) -> list[tuple[Any, ...]]:
+    return both.server.read(f"blanked.{name}")
+
+
+ENDS = "SELECT MIN(same) FROM told.stays UNION ALL SELECT MAX(same) FROM told.stays"
+TAMPERED = {
+    "persons exchanged": f"""UPDATE told.stays AS s SET "per son" = o."per son" FROM told.stays AS o
+                             WHERE s.same <> o.same AND s.same IN ({ENDS}) AND o.same IN ({ENDS})""",
+    "a person of one table only": "DELETE FROM told.people WHERE true_row = (SELECT MIN(true_row) FROM told.people)",
+    "another value": """UPDATE told.stays SET remark = TO_JSON('other'::TEXT)
+                        WHERE same = (SELECT MAX(same) FROM told.stays)""",
+    "another's note": "COMMENT ON TABLE told.stays IS '{note}'",
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_releases_that_were_tampered_with_are_refused(both: Both, what: str) -> None:
+    """Each table may be as good as it was; the join is not."""
+    wanted = stacked(schema="told")
+    anonymize(
+        wanted, both.server.database, options=Options(key_file=both.options.key_file, replace=True, without_ledger=True)
+    )
+    verify(wanted, both.server.database)
+    note = "SELECT OBJ_DESCRIPTION('told.stays'::REGCLASS)"
+    with both.server.connect() as c:
+        (was,) = c.execute(note.encode()).fetchone() or ("",)
+    both.server.run(TAMPERED[what].replace("{note}", was.replace('"pseudonym_run": "', '"pseudonym_run": "0')))
+    with pytest.raises(VerificationError):
+        verify(wanted, both.server.database)
+
+
+def test_what_is_joined_wrongly_is_not_published(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second table's rows beside the wrong persons: JSON is compared, too."""
+    before, wrong = both.server.catalogue(), []
+
+    def mistaken(name: str, *dialect: str, **parameters: Any) -> str:
+        if name == "tables/rows/join_linked" and not wrong:
+            wrong.append(name)
+            remark = next(c for c in parameters["columns"] if str(c["name"].this) == "stays/remark")
+            remark["value"] = exp.cast(literal('"other"'), "JSON")
+        return render(name, *dialect, **parameters)
+
+    monkeypatch.setattr(linked_rows, "render", mistaken)
+    with pytest.raises(VerificationError, match=r"stays\.link: .* rows differ where the tables are joined once more"):
+        anonymize(stacked(schema="wrong"), both.server.database, options=both.options)
+    assert wrong and both.server.catalogue() == before
+
+
+def test_a_name_that_is_cut_only_in_the_join(both: Both) -> None:
+    """The release's name before the column's, and what else stands before that of a pseudonym."""
+    wanted = stacked(schema="long").model_copy(deep=True)
+    parts = {"people": wanted.tables["people"], "s" * 63: wanted.tables["stays"]}
+    with pytest.raises(JobError, match=r"columns\.per son: .* longer than the 63 bytes that Postgres keeps") as error:
+        anonymize(wanted.model_copy(update={"tables": parts}), both.server.database, options=both.options)
+    assert error.value.key == f"tables.{'s' * 63}.columns.per son"

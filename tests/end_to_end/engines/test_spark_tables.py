@@ -1,0 +1,206 @@
+"""Tables on Spark beyond plain releases: child tables stacked, columns explored, what goes with a release, samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from sqldeid import (
+    JobError,
+    anonymize,
+    explore,
+    explore_job,
+    explore_sequences,
+    plan,
+    verify,
+)
+from sqldeid.sql import column, identifier, render, table_name
+from sqldeid.tables.release.steps import in_dialect, steps
+from tests.end_to_end.engines.test_foreign import (
+    AGE,
+    FIRST,
+    ORDERED,
+    RELEASES,
+    SEX,
+    STACK,
+    SUMMED,
+    WARD,
+    asked,
+    children,
+    hold_beside,
+    people,
+    sampled,
+    told,
+)
+from tests.support.foreign import bag, hold_listed, running
+from tests.support.on_spark import Both, on_both
+from tests.support.sources import job, qi
+from tests.templates import cases_stack
+from tests.templates.cases_stack import CHILD, CHILD_SETUP, KEYS, PICKED, PICKED_SETUP, THROUGH
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+@pytest.fixture(scope="module")
+def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    with on_both(spark, tmp_path_factory.mktemp("tables"), {"people": people(), **children()}) as there:
+        yield there
+
+
+# ---- stacks ----------------------------------------------------------------------------------------------------------
+
+SHOWN = {name: value for name, value in STACK.items() if name != "hierarchy"} | {"role": "insensitive"}
+MEASURED = {**SUMMED, "role": "insensitive"}
+BY_SEQ = {"order": "seq", "then": "code"}
+STACKS = {
+    "first": {**STACK, **ORDERED, "first": 2},
+    "of_longest": {**SHOWN, **FIRST, **BY_SEQ, "pick": "longest", "pick_order": "stay", "items": [1, 3]},
+    "mean": {**MEASURED, "aggregate": "mean", "value": "seq"},
+}
+"""What single rows hold is released as it stands, so that each value is compared; other orders are in `TWINS`."""
+
+
+def test_stacked_rows_are_those_of_duckdb(both: Both) -> None:
+    """And made once more by verification: from there, too, on either engine."""
+    wanted = job({"schema": "stacked"}, r=asked({SEX: qi()}, k=3, stack=STACKS))
+    [planned] = plan(wanted, both.url)
+    with running() as ran:
+        there = anonymize(wanted, both.spark).releases["r"]
+    hold_listed(in_dialect(steps(planned, "table", "spark"), "spark"), ran)
+    here = anonymize(wanted, both.file).releases["r"]
+    assert told(there) == told(here)
+    rows = both.there("stacked.r")
+    assert bag(rows) == bag(both.here("stacked.r"))
+    values = [{row[i] for row in rows} for i in range(len(rows[0]))]
+    assert all(len(different) > 1 for different in values[1:]), "a column of one value says nothing"
+    assert told(verify(wanted, both.url)["r"]) == told(verify(wanted, both.file)["r"])
+
+
+OPEN = {
+    "child": {**STACK, "through": "stays", "through_on": "stay", "order": "came", "first": 2},
+    "between": {**STACK, "through": "stays", "through_on": "stay", "pick": "first", "pick_order": "id", **BY_SEQ},
+}
+
+
+@pytest.mark.parametrize("which", OPEN)
+def test_an_order_that_leaves_rows_open_is_refused_alike(which: str, both: Both) -> None:
+    wanted = job({"schema": "open"}, r=asked({SEX: qi()}, k=3, stack={"c": {"first": 2, **OPEN[which]}}))
+    said = []
+    for database in (both.spark, both.file):
+        with pytest.raises(JobError, match="leaves open which row") as error:
+            anonymize(wanted, database)
+        said.append(str(error.value))
+    assert said[0] == said[1]
+
+
+def _names(letter: str, *columns: str) -> list[dict[str, object]]:
+    return [
+        {"name": identifier(f"{letter}{i}"), "there": identifier(f"n{i}"), "column": column(*c.split(".")[::-1])}
+        for i, c in enumerate(columns)
+    ]
+
+
+def _stacking(**other: object) -> dict[str, object]:
+    places = other.pop("places", [1, 3])
+    asked = {"stacked": table_name("made"), "relation": CHILD, "keys": KEYS, "picked": None, "joins": []}
+    asked |= {"order": _names("o", "c.select"), "value": column(cases_stack.CODE, "c"), "last": False, "most": 4}
+    asked |= {"places": places, "telling": [{"first": 1, "second": 2}, {"first": 2, "second": 3}], "unordered": False}
+    asked["values"] = [{"name": identifier(f"v{i}"), "place": place} for i, place in enumerate(places)]  # type: ignore
+    return asked | other
+
+
+def _picking(**other: object) -> dict[str, object]:
+    asked = {"picked": table_name("made"), "relation": cases_stack.BETWEEN, "keys": cases_stack.BETWEEN_KEYS}
+    asked |= {"joins": _names("j", "t.hadm"), "extra": _names("x", "t.at"), "order": _names("o", "t.at")}
+    return asked | {"pick": True, "last": False} | other
+
+
+TWINS = {
+    "in order": ("tables/rows/stack_rows", _stacking()),
+    "from the last": ("tables/rows/stack_rows", _stacking(last=True)),
+    "as a set": ("tables/rows/stack_rows", _stacking(unordered=True, places=[1, 2])),
+    "all equal in order": ("tables/rows/stack_rows", _stacking(order=_names("o", "c.id"))),
+    "through": ("tables/rows/stack_rows", _stacking(**THROUGH)),
+    "first": ("tables/rows/pick_rows", _picking()),
+    "last": ("tables/rows/pick_rows", _picking(last=True)),
+    "any": ("tables/rows/pick_rows", _picking(order=_names("o", "t.id"), extra=[])),
+    "all": ("tables/rows/pick_rows", _picking(pick=False, order=[])),
+}
+
+
+@pytest.fixture(scope="module")
+def twins(spark: SparkSession) -> Iterator[tuple[SparkSession, duckdb.DuckDBPyConnection]]:
+    """Hostile rows on both: NULL keys, orders and values, ties, people of one row."""
+    session = spark.newSession()
+    with closing(duckdb.connect()) as connection:
+        for statement in (*CHILD_SETUP, *cases_stack.BETWEEN_SETUP, *PICKED_SETUP):
+            connection.execute(statement)
+        connection.execute(
+            "INSERT INTO \"chi ld\" VALUES (5, 50, 1, 'a', 1), (5, 50, 1, 'a', 1), (5, 50, NULL, 'c', 2)"
+        )
+        connection.execute('INSERT INTO "be tween" VALUES (5, 50, 2), (5, 50, 2), (5, 51, NULL), (6, 60, 1)')
+        for table in (CHILD, cases_stack.BETWEEN, PICKED):
+            rows = connection.table(table.sql("duckdb")).to_arrow_table()
+            session.createDataFrame(rows).createOrReplaceTempView(table.sql("spark"))
+        yield session, connection
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_statement_of_sparks_own_gives_duckdbs_rows(
+    name: str, twins: tuple[SparkSession, duckdb.DuckDBPyConnection]
+) -> None:
+    session, connection = twins
+    template, parameters = TWINS[name]
+    connection.execute(render(template, **parameters))
+    session.sql(render(template, "spark", **parameters))
+    here = connection.execute("SELECT * FROM made").fetchall()
+    there = [tuple(row.values()) for row in session.sql("SELECT * FROM made").toArrow().to_pylist()]
+    connection.execute("DROP TABLE made")
+    session.sql("DROP VIEW made")
+    assert bag(there) == bag(here)
+    assert len(here) >= 3
+
+
+# ---- looks -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_looked_at_is_the_same(both: Both) -> None:
+    for person in (None, "id"):
+        found = [
+            explore(d, "people", columns=[SEX, AGE, WARD], person=person, max_size=2) for d in (both.url, both.file)
+        ]
+        there, here = ((f.persons, f.columns, f.sets, f.smallest) for f in found)
+        assert there == here
+    wanted = job({}, r=RELEASES["stack first of all"])
+    assert explore_job(wanted, both.spark).sets == explore_job(wanted, both.file).sets
+    known: dict[str, Any] = {
+        "per": ["id"],
+        "value": "code",
+        "order": ["stay", "seq"],
+        "places": [[1], [1, 2]],
+        "unordered": [[1, 2]],
+    }
+    assert told(explore_sequences(both.spark, "codes", **known)) == told(explore_sequences(both.file, "codes", **known))
+
+
+def test_what_goes_with_a_release_is_the_same(both: Both) -> None:
+    """The certificate, checked on the other engine, too; other k and limits; what a report tells of column sets."""
+    hold_beside(job({"schema": "proven"}, r=RELEASES["m"]), both.spark, both.file)
+
+
+def test_a_seeded_sample_is_the_same(both: Both, tmp_path: Path) -> None:
+    """Only with a seed can two draws be compared; the sample goes back to Spark, to be written there."""
+    wanted = sampled(tmp_path)
+    there, here = (anonymize(wanted, d).releases["r"] for d in (both.url, both.file))
+    assert told(there) == told(here)
+    assert there.released
+    assert bag(both.there("sampled.r")) == bag(both.here("sampled.r"))
+    assert told(verify(wanted, both.spark)["r"]) == told(verify(wanted, both.file)["r"])

@@ -1,0 +1,106 @@
+"""Events with laplace in the ledger of persons: what they spend there and in releases of tables is one sum."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import sqldeid
+from sqldeid.engine.opening import Settings
+from sqldeid.errors import JobError
+from tests.support.sources import SENSITIVE, qi, release
+
+LAPLACE = {
+    "method": "laplace",
+    "epsilon": 1.5,
+    "states": "states.txt",
+    "other": "OTHER",
+    "time_range": ["2020-01-01", "2021-01-01"],
+    "gap_bins_hours": [1, 6],
+    "length_bins": [1, 2, 4],
+    "events_max": 4,
+}
+SAFE = {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.25, "epsilon": 2.0, "delta": 0.24}}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """120 persons with four moves each, some of which have no usable time; and a row without a person."""
+    (tmp_path / "key").write_text("".join(f"{i:02x}" for i in range(7, 39)))
+    (tmp_path / "states.txt").write_text("A\nB\nC\n")
+    with duckdb.connect(tmp_path / "db.duckdb") as connection:
+        connection.execute(
+            "CREATE TABLE people AS SELECT i AS id, ['Female', 'Male'][1 + i % 2] AS sex, "
+            "CAST(20 + (i * 7) % 40 AS INTEGER) AS age, ['flu', 'gout', 'mumps'][1 + (i // 3) % 3] AS illness "
+            "FROM RANGE(120) AS r(i)"
+        )
+        connection.execute(
+            "CREATE TABLE moves AS SELECT id, ['A', 'B', 'C'][1 + (id + j) % 3] AS ward, "
+            "CASE WHEN id % 10 > 0 THEN TIMESTAMP '2020-03-01' + j * INTERVAL '5 hours' END AS at "
+            "FROM people, RANGE(4) AS q(j) UNION ALL SELECT NULL, 'A', TIMESTAMP '2020-03-01'"
+        )
+    return tmp_path
+
+
+def run(folder: Path, releases: dict[str, object], **more: object) -> dict[str, object]:
+    job = sqldeid.Job.parse({"release": {"into": "out.duckdb"}, **releases}, folder=folder)
+    options = {"replace": True, "settings": Settings(threads=1), "key_file": folder / "key"}
+    options |= {"ledger": folder / "ledger.duckdb"} | more
+    return sqldeid.anonymize(job, folder / "db.duckdb", options=sqldeid.Options(**options)).releases  # type: ignore[arg-type, return-value]
+
+
+def events(**privacy: object) -> dict[str, object]:
+    part = {"source": "moves", "object": "id", "time": "at", "state": ["ward"], "attacks": False}
+    return {"events": {"wards": part | {"privacy": privacy or LAPLACE}}}
+
+
+def table(search: dict[str, object]) -> dict[str, object]:
+    columns = {"sex": qi("adult/sex")} | ({} if search else {"illness": SENSITIVE})
+    return {"tables": {"people": release(columns, source="people", person="id", k=4, search=search)}}
+
+
+@pytest.mark.duckdb14
+def test_events_and_tables_of_the_same_persons_add_up(folder: Path) -> None:
+    first = run(folder, events())["wards"]
+    assert first.account["epsilon_total"] == 1.5  # type: ignore[attr-defined]
+    assert not first.account["void"]  # type: ignore[attr-defined]
+    both = run(folder, events() | table(SAFE))
+    assert both["people"].ledger["epsilon_total"] == 3.5  # type: ignore[attr-defined]
+    assert both["wards"].account["epsilon_total"] == 5.0  # type: ignore[attr-defined]
+    assert any("has spent ε = 5" in w for w in both["wards"].warnings)  # type: ignore[attr-defined]
+    assert "account" not in both["wards"].to_public()  # type: ignore[attr-defined]
+    with duckdb.connect(folder / "ledger.duckdb", read_only=True) as connection:
+        found = connection.execute("SELECT COUNT(*), COUNT(DISTINCT person), MIN(epsilon) FROM budgets").fetchall()
+    assert found == [(120, 120, 5.0)], "an object spends whether or not its events are usable"
+
+
+def test_a_release_of_the_same_persons_that_is_not_private_voids_the_sum(folder: Path) -> None:
+    run(folder, events())
+    other = run(folder, table({}))["people"]
+    assert any("voids their totals" in w for w in other.warnings)  # type: ignore[attr-defined]
+    last = run(folder, events())["wards"]
+    assert last.account["void"]  # type: ignore[attr-defined]
+    assert ("Spent by now", "ε = 3 of a person, by the ledger; void: these persons are in other releases, too") in (
+        last.facts()  # type: ignore[attr-defined]
+    )
+
+
+def test_what_it_cannot_add_is_refused(folder: Path) -> None:
+    with pytest.raises(JobError, match="events with laplace"):
+        run(folder, events(method="ratio", epsilon=0.65))
+    run(folder, table(SAFE))
+    stays = events()
+    with duckdb.connect(folder / "db.duckdb") as connection:
+        connection.execute(
+            "ALTER TABLE moves ADD COLUMN stay BIGINT",
+        )
+        connection.execute("UPDATE moves SET stay = id + 9")
+    stays["events"]["wards"]["object"] = "stay"  # type: ignore[index]
+    with pytest.raises(JobError, match="the ledger follows persons by id, not by stay"):
+        run(folder, stays)
+    with duckdb.connect(folder / "db.duckdb") as connection:
+        connection.execute("UPDATE moves SET id = id + 100000")
+    with pytest.raises(JobError, match=r"0 of 120 .*--new-persons"):
+        run(folder, events())
