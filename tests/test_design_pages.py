@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.places import ROOT
+
 DESIGN = ROOT / "docs" / "design"
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 CITED = re.compile(
