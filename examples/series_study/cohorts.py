@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sqldeid.engine.opening import open_connection
 from sqldeid.job.series import Series
 from sqldeid.series.blocks import Block, release_blocks
-from sqldeid.series.plan import plan
+from sqldeid.series.planning import plan
 from sqldeid.series.shape import Shaped, shape
 from sqldeid.series.witness import Witness
 
