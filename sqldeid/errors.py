@@ -17,7 +17,7 @@ Messages name file, release, key, table or column and the mend; they never hold 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Self
 
 NO_COLUMN = "A column is named as in the source; a text value stands in single quotes, as in sex = 'F'."
 """What to try where the job's SQL names a column that is not there."""
@@ -41,6 +41,11 @@ class SqldeidError(Exception):
         super().__init__(message)
         self.message = message
         self.key = key
+
+    @classmethod
+    def at(cls, key: str, text: str) -> Self:
+        """An error whose message begins with its key."""
+        return cls(f"{key}: {text}", key=key)
 
     def to_dict(self) -> dict[str, object]:
         """The ``error`` entry that ``--json`` writes: code, kind, key, message."""

@@ -141,7 +141,7 @@ def _read(file: Path) -> str:
         with file.open("rb") as opened:
             return opened.read(_MAX_CHARACTERS + 1).decode("ascii", errors="replace")
     except OSError as error:
-        raise JobError(f"--key-file: {file} cannot be read ({error.strerror})", key="--key-file") from None
+        raise JobError.at("--key-file", f"{file} cannot be read ({error.strerror})") from None
 
 
 def _parse(text: str, where: str, key: str) -> Key:

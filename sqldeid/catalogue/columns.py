@@ -46,4 +46,4 @@ def finder(there: Sequence[Column], label: str) -> Find:
 def no_column(there: Sequence[Column], label: str, name: str, key: str) -> JobError:
     """The error that says which columns there are instead."""
     shown = ", ".join(c.name for c in there[:SHOWN]) + (" …" if len(there) > SHOWN else "")
-    return JobError(f'{key}: {label} has no column "{name}"; it has {shown}', key=key)
+    return JobError.at(key, f'{label} has no column "{name}"; it has {shown}')

@@ -26,7 +26,7 @@ def resolve(source: Source, engine: Engine, key: str, *, query: str = "the sourc
     key = f"{key}.query"
     bound = bind(parse_query(source.query, key=key), lambda parts: engine.resolve(parts, key=key))
     if not isinstance(bound, exp.Query):
-        raise JobError(f"{key}: only a query is allowed here; write one SELECT", key=key)
+        raise JobError.at(key, "only a query is allowed here; write one SELECT")
     refuse_same_names(engine.output_names(bound, key=key), what=key, key=key)
     return exp.Subquery(this=bound), query
 

@@ -218,7 +218,7 @@ def _check_files(json_file: str | None, plot: str | None, database: str) -> None
         if option == "--json":
             check_output(option, file)
         if Path(file).exists() and Path(database).exists() and Path(file).samefile(database):
-            raise JobError(f"{option}: {file} is what is looked at; name another file", key=option)
+            raise JobError.at(option, f"{file} is what is looked at; name another file")
     check_plot("--plot", plot)
     if json_file is not None and plot is not None and Path(json_file).absolute() == Path(plot).absolute():
         raise JobError("--json and --plot name one file; give each its own", key="--plot")
@@ -231,7 +231,7 @@ def _names(option: str, text: str) -> list[str]:
     except csv.Error:
         names = []
     if not names or not all(names):
-        raise JobError(f"{option}: names are missing; write them with commas between: age,sex,zip", key=option)
+        raise JobError.at(option, "names are missing; write them with commas between: age,sex,zip")
     return names
 
 
@@ -239,7 +239,7 @@ def _numbers(option: str, text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise JobError(f"{option}: write whole numbers with commas between: 1,2,3", key=option) from None
+        raise JobError.at(option, "write whole numbers with commas between: 1,2,3") from None
 
 
 def _read_keywords(path: Path) -> Mapping[str, Sequence[str]]:
@@ -247,10 +247,10 @@ def _read_keywords(path: Path) -> Mapping[str, Sequence[str]]:
     try:
         found = tomllib.loads(read_limited(path, 1 << 24).decode())
     except OSError as error:
-        raise JobError(f"--keywords: {path} cannot be read ({error.strerror})", key="--keywords") from None
+        raise JobError.at("--keywords", f"{path} cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        raise JobError(f"--keywords: {path} is not TOML", key="--keywords") from None
+        raise JobError.at("--keywords", f"{path} is not TOML") from None
     for group, words in found.items():
         if not (isinstance(words, list) and words and all(isinstance(w, str) for w in words)):
-            raise JobError(f'--keywords: {path}: {group} must be a list of texts: {group} = ["…"]', key="--keywords")
+            raise JobError.at("--keywords", f'{path}: {group} must be a list of texts: {group} = ["…"]')
     return found

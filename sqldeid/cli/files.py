@@ -37,7 +37,7 @@ def check_outputs(outputs: Mapping[str, str | None], job: Job, database: str, re
         If a folder is missing, or the file is one that is read, or in the release.
     """
     if is_stdout(outputs.get("--certificate") or ""):
-        raise JobError("--certificate: name a file; standard output is for --json", key="--certificate")
+        raise JobError.at("--certificate", "name a file; standard output is for --json")
     into = job.locate(job.release.into) if job.release.into is not None else None
     asked = {option: file for option, file in outputs.items() if file is not None and file != os.devnull}
     given = {option: file for option, file in asked.items() if not is_stdout(file)}
@@ -55,9 +55,9 @@ def check_outputs(outputs: Mapping[str, str | None], job: Job, database: str, re
 def _refuse_inputs(option: str, path: Path, inputs: list[Path], into: Path | None) -> None:
     real = Path(os.path.realpath(path))
     if real in [Path(os.path.realpath(p)) for p in inputs]:
-        raise JobError(f"{option}: {path} is what the run reads; name another file", key=option)
+        raise JobError.at(option, f"{path} is what the run reads; name another file")
     if into is not None and real.is_relative_to(os.path.realpath(into)):
-        raise JobError(f"{option}: {path} lies in the release; name a file elsewhere", key=option)
+        raise JobError.at(option, f"{path} lies in the release; name a file elsewhere")
 
 
 def write_json(target: str, content: Mapping[str, object]) -> None:
@@ -87,14 +87,12 @@ def read_certificates(path: Path) -> dict[str, object]:
     try:
         found = json.loads(read_limited(path))
     except OSError as error:
-        raise JobError(f"{option}: {path} cannot be read ({error.strerror})", key=option) from None
+        raise JobError.at(option, f"{path} cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError):
-        raise JobError(f"{option}: {path} is not JSON", key=option) from None
+        raise JobError.at(option, f"{path} is not JSON") from None
     certificates = found.get("certificates") if isinstance(found, dict) else None
     if not isinstance(certificates, dict):
-        raise JobError(
-            f"{option}: {path} is not a certificate; `sqldeid anonymize --certificate` writes one", key=option
-        )
+        raise JobError.at(option, f"{path} is not a certificate; `sqldeid anonymize --certificate` writes one")
     return certificates
 
 

@@ -97,6 +97,4 @@ def numbers(option: str, text: str, kind: Callable[[str], Value], like: str) -> 
     except ValueError:
         wanted = "whole numbers" if kind is int else "numbers"
         shares = "; 5 % is written 0.05" if "%" in text else ""
-        raise JobError(
-            f"{option}: give {wanted} with commas between, like {option} {like}{shares}", key=option
-        ) from None
+        raise JobError.at(option, f"give {wanted} with commas between, like {option} {like}{shares}") from None

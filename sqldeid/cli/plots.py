@@ -25,7 +25,7 @@ def check_plot(option: str, target: str | None) -> None:
     if target is None:
         return
     if is_stdout(target):
-        raise JobError(f"{option}: name a file; standard output is for text", key=option)
+        raise JobError.at(option, "name a file; standard output is for text")
     format_of(target, option)
     check_output(option, target)
     require(option)

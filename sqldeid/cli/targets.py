@@ -43,7 +43,7 @@ def check_output(option: str, target: str) -> None:
     number = _descriptor(target)
     reason = _closed(target, number) if number is not None else _unfit(target)
     if reason:
-        raise JobError(f"{option}: {reason}", key=option)
+        raise JobError.at(option, reason)
 
 
 def _closed(target: str, number: int) -> str:
@@ -104,7 +104,7 @@ def refuse_kind(option: str, target: str | None, kinds: frozenset[str]) -> None:
         return
     print_it = " Print the page to PDF from a browser." if ending == ".pdf" and kinds == PAGE else ""
     wanted = " or ".join(sorted(kinds, key=lambda e: (e != min(kinds, key=len), e)))
-    raise JobError(f"{option}: what is written there ends in {wanted}; {target} does not.{print_it}", key=option)
+    raise JobError.at(option, f"what is written there ends in {wanted}; {target} does not.{print_it}")
 
 
 def write_text(target: str, text: str) -> None:

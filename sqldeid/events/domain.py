@@ -131,10 +131,10 @@ def read_domain(part: Events, folder: Path, key: str) -> Domain:
     for factor in found.factors:
         cells = len(states) * (len(states) + 2) * len(found.values(factor))
         if cells > MAX_CELLS:
-            raise JobError(
-                f"{key}.factors: {factor} makes a table of {cells:,} cells, and {MAX_CELLS:,} are allowed: each gets "
+            raise JobError.at(
+                f"{key}.factors",
+                f"{factor} makes a table of {cells:,} cells, and {MAX_CELLS:,} are allowed: each gets "
                 "noise; list fewer states, or leave it out",
-                key=f"{key}.factors",
             )
     return found
 
@@ -143,27 +143,27 @@ def _states(file: Path, columns: int, key: str) -> tuple[tuple[str, ...], ...]:
     try:
         text = read_limited(file).decode("utf-8-sig")
     except OSError as error:
-        raise JobError(f"{key}: {file} cannot be read: {error.strerror}", key=key) from None
+        raise JobError.at(key, f"{file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise JobError(f"{key}: {file} is not in UTF-8; save it as UTF-8", key=key) from None
+        raise JobError.at(key, f"{file} is not in UTF-8; save it as UTF-8") from None
     found = [tuple(line.split("\t")) for line in text.splitlines() if line.strip()]
     wrong = [n for n, state in enumerate(found, start=1) if len(state) != columns]
     if not found:
-        raise JobError(f"{key}: {file} lists no state; write one a line", key=key)
+        raise JobError.at(key, f"{file} lists no state; write one a line")
     if wrong:
-        raise JobError(
-            f"{key}: {file} has {len(wrong)} lines that do not hold {columns} columns with tabs between; the first is "
+        raise JobError.at(
+            key,
+            f"{file} has {len(wrong)} lines that do not hold {columns} columns with tabs between; the first is "
             f"state {wrong[0]}",
-            key=key,
         )
     if len(set(found)) < len(found):
-        raise JobError(f"{key}: {file} lists a state twice", key=key)
+        raise JobError.at(key, f"{file} lists a state twice")
     if len(found) > MAX_STATES:
-        raise JobError(
-            f"{key}: {file} lists {len(found)} states, and {MAX_STATES} are allowed: every pair of them gets noise; "
+        raise JobError.at(
+            key,
+            f"{file} lists {len(found)} states, and {MAX_STATES} are allowed: every pair of them gets noise; "
             "list fewer, and set other",
-            key=key,
         )
     if any("\0" in word for state in found for word in state):
-        raise JobError(f"{key}: {file} holds a NUL character", key=key)
+        raise JobError.at(key, f"{file} holds a NUL character")
     return tuple(found)

@@ -108,6 +108,6 @@ def noised(objects: int, rng: np.random.Generator) -> int:
 def fit_laplace(plan: EventsPlan, placed: exp.Table, engine: Engine, step: Step) -> Private:
     """Noised tables over public domains."""
     if plan.domain is None:
-        raise JobError(f"{plan.key}.privacy: laplace needs public domains", key=f"{plan.key}.privacy")
+        raise JobError.at(f"{plan.key}.privacy", "laplace needs public domains")
     step("counting over public domains")
     return fit_private(plan.name, plan.domain, plan.epsilon, placed, engine, step)

@@ -149,7 +149,7 @@ class EventsPlan:
     def epsilon(self) -> Fraction:
         """Epsilon as the decimal that the job writes; with `none` there is none."""
         if self.part.privacy.epsilon is None:
-            raise JobError(f"{self.key}.privacy.epsilon: missing", key=f"{self.key}.privacy.epsilon")
+            raise JobError.at(f"{self.key}.privacy.epsilon", "missing")
         return Fraction(repr(self.part.privacy.epsilon))
 
     @property
@@ -218,8 +218,8 @@ def plan(name: str, part: Events, engine: Engine, folder: Path) -> EventsPlan:
     time = _time(find(part.time, f"{key}.time"), key) if part.time is not None else None
     taken = {OBJECT, POSITION} if time is not None and time.kind == "date" else {OBJECT}
     for name in (c for c in (part.time, *part.state) if c is not None and c.casefold() in taken):
-        raise JobError(
-            f"{key}: a column is called {name}, as one that is released beside it; rename it in a source query", key=key
+        raise JobError.at(
+            key, f"a column is called {name}, as one that is released beside it; rename it in a source query"
         )
     relation = _selected(relation, part.where, texts, engine, key)
     states = tuple(_comparable(find(c, f"{key}.state"), f"{key}.state") for c in part.state)
@@ -252,12 +252,12 @@ def _domain(part: Events, folder: Path, key: str) -> Domain:
     try:
         spend = Ledger.split(domain, Fraction(repr(part.privacy.epsilon))).of("lengths")
     except JobError as error:
-        raise JobError(f"{key}.privacy.epsilon: {error.message}", key=f"{key}.privacy.epsilon") from None
+        raise JobError.at(f"{key}.privacy.epsilon", error.message) from None
     if part.generate.objects is None and spend is not None and spend.scale * spend.cells > OBJECTS_NOISE_MOST:
-        raise JobError(
-            f"{key}.privacy.epsilon: so small that noise alone would decide how many objects are made, and it could be "
+        raise JobError.at(
+            f"{key}.privacy.epsilon",
+            "so small that noise alone would decide how many objects are made, and it could be "
             "millions; set generate.objects, or a larger epsilon",
-            key=f"{key}.privacy.epsilon",
         )
     return domain
 
@@ -288,7 +288,7 @@ def _comparable_factor(found: Column, texts: list[str], key: str) -> None:
     """A factor's values are told apart: they are of a type that can be compared, and not all NULL."""
     text = next(t for i, t in enumerate(texts) if _factor_column(i) == found.name)
     if found.shown_type.strip('"') == "NULL" or isinstance(parse_expression(text, key=key).unnest(), exp.Null):
-        raise JobError(f"{key}: {text} is NULL on every row, which tells nothing apart; remove it", key=key)
+        raise JobError.at(key, f"{text} is NULL on every row, which tells nothing apart; remove it")
     _comparable(replace(found, name=text), key)
 
 
@@ -310,10 +310,10 @@ def _factors(part: Events) -> tuple[tuple[Factor, ...], list[str]]:
 
 def _comparable(found: Column, key: str) -> Column:
     if found.kind == "other" or (found.holds_enum and not found.is_enum):
-        raise JobError(
-            f"{key}: values of {found.name}, of type {found.shown_type}, cannot be compared; cast it to text in a "
+        raise JobError.at(
+            key,
+            f"values of {found.name}, of type {found.shown_type}, cannot be compared; cast it to text in a "
             "source query",
-            key=key,
         )
     return found
 
@@ -322,10 +322,10 @@ def _refuse_other_texts(states: tuple[Column, ...], engine: Engine, key: str) ->
     """A public list holds texts, and engines write floating-point numbers in ways of their own: 1.0, or 1."""
     found = next((c for c in states if c.kind == "float"), None)
     if found is not None and engine.capabilities.dialect != "duckdb":
-        raise JobError(
-            f"{key}: {found.name} is of type {found.shown_type}, which engines do not write alike, as a public list "
+        raise JobError.at(
+            key,
+            f"{found.name} is of type {found.shown_type}, which engines do not write alike, as a public list "
             "needs; cast it to a whole number, a decimal or text in a source query",
-            key=key,
         )
 
 
@@ -338,7 +338,7 @@ def _time(found: Column, key: str) -> Column:
             if zoned
             else "make it a timestamp in a source query, or name it in order"
         )
-        raise JobError(f"{key}: {found.name} is of type {found.shown_type}, not a timestamp or date; {mend}", key=key)
+        raise JobError.at(key, f"{found.name} is of type {found.shown_type}, not a timestamp or date; {mend}")
     return replace(found)
 
 

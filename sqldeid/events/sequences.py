@@ -104,9 +104,8 @@ def read_placed(plan: EventsPlan, engine: Engine) -> tuple[exp.Table, exp.Table,
     engine.drop(numbered)
     counts: dict[str, int] = engine.query(render("events/count_source", placed=placed)).to_pylist()[0]
     if not counts["events"]:
-        raise JobError(
-            f"{plan.key}: {plan.source_label} has no event with {needed(plan)}; there is nothing to release",
-            key=plan.key,
+        raise JobError.at(
+            plan.key, f"{plan.source_label} has no event with {needed(plan)}; there is nothing to release"
         )
     return placed, listed, counts
 

@@ -76,7 +76,7 @@ class _Check:
         self.place = column(POSITION, "r") if plan.placed else None
 
     def fail(self, text: str) -> VerificationError:
-        return VerificationError(f"{self.plan.key}: {text}; nothing of it should be used", key=self.plan.key)
+        return VerificationError.at(self.plan.key, f"{text}; nothing of it should be used")
 
     def columns(self) -> None:
         """The release has these columns and no other."""

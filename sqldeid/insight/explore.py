@@ -65,7 +65,7 @@ def explore(asked: Question, source: Source, engine: Engine) -> Explored:
     """
     started, statements = monotonic(), engine.statements
     if not 0 < asked.enough <= 1:
-        raise JobError("--enough: a share is above 0 and at most 1", key="--enough")
+        raise JobError.at("--enough", "a share is above 0 and at most 1")
     columns, left_out = _columns(asked, source)
     numbered = Numbered.of(source, columns, engine)
     tried = Tried(numbered.measure)
@@ -95,14 +95,14 @@ def _columns(asked: Question, source: Source) -> tuple[list[Column], dict[str, s
     if asked.sets:
         named = [source.find(name, "--columns") for name in chain.from_iterable(asked.sets)]
         if source.person in named:
-            raise JobError("--columns: the person column tells everybody apart; leave it out", key="--columns")
+            raise JobError.at("--columns", "the person column tells everybody apart; leave it out")
         return list(dict.fromkeys(named)), {}
     left_out = {c.name: f"type {c.shown_type}" for c in source.columns if c.kind == "other"}
     if source.person:
         left_out[source.person.name] = "the person column"
     columns = [c for c in source.columns if c.name not in left_out]
     if not columns:
-        raise JobError(f"--table: {source.label} has no column whose values can be told apart", key="--table")
+        raise JobError.at("--table", f"{source.label} has no column whose values can be told apart")
     return columns, left_out
 
 
@@ -128,10 +128,10 @@ def _search(
         order = sorted(range(len(columns)), key=lambda i: numbered.facts[i].entropy_bits)
         return *borders(order, size, tried, reaches), possible
     if possible > MOST_SETS:
-        raise JobError(
-            f"--max-size: {len(columns)} columns have {possible:,} sets of at most {size}, more than {MOST_SETS:,}; "
+        raise JobError.at(
+            "--max-size",
+            f"{len(columns)} columns have {possible:,} sets of at most {size}, more than {MOST_SETS:,}; "
             "name some with --columns, lower it, or add --borders",
-            key="--max-size",
         )
     return every_set(len(columns), size, tried, reaches), [], possible
 
@@ -251,8 +251,8 @@ def _masked(word: str, mask: int) -> exp.Expr:
 
 def _refuse_changed(rows: int, source: Source) -> None:
     if rows != source.rows:
-        raise JobError(
-            f"--table: {source.label} gave other values when it was read again; it must not change while it is read "
+        raise JobError.at(
+            "--table",
+            f"{source.label} gave other values when it was read again; it must not change while it is read "
             "(a view over random or current values?)",
-            key="--table",
         )

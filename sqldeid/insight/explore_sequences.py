@@ -103,9 +103,8 @@ def _check_patterns(patterns: Sequence[Pattern]) -> None:
     for p in patterns:
         good = p.places and all(a < b for a, b in zip((0, *p.places), p.places, strict=False))
         if not good or p.places[-1] > MOST_PLACE:
-            raise JobError(
-                f"--places: {p.name} is no pattern; give places from 1 to {MOST_PLACE}, ascending: 1,2,3 or 1,5",
-                key="--places",
+            raise JobError.at(
+                "--places", f"{p.name} is no pattern; give places from 1 to {MOST_PLACE}, ascending: 1,2,3 or 1,5"
             )
 
 

@@ -85,11 +85,9 @@ def open_table(table: str, person: str | None, engine: Engine) -> Source:
     row = engine.query(render("tables/rows/check_person", source=relation, person=key)).to_pylist()[0]
     rows, keyed, persons = int(row["rows"]), int(row["keyed"]), int(row["persons"])
     if not rows:
-        raise JobError(f"--table: {table} has no rows; there is nothing to look at", key="--table")
+        raise JobError.at("--table", f"{table} has no rows; there is nothing to look at")
     if keyed < rows:
-        raise JobError(
-            f"--person: {person} is NULL in {rows - keyed} rows of {table}; persons cannot be counted", key="--person"
-        )
+        raise JobError.at("--person", f"{person} is NULL in {rows - keyed} rows of {table}; persons cannot be counted")
     return Source(relation, table, columns, found, rows, persons)
 
 
@@ -98,10 +96,10 @@ def _find(columns: Sequence[Column], label: str, name: str, option: str) -> Colu
     if found is None:
         raise no_column(columns, label, name.strip(), option)
     if found.kind == "other":
-        raise JobError(
-            f"{option}: values of type {found.shown_type} cannot be told apart; leave {found.name} out, or make a view "
+        raise JobError.at(
+            option,
+            f"values of type {found.shown_type} cannot be told apart; leave {found.name} out, or make a view "
             "that casts it to text",
-            key=option,
         )
     return found
 

@@ -66,16 +66,16 @@ def explore_text(asked: TextQuestion, engine: Engine) -> ExploredText:
     source = open_table(asked.table, asked.person, engine)
     found = source.find(asked.column, "--text")
     if found.kind != "text":
-        raise JobError(f"--text: {found.name} is of type {found.shown_type}; name a column of text", key="--text")
+        raise JobError.at("--text", f"{found.name} is of type {found.shown_type}; name a column of text")
     text = _text_of(found)
     row = engine.query(
         render("insight/count_texts", source=source.relation, text=text, person=source.person_column)
     ).to_pylist()[0]
     if not row["n"]:
-        raise JobError(f"--text: {found.name} is NULL in every row of {source.label}", key="--text")
+        raise JobError.at("--text", f"{found.name} is NULL in every row of {source.label}")
     lengths = sorted(set(asked.first))
     if lengths and lengths[0] < 1:
-        raise JobError("--first: a number of characters is at least 1", key="--first")
+        raise JobError.at("--first", "a number of characters is at least 1")
     prefixes = [{"name": identifier(f"p{i}"), "length": n} for i, n in enumerate(lengths)]
     arms = []
     if prefixes:

@@ -34,9 +34,7 @@ def pattern(group: str, words: tuple[str, ...], dialect: str = "duckdb") -> str:
         If there is no word, or an empty one.
     """
     if not words or not all(word.strip() for word in words):
-        raise JobError(
-            f"--keywords: {group} has no word, or an empty one; give at least one character", key="--keywords"
-        )
+        raise JobError.at("--keywords", f"{group} has no word, or an empty one; give at least one character")
     spelt = "|".join("".join(_spelt(c, folding=dialect != "duckdb") for c in word.strip()) for word in words)
     if dialect == "postgres":  # a server that keeps its text otherwise does not take every letter of Unicode
         spelt = "".join(c if c.isascii() else _numbered(ord(c)) for c in spelt)

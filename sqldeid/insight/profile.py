@@ -120,7 +120,7 @@ def _only_table(engine: Engine, key: str) -> tuple[str, ...]:
     found = [r.parts for r in engine.relations()]
     if len(found) != 1:
         names = ", ".join(".".join(parts[-2:]) for parts in sorted(found)[:8]) or "none"
-        raise JobError(f"{key}: name the table to look at; the database has {names}", key=key)
+        raise JobError.at(key, f"name the table to look at; the database has {names}")
     return found[0]
 
 

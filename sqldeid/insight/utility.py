@@ -139,7 +139,7 @@ def _fit(
     released = read_released(written, columns, ready.label, engine)
     train = as_they_were(read_originals(ready.train, columns, ready.label, engine), columns)
     if not released.labels.size:
-        raise JobError(f"--label: no released row has a value of {asked.label}", key="--label")
+        raise JobError.at("--label", f"no released row has a value of {asked.label}")
     anonymised, told = fit_and_score(asked.model, released, generalised(ready.test, node, test, columns, engine))
     tested = as_they_were(test, columns)
     originals, also = fit_and_score(asked.model, train, tested) if asked.originals else (None, ())
@@ -159,10 +159,10 @@ def _fit(
 
 def _prepare(asked: UtilityQuestion, plan: TablePlan, held_out: TablePlan | None, engine: Engine) -> Prepared:
     if plan.sampled:
-        raise JobError(
-            f"{plan.key}.search.method: a label cannot be beside an epsilon-safe release, all of whose columns are "
+        raise JobError.at(
+            f"{plan.key}.search.method",
+            "a label cannot be beside an epsilon-safe release, all of whose columns are "
             "quasi-identifying; evaluate another method",
-            key=f"{plan.key}.search.method",
         )
     plan, label = _with_label(asked, _settled(plan), engine)
     left_out = [c for c in plan.columns if isinstance(c, OtherColumn) and c.disguise is not None]
@@ -192,18 +192,17 @@ def _with_label(asked: UtilityQuestion, plan: TablePlan, engine: Engine) -> tupl
     wanted = asked.label.casefold()
     source, same = _label_source(asked, plan, engine)
     if source.name == plan.person:
-        raise JobError(f"--label: {source.name} is the person key; it tells no classes apart", key="--label")
+        raise JobError.at("--label", f"{source.name} is the person key; it tells no classes apart")
     if source.kind == "other":
-        raise JobError(
-            f"--label: values of type {source.shown_type} are no classes; cast {source.name} in a source query",
-            key="--label",
+        raise JobError.at(
+            "--label", f"values of type {source.shown_type} are no classes; cast {source.name} in a source query"
         )
     for c in same:
         if isinstance(c, QuasiIdentifier):
-            raise JobError(
-                f"--label: {c.name} is quasi-identifying in {plan.key} and would be generalised; name a column that is "
+            raise JobError.at(
+                "--label",
+                f"{c.name} is quasi-identifying in {plan.key} and would be generalised; name a column that is "
                 "not, or give it another role in a copy of the job",
-                key="--label",
             )
     kept = [c for c in same if isinstance(c, OtherColumn) and c.released and c.disguise is None]
     found = next((c for c in kept if c.name.casefold() == wanted), kept[0] if kept else None)
@@ -265,20 +264,17 @@ def _count_classes(ready: Prepared, engine: Engine) -> int:
     for plan, part in ((ready.train, "training"), (ready.test, "test")):
         row = engine.query(render("insight/count_labels", source=plan.source, label=label.column)).to_pylist()[0]
         if not row["labelled"]:
-            raise JobError(
-                f"--label: {label.name} has no value in the {part} part ({row['n']} rows); hold out another share, or "
+            raise JobError.at(
+                "--label",
+                f"{label.name} has no value in the {part} part ({row['n']} rows); hold out another share, or "
                 "name another column",
-                key="--label",
             )
         counted.append(int(row["classes"]))
     if counted[0] < 2:
-        raise JobError(
-            f"--label: {label.name} has one value in the training part; there is nothing to tell apart", key="--label"
-        )
+        raise JobError.at("--label", f"{label.name} has one value in the training part; there is nothing to tell apart")
     if counted[0] > MOST_CLASSES:
-        raise JobError(
-            f"--label: {label.name} has {counted[0]:,} values, more than {MOST_CLASSES} classes; group them in a "
-            "source query",
-            key="--label",
+        raise JobError.at(
+            "--label",
+            f"{label.name} has {counted[0]:,} values, more than {MOST_CLASSES} classes; group them in a source query",
         )
     return counted[0]

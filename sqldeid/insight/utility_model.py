@@ -96,7 +96,7 @@ def _pipeline(model: Model, train: Features) -> Any:
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     if model != "logistic":
-        raise JobError(f"--model: there is no model {model}; it must be logistic", key="--model")
+        raise JobError.at("--model", f"there is no model {model}; it must be logistic")
     numeric = train.numeric
     categories = [n for n in train.names if n not in numeric]
     fill = {"strategy": "most_frequent", "keep_empty_features": True}

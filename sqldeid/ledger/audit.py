@@ -29,9 +29,8 @@ def released_in(book: Book, subject: Subject, release: int, mark: object) -> Rel
     book.refuse_person(subject)
     known = {row["release"]: (row["name"], row["mark"]) for row in book.releases()}
     if known.get(release) != (subject.name, mark):
-        raise VerificationError(
-            f"{subject.key}: {book.file.path} does not know this release; it is another ledger, or an old copy",
-            key=subject.key,
+        raise VerificationError.at(
+            subject.key, f"{book.file.path} does not know this release; it is another ledger, or an old copy"
         )
     tables = {name: table_of(name) for name in ("people", "cells", "stays")}
     listed = book.engine.query(render("ledger/list_released", release=release, **tables))

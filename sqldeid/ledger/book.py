@@ -64,15 +64,15 @@ class Book:
             self.append("facts", {"name": ["version", "key"], "value": [_VERSION, key_check(key)]})
         facts = read_facts(self.engine)
         if facts.get("version") in _SPELLED:
-            raise JobError(
-                f"{OPTION}: {file.path} was made by an older version of sqldeid, which hashed values as they were "
+            raise JobError.at(
+                OPTION,
+                f"{file.path} was made by an older version of sqldeid, which hashed values as they were "
                 "spelled; they cannot be hashed anew without the values. Keep it, give a new ledger another name, and "
                 "publish to another place: nothing then compares a release with those from before, so take back what "
                 "of them you can",
-                key=OPTION,
             )
         if facts.get("version") != _VERSION:
-            raise JobError(f"{OPTION}: {file.path} is not a ledger of this version of sqldeid", key=OPTION)
+            raise JobError.at(OPTION, f"{file.path} is not a ledger of this version of sqldeid")
         if facts.get("key") != key_check(key):
             raise JobError(f"{OPTION}: {file.path} was made with another key; give that one", key="--key-file")
         self._facts = facts
@@ -133,13 +133,13 @@ class Book:
         """A release without persons, or with other ones."""
         key = f"{subject.key}.person"
         if subject.person is None:
-            raise JobError(f"{key}: missing; the ledger follows persons from release to release", key=key)
+            raise JobError.at(key, "missing; the ledger follows persons from release to release")
         then = self._facts.get("person")
         if then is not None and then != subject.person.casefold():
-            raise JobError(
-                f"{key}: the ledger follows persons by {then}, not by {subject.person}; give each kind of person "
+            raise JobError.at(
+                key,
+                f"the ledger follows persons by {then}, not by {subject.person}; give each kind of person "
                 "a ledger of its own, or name the column alike in a source query",
-                key=key,
             )
         self._refuse_type("person", subject.person_type, key)
 
@@ -151,10 +151,10 @@ class Book:
     def _refuse_type(self, fact: str, now: str, key: str) -> None:
         then = self._facts.get(f"type of {fact}", now)
         if then != now:
-            raise JobError(
-                f"{key}: is of type {now}, and was of type {then} in earlier releases of the ledger, which would "
+            raise JobError.at(
+                key,
+                f"is of type {now}, and was of type {then} in earlier releases of the ledger, which would "
                 "take its values for others; cast it to that in a source query, or give another column another name",
-                key=key,
             )
 
     def enter_types(self, subject: Subject) -> None:

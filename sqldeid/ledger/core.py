@@ -118,11 +118,11 @@ class Ledger:
         decided, parts = self._settle(judged, load.k, load.rules, stored_rules(self.book.releases()))
         held = self._engine.query(render("ledger/list_held", parts=parts)).column("row")
         if len(held) == load.rows.num_rows:
-            raise VerificationError(
-                f"{load.subject.key}: the ledger holds every row back: beside the earlier releases each would single "
+            raise VerificationError.at(
+                load.subject.key,
+                "the ledger holds every row back: beside the earlier releases each would single "
                 "somebody out. Nothing was published; what was released before stays, and the rows come with a later "
                 "load",
-                key=load.subject.key,
             )
         return Settled(load, judged, decided, parts, held, tuple(told))
 

@@ -122,9 +122,9 @@ class LedgerFile:
 
     def _refuse_place(self) -> None:
         if not self.path.parent.is_dir():
-            raise JobError(f"{_OPTION}: there is no folder {self.path.parent}; make it first", key=_OPTION)
+            raise JobError.at(_OPTION, f"there is no folder {self.path.parent}; make it first")
         if self.path.exists() and not self.path.is_file():
-            raise JobError(f"{_OPTION}: {self.path} is not a file", key=_OPTION)
+            raise JobError.at(_OPTION, f"{self.path} is not a file")
         if self.path.with_name(f"{self.path.name}.wal").exists():
             raise EngineError(f"{_OPTION}: {self.path} is open in another program, or was not closed by it")
 
@@ -160,10 +160,10 @@ class LedgerFile:
         except (EngineError, JobError):
             if self.fresh:
                 raise
-            raise JobError(
-                f"{_OPTION}: {self.path} is not a ledger, or is damaged; bring the newest copy back, for a new one "
+            raise JobError.at(
+                _OPTION,
+                f"{self.path} is not a ledger, or is damaged; bring the newest copy back, for a new one "
                 "would not know what was released",
-                key=_OPTION,
             ) from None
 
     def _release(self) -> None:

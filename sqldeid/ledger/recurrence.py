@@ -67,12 +67,12 @@ def refuse_strangers(
         return [_needless(NEW_PERSONS, key)] if insisted.persons and smaller else []
     if insisted.persons:
         return [f"{key}: {told} in the ledger; by {NEW_PERSONS} they are taken for other persons"]
-    raise JobError(
-        f"{key}: {told} in the ledger, as if nearly everybody had gone. Where the keys were recoded (leading zeros, "
+    raise JobError.at(
+        key,
+        f"{told} in the ledger, as if nearly everybody had gone. Where the keys were recoded (leading zeros, "
         "upper or lower case, a prefix), earlier releases cannot be compared with this one, and a single change would "
         f"be seen: spell them as before, in a source query. Where they are other persons indeed, say so by "
         f"{NEW_PERSONS}",
-        key=key,
     )
 
 
@@ -113,11 +113,11 @@ def refuse_recoded(
         elif label in insisted.values:
             told.append(f"{key}: {share}; by {NEW_VALUES} these changes are taken for true ones")
         else:
-            raise JobError(
-                f"{key}: only {share}, as if the column had been recoded; then a single true change among them would "
+            raise JobError.at(
+                key,
+                f"only {share}, as if the column had been recoded; then a single true change among them would "
                 "be seen. Spell the values as before, in a source query, or give the column another name. Where they "
                 f"are new for nearly everybody indeed, say so by {NEW_VALUES} {label}",
-                key=key,
             )
     return told
 

@@ -180,7 +180,7 @@ def _naming(key: str) -> Iterator[None]:
         if not error.column:
             raise
         found = f"{key}.columns.{error.column}"
-        raise JobError(f"{found}: {error.what}", key=found) from None
+        raise JobError.at(found, error.what) from None
 
 
 def _refuse_nan(rows: pa.Table, columns: Sequence[Column]) -> None:
@@ -204,10 +204,9 @@ def _type_in_file(c: Column, key: str) -> exp.DataType:
     if held or c.type in _READ_FROM_TEXT:
         return exp.DataType.build(c.type, dialect="duckdb")
     key = f"{key}.columns.{c.name}"
-    raise JobError(
-        f"{key}: a file cannot hold the type {c.shown_type}; cast it to another in a source query, or leave "
-        "release.into out",
-        key=key,
+    raise JobError.at(
+        key,
+        f"a file cannot hold the type {c.shown_type}; cast it to another in a source query, or leave release.into out",
     )
 
 

@@ -50,10 +50,10 @@ def others_in_file(engine: DuckDBEngine, target: Destination, names: set[str] | 
     notes = [(r, read_note(r.comment)) for r in there]
     foreign = [r for r, note in notes if note is None]
     if foreign:
-        raise JobError(
-            f"release.into: {target.into} holds {len(foreign)} tables or views that sqldeid did not make "
+        raise JobError.at(
+            "release.into",
+            f"{target.into} holds {len(foreign)} tables or views that sqldeid did not make "
             f"({foreign[0].parts[-1]}, …); name another file",
-            key="release.into",
         )
     kept = [r for r, note in notes if names is not None and note is not None and note["release"] not in names]
     return tuple(sorted(kept, key=lambda r: r.is_view))
@@ -67,10 +67,10 @@ def others_in_folder(engine: DuckDBEngine, target: Destination, names: set[str] 
     notes = {file: _note_in(engine, file) for file in files}
     foreign = [file for file, note in notes.items() if note is None]
     if foreign:
-        raise JobError(
-            f"release.into: {target.into} holds {len(foreign)} files that sqldeid did not make "
+        raise JobError.at(
+            "release.into",
+            f"{target.into} holds {len(foreign)} files that sqldeid did not make "
             f"({foreign[0].name}, …); name another folder",
-            key="release.into",
         )
     return tuple(
         f for f, note in notes.items() if names is not None and note is not None and note["release"] not in names

@@ -259,10 +259,10 @@ class ParquetFolder:
         for wanted, found in zip(self.engine.columns(staged), there, strict=True):
             if wanted.type != found.type:
                 key = f"tables.{name}.columns.{wanted.name}"
-                raise JobError(
-                    f"{key}: Parquet cannot hold the type {wanted.shown_type}; cast it to another in a source query, "
+                raise JobError.at(
+                    key,
+                    f"Parquet cannot hold the type {wanted.shown_type}; cast it to another in a source query, "
                     "or release a table",
-                    key=key,
                 )
 
     def write_computed(self, statement: ViewStatement, note: Note, tables: Mapping[str, TableStatement]) -> exp.Expr:
@@ -317,9 +317,8 @@ def _rename(path: Path, into: Path) -> None:
 
 
 def _taken(into: Path) -> JobError:
-    return JobError(
-        f"release.into: {into} exists by now; somebody else wrote it. Allow it to be replaced with --replace",
-        key="release.into",
+    return JobError.at(
+        "release.into", f"{into} exists by now; somebody else wrote it. Allow it to be replaced with --replace"
     )
 
 

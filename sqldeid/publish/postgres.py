@@ -190,12 +190,12 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
     for name in names:
         if len(name.encode()) > most:
             key = destination.key(name)
-            raise JobError(f"{key}: Postgres would cut the name of this release; use at most {most} bytes", key=key)
+            raise JobError.at(key, f"Postgres would cut the name of this release; use at most {most} bytes")
     for name in sorted(names):
         claimed = engine.read("publish/claim_name", name=literal(f"{destination.schema}.{name}"))[0][0]
         if not claimed:
             key = destination.key(name)
-            raise EngineError(f"{key}: another run is writing {destination.shown(name)}; wait for it", key=key)
+            raise EngineError.at(key, f"another run is writing {destination.shown(name)}; wait for it")
     relations = engine.relations()
     refuse_existing(relations, destination.schema, names, replace=replace)
     old = tuple(r for name in names for r in ours(relations, destination.schema, name))

@@ -112,10 +112,10 @@ class OnSpark:
             name = made.note.release
             if now.get(name) != self.found.get(name):
                 key, shown = self.destination.key(name), self.destination.shown(name)
-                raise EngineError(
-                    f"{key}: {shown} was published, replaced or dropped by somebody else meanwhile; run again, with "
+                raise EngineError.at(
+                    key,
+                    f"{shown} was published, replaced or dropped by somebody else meanwhile; run again, with "
                     "--replace if this run is to replace it",
-                    key=key,
                 )
 
     def _settle(self) -> None:
@@ -270,15 +270,15 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
     """
     engine = _spark(engine)
     if destination.kind != "parquet" and not engine.capabilities.persistent_catalog:
-        raise JobError(
-            "release: this Spark keeps its catalogue in memory, and a release there is lost with the session; start it "
+        raise JobError.at(
+            "release",
+            "this Spark keeps its catalogue in memory, and a release there is lost with the session; start it "
             "with spark.sql.catalogImplementation = hive (enableHiveSupport), or choose a lasting catalogue with USE",
-            key="release",
         )
     for name in (destination.schema, *names):
         if not (name.isascii() and name.replace("_", "a").isalnum()):
             where = "release.schema" if name == destination.schema else destination.key(name)
-            raise JobError(f"{where}: Spark's catalogues take letters, digits and _ alone; rename it", key=where)
+            raise JobError.at(where, "Spark's catalogues take letters, digits and _ alone; rename it")
     engine.look_in(destination.schema)
     relations = engine.relations()
     in_folder = destination.kind == "parquet"

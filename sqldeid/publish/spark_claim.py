@@ -41,13 +41,13 @@ def claim(engine: SparkEngine, place: str) -> None:
     for found in others:
         if not is_over(found):
             path = f"{place}/{HIDDEN}/{found['run']}"
-            raise EngineError(
-                f"release.into: another run is writing into {place}: it began {minutes_of(found)} minutes ago; wait "
+            raise EngineError.at(
+                "release.into",
+                f"another run is writing into {place}: it began {minutes_of(found)} minutes ago; wait "
                 f"for it, or, if it was killed, remove {path} (a day later the next run does)",
-                key="release.into",
             )
     if len(there) == len(others):
-        raise EngineError(f"release.into: another run has cleared {place} just now; run again", key="release.into")
+        raise EngineError.at("release.into", f"another run has cleared {place} just now; run again")
     for found in others:
         _release(engine, f"{place}/{HIDDEN}/{found['run']}")
 

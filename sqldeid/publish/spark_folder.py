@@ -221,15 +221,13 @@ def open_folder(tables: Tables, destination: Destination, names: Sequence[str], 
     """
     place, key = destination.place, "release.into"
     if not _ROOTED.fullmatch(place):
-        raise JobError(
-            f"{key}: on Spark this is a path of the cluster's storage; write it from the root, as /data/release or "
+        raise JobError.at(
+            key,
+            "on Spark this is a path of the cluster's storage; write it from the root, as /data/release or "
             "s3a://bucket/release",
-            key=key,
         )
     if _PATTERN.search(place):
-        raise JobError(
-            f"{key}: Spark reads * ? [ ] {{ }} ^ and \\ in a path as a pattern; name another folder", key=key
-        )
+        raise JobError.at(key, "Spark reads * ? [ ] { } ^ and \\ in a path as a pattern; name another folder")
     folders = [Folder(tables.engine, _place(destination), name) for name in names]
     left = [folder for folder in folders if folder.is_kept()]
     if not left:
@@ -252,17 +250,16 @@ def _refuse_taken(folders: Sequence[Folder], place: str, engine: SparkEngine, re
         return
     for folder in folders:
         if folder.note() is None and folder.files():
-            raise JobError(
-                f"release.into: {folder.path} holds files that sqldeid did not make; name another folder",
-                key="release.into",
+            raise JobError.at(
+                "release.into", f"{folder.path} holds files that sqldeid did not make; name another folder"
             )
 
 
 def _taken(path: str) -> JobError:
-    return JobError(
-        f"release.into: {path} exists already and is not empty; allow releases there to be replaced with --replace, "
+    return JobError.at(
+        "release.into",
+        f"{path} exists already and is not empty; allow releases there to be replaced with --replace, "
         "or name another folder",
-        key="release.into",
     )
 
 

@@ -52,10 +52,10 @@ def refuse_alive(key: str, left: Sequence[Relation]) -> None:
         if staged is None or is_over(staged):
             continue
         table = ".".join(relation.parts)
-        raise EngineError(
-            f"{key}: another run is writing it: it staged {table} {minutes_of(staged)} minutes ago; wait for it, or, "
+        raise EngineError.at(
+            key,
+            f"another run is writing it: it staged {table} {minutes_of(staged)} minutes ago; wait for it, or, "
             f"if it was killed, DROP TABLE {table} (a day later the next run does)",
-            key=key,
         )
 
 

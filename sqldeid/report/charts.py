@@ -75,7 +75,7 @@ def format_of(target: str, option: str) -> str:
     """
     ending = target.rpartition(".")[2].lower() if "." in target else ""
     if ending not in FORMATS:
-        raise JobError(f"{option}: name a file that ends in .png or .svg", key=option)
+        raise JobError.at(option, "name a file that ends in .png or .svg")
     return ending
 
 
@@ -84,7 +84,7 @@ def require(option: str) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise JobError(f"{option}: charts need Matplotlib: pip install 'sqldeid[report]'", key=option) from None
+        raise JobError.at(option, "charts need Matplotlib: pip install 'sqldeid[report]'") from None
 
 
 WHOLE_SCALE = 60.0

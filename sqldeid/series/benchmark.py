@@ -116,7 +116,7 @@ def plan_benchmark(name: str, part: Series, engine: Engine, own: tuple[OwnFeatur
         sisters[table] = engine.resolve((*parts[:-1], table), key=f"{key}.preset")
         _refuse_missing(finder(engine.columns(sisters[table]), table), columns, table, engine, f"{key}.preset")
     if part.person.casefold() != "icustay_id":
-        raise JobError(f'{key}.person: the preset counts stays; write person = "icustay_id"', key=f"{key}.person")
+        raise JobError.at(f"{key}.person", 'the preset counts stays; write person = "icustay_id"')
     mapped = load_map("mimic3/vitals", part.drop, Path(), key)
     refuse_unknown(part, mapped.names, key)
     refuse_names(part.shape, mapped.names, f"{key}.drop")
@@ -132,16 +132,15 @@ def _refuse_missing(find: Find, columns: tuple[str, ...], table: str, engine: En
     for wanted in columns:
         found = find(wanted, key)
         if found.name != wanted and engine.capabilities.case_sensitive_names:
-            raise JobError(
-                f"{key}: the preset reads {wanted}, and {table} has {found.name}; rename it, or make a view",
-                key=key,
+            raise JobError.at(
+                key, f"the preset reads {wanted}, and {table} has {found.name}; rename it, or make a view"
             )
 
 
 def read_benchmark(plan: SeriesPlan, engine: Engine) -> tuple[VariableMap, exp.Table, exp.Table]:
     """The variables, their measurements (one value per stay, variable and time), and the stays."""
     if plan.map is None or plan.sisters is None:
-        raise JobError(f"{plan.key}.preset: the tables of MIMIC-III were not found", key=f"{plan.key}.preset")
+        raise JobError.at(f"{plan.key}.preset", "the tables of MIMIC-III were not found")
     sisters = dict(plan.sisters)
     persons, instants = engine.workbench(f"{plan.name}_persons"), engine.workbench(f"{plan.name}_instants")
     labevents = sisters.pop("labevents")

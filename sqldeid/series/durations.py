@@ -69,10 +69,9 @@ def assign(lengths: Lengths, k: int, method: Literal["optimal", "source"]) -> Le
         If there are fewer than k persons.
     """
     if len(lengths) < k:
-        raise JobError(
-            f"durations.k: {k} persons must share each length, and there are {len(lengths)}; lower k or widen the "
-            "cohort",
-            key="durations.k",
+        raise JobError.at(
+            "durations.k",
+            f"{k} persons must share each length, and there are {len(lengths)}; lower k or widen the cohort",
         )
     order = np.argsort(-lengths, kind="stable")
     falling = lengths[order]

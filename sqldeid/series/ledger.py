@@ -189,10 +189,10 @@ def _refuse(plan: SeriesPlan) -> None:
     """What the theorem does not cover."""
     if plan.part.privacy.nulls != "null-pattern":
         key = f"{plan.key}.privacy.nulls"
-        raise JobError(
-            f"{key}: with {plan.part.privacy.nulls} fewer than k persons may share the variables that they have; with "
+        raise JobError.at(
+            key,
+            f"with {plan.part.privacy.nulls} fewer than k persons may share the variables that they have; with "
             f'{OPTION} write "null-pattern"',
-            key=key,
         )
 
 

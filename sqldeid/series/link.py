@@ -109,7 +109,7 @@ def refuse_alone(plan: SeriesPlan) -> None:
     """
     if plan.part.link is not None:
         key = f"{plan.key}.link"
-        raise JobError(f"{key}: tables.{plan.part.link} is made and checked with it; run both, or remove link", key=key)
+        raise JobError.at(key, f"tables.{plan.part.link} is made and checked with it; run both, or remove link")
 
 
 def join_classes(plan: SeriesPlan, prepared: Prepared, classes: TableClasses, engine: Engine) -> tuple[Prepared, Link]:
@@ -131,10 +131,10 @@ def join_classes(plan: SeriesPlan, prepared: Prepared, classes: TableClasses, en
     there = np.isin(prepared.person_number, numbers)
     if not there.any():
         key = f"{plan.key}.link"
-        raise JobError(
-            f"{key}: no person with series is in a class that tables.{classes.name} releases; check that person is the "
+        raise JobError.at(
+            key,
+            f"no person with series is in a class that tables.{classes.name} releases; check that person is the "
             "same key in both",
-            key=key,
         )
     table_class = of_number[np.searchsorted(numbers, prepared.person_number[there])]
     in_table = int(engine.query(render("engine/count_rows", table=classes.persons)).column("rows")[0].as_py())
@@ -164,10 +164,10 @@ def assign_within(
             released[rows] = assign(lengths[rows], k, method)
     if not released.any():
         key = f"{plan.key}.link"
-        raise JobError(
-            f"{key}: no class of the linked table has {k} persons with series to form lengths among; lower durations.k "
+        raise JobError.at(
+            key,
+            f"no class of the linked table has {k} persons with series to form lengths among; lower durations.k "
             "or privacy.k, release coarser classes, or remove link",
-            key=key,
         )
     return released
 
@@ -258,9 +258,8 @@ def members(
     released = int((numbers > 0).sum())
     if not released:
         key = f"{plan.key}.link"
-        raise JobError(
-            f"{key}: nobody can be released in both; lower k or durations.k, release coarser classes, or remove link",
-            key=key,
+        raise JobError.at(
+            key, "nobody can be released in both; lower k or durations.k, release coarser classes, or remove link"
         )
     table = _members(plan, link, measured, classes, numbers, engine)
     sizes = np.unique(combine(measured, classes)[numbers > 0], return_counts=True)[1]

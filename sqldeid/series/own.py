@@ -31,6 +31,6 @@ def read_own(plan: SeriesPlan, feature: OwnFeature, series: exp.Table, person: s
     try:
         read = engine.query(text)
     except JobError as error:
-        raise JobError(f"{key}: {error}", key=key) from None
+        raise JobError.at(key, error.message) from None
     person_number, variable, value = (column.to_numpy(zero_copy_only=False) for column in read.columns)
     return person_number.astype(np.int64), variable.astype(np.int64), value.astype(np.float64)

@@ -140,10 +140,10 @@ def refuse_unknown(part: Series, names: tuple[str, ...], key: str) -> None:
     """
     for name, asked in part.features.items() if isinstance(part.features, dict) else ():
         if isinstance(asked, list) and name not in names:
-            raise JobError(f"{key}.features: {unknown(name, names)}", key=f"{key}.features")
+            raise JobError.at(f"{key}.features", f"{unknown(name, names)}")
     for name in part.round if isinstance(part.round, dict) else ():
         if name not in names:
-            raise JobError(f"{key}.round: {unknown(name, names)}", key=f"{key}.round")
+            raise JobError.at(f"{key}.round", f"{unknown(name, names)}")
 
 
 def collated(text: exp.Expr, engine: Engine) -> exp.Expr:
@@ -173,9 +173,8 @@ def labels_of(part: Series, engine: Engine, key: str) -> Joined | None:
     find = finder(columns_of(relation, engine, f"{key}.source"), label)
     person, outcome = find(part.labels.person, f"{key}.person"), find(part.labels.column, f"{key}.column")
     if outcome.kind not in (*NUMERIC, "boolean"):
-        raise JobError(
-            f"{key}.column: {outcome.name} is of type {outcome.shown_type}; it must be true or false, 1 or 0",
-            key=f"{key}.column",
+        raise JobError.at(
+            f"{key}.column", f"{outcome.name} is of type {outcome.shown_type}; it must be true or false, 1 or 0"
         )
     answer: exp.Expr = column(outcome.name, "c")
     if outcome.kind == "boolean":

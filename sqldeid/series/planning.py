@@ -74,28 +74,23 @@ def plan(name: str, part: Series, engine: Engine, folder: Path) -> SeriesPlan:
 def _refuse_kinds(person: Column, columns: Measurements, part: Series, key: str) -> None:
     time, variable, value = columns.time, columns.variable, columns.value
     if time.kind not in (*CLOCKS, *NUMERIC) and time.type not in FINER:
-        raise JobError(
-            f"{key}.time: {time.name} is of type {time.shown_type}; cast it to TIMESTAMP in a source query",
-            key=f"{key}.time",
+        raise JobError.at(
+            f"{key}.time", f"{time.name} is of type {time.shown_type}; cast it to TIMESTAMP in a source query"
         )
     if time.kind in NUMERIC and part.time_unit is None:
-        raise JobError(
-            f'{key}.time_unit: missing; {time.name} is a number: say "seconds", "minutes" or "hours"',
-            key=f"{key}.time_unit",
-        )
+        raise JobError.at(f"{key}.time_unit", f'missing; {time.name} is a number: say "seconds", "minutes" or "hours"')
     if time.kind not in NUMERIC and part.time_unit is not None:
-        raise JobError(f"{key}.time_unit: {time.name} is a timestamp; remove time_unit", key=f"{key}.time_unit")
+        raise JobError.at(f"{key}.time_unit", f"{time.name} is a timestamp; remove time_unit")
     if value.kind not in NUMERIC:
-        raise JobError(
-            f"{key}.value: {value.name} is of type {value.shown_type}, not a number; name the numeric column "
+        raise JobError.at(
+            f"{key}.value",
+            f"{value.name} is of type {value.shown_type}, not a number; name the numeric column "
             "(valuenum), or cast it in a source query",
-            key=f"{key}.value",
         )
     for of, found in (("person", person), ("variable", variable)):
         if found.kind not in ("integer", "text", "number"):
-            raise JobError(
-                f"{key}.{of}: a column of type {found.shown_type} cannot be used; cast it to text in a source query",
-                key=f"{key}.{of}",
+            raise JobError.at(
+                f"{key}.{of}", f"a column of type {found.shown_type} cannot be used; cast it to text in a source query"
             )
 
 

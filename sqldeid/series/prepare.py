@@ -110,10 +110,10 @@ def _refuse_spans(plan: SeriesPlan, instants: exp.Table, engine: Engine) -> None
     if row["persons"]:
         key = f"{plan.key}.time"
         who = "1 person has" if row["persons"] == 1 else f"{row['persons']:,} persons have"
-        raise JobError(
-            f"{key}: {who} records more than {MOST_STEPS:,} steps after the first; leave out times that are wrong by "
+        raise JobError.at(
+            key,
+            f"{who} records more than {MOST_STEPS:,} steps after the first; leave out times that are wrong by "
             "where, or choose a greater step_hours",
-            key=key,
         )
 
 
@@ -130,9 +130,7 @@ def _measured(
         )
     enough = length >= plan.part.min_steps
     if not enough.any():
-        raise JobError(
-            f"{plan.key}.min_steps: no person has series of {plan.part.min_steps} steps", key=f"{plan.key}.min_steps"
-        )
+        raise JobError.at(f"{plan.key}.min_steps", f"no person has series of {plan.part.min_steps} steps")
     left_out = int((~enough).sum())
     return Prepared(series, persons, variables, person[enough], length[enough], left_out, records[enough])
 
@@ -227,10 +225,9 @@ def put_items(plan: SeriesPlan, variables: VariableMap, variable: Column, engine
     elif all(isinstance(i.code, int) for i in items):
         codes = pa.array([i.code for i in items], pa.int64())
     else:
-        raise JobError(
-            f"{plan.key}.variables: {variable.name} is of type {variable.shown_type}, and an item is text; write items "
-            "as whole numbers",
-            key=f"{plan.key}.variables",
+        raise JobError.at(
+            f"{plan.key}.variables",
+            f"{variable.name} is of type {variable.shown_type}, and an item is text; write items as whole numbers",
         )
     rows = pa.table(
         {
@@ -271,19 +268,19 @@ def _found_variables(plan: SeriesPlan, variable: Column, engine: Engine) -> Vari
     codes = [row["variable"] for row in read.to_pylist()]
     key = f"{plan.key}.variables"
     if len(codes) > MAX_ITEMS:
-        raise JobError(f"{key}: {variable.name} has more than {MAX_ITEMS} values; name those wanted", key=key)
+        raise JobError.at(key, f"{variable.name} has more than {MAX_ITEMS} values; name those wanted")
     names = [str(code) for code in codes if str(code) not in plan.part.drop]
     if len({n.casefold() for n in names}) < len(names):
-        raise JobError(f"{key}: {variable.name} has values that differ only in case; name those wanted", key=key)
+        raise JobError.at(key, f"{variable.name} has values that differ only in case; name those wanted")
     if not names:
-        raise JobError(f"{key}: {plan.source_label} has no value of {variable.name}", key=key)
+        raise JobError.at(key, f"{plan.source_label} has no value of {variable.name}")
     items = tuple(Item(code, str(code), 0) for code in codes if str(code) in names)
     try:
         refuse_names(plan.part.shape, tuple(names), key)
     except JobError:  # whose message names a value of the data
-        raise JobError(
-            f"{key}: a value of {variable.name} is empty, holds a NUL character, or is that of a column that a wide "
+        raise JobError.at(
+            key,
+            f"a value of {variable.name} is empty, holds a NUL character, or is that of a column that a wide "
             'release has of its own (person_number, step); name the variables wanted, or take shape = "long"',
-            key=key,
         ) from None
     return VariableMap(tuple(names), items, {}, {})

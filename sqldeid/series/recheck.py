@@ -123,7 +123,7 @@ def recheck_shaped(
     row, fit = _unfit(plan, shaped, found, tau, linked, bench)
     problems += _named(row)
     if problems:
-        raise VerificationError(f"{plan.key}: the release failed its re-check: {'; '.join(problems)}", key=plan.key)
+        raise VerificationError.at(plan.key, f"the release failed its re-check: {'; '.join(problems)}")
     if together is not None:
         together(fit)
     return _counted(shaped, row, tau)
@@ -173,10 +173,10 @@ def _noted(plan: SeriesPlan, note: Mapping[str, object], steps: Mapping[str, obj
         and note.get("round") == steps
     )
     if not same or not isinstance(tau, dict) or set(tau) != set(FEATURES):
-        raise VerificationError(
-            f"{plan.key}: the release was made with other durations, privacy or perturbation than the job states, or "
+        raise VerificationError.at(
+            plan.key,
+            "the release was made with other durations, privacy or perturbation than the job states, or "
             "rounded to other steps",
-            key=plan.key,
         )
     return {name: float(value) for name, value in tau.items()}
 

@@ -49,7 +49,7 @@ def steps_of(variables: VariableMap, given: float | Mapping[str, float] | None, 
     named = given if isinstance(given, Mapping) else {}
     for name in named:
         if name not in variables.names:
-            raise JobError(f'{key}.round: there is no variable "{name}"', key=f"{key}.round")
+            raise JobError.at(f"{key}.round", f'there is no variable "{name}"')
     rest = float("nan") if given is None or isinstance(given, Mapping) else float(given)
     return np.array([_step(variables, name, named, rest) for name in variables.names], dtype=np.float64)
 

@@ -146,14 +146,14 @@ def _lengths(
         return prepared.person_number, released, found
     for key, k in ((f"{plan.key}.durations.k", asked.k), (f"{plan.key}.privacy.k", plan.part.privacy.k)):
         if count < k:
-            raise JobError(f"{key}: is {k}, and there are {count} persons; lower k or widen the cohort", key=key)
+            raise JobError.at(key, f"is {k}, and there are {count} persons; lower k or widen the cohort")
     if stood is None:
         released = assign(prepared.length, least, asked.method)
     else:
         released = lengths_of(plan, prepared.length, stood, least)
     if not released.any():
         key = f"{plan.key}.durations.k"
-        raise JobError(f'{key}: algorithm 3 drops every length; take method = "optimal" or a lower k', key=key)
+        raise JobError.at(key, 'algorithm 3 drops every length; take method = "optimal" or a lower k')
     return prepared.person_number, released, report(prepared.length, released, least, asked.method)
 
 

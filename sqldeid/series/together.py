@@ -82,10 +82,10 @@ def _refuse(before: _Release, now: _Release) -> None:
             cells[a and a[0], b and b[0], a is not None and b is not None and a[1] == b[1]] += 1
         for (group, other, _), size in cells.items():
             if size < max(k_before if group is not None else 0, k_now if other is not None else 0):
-                raise JobError(
-                    f"{now.plan.key}: {before.plan.key} has some of the same persons in other classes, and what the "
+                raise JobError.at(
+                    now.plan.key,
+                    f"{before.plan.key} has some of the same persons in other classes, and what the "
                     "classes of both show can be subtracted, down to fewer persons than k. Release one of them, or "
                     "give them cohorts without common persons; hold them to each other with --ledger FILE; or, if "
                     "nobody will be given both, say so by --without-ledger",
-                    key=now.plan.key,
                 )

@@ -49,7 +49,7 @@ def read_outcomes(plan: SeriesPlan, prepared: Prepared, engine: Engine) -> Outco
         return None
     key = f"{plan.key}.labels"
     if find_spec("sklearn") is None:
-        raise JobError(f"{key}: needs scikit-learn; pip install 'sqldeid[utility]', or remove it", key=key)
+        raise JobError.at(key, "needs scikit-learn; pip install 'sqldeid[utility]', or remove it")
     joined = plan.labels
     read = engine.query(
         render(
@@ -61,11 +61,11 @@ def read_outcomes(plan: SeriesPlan, prepared: Prepared, engine: Engine) -> Outco
         )
     )
     if (several := int((read.column("n").to_numpy() > 1).sum())) > 0:
-        raise JobError(f"{key}.source: {several} persons have more than one row; give one each", key=f"{key}.source")
+        raise JobError.at(f"{key}.source", f"{several} persons have more than one row; give one each")
     outcome = read.column("outcome").to_numpy(zero_copy_only=False).astype(np.float64)
     strange = int((~np.isnan(outcome) & (outcome != 0) & (outcome != 1)).sum())
     if strange:
-        raise JobError(f"{key}.column: {strange} persons have neither true nor false, 1 nor 0", key=f"{key}.column")
+        raise JobError.at(f"{key}.column", f"{strange} persons have neither true nor false, 1 nor 0")
     return Outcomes(read.column("person_number").to_numpy(), outcome)
 
 

@@ -83,10 +83,10 @@ def load_map(asked: str | Mapping[str, Variable], drop: Sequence[str], folder: P
         rounds = {name: float(v.round) for name, v in asked.items() if v.round is not None}
     for name in drop:
         if name not in names:
-            raise JobError(f"{key}.drop: {unknown(name, names)}", key=f"{key}.drop")
+            raise JobError.at(f"{key}.drop", f"{unknown(name, names)}")
     left = tuple(name for name in names if name not in drop)
     if not left:
-        raise JobError(f"{key}.drop: leaves no variable", key=f"{key}.drop")
+        raise JobError.at(f"{key}.drop", "leaves no variable")
     return VariableMap(left, tuple(i for i in items if i.variable in left), units, resolution, rounds)
 
 
@@ -94,13 +94,13 @@ def refuse_names(shape: str, names: Sequence[str], key: str) -> None:
     """A variable has a name that a column can have, and not that of a column of the release that it becomes one of."""
     for name in names if shape == "wide" else ():
         if not name or "\0" in name:
-            raise JobError(
-                f"{key}: a variable's name is empty or holds a NUL character, and a wide release has a column of that "
+            raise JobError.at(
+                key,
+                "a variable's name is empty or holds a NUL character, and a wide release has a column of that "
                 'name; leave it out by where, name those wanted, or take shape = "long"',
-                key=key,
             )
         if name.casefold() in ("person_number", "step"):
-            raise JobError(f'{key}: a wide release has a column {name} of its own; take shape = "long"', key=key)
+            raise JobError.at(key, f'a wide release has a column {name} of its own; take shape = "long"')
 
 
 def _items(name: str, variable: Variable) -> Iterator[Item]:
@@ -120,9 +120,7 @@ def _find(asked: str, folder: Path, key: str) -> Path:
     shipped = shipped_items(asked)
     path = shipped or folder / asked
     if not path.is_file():
-        raise JobError(
-            f"{key}: there is no file {asked}, and no map of that name is shipped (mimic3/vitals is)", key=key
-        )
+        raise JobError.at(key, f"there is no file {asked}, and no map of that name is shipped (mimic3/vitals is)")
     return path
 
 
@@ -133,7 +131,7 @@ def _read(
         text = read_limited(path).decode("utf-8-sig")
         rows = list(csv.reader(io.StringIO(text, newline="")))
     except (OSError, UnicodeDecodeError, csv.Error):
-        raise JobError(f"{key}: {name} cannot be read as CSV in UTF-8", key=key) from None
+        raise JobError.at(key, f"{name} cannot be read as CSV in UTF-8") from None
     _refuse_header(rows, name, key)
     names: list[str] = []
     items: list[Item] = []
@@ -142,7 +140,7 @@ def _read(
     rounds: dict[str, float] = {}
     for number, row in enumerate(rows[1:], start=2):
         if len(row) != len(rows[0]) or not row[0] or not row[1] or row[3] not in REPAIRS:
-            raise JobError(f"{key}: line {number} of {name} is not {','.join(rows[0])}", key=key)
+            raise JobError.at(key, f"line {number} of {name} is not {','.join(rows[0])}")
         if row[0] not in names:
             names.append(row[0])
         if row[6]:
@@ -156,14 +154,14 @@ def _read(
     _refuse_odd(names, items, name, key)
     for what, steps in zip(OPTIONAL, (resolution, rounds), strict=True):
         if any(not LEAST_STEP <= step <= MOST for step in steps.values()):
-            raise JobError(f"{key}: {name} has a {what} below {LEAST_STEP:f} or above {MOST:,.0f}", key=key)
+            raise JobError.at(key, f"{name} has a {what} below {LEAST_STEP:f} or above {MOST:,.0f}")
     return names, items, units, resolution, rounds
 
 
 def _refuse_header(rows: Sequence[Sequence[str]], name: str, key: str) -> None:
     if not rows or tuple(rows[0]) not in [(*HEADER, *OPTIONAL[:more]) for more in range(len(OPTIONAL) + 1)]:
         wanted = f"{','.join(HEADER)}[,{OPTIONAL[0]}[,{OPTIONAL[1]}]]"
-        raise JobError(f"{key}: the first line of {name} must be {wanted}", key=key)
+        raise JobError.at(key, f"the first line of {name} must be {wanted}")
 
 
 _DEFAULTS = ((2, 1.0), (4, -MOST), (5, MOST))
@@ -171,11 +169,11 @@ _DEFAULTS = ((2, 1.0), (4, -MOST), (5, MOST))
 
 def _refuse_odd(names: Sequence[str], items: Sequence[Item], name: str, key: str) -> None:
     if not items or len(names) > MAX_ITEMS or max(i.place for i in items) >= MAX_ITEMS:
-        raise JobError(f"{key}: {name} must have 1 to {MAX_ITEMS} variables, of as many items at most", key=key)
+        raise JobError.at(key, f"{name} must have 1 to {MAX_ITEMS} variables, of as many items at most")
     if len({str(i.code) for i in items}) < len(items):
-        raise JobError(f"{key}: {name} names an item twice; each belongs to one variable", key=key)
+        raise JobError.at(key, f"{name} names an item twice; each belongs to one variable")
     if len({n.casefold() for n in names}) < len(names):
-        raise JobError(f"{key}: {name} has variables whose names differ only in upper and lower case", key=key)
+        raise JobError.at(key, f"{name} has variables whose names differ only in upper and lower case")
 
 
 def _code(text: str) -> int | str:

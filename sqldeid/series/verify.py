@@ -103,7 +103,7 @@ def refuse_off_grid(plan: SeriesPlan, measured: Measured, classes: Classes) -> N
     wrong = off_grid(classes.targets.values[kept], classes.targets.step[kept], measured.features.n[kept], group)
     if wrong:
         text = f"{wrong} targets are not on the grid that they are rounded to"
-        raise VerificationError(f"{plan.key}: the release failed its re-check: {text}", key=plan.key)
+        raise VerificationError.at(plan.key, f"the release failed its re-check: {text}")
 
 
 def off_grid(targets: Array, step: Array, n: NDArray[np.int64], group: NDArray[np.int64]) -> int:
@@ -181,8 +181,8 @@ def unfold(plan: SeriesPlan, names: Mapping[int, str], written: exp.Expr, engine
         [("variable", "text"), ("value", "float")] if long else [(name, "float") for name in names.values()]
     )
     if there != wanted:
-        raise VerificationError(
-            f"{plan.key}: the release failed its re-check: its columns are not those that the job names", key=plan.key
+        raise VerificationError.at(
+            plan.key, "the release failed its re-check: its columns are not those that the job names"
         )
     unfolded = engine.workbench(f"{plan.name}_verify_written")
     if long:
@@ -252,7 +252,7 @@ def _refuse(
         if not row[name] <= most[name]:
             problems.append(f"a released {name} is farther from its target than the reported maximum")
     if problems:
-        raise VerificationError(f"{plan.key}: the release failed its re-check: {'; '.join(problems)}", key=plan.key)
+        raise VerificationError.at(plan.key, f"the release failed its re-check: {'; '.join(problems)}")
 
 
 def _too_few(plan: SeriesPlan, counts: Mapping[str, int]) -> Iterator[str]:

@@ -43,9 +43,8 @@ def verify_linked(
     ]
     problems = list(_problems(plan, row))
     if problems:
-        raise VerificationError(
-            f"{plan.key}.link: the releases failed their re-check together: {'; '.join(problems)}",
-            key=f"{plan.key}.link",
+        raise VerificationError.at(
+            f"{plan.key}.link", f"the releases failed their re-check together: {'; '.join(problems)}"
         )
     return int(row["smallest"])
 

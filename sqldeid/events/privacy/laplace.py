@@ -222,8 +222,6 @@ def _opendp() -> Any:
         import opendp.metrics
         import opendp.mod
     except ImportError:
-        raise JobError(
-            "privacy.method: laplace needs OpenDP; install it with pip install 'sqldeid[dp]'", key="privacy.method"
-        ) from None
+        raise JobError.at("privacy.method", "laplace needs OpenDP; install it with pip install 'sqldeid[dp]'") from None
     opendp.mod.enable_features("contrib")
     return opendp

@@ -41,14 +41,14 @@ class GeneticSettings:
 
     def __post_init__(self) -> None:
         if self.fitness not in FITNESS:
-            raise JobError(f"perturb.fitness: must be one of {', '.join(FITNESS)}", key="perturb.fitness")
+            raise JobError.at("perturb.fitness", f"must be one of {', '.join(FITNESS)}")
         if not 2 <= self.tournament <= self.population:
-            raise JobError("perturb.tournament: must be from 2 to the population", key="perturb.tournament")
+            raise JobError.at("perturb.tournament", "must be from 2 to the population")
         if not 0 < self.mutation_probability <= 1:
             raise JobError("perturb.mutation_probability: must be above 0, at most 1", key="perturb")
         for name in ("weight", "dampening", "cap", "mutation_sd", "idle_iterations", "most_iterations"):
             if not getattr(self, name) > 0:
-                raise JobError(f"perturb.{name}: must be above 0", key=f"perturb.{name}")
+                raise JobError.at(f"perturb.{name}", "must be above 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +80,10 @@ class PerturbSettings:
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            raise JobError(f"perturb.method: must be one of {', '.join(METHODS)}", key="perturb.method")
+            raise JobError.at("perturb.method", f"must be one of {', '.join(METHODS)}")
         if not 0 <= self.noise <= 1:
-            raise JobError("perturb.noise: must be between 0 and 1", key="perturb.noise")
+            raise JobError.at("perturb.noise", "must be between 0 and 1")
         if self.iterations < 1:
-            raise JobError("perturb.iterations: must be at least 1", key="perturb.iterations")
+            raise JobError.at("perturb.iterations", "must be at least 1")
         if any(not step > 0 for _, step in self.resolution):
-            raise JobError("perturb.resolution: must be above 0", key="perturb.resolution")
+            raise JobError.at("perturb.resolution", "must be above 0")

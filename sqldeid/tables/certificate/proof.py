@@ -146,7 +146,7 @@ def _conclude(
 
 
 def _refuse(plan: TablePlan, why: str) -> None:
-    raise VerificationError(f"{plan.key}: the certificate does not hold: {why}", key=plan.key)
+    raise VerificationError.at(plan.key, f"the certificate does not hold: {why}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +179,7 @@ def _parse(plan: TablePlan, certificate: Mapping[str, object]) -> _Parsed:
             tree=tree,  # type: ignore[arg-type]  # pairs, each first part a kind or an axis
         )
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
-        raise VerificationError(
-            f"{plan.key}: the file is not a certificate of this version of sqldeid", key=plan.key
-        ) from None
+        raise VerificationError.at(plan.key, "the file is not a certificate of this version of sqldeid") from None
 
 
 def _items(value: object) -> list[tuple[object, object]]:

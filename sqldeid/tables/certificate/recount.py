@@ -69,9 +69,8 @@ class Recount:
             for i, (q, h) in enumerate(zip(plan.qis, hierarchies, strict=True))
         )
         if any(int(m.rows[0].sum()) != rows for m in marginals):
-            raise VerificationError(
-                f"{plan.key}: the certificate does not hold: a value of the source is in no group of its hierarchy",
-                key=plan.key,
+            raise VerificationError.at(
+                plan.key, "the certificate does not hold: a value of the source is in no group of its hierarchy"
             )
         allowed = allowed_rows(plan.part.privacy.suppression_limit, rows)
         return cls(plan, bench, folded, marginals, rows, allowed, judge)

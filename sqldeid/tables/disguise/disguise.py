@@ -73,10 +73,10 @@ def _refuse_repeated(plan: TablePlan) -> None:
     """Refuse shifted dates in a series of releases: intervals link a person's rows, and many shifts tell the dates."""
     if moved := shifted(plan):
         where = f"{plan.key}.columns.{moved[0].name}.shift"
-        raise JobError(
-            f"{where}: does not go with a ledger: each release shifts anew, and who links releases by the intervals in "
+        raise JobError.at(
+            where,
+            "does not go with a ledger: each release shifts anew, and who links releases by the intervals in "
             "them narrows the true dates down; leave the column out, or make it quasi-identifying",
-            key=where,
         )
 
 
@@ -86,7 +86,7 @@ def noted_secrets(plan: TablePlan, note: Mapping[str, object], key: Key | None) 
         return None
     run = note.get(RUN_NOTE)
     if not isinstance(run, str) or not re.fullmatch(r"[0-9a-f]{32}", run):
-        raise VerificationError(f"{plan.key}: the release does not say which publication it is", key=plan.key)
+        raise VerificationError.at(plan.key, "the release does not say which publication it is")
     return Secrets(key, run, shifting=False)
 
 
@@ -109,10 +109,10 @@ def _refuse_keyless(plan: TablePlan, key: Key | None) -> None:
     """Refuse a release with pseudonyms where there is no key, before anything is read."""
     if key is None and (found := pseudonyms(plan)):
         where = f"{plan.key}.columns.{found[0].name}.pseudonym"
-        raise JobError(
-            f"{where}: needs a secret key; name a file that holds one with --key-file, or set the environment variable "
+        raise JobError.at(
+            where,
+            f"needs a secret key; name a file that holds one with --key-file, or set the environment variable "
             f"{VARIABLE} (openssl rand -hex 32 makes one)",
-            key=where,
         )
 
 
@@ -122,10 +122,10 @@ def _refuse_bare_dates(plan: TablePlan) -> None:
     for c in plan.others if moved else ():
         if c.disguise is None and (c.source.kind in ("date", "timestamp") or "TIMESTAMP" in c.source.type):
             where = f"{plan.key}.columns.{c.name}"
-            raise JobError(
-                f"{where}: a date as in the source beside {moved[0].name}, whose dates are shifted, tells the shift; "
+            raise JobError.at(
+                where,
+                f"a date as in the source beside {moved[0].name}, whose dates are shifted, tells the shift; "
                 'give it shift = "person", too (of type DATE or TIMESTAMP), or leave it out',
-                key=where,
             )
 
 
@@ -277,9 +277,7 @@ def check_coarse(plan: TablePlan, written: exp.Expr, engine: Engine) -> None:
     found = engine.query(render("tables/disguise/count_finer", release=written, columns=columns)).to_pylist()
     for c, row in zip(cut, found, strict=True):
         if row["finer"]:
-            raise VerificationError(
-                f"{plan.key}: the release failed its re-check: {c.name} is not cut to the {c.to}", key=plan.key
-            )
+            raise VerificationError.at(plan.key, f"the release failed its re-check: {c.name} is not cut to the {c.to}")
 
 
 def _microseconds(moment: exp.Expr) -> exp.Expr:
@@ -314,9 +312,8 @@ def check_pseudonyms(plan: TablePlan, source: exp.Expr, written: exp.Expr, engin
             or (release["rows"] == original["rows"] and release["different"] < original["different"])
         )
         if wrong:
-            raise VerificationError(
-                f"{plan.key}: the release failed its re-check: {c.name} does not hold one pseudonym for each value",
-                key=plan.key,
+            raise VerificationError.at(
+                plan.key, f"the release failed its re-check: {c.name} does not hold one pseudonym for each value"
             )
 
 

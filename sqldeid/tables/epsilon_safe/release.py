@@ -81,16 +81,15 @@ def check_plan(plan: TablePlan) -> EpsilonSafe:
     asked, key = settings_of(plan), f"{plan.key}.search.epsilon_safe"
     derived = [q.name for q in plan.qis if q.hierarchy.data_derived]
     if derived:
-        raise JobError(
-            f"{plan.key}.columns.{derived[0]}.hierarchy: is built from the column's values, and epsilon-safe needs one "
+        raise JobError.at(
+            f"{plan.key}.columns.{derived[0]}.hierarchy",
+            "is built from the column's values, and epsilon-safe needs one "
             "that does not depend on them: write it to a file that lists every possible value",
-            key=f"{plan.key}.columns.{derived[0]}.hierarchy",
         )
     if plan.others:
-        raise JobError(
-            f"{plan.key}.columns.{plan.others[0].name}: epsilon-safe releases quasi-identifying columns only; give it "
-            "a hierarchy, or leave it out",
-            key=f"{plan.key}.columns.{plan.others[0].name}",
+        raise JobError.at(
+            f"{plan.key}.columns.{plan.others[0].name}",
+            "epsilon-safe releases quasi-identifying columns only; give it a hierarchy, or leave it out",
         )
     try:
         found = promise(
@@ -105,7 +104,7 @@ def check_plan(plan: TablePlan) -> EpsilonSafe:
         utility_of(plan, found, 0)
         _refuse_one_in_population(found, asked)
     except JobError as error:
-        raise JobError(f"{key}: {error.message}", key=key) from None
+        raise JobError.at(key, error.message) from None
     return found
 
 
@@ -134,7 +133,7 @@ def settings_of(plan: TablePlan) -> EpsilonSafeSettings:
     asked = plan.part.search.epsilon_safe
     if asked is None:
         key = f"{plan.key}.search.epsilon_safe"
-        raise JobError(f'{key}: missing; method = "epsilon-safe" needs beta, epsilon, and delta or population', key=key)
+        raise JobError.at(key, 'missing; method = "epsilon-safe" needs beta, epsilon, and delta or population')
     return asked
 
 

@@ -141,7 +141,7 @@ def _naming(plan: TablePlan) -> Iterator[None]:
         if not error.column:
             raise
         key = f"{plan.key}.columns.{_coded(plan)[int(error.column.removeprefix('v'))].name}"
-        raise JobError(f"{key}: {error.what}", key=key) from None
+        raise JobError.at(key, error.what) from None
 
 
 def held(plan: TablePlan, engine: Engine, source: exp.Expr) -> Separate | Combined:

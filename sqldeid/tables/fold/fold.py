@@ -140,10 +140,10 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
     rows = persons.rows
     there_are, one = (persons.persons, "person") if plan.many else (rows, "row")
     if plan.part.privacy.k > there_are and not plan.sampled:
-        raise JobError(
-            f"{plan.key}.privacy.k: k is {plan.part.privacy.k}, but {plan.source_label} has only "
+        raise JobError.at(
+            f"{plan.key}.privacy.k",
+            f"k is {plan.part.privacy.k}, but {plan.source_label} has only "
             f"{there_are} {one if there_are == 1 else f'{one}s'}",
-            key=f"{plan.key}.privacy.k",
         )
     there = held(plan, engine, source)
     bound = [_bind(plan, i, there) for i in range(len(plan.qis))]
@@ -259,9 +259,9 @@ def _total(plan: TablePlan, engine: Engine, classes: exp.Table, coding: Coding, 
         render("tables/fold/total_classes", classes=classes, words=list(word_names(coding)))
     ).to_pylist()[0]
     if total["uncoded"] or total["rows"] != rows:
-        raise JobError(
-            f"{plan.key}: {plan.source_label} gave other values when it was read again; a source must not change "
+        raise JobError.at(
+            plan.key,
+            f"{plan.source_label} gave other values when it was read again; a source must not change "
             "while it is read (a view over random or current values?)",
-            key=plan.key,
         )
     return int(total["classes"])

@@ -77,8 +77,8 @@ def _refuse_varying(plan: TablePlan, sensitive: Sensitive, varying: int) -> None
     close = any(isinstance(c, TCloseness) and c.column == sensitive.column.name for c in plan.criteria)
     if close and varying:
         key = f"{plan.key}.privacy.t_closeness"
-        raise JobError(
-            f"{key}: {sensitive.column.name} has several values for one person, and t-closeness compares the shares of "
+        raise JobError.at(
+            key,
+            f"{sensitive.column.name} has several values for one person, and t-closeness compares the shares of "
             'persons who have each; with rows = "many" ask l_diversity of it, or give one row per person',
-            key=key,
         )

@@ -137,10 +137,9 @@ def _refuse_too_diverse(plan: TablePlan, column: OtherColumn, there: int) -> Non
     for criterion in plan.criteria:
         if criterion.column == column.name and (least := terms_of(criterion).l) > max(there, 1):
             values = "value" if there == 1 else "different values"
-            raise JobError(
-                f"{key}: l is {least}, but {column.name} has only {there} {values} (NULL is one); l can be at "
-                f"most {there}",
-                key=key,
+            raise JobError.at(
+                key,
+                f"l is {least}, but {column.name} has only {there} {values} (NULL is one); l can be at most {there}",
             )
 
 
@@ -167,9 +166,8 @@ def _ranks(plan: TablePlan, column: OtherColumn, values: pa.Array, engine: Engin
     texts = [None if v is None else str(v).lower() if isinstance(v, bool) else str(v) for v in found]
     missing = sum(text not in rank for text in texts if text is not None)
     if missing:
-        raise JobError(
-            f"{plan.key}.privacy.t_closeness: order leaves out {missing} values of {column.name}; name all of them",
-            key=f"{plan.key}.privacy.t_closeness",
+        raise JobError.at(
+            f"{plan.key}.privacy.t_closeness", f"order leaves out {missing} values of {column.name}; name all of them"
         )
     codes = np.array([len(order) if text is None else rank[text] for text in texts], dtype=np.int64)
     return codes, len(order) + (None in found)

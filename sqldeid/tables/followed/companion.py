@@ -71,8 +71,8 @@ def numbered(plan: TablePlan) -> TablePlan:
     for c in plan.released:
         if c.name.casefold() == NUMBER:
             key = f"{plan.key}.columns.{c.name}"
-            raise JobError(
-                f"{key}: a linked release has a column {NUMBER} of its own; rename this one in a source query", key=key
+            raise JobError.at(
+                key, f"a linked release has a column {NUMBER} of its own; rename this one in a source query"
             )
     number = OtherColumn(NUMBER, Column(beside(plan, INNER), "BIGINT", "integer"), LINKED)
     return replace(plan, columns=(number, *plan.columns))
@@ -174,9 +174,8 @@ def check_numbers(plan: TablePlan, written: exp.Expr, engine: Engine) -> None:
         0
     ]
     if not row["rows"] == row["numbers"] == row["greatest"] or row["least"] != 1:
-        raise VerificationError(
-            f"{plan.key}: the release failed its re-check: {NUMBER} does not number its rows anew, each once",
-            key=plan.key,
+        raise VerificationError.at(
+            plan.key, f"the release failed its re-check: {NUMBER} does not number its rows anew, each once"
         )
 
 

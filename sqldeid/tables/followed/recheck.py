@@ -101,10 +101,9 @@ def _hold_members(
     )
     missing = int(engine.query(statement).to_pylist()[0]["missing"])
     if missing:
-        raise VerificationError(
-            f"{plan.key}: the release failed its re-check with its series: {missing} rows are not beside series of "
-            "their class",
-            key=plan.key,
+        raise VerificationError.at(
+            plan.key,
+            f"the release failed its re-check with its series: {missing} rows are not beside series of their class",
         )
 
 
@@ -117,14 +116,13 @@ def _refuse_changed(
     plan: TablePlan, note: Mapping[str, object], written: exp.Expr, series: str, engine: Engine
 ) -> None:
     if note.get(NOTED) != series:
-        raise VerificationError(
-            f"{plan.key}: the release was not made with series.{series} linked to it, as the job states", key=plan.key
+        raise VerificationError.at(
+            plan.key, f"the release was not made with series.{series} linked to it, as the job states"
         )
     there = [c.name for c in engine.columns(written, key=plan.key)]
     if there != [c.name for c in numbered(plan).released]:
-        raise VerificationError(
-            f"{plan.key}: the release failed its re-check: its columns are not {NUMBER} and those that the job names",
-            key=plan.key,
+        raise VerificationError.at(
+            plan.key, f"the release failed its re-check: its columns are not {NUMBER} and those that the job names"
         )
 
 

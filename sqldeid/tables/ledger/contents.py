@@ -96,10 +96,10 @@ def _refuse(ledger: Ledger, plan: TablePlan, subject: Subject) -> None:
     ledger.book.refuse_types(subject)
     if plan.part.privacy.blanks:
         key = f"{plan.key}.privacy.suppression"
-        raise JobError(f'{key}: blanked rows show who left a class; with {OPTION} write "drop"', key=key)
+        raise JobError.at(key, f'blanked rows show who left a class; with {OPTION} write "drop"')
     if plan.part.view == "computed":
         key = f"{plan.key}.view"
-        raise JobError(f"{key}: a computed view changes between two runs; with {OPTION} write a snapshot", key=key)
+        raise JobError.at(key, f"a computed view changes between two runs; with {OPTION} write a snapshot")
     refuse_unkept(plan)
 
 

@@ -85,10 +85,10 @@ def refuse_whole(
         (found,) = measure_written([criterion], points, [], engine, {criterion.column: columns[criterion.column]})
         if not found.met:
             achieved = "does not" if found.achieved is None else f"achieves {found.achieved:g}"
-            raise NoSolutionError(
-                f"{key}: {criterion.name} of {criterion.column} is asked to be {criterion.asked:g}, and the whole "
+            raise NoSolutionError.at(
+                key,
+                f"{criterion.name} of {criterion.column} is asked to be {criterion.asked:g}, and the whole "
                 f"table as a single class {achieved}; no release meets it",
-                key=key,
             )
 
 
@@ -142,8 +142,8 @@ def achieved(
     found = []
     for criterion, measured in zip(criteria, measure_written(criteria, written, columns, engine), strict=True):
         if not measured.met:
-            raise VerificationError(
-                f"{key}: the release failed its re-check: a class fails {criterion.name} of {criterion.column}", key=key
+            raise VerificationError.at(
+                key, f"the release failed its re-check: a class fails {criterion.name} of {criterion.column}"
             )
         number = measured.asked if measured.achieved is None else measured.achieved
         found.append(Criterion(criterion.name, criterion.column, criterion.asked, number, criterion.promise))

@@ -162,20 +162,18 @@ def grid_of(source: Column, asked: int | float | str | None, key: str) -> Grid:
     if source.kind in ("date", "timestamp"):
         return _timed(source, asked, key)
     if isinstance(asked, str):
-        raise JobError(f"{key}: {source.name} holds numbers; write the step as a number, such as 5", key=key)
+        raise JobError.at(key, f"{source.name} holds numbers; write the step as a number, such as 5")
     unit = _resolution(source)
     if asked is None and not unit:
-        raise JobError(
-            f"{key}: missing; {source.name} is of type {source.shown_type}, which has no resolution of its own: say "
+        raise JobError.at(
+            key,
+            f"missing; {source.name} is of type {source.shown_type}, which has no resolution of its own: say "
             "which numbers may bound a range, such as grid = 0.5 for 0, 0.5, 1 and so on",
-            key=key,
         )
     step = unit if asked is None else Fraction(str(asked))
     fits = unit and (step / unit).denominator == 1
     if unit and not fits:
-        raise JobError(
-            f"{key}: {source.name} is of type {source.shown_type}; write a multiple of {_plain(unit)}", key=key
-        )
+        raise JobError.at(key, f"{source.name} is of type {source.shown_type}; write a multiple of {_plain(unit)}")
     return Grid(source.kind, step, Fraction(0), unit, asked if asked is not None else _number(step))
 
 
@@ -198,7 +196,7 @@ def _timed(source: Column, asked: int | float | str | None, key: str) -> Grid:
     allowed = ("day", "week") if source.kind == "date" else get_args(TimeStep)
     if step not in allowed:
         listed = ", ".join(f'"{a}"' for a in allowed)
-        raise JobError(f"{key}: {source.name} is of type {source.shown_type}; write one of {listed}", key=key)
+        raise JobError.at(key, f"{source.name} is of type {source.shown_type}; write one of {listed}")
     seconds = Fraction(SECONDS[str(step)])
     unit = Fraction(86400 if source.kind == "date" else 0)
     return Grid(source.kind, seconds, Fraction(MONDAY if step == "week" else 0), unit, str(step))

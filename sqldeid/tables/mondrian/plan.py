@@ -142,10 +142,9 @@ def _cut(name: str, source: Column, asked: jobfile.Column, key: str) -> Cut:
     rule = asked.hierarchy
     show = rule.median if isinstance(rule, jobfile.HierarchyRule) else None
     if show is None or source.kind not in ORDERED:
-        raise JobError(
-            f'{key}: a column of type {source.shown_type} has no medians; search.method = "mondrian" takes numbers and '
-            "dates",
-            key=key,
+        raise JobError.at(
+            key,
+            f'a column of type {source.shown_type} has no medians; search.method = "mondrian" takes numbers and dates',
         )
     if show == "mean" and source.kind in TIMES:
         raise JobError(f'{key}.hierarchy.median: dates have ranges; write "range"', key=key)
@@ -158,7 +157,6 @@ def _refuse_incomparable(planned: PartitionPlan) -> None:
     for name, source, _ in planned.others:
         if name in named and source.kind == "other":
             key = f"{planned.key}.columns.{name}"
-            raise JobError(
-                f"{key}: no criterion compares values of type {source.shown_type}; cast it to text in a source query",
-                key=key,
+            raise JobError.at(
+                key, f"no criterion compares values of type {source.shown_type}; cast it to text in a source query"
             )

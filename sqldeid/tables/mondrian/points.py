@@ -102,10 +102,10 @@ def _between(planned: PartitionPlan, dimension: int, cut: float, above: float) -
     found = asked.grid.between(cut, above)
     if found is None:
         key = f"{planned.key}.columns.{asked.name}.hierarchy.grid"
-        raise JobError(
-            f"{key}: {asked.name} holds numbers so great, and so near to each other, that a step of {asked.grid.asked} "
+        raise JobError.at(
+            key,
+            f"{asked.name} holds numbers so great, and so near to each other, that a step of {asked.grid.asked} "
             "cannot be told between them; write a coarser grid, or subtract something in a source query",
-            key=key,
         )
     return found
 
@@ -122,10 +122,10 @@ def count_rows(planned: PartitionPlan, source: exp.Expr, engine: Engine) -> int:
     row = engine.query(render("tables/rows/check_person", source=source, person=person)).to_pylist()[0]
     key, k = f"{planned.key}.person", planned.part.privacy.k
     if row["keyed"] < row["rows"] or (row["persons"] < row["rows"] and planned.person is not None):
-        raise JobError(f"{key}: {planned.person} is NULL or there twice; give one row per person", key=key)
+        raise JobError.at(key, f"{planned.person} is NULL or there twice; give one row per person")
     if row["rows"] < k:
         key = f"{planned.key}.privacy.k"
-        raise JobError(f"{key}: is {k}, and {planned.source_label} has {row['rows']} rows (after where)", key=key)
+        raise JobError.at(key, f"is {k}, and {planned.source_label} has {row['rows']} rows (after where)")
     return int(row["rows"])
 
 

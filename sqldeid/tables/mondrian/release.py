@@ -101,9 +101,8 @@ def recheck(planned: PartitionPlan, note: Mapping[str, object], written: exp.Exp
     """
     wanted = _note(planned).content
     if any(note.get(name) != wanted[name] for name in ("kind", "method", "criteria", "columns_cut", "grids")):
-        raise VerificationError(
-            f"{planned.key}: the release was made with other columns or other criteria than the job states",
-            key=planned.key,
+        raise VerificationError.at(
+            planned.key, "the release was made with other columns or other criteria than the job states"
         )
     return verify_parts(planned, part(planned, engine), written, engine)
 

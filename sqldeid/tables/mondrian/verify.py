@@ -116,6 +116,4 @@ def _unmoved(planned: PartitionPlan, engine: Engine) -> Iterator[bool]:
 
 def _refuse(planned: PartitionPlan, problems: Sequence[str]) -> None:
     if problems:
-        raise VerificationError(
-            f"{planned.key}: the release failed its re-check: {'; '.join(problems)}", key=planned.key
-        )
+        raise VerificationError.at(planned.key, f"the release failed its re-check: {'; '.join(problems)}")

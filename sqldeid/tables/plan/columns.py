@@ -128,15 +128,14 @@ def refuse_lists(source: Column, key: str) -> None:
         If it does.
     """
     if _VARIANT.search(source.type):
-        raise JobError(
-            f"{key}: a column of type {source.shown_type} has no type of its own to be checked by; cast it to text or "
+        raise JobError.at(
+            key,
+            f"a column of type {source.shown_type} has no type of its own to be checked by; cast it to text or "
             "numbers in a source query",
-            key=key,
         )
     if source.holds_enum:
-        raise JobError(
-            f"{key}: its type {source.shown_type} lists values that no row may hold; cast it to text in a source query",
-            key=key,
+        raise JobError.at(
+            key, f"its type {source.shown_type} lists values that no row may hold; cast it to text in a source query"
         )
 
 
@@ -158,10 +157,10 @@ def refuse_in_parquet(columns: Iterable[tuple[str, Column]], key: str) -> None:
     for name, source in columns:
         if _ZONED.search(source.type):
             where = f"{key}.columns.{name}"
-            raise JobError(
-                f"{where}: Parquet has no type TIME WITH TIME ZONE: it keeps the time and loses the zone; cast it to "
+            raise JobError.at(
+                where,
+                "Parquet has no type TIME WITH TIME ZONE: it keeps the time and loses the zone; cast it to "
                 "TIME or text in a source query",
-                key=where,
             )
 
 

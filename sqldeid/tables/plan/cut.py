@@ -32,10 +32,10 @@ def cut_hierarchy(
         return source
     by = [r for r in _BY_CHARACTER if isinstance(part.hierarchy, jobfile.HierarchyRule) and getattr(part.hierarchy, r)]
     if by:
-        raise JobError(
-            f"{key}.top_code: does not go with {by[0]}, whose labels are digits of numbers that may have been cut; use "
+        raise JobError.at(
+            f"{key}.top_code",
+            f"does not go with {by[0]}, whose labels are digits of numbers that may have been cut; use "
             "bands, or edges with tails",
-            key=f"{key}.top_code",
         )
     most = Decimal(repr(part.top_code))
     shown = f"{most:f}".rstrip("0").rstrip(".") if "." in f"{most:f}" else f"{most:f}"
@@ -44,7 +44,7 @@ def cut_hierarchy(
             source, _value(found, most, shown, key), shown, numeric=found.kind == "number", uncovered=uncovered
         )
     except JobError as error:
-        raise type(error)(f"{key}.top_code: {error.message}", key=f"{key}.top_code") from None
+        raise type(error).at(f"{key}.top_code", error.message) from None
 
 
 def _value(found: Column, most: Decimal, shown: str, key: str) -> pa.Array:

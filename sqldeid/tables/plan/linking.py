@@ -99,10 +99,10 @@ def link(members: Sequence[TablePlan]) -> Linked:
     first = members[0]
     for m in members[1:]:
         if m.person_type != first.person_type:
-            raise JobError(
-                f"{m.key}.person: {m.person} is of type {m.person_type}, in {first.name} of type {first.person_type}; "
+            raise JobError.at(
+                f"{m.key}.person",
+                f"{m.person} is of type {m.person_type}, in {first.name} of type {first.person_type}; "
                 "linked tables are joined by it: cast it in a source query",
-                key=f"{m.key}.person",
             )
     joint = TablePlan(
         name="/".join(m.name for m in members),

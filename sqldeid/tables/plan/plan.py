@@ -209,9 +209,8 @@ def _column(
     key = f"{key}.columns.{name}"
     source = find(name, key)
     if source.kind == "other" and name in named_by_criteria(table):
-        raise JobError(
-            f"{key}: no criterion compares values of type {source.shown_type}; cast it to text in a source query",
-            key=key,
+        raise JobError.at(
+            key, f"no criterion compares values of type {source.shown_type}; cast it to text in a source query"
         )
     _refuse_unordered(name, source, table.privacy, key.removesuffix(f".columns.{name}"))
     _refuse_unfit(source, part, key)
@@ -221,10 +220,8 @@ def _column(
             refuse_lists(source, key)
         return other
     if source.kind == "other":
-        raise JobError(
-            f"{key}: a column of type {source.shown_type} cannot be quasi-identifying; "
-            "cast it to text in a source query",
-            key=key,
+        raise JobError.at(
+            key, f"a column of type {source.shown_type} cannot be quasi-identifying; cast it to text in a source query"
         )
     _refuse_zoned(source, part, key)
     weights: Mapping[str, float] = table.search.weights
@@ -257,10 +254,10 @@ def _refuse_unfit(source: Column, part: jobfile.Column, key: str) -> None:
     """A pseudonym is of a whole number, exact number or text; a shift of dates; a top code of numbers."""
     for name, kinds in _FITTING.items():
         if getattr(part, name) is not None and source.kind not in kinds:
-            raise JobError(
-                f"{key}.{name}: is for columns of {', '.join(kinds[:-1])} or {kinds[-1]}, not of type "
+            raise JobError.at(
+                f"{key}.{name}",
+                f"is for columns of {', '.join(kinds[:-1])} or {kinds[-1]}, not of type "
                 f"{source.shown_type}; cast it in a source query",
-                key=f"{key}.{name}",
             )
 
 
@@ -268,9 +265,8 @@ def _refuse_zoned(source: Column, part: jobfile.Column, key: str) -> None:
     """A moment has no date before someone chooses a time zone."""
     dates = isinstance(part.hierarchy, jobfile.HierarchyRule) and part.hierarchy.dates is not None
     if dates and source.type == "TIMESTAMP WITH TIME ZONE":
-        raise JobError(
-            f"{key}: a column of type {source.type} has no dates of its own; cast it to TIMESTAMP in a source query",
-            key=key,
+        raise JobError.at(
+            key, f"a column of type {source.type} has no dates of its own; cast it to TIMESTAMP in a source query"
         )
 
 
@@ -279,23 +275,23 @@ def _refuse_unordered(name: str, source: Column, privacy: jobfile.Privacy, key: 
     for close in privacy.t_closeness:
         unordered = close.distance == "ordered" and close.order is None and source.kind in ("text", "boolean")
         if close.column == name and unordered:
-            raise JobError(
-                f"{key}.privacy.t_closeness: {name} is of type {source.shown_type}, which has no order; "
+            raise JobError.at(
+                f"{key}.privacy.t_closeness",
+                f"{name} is of type {source.shown_type}, which has no order; "
                 'give order = [ … ] from low to high, or distance = "equal"',
-                key=f"{key}.privacy.t_closeness",
             )
 
 
 def _hierarchy(part: jobfile.Column, key: str, folder: Path) -> HierarchySource:
     spec = part.hierarchy
     if spec is None:
-        raise JobError(f"{key}: a quasi-identifying column needs a hierarchy", key=key)
+        raise JobError.at(key, "a quasi-identifying column needs a hierarchy")
     if isinstance(spec, jobfile.HierarchyRule) and spec.median is not None:
-        raise JobError(f'{key}: search.method = "mondrian" has no lattice; only anonymize and verify take it', key=key)
+        raise JobError.at(key, 'search.method = "mondrian" has no lattice; only anonymize and verify take it')
     try:
         return open_source(spec if isinstance(spec, str) else spec.to_mapping(), folder)
     except JobError as error:
-        raise type(error)(f"{key}: {error.message}", key=key) from None
+        raise type(error).at(key, error.message) from None
 
 
 def _refuse_released_person(
@@ -304,7 +300,6 @@ def _refuse_released_person(
     for c in columns:
         leaves = isinstance(c, QuasiIdentifier) or (c.released and c.disguise != "pseudonym")
         if leaves and c.source.name in keys:
-            raise JobError(
-                f'{key}.columns.{c.name}: the person key is never released; give it the role "identifying"',
-                key=f"{key}.columns.{c.name}",
+            raise JobError.at(
+                f"{key}.columns.{c.name}", 'the person key is never released; give it the role "identifying"'
             )

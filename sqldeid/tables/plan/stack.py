@@ -171,9 +171,7 @@ def plan_stacks(
     taken = {c.name.casefold() for c in there}
     for stack in stacks:
         if clash := [c.name for c in stack.columns if c.name.casefold() in taken]:
-            raise JobError(
-                f'{stack.key}: {label} has a column "{clash[0]}" already; give the stack another name', key=stack.key
-            )
+            raise JobError.at(stack.key, f'{label} has a column "{clash[0]}" already; give the stack another name')
     stacked = Stacked(stacks, identifier(base.name or "source"), None)
     if part.where is None:
         return stacked
@@ -265,10 +263,10 @@ def _length(begin: Column, end: Column | None, key: str) -> exp.Expr:
         first, last = (exp.cast(column(c.name, "t"), moment) for c in (begin, end))
         return exp.DateDiff(this=first, expression=last, unit=exp.var("MICROSECOND"))
     types = " and ".join(c.shown_type for c in (begin, end) if c is not None)
-    raise JobError(
-        f"{key}.pick_until: the longest is asked for by columns of type {types}; give a number as pick_order, or two "
+    raise JobError.at(
+        f"{key}.pick_until",
+        f"the longest is asked for by columns of type {types}; give a number as pick_order, or two "
         "dates, timestamps or numbers as pick_order and pick_until",
-        key=f"{key}.pick_until",
     )
 
 
@@ -292,7 +290,7 @@ def _order_column(name: str, child: Find, through: Find | None, key: str) -> tup
             raise
         whose, found = "t", through(name, key)
     if found.kind == "other":
-        raise JobError(f"{key}: {found.name} is of type {found.shown_type}, which has no order", key=key)
+        raise JobError.at(key, f"{found.name} is of type {found.shown_type}, which has no order")
     return whose, found.name
 
 
@@ -301,10 +299,10 @@ def _refuse_unlike(pairs: Iterable[tuple[Column, Column]], key: str) -> None:
     for a, b in pairs:
         families = {_FAMILY.get(c.kind, c.kind) for c in (a, b)}
         if "other" in families or len(families) > 1:
-            raise JobError(
-                f"{key}: {a.name} is of type {a.shown_type} on one side and {b.shown_type} on the other; they cannot "
+            raise JobError.at(
+                key,
+                f"{a.name} is of type {a.shown_type} on one side and {b.shown_type} on the other; they cannot "
                 "be joined: cast one of them in a view",
-                key=key,
             )
 
 
@@ -313,16 +311,14 @@ def _made(name: str, part: jobfile.Stack, value: Column | None, key: str) -> Col
     if part.aggregate == "count" or value is None:
         return Column(name, "BIGINT", "integer")
     if value.kind == "other":
-        raise JobError(
-            f"{key}.value: a column of type {value.shown_type} cannot be stacked; cast it to text in a view",
-            key=f"{key}.value",
+        raise JobError.at(
+            f"{key}.value", f"a column of type {value.shown_type} cannot be stacked; cast it to text in a view"
         )
     if part.aggregate != "mean":
         return replace(value, name=name)
     if _FAMILY.get(value.kind) != "number":
-        raise JobError(
-            f"{key}.value: {value.name} is of type {value.shown_type}, which has no mean; take another aggregate",
-            key=f"{key}.value",
+        raise JobError.at(
+            f"{key}.value", f"{value.name} is of type {value.shown_type}, which has no mean; take another aggregate"
         )
     return Column(name, "DOUBLE", "float")
 

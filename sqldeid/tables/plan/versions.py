@@ -126,7 +126,7 @@ def _unread(key: str, *, on_stack: bool = False) -> JobError:
         if on_stack
         else ("goes with hierarchies that read one version of codes (icd9/diagnoses, icd9/procedures); remove it")
     )
-    return JobError(f"{key}: {why}", key=key)
+    return JobError.at(key, why)
 
 
 def _after_where(query: str) -> str:
@@ -155,10 +155,10 @@ def _found(
     found = [c.name for c in there if _VERSION.fullmatch(c.name) and c.name.casefold() != codes.casefold()]
     for name in found:
         if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said, re.IGNORECASE):
-            raise JobError(
-                f"{key}: hierarchy {hierarchy} reads codes of one version, and {name} beside {codes} says that there "
+            raise JobError.at(
+                key,
+                f"hierarchy {hierarchy} reads codes of one version, and {name} beside {codes} says that there "
                 f'may be others, of which some look alike; keep one: {where} = "{name} = 9"',
-                key=key,
             )
     return [Versions(hierarchy, codes, name, False, relation, key, where) for name in found]
 
@@ -191,9 +191,9 @@ def check_versions(versions: Sequence[Versions], source: exp.Expr, engine: Engin
         nines = any(version is not None and _NINE.fullmatch(version) for version, _ in rows)
         later = any(version is not None and _OTHER.fullmatch(version) for version, _ in rows)
         if other and (v.stated or later or nines):
-            raise JobError(
-                f"{v.key}: {other:,} {'row is' if other == 1 else 'rows are'} of another version by {v.version} than "
+            raise JobError.at(
+                v.key,
+                f"{other:,} {'row is' if other == 1 else 'rows are'} of another version by {v.version} than "
                 f"hierarchy {v.hierarchy} reads, and codes that both versions have (E871) mean something else in each; "
                 f'keep one: {v.where} = "{v.version} = 9", or as its values spell ICD-9',
-                key=v.key,
             )

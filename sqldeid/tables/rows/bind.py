@@ -71,16 +71,16 @@ def cover(plan: TablePlan, index: int, distinct: pa.Array, n: Whole) -> Hierarch
         _refuse_uncovered(plan, qi, error, n)
     except HierarchyError as error:
         key = f"{plan.key}.columns.{qi.name}"
-        raise HierarchyError(f"{key}: {error.message}", key=key) from None
+        raise HierarchyError.at(key, error.message) from None
 
 
 def _refuse_uncovered(plan: TablePlan, qi: QuasiIdentifier, error: UncoveredValues, n: Whole) -> NoReturn:
     key = f"{plan.key}.columns.{qi.name}"
     rows = int(n[np.asarray(error.indices, dtype=np.int64)].sum())
     count = len(error.indices)
-    raise HierarchyError(
-        f"{key}: hierarchy {qi.hierarchy.name} does not cover {count} {'value' if count == 1 else 'values'} of "
+    raise HierarchyError.at(
+        key,
+        f"hierarchy {qi.hierarchy.name} does not cover {count} {'value' if count == 1 else 'values'} of "
         f"{plan.source_label}.{qi.source.name} ({rows} {'row' if rows == 1 else 'rows'}). "
         'Add them to the hierarchy, or set uncovered = "prefix" or "top".',
-        key=key,
     ) from None

@@ -64,10 +64,10 @@ def join_sources(linked: Linked, engine: Engine) -> Joined:
     rows = int(read["rows"])
     if rows == 0:
         names = " and ".join(linked.names)
-        raise JobError(
-            f"{linked.key}: no person is in {names} (after `where`), so nothing can be released linked; take link out, "
+        raise JobError.at(
+            linked.key,
+            f"no person is in {names} (after `where`), so nothing can be released linked; take link out, "
             "or mend the person keys",
-            key=linked.key,
         )
     left_out = {m.name: n - rows for m, n in zip(linked.members, persons, strict=True)}
     return Joined(linked, replace(linked.joint, source=joined), sources, left_out)
@@ -82,11 +82,11 @@ def _refuse_long(linked: Linked, engine: Engine) -> None:
             names = (c.name, c.source.name, getattr(c, "disguised_name", "") if getattr(c, "disguise", None) else "")
             if max(len(name.encode()) for name in names) > most:
                 key = f"{m.key}.columns.{c.name.removeprefix(start)}"
-                raise JobError(
-                    f"{key}: linked tables are joined with the release's name before each column's, and this one is "
+                raise JobError.at(
+                    key,
+                    f"linked tables are joined with the release's name before each column's, and this one is "
                     f"then longer than the {most} bytes that {NAMES[dialect]} keeps; shorten the release's name, or "
                     "give the column another name in a source query",
-                    key=key,
                 )
 
 
@@ -149,10 +149,9 @@ def check_sources(joined: Joined, engine: Engine) -> None:
             others=others,
         )
         if different := int(engine.query(statement).to_pylist()[0]["different"]):
-            raise VerificationError(
-                f"{m.key}.link: the release failed its re-check: {different} rows differ where the tables are joined "
-                "once more",
-                key=f"{m.key}.link",
+            raise VerificationError.at(
+                f"{m.key}.link",
+                f"the release failed its re-check: {different} rows differ where the tables are joined once more",
             )
 
 
@@ -205,10 +204,8 @@ def join_written(linked: Linked, written: Sequence[exp.Expr], engine: Engine) ->
     """
     for m, there in zip(linked.members, written, strict=True):
         if [c.name for c in engine.columns(there, key=m.key)] != [c.name for c in m.released]:
-            raise VerificationError(
-                f"{m.key}: the release failed its re-check: its columns are not the {len(m.released)} that the job "
-                "names",
-                key=m.key,
+            raise VerificationError.at(
+                m.key, f"the release failed its re-check: its columns are not the {len(m.released)} that the job names"
             )
     _refuse_unmatched(linked, written, engine)
     first, *others = (
@@ -232,10 +229,10 @@ def _refuse_unmatched(linked: Linked, written: Sequence[exp.Expr], engine: Engin
     ]
     statement = render("tables/rows/match_linked", members=members, tables=len(members))
     if unmatched := int(engine.query(statement).to_pylist()[0]["unmatched"]):
-        raise VerificationError(
-            f"{linked.key}: the releases failed their re-check: {unmatched} pseudonyms do not stand once in each of "
+        raise VerificationError.at(
+            linked.key,
+            f"the releases failed their re-check: {unmatched} pseudonyms do not stand once in each of "
             "these linked tables",
-            key=linked.key,
         )
 
 

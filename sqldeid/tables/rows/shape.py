@@ -45,10 +45,9 @@ def check_stacks(plan: TablePlan, engine: Engine, source: exp.Expr) -> None:
     row = engine.query(render("tables/rows/compare_stacks", kept=source, again=again, columns=columns)).to_pylist()[0]
     engine.drop(again)
     if row["different"]:
-        raise VerificationError(
-            f"{plan.key}.stack: the release failed its re-check: {row['different']} rows differ where stacks are made "
-            "once more",
-            key=f"{plan.key}.stack",
+        raise VerificationError.at(
+            f"{plan.key}.stack",
+            f"the release failed its re-check: {row['different']} rows differ where stacks are made once more",
         )
 
 
@@ -113,12 +112,12 @@ def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:
     if rows == 0:
         raise JobError(f"{plan.key}: {plan.source_label} has no rows (after `where`); there is nothing to release")
     if keyed < rows:
-        raise JobError(f"{key}: {plan.person} is NULL in {rows - keyed} rows of {plan.source_label}", key=key)
+        raise JobError.at(key, f"{plan.person} is NULL in {rows - keyed} rows of {plan.source_label}")
     if plan.person is not None and persons < rows and not plan.many:
-        raise JobError(
-            f"{key}: {plan.source_label} has {rows} rows but {persons} values of {plan.person}; k counts persons, so "
+        raise JobError.at(
+            key,
+            f"{plan.source_label} has {rows} rows but {persons} values of {plan.person}; k counts persons, so "
             f'say rows = "many" beside it, or give one row per person (a query that picks one)',
-            key=key,
         )
     return Persons(rows, None if still else (int(row["high"]), int(row["low"])), persons)
 

@@ -243,7 +243,7 @@ def _refuse_doubt(plan: StackPlan, table: exp.Table, engine: Engine, *, between:
             f"first: {persons} rows that are equal in it, in places that are taken; "
             f"{'add a column to' if part.then else 'break ties with'} then, such as a row number"
         )
-    raise JobError(f"{key}: {message}", key=key)
+    raise JobError.at(key, message)
 
 
 @contextmanager
@@ -255,4 +255,4 @@ def naming(plan: StackPlan) -> Iterator[None]:
         if error.key:
             raise
         mean = "; a mean is of finite numbers of at most 28 digits" if plan.part.aggregate == "mean" else ""
-        raise JobError(f"{plan.key}: {error.message}{mean}", key=plan.key) from None
+        raise JobError.at(plan.key, f"{error.message}{mean}") from None

@@ -69,9 +69,8 @@ class PersonJudgement(Judgement):
             If there is one.
         """
         if found.sizes and found.k < k:
-            raise VerificationError(
-                f"{self.plan.key}: the release failed its re-check: its smallest class has {found.k} persons, not {k}",
-                key=self.plan.key,
+            raise VerificationError.at(
+                self.plan.key, f"the release failed its re-check: its smallest class has {found.k} persons, not {k}"
             )
 
     def _owned(self) -> exp.Table:

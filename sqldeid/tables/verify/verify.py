@@ -194,9 +194,7 @@ def _verify_sample(
         render("tables/verify/compare_sample", written=release, source=source, columns=names)
     ).to_pylist()[0]
     if (row["classes"] and row["smallest"] < k) or row["unexpected"]:
-        raise VerificationError(
-            f"{plan.key}: the release failed its re-check: its classes are not those of a sample", key=plan.key
-        )
+        raise VerificationError.at(plan.key, "the release failed its re-check: its classes are not those of a sample")
     return _verified(plan, node, row, _sizes(release, engine), 0, ())
 
 
@@ -209,19 +207,15 @@ def _refuse_differences(plan: TablePlan, missing: int, unexpected: int, found: V
     if unexpected:
         problems.append(f"{unexpected} classes are not what the source gives")
     if problems:
-        raise VerificationError(
-            f"{plan.key}: the release failed its re-check: {'; '.join(problems)}",
-            key=plan.key,
-        )
+        raise VerificationError.at(plan.key, f"the release failed its re-check: {'; '.join(problems)}")
 
 
 def _same_columns(plan: TablePlan, written: exp.Expr, engine: Engine) -> None:
     there = [c.name for c in engine.columns(written, key=plan.key)]
     wanted = [c.name for c in plan.released]
     if there != wanted:
-        raise VerificationError(
-            f"{plan.key}: the release failed its re-check: its columns are not the {len(wanted)} that the job names",
-            key=plan.key,
+        raise VerificationError.at(
+            plan.key, f"the release failed its re-check: its columns are not the {len(wanted)} that the job names"
         )
 
 
@@ -316,9 +310,8 @@ def recheck(
     """
     node = _noted_node(plan, note)
     if note.get("choose", "by-all") != chosen_by(plan):
-        raise VerificationError(
-            f"{plan.key}.search.choose: the node of the release was chosen otherwise than the job says now",
-            key=f"{plan.key}.search.choose",
+        raise VerificationError.at(
+            f"{plan.key}.search.choose", "the node of the release was chosen otherwise than the job says now"
         )
     plan = _with_noted_m(plan, note)
     k = _noted_k(plan, note)
@@ -339,13 +332,12 @@ def _noted_node(plan: TablePlan, note: dict[str, object]) -> Node:
     levels, names = note.get("node"), note.get("hierarchies")
     wanted = {q.name: q.hierarchy_name for q in plan.qis}
     if not isinstance(levels, dict) or names != wanted or set(levels) != set(wanted):
-        raise VerificationError(
-            f"{plan.key}: the release was made with other quasi-identifying columns or hierarchies than the job names",
-            key=plan.key,
+        raise VerificationError.at(
+            plan.key, "the release was made with other quasi-identifying columns or hierarchies than the job names"
         )
     node = tuple(levels[q.name] for q in plan.qis)
     if not all(isinstance(x, int) and 0 <= x < h for x, h in zip(node, plan.lattice.heights, strict=True)):
-        raise VerificationError(f"{plan.key}: the levels noted on the release are not in the lattice", key=plan.key)
+        raise VerificationError.at(plan.key, "the levels noted on the release are not in the lattice")
     return node
 
 
@@ -376,7 +368,5 @@ def _noted_k(plan: TablePlan, note: dict[str, object]) -> int:
     criteria = note.get("criteria")
     k = criteria.get("k") if isinstance(criteria, dict) else None
     if not isinstance(k, int) or k < plan.part.privacy.k or criteria != noted_criteria(plan, k):
-        raise VerificationError(
-            f"{plan.key}: the release was made with other privacy criteria than the job states", key=plan.key
-        )
+        raise VerificationError.at(plan.key, "the release was made with other privacy criteria than the job states")
     return k

@@ -83,7 +83,7 @@ def without_catalog(plan: TablePlan) -> exp.Expr:
     source = plan.source.copy()
     for table in source.find_all(exp.Table):
         if table.catalog.casefold() == "temp":
-            raise JobError(f"{plan.key}.view: a computed view cannot read a temporary table", key=f"{plan.key}.view")
+            raise JobError.at(f"{plan.key}.view", "a computed view cannot read a temporary table")
         table.set("catalog", None)
     return source
 

@@ -49,7 +49,7 @@ def unmoved(
         if not still:
             now, suppressed = persons_now(plan, engine, folded.source), verified.suppressed
             if (now.rows, now.keys) != (folded.rows, folded.keys) or failing not in (None, suppressed):
-                raise VerificationError(f"{plan.key}: the release is not of the rows that were folded", key=plan.key)
+                raise VerificationError.at(plan.key, "the release is not of the rows that were folded")
         return replace(verified, rows=folded.rows)
 
     with telling_of_changes(engine):
