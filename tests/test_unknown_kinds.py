@@ -35,7 +35,7 @@ from sqldeid.series.perturb import _by_method
 from sqldeid.sql import identifier, render, template_names
 from sqldeid.sql.lists import grammar
 from sqldeid.sql.templates import SUFFIX, folder
-from sqldeid.tables.certificate.outlasting import _largest
+from sqldeid.tables.certificate.passing_rows import _largest
 from sqldeid.tables.certificate.rejudge import Rejudge
 from sqldeid.tables.check.judge import Judge
 from sqldeid.tables.check.surviving import Histograms, survivors

@@ -4,7 +4,7 @@ Only `sql`, `createDataFrame` of Arrow, `createOrReplaceTempView`, `localCheckpo
 Connect does what a classic session does. A temporary table is a view, whose rows are kept as the statement that makes
 it says (`sqldeid.sql.templates.KEPT`). A table of Spark is no snapshot: what is folded goes to the workbench at once, a
 query's rows are kept before they are folded, and a source that changes meanwhile makes verification fail where it shows
-(`sqldeid.tables.write.unmoved`).
+(`sqldeid.tables.write.unchanged_source`).
 
 Source: engines.md.
 """

@@ -14,8 +14,8 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.result import HOLDER
 from sqldeid.tables.certificate.certificate import Claim, Facts, Tree, proves
-from sqldeid.tables.certificate.covering import cover
 from sqldeid.tables.certificate.recount import Recount
+from sqldeid.tables.certificate.split_tree import cover
 from sqldeid.tables.model.evaluation import Evaluation, Marginal, admissible, allowed_rows
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.model.loss import make_loss

@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.sql import identifier, render
-from sqldeid.tables.certificate.outlasting import outlasting
+from sqldeid.tables.certificate.passing_rows import passing_rows
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, others_of, terms_of
 from sqldeid.tables.model.evaluation import Counts
 from sqldeid.tables.plan.plan import TablePlan
@@ -145,7 +145,7 @@ class Rejudge:
         if not len(first):
             return np.column_stack([classes, rows])
         whole = self._whole(criterion.column)
-        gone = np.add.reduceat(rows, alike) - outlasting(criterion, alike, place, rows, whole)
+        gone = np.add.reduceat(rows, alike) - passing_rows(criterion, alike, place, rows, whole)
         gone = np.add.reduceat(gone, np.searchsorted(alike, first))
         return np.column_stack([classes[first], gone])
 

@@ -35,7 +35,7 @@ from sqldeid.tables.search.utility import Utility, reciprocal_probabilities
 from sqldeid.tables.verify.verify import Verified, verify
 from sqldeid.tables.write.codebook import with_codes
 from sqldeid.tables.write.stage import Chosen, stage
-from sqldeid.tables.write.unmoved import unmoved
+from sqldeid.tables.write.unchanged_source import source_unchanged
 
 Step = Callable[[str, str], None]
 
@@ -255,7 +255,7 @@ def run_safe(
     written = stage(chosen, engine, staging, write_note(plan, safe.node, k))
     step(plan.name, "verifying what was written")
     hierarchies = [c.hierarchy for c in folded.columns]
-    with unmoved(plan, folded, None, engine) as check:
+    with source_unchanged(plan, folded, None, engine) as check:
         verified = check(verify(plan, safe.node, k, hierarchies, folded.source, written, engine))
     result = _result(plan, safe, verified, tuple(a - b for a, b in zip(engine.moved, moved, strict=True)), engine)
     return with_codes(result, plan, safe.node, written, engine)

@@ -25,7 +25,7 @@ from sqldeid.sql import identifier, literal, render
 from sqldeid.tables.disguise.disguise import disguised
 from sqldeid.tables.plan.columns import LINKED, OtherColumn, QuasiIdentifier
 from sqldeid.tables.plan.plan import TablePlan
-from sqldeid.tables.rows.admitted import admitted
+from sqldeid.tables.rows.held_back import without_held_back
 from sqldeid.tables.rows.shape import kept_columns
 from sqldeid.tables.verify.judgement import Judgement
 from sqldeid.tables.write.stage import Chosen, keep_classes, kept_name
@@ -110,7 +110,7 @@ def accompany(chosen: Chosen, partner: Partner, engine: Engine) -> Accompanied:
     held = hold(plan, persons, members.table, engine)
     whole = give(plan, source, members.table, "number", beside(plan, INNER), engine, all_=True)
     linked = numbered(plan)
-    left = admitted(linked, engine, whole, held)
+    left = without_held_back(linked, engine, whole, held)
     classes = engine.workbench(f"{plan.name}_left_classes")
     engine.execute(render("tables/fold/fold_classes", classes=classes, source=left, words=chosen.words, sensitive=[]))
     folded = replace(chosen.folded, source=left, table=classes, at_source=None)

@@ -18,7 +18,7 @@ from sqldeid.result import TableRelease
 from sqldeid.sql import identifier, render
 from sqldeid.tables.ledger.rules import marginals_of, refuse_unkept, rules_of
 from sqldeid.tables.plan.plan import TablePlan
-from sqldeid.tables.rows.admitted import admitted
+from sqldeid.tables.rows.held_back import without_held_back
 from sqldeid.tables.write.stage import Chosen, keep_classes
 
 
@@ -125,7 +125,7 @@ def _rows_of(chosen: Chosen, engine: Engine) -> pa.Table:
 def _without(chosen: Chosen, engine: Engine, held: exp.Table) -> Chosen:
     """The node on the source without these persons."""
     plan, folded = chosen.plan, chosen.folded
-    source = admitted(plan, engine, folded.source, held)
+    source = without_held_back(plan, engine, folded.source, held)
     classes = engine.workbench(f"{plan.name}_admitted_classes")
     engine.execute(render("tables/fold/fold_classes", classes=classes, source=source, words=chosen.words, sensitive=[]))
     return replace(chosen, folded=replace(folded, source=source, table=classes))

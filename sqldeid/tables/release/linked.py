@@ -19,7 +19,7 @@ from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.release.release import Listener, run
 from sqldeid.tables.rows.linked import Apart, Joined, check_sources, join_sources, join_written
 from sqldeid.tables.verify.verify import Verified, recheck
-from sqldeid.tables.write.unmoved import telling_of_changes
+from sqldeid.tables.write.unchanged_source import telling_of_changes
 
 
 @dataclass(frozen=True, slots=True)

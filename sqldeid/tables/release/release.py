@@ -29,7 +29,7 @@ from sqldeid.tables.model.evaluation import Evaluate, Evaluation
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.model.loss import make_loss
 from sqldeid.tables.plan.choosing import allowed_beyond, allowed_of, by_k, choosing, within
-from sqldeid.tables.plan.found import with_m
+from sqldeid.tables.plan.effective import with_m
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.release.explain import explained
 from sqldeid.tables.release.linking_values import linking_values
@@ -41,7 +41,7 @@ from sqldeid.tables.verify.verify import noted_criteria, verify
 from sqldeid.tables.write.codebook import with_codes
 from sqldeid.tables.write.computed import fingerprint, stage_computed
 from sqldeid.tables.write.stage import Chosen, stage
-from sqldeid.tables.write.unmoved import unmoved
+from sqldeid.tables.write.unchanged_source import source_unchanged
 
 PROVING = ("frontier", "best-first", "ola")
 """Methods whose checks cover the lattice."""
@@ -143,7 +143,7 @@ def _search_and_stage(
     hierarchies = [c.hierarchy for c in folded.columns]
     source, held = folded.source, held_by(let_out) if company is None else company.held
     whole = company is None and let_out is None  # else rows are left out that the search saw
-    with unmoved(plan, seen, outcome.evaluation.failing if whole else None, engine) as check:
+    with source_unchanged(plan, seen, outcome.evaluation.failing if whole else None, engine) as check:
         verified = check(verify(plan, outcome.node, chosen.k, hierarchies, source, written, engine, secrets, held))
     joined = () if company is None else verify_joined(company, written, engine)
     chosen = replace(chosen, folded=folded)

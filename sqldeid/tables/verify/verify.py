@@ -30,10 +30,10 @@ from sqldeid.tables.disguise.disguise import (
 )
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.plan.choosing import chosen_by
-from sqldeid.tables.plan.found import with_m
+from sqldeid.tables.plan.effective import with_m
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
-from sqldeid.tables.rows.admitted import admitted
 from sqldeid.tables.rows.bind import bind
+from sqldeid.tables.rows.held_back import without_held_back
 from sqldeid.tables.rows.shape import check_stacks, count_persons, keep
 from sqldeid.tables.verify.judgement import Judgement
 from sqldeid.tables.verify.persons import PersonJudgement
@@ -112,7 +112,7 @@ def verify(
     """
     _same_columns(plan, written, engine)
     check_stacks(plan, engine, source)
-    whole, source = source, admitted(plan, engine, source, held)
+    whole, source = source, without_held_back(plan, engine, source, held)
     labelled = _all_labelled(plan, hierarchies, node, engine)
     judgement = (PersonJudgement if plan.many else Judgement)(plan, engine, source, labelled, written, whole)
     counted_source = judgement.flag(_group_source(plan, labelled, source, engine, secrets), k)

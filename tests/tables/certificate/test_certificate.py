@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sqldeid.errors import NoSolutionError
 from sqldeid.tables.certificate.certificate import Claim, Facts, NotProvenError, Tree, proves
-from sqldeid.tables.certificate.covering import cover
+from sqldeid.tables.certificate.split_tree import cover
 from sqldeid.tables.model.loss import LOSSES, make_loss
 from sqldeid.tables.search import search
 from sqldeid.tables.search.base import Outcome, Problem

@@ -9,7 +9,7 @@ from math import log
 import numpy as np
 import pytest
 
-from sqldeid.tables.certificate.outlasting import outlasting
+from sqldeid.tables.certificate.passing_rows import passing_rows
 from sqldeid.tables.check.surviving import Histograms, survivors
 from sqldeid.tables.criteria import (
     ClassCriterion,
@@ -67,7 +67,7 @@ def test_no_more_rows_survive_than_the_largest_part_that_passes(criterion: Class
     first = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
     reference = np.array(whole, dtype=np.int64)
     found = survivors(criterion, Histograms(first, value, rows), reference)
-    assert (found == outlasting(criterion, first, value, rows, reference)).all()
+    assert (found == passing_rows(criterion, first, value, rows, reference)).all()
     true = np.array([largest(criterion, counts, whole) for counts in classes])
     assert (found >= true).all()
     if not isinstance(criterion, TCloseness):  # there it is a bound: rows are whole, and cuts do not move freely
@@ -85,5 +85,5 @@ def test_large_classes_are_as_exact() -> None:
         whole = rng.integers(100_000, 900_000, 6)
         first, value = np.arange(40) * 6, np.tile(np.arange(6), 40)
         found = survivors(criterion, Histograms(first, value, counts.ravel()), whole)
-        assert (found == outlasting(criterion, first, value, counts.ravel(), whole)).all()
+        assert (found == passing_rows(criterion, first, value, counts.ravel(), whole)).all()
         assert ((found >= 0) & (found <= counts.sum(axis=1))).all()

@@ -22,7 +22,7 @@ _AT_ONCE = 3_000_000
 """Entries of a matrix of classes by values."""
 
 
-def outlasting(criterion: ClassCriterion, first: Whole, place: Whole, rows: Whole, whole: Whole) -> Whole:
+def passing_rows(criterion: ClassCriterion, first: Whole, place: Whole, rows: Whole, whole: Whole) -> Whole:
     """The most rows of each class that can be released in specialisations of it; shape (classes,).
 
     Parameters

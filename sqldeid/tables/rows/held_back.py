@@ -9,7 +9,7 @@ from sqldeid.sql import column, identifier, render
 from sqldeid.tables.plan.plan import TablePlan
 
 
-def admitted(plan: TablePlan, engine: Engine, source: exp.Expr, held: exp.Table | None) -> exp.Expr:
+def without_held_back(plan: TablePlan, engine: Engine, source: exp.Expr, held: exp.Table | None) -> exp.Expr:
     """The rows of a source but for those of the persons in `held`; the source itself where nobody is.
 
     Parameters

@@ -20,7 +20,7 @@ from sqldeid.tables.verify.verify import Verified
 
 
 @contextmanager
-def unmoved(
+def source_unchanged(
     plan: TablePlan, folded: Folded, failing: int | None, engine: Engine
 ) -> Iterator[Callable[[Verified], Verified]]:
     """Where there is no snapshot, refuse a release whose source has other persons, or suppresses other rows, by now.
