@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlglot import exp
+
+from sqldeid.arrays import Ints
 
 NOTED = "series"
 """Where a table release's note names the series that follow it."""
@@ -43,8 +43,8 @@ class TableClasses:
     name: str
     k: int
     persons: exp.Table
-    judge: Callable[[exp.Table], NDArray[np.int64]] | None = None
-    judges: tuple[tuple[str, Callable[[exp.Table], NDArray[np.int64]]], ...] = ()
+    judge: Callable[[exp.Table], Ints] | None = None
+    judges: tuple[tuple[str, Callable[[exp.Table], Ints]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from sqldeid.arrays import Floats, Ints
 from sqldeid.demo.census_weights import (
     AGES,
     COUNTRIES,
@@ -32,7 +33,7 @@ from sqldeid.demo.census_weights import (
     WORKCLASS_BY_EDUCATION,
     WORKCLASSES,
 )
-from sqldeid.demo.draw import Floats, Ints, band, draw_codes, integers, text, weight_table
+from sqldeid.demo.draw import band, draw_codes, integers, text, weight_table
 
 SEXES = ("Male", "Female")
 SALARIES = ("<=50K", ">50K")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.demo.conditions import CHRONIC, CONDITIONS
-from sqldeid.demo.draw import Flags, Floats, Ints, band, draw_codes, integers, rank_in_group, text, weight_table
+from sqldeid.demo.draw import band, draw_codes, integers, rank_in_group, text, weight_table
 from sqldeid.demo.patients import Admissions, Patients
 
 NOTED = 0.9

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.demo.codes import diagnoses_table, draw_conditions, procedures_table, used_codes_table
 from sqldeid.demo.conditions import CONDITIONS
-from sqldeid.demo.draw import Flags, Floats, Ints, starts
+from sqldeid.demo.draw import starts
 from sqldeid.demo.patients import (
     YEAR,
     Admissions,

@@ -12,19 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sqldeid.demo.draw import (
-    Flags,
-    Floats,
-    Ints,
-    band,
-    draw_codes,
-    integers,
-    rank_in_group,
-    starts,
-    text,
-    timestamps,
-    weight_table,
-)
+from sqldeid.arrays import Flags, Floats, Ints
+from sqldeid.demo.draw import band, draw_codes, integers, rank_in_group, starts, text, timestamps, weight_table
 from sqldeid.demo.patient_weights import (
     DISCHARGES,
     DISCHARGES_BY_AGE,

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from sqldeid.demo.draw import Floats, Ints, rank_in_group, timestamps
+from sqldeid.arrays import Floats, Ints
+from sqldeid.demo.draw import rank_in_group, timestamps
 
 WARDS, CODES = 42, 117
 TYPES = 8

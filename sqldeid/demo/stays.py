@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.demo.conditions import CAREUNITS, CONDITIONS
-from sqldeid.demo.draw import Flags, Floats, Ints, draw_codes, integers, text, timestamps, weight_table
+from sqldeid.demo.draw import draw_codes, integers, text, timestamps, weight_table
 from sqldeid.demo.patients import DAY, HOUR, MINUTE, SOURCES, Admissions, Patients
 
 SEGMENTS = 6

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.demo.conditions import CONDITIONS
-from sqldeid.demo.draw import Flags, Floats, Ints, integers, text, timestamps
+from sqldeid.demo.draw import integers, text, timestamps
 from sqldeid.demo.patients import HOUR, MINUTE, Admissions, Patients
 from sqldeid.demo.stays import Stays
 

@@ -12,10 +12,10 @@ from math import ceil, comb, exp
 from math import inf as infinite
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp as sql
 
+from sqldeid.arrays import Floats
 from sqldeid.engine.base import Engine
 from sqldeid.events.evaluate import Shingled, common_sets, nearest, read_sets
 from sqldeid.events.fit import Fitted
@@ -25,7 +25,6 @@ from sqldeid.events.sequences import split_events
 from sqldeid.events.stage import put_batches
 from sqldeid.sql import literal, render
 
-Floats = npt.NDArray[np.float64]
 Refit = Callable[[sql.Table], Fitted]
 """Fit again on other placed events."""
 

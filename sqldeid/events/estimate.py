@@ -10,11 +10,9 @@ Source: events.md, *laplace* (estimator after the noise).
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaln
 
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
+from sqldeid.arrays import Floats, Ints
 
 SHAPES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Shapes of the gamma prior that are tried: the smaller, the more cells are nearly empty."""
@@ -26,7 +24,7 @@ BLOCK = 4096
 ROUNDS = 30
 
 
-def posterior_mean(noised: Counts, scale: float, prior: Floats) -> Floats:
+def posterior_mean(noised: Ints, scale: float, prior: Floats) -> Floats:
     """Posterior mean of each cell's count, at least 0.
 
     Parameters
@@ -38,7 +36,7 @@ def posterior_mean(noised: Counts, scale: float, prior: Floats) -> Floats:
     """
     flat, means = noised.ravel().astype(np.float64), np.maximum(prior.ravel(), 1e-6)
     grid, width = _grid(float(flat.max(initial=0.0)) + 12 * scale)
-    some: slice | npt.NDArray[np.int64] = slice(None)
+    some: slice | Ints = slice(None)
     if len(flat) > EVIDENCE_CELLS:
         some = np.random.default_rng(0).choice(len(flat), EVIDENCE_CELLS, replace=False)
     best, shape = -np.inf, SHAPES[0]

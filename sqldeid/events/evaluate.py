@@ -16,11 +16,10 @@ import pyarrow as pa
 from scipy import sparse
 from sqlglot import exp
 
+from sqldeid.arrays import Floats, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.events.sequences import BIN_WIDTH
 from sqldeid.sql import render
-
-Floats = npt.NDArray[np.float64]
 
 TOP = 20
 SETS_MOST = 4_000
@@ -75,10 +74,10 @@ class Shingled:
         Of each set: how many of the parts are of objects that were asked for; empty where nobody asked.
     """
 
-    number: npt.NDArray[np.int64]
+    number: Ints
     shingle: pa.Array
     parts: Floats
-    members: npt.NDArray[np.int64]
+    members: Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from sqldeid.events.model import Chain, Flags, Floats, Ints, Model
+from sqldeid.arrays import Flags, Floats, Ints
+from sqldeid.events.model import Chain, Model
 
 CHUNK_EVENTS = 400_000
 """Events that are made at a time, more or less."""

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
+from sqldeid.arrays import Floats, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.events.model import Chain, Days, Model, Spread, make_chain
 from sqldeid.events.plan import EventsPlan, Factor
@@ -287,12 +287,12 @@ def judge(name: str, counted: exp.Table, bound: float | None, finish: int | None
 def _read(judged: exp.Table, engine: Engine) -> Chain:
     rows = engine.query(render("events/read_links", judged=judged))
 
-    def column(name: str) -> npt.NDArray[np.int64]:
-        found: npt.NDArray[np.int64] = rows.column(name).to_numpy()
+    def column(name: str) -> Ints:
+        found: Ints = rows.column(name).to_numpy()
         return found
 
-    def real(name: str) -> npt.NDArray[np.float64]:
-        found: npt.NDArray[np.float64] = rows.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
+    def real(name: str) -> Floats:
+        found: Floats = rows.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
         return found
 
     mean, sd = real("mean_hours"), real("sd_hours")

@@ -10,19 +10,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
+from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.events.domain import Domain, choose_events
 from sqldeid.events.estimate import posterior_mean, rake, shares
 from sqldeid.events.generate import DAY_US, HOUR_US, SCHEMA, SECOND_US, Made, moment
 from sqldeid.events.privacy.laplace import Ledger, Spend, by, noise
 from sqldeid.sql import render
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 CHUNK_OBJECTS, CHUNK_CELLS = 50_000, 8_000_000
 """Made at a time: so many objects, and chances of what follows that are looked at at once."""
@@ -52,7 +49,7 @@ class Tables:
     factors: Mapping[str, Ints] = field(default_factory=dict)
 
 
-def possible(transitions: Ints | Floats) -> npt.NDArray[np.bool_]:
+def possible(transitions: Ints | Floats) -> Flags:
     """Which transitions can be: all but START → END."""
     found = np.ones(transitions.shape, dtype=np.bool_)
     found[..., 0, -1] = False

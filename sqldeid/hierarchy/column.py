@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sqldeid.arrays import Flags
 from sqldeid.errors import HierarchyError
 
 Kind = Literal["integer", "float", "decimal", "text", "boolean", "date", "timestamp"]
@@ -76,14 +75,14 @@ class Column:
         return self.values.dictionary_decode() if pa.types.is_dictionary(self.values.type) else self.values
 
     @property
-    def null(self) -> npt.NDArray[np.bool_]:
+    def null(self) -> Flags:
         """Which values are NULL."""
         return mask(self.values.is_null())
 
 
-def mask(flags: pa.Array) -> npt.NDArray[np.bool_]:
+def mask(flags: pa.Array) -> Flags:
     """An Arrow boolean array as NumPy's; NULL counts as false."""
-    result: npt.NDArray[np.bool_] = pc.fill_null(flags, False).to_numpy(zero_copy_only=False).astype(bool)
+    result: Flags = pc.fill_null(flags, False).to_numpy(zero_copy_only=False).astype(bool)
     return result
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sqldeid.arrays import Flags
 from sqldeid.errors import HierarchyError
 from sqldeid.hierarchy.column import Column
 from sqldeid.hierarchy.level import Level, numbered
@@ -72,7 +73,7 @@ def _label(unit: str, key: int) -> str:
     return f"{year + 1970:04d}" + {"month": f"-{part + 1:02d}", "quarter": f"-Q{part + 1}", "year": ""}[unit]
 
 
-def days(column: Column) -> tuple[npt.NDArray[np.datetime64], npt.NDArray[np.bool_]]:
+def days(column: Column) -> tuple[npt.NDArray[np.datetime64], Flags]:
     """The day of each value, and which values have one (1970-01-01 where not)."""
     if column.kind == "text":
         return _days_of_text(column.texts)
@@ -87,7 +88,7 @@ def days(column: Column) -> tuple[npt.NDArray[np.datetime64], npt.NDArray[np.boo
     raise HierarchyError(f"dates: the column holds {column.kind} values, not dates. Cast it in the source")
 
 
-def _days_of_text(texts: pa.Array) -> tuple[npt.NDArray[np.datetime64], npt.NDArray[np.bool_]]:
+def _days_of_text(texts: pa.Array) -> tuple[npt.NDArray[np.datetime64], Flags]:
     """Read `YYYY-MM-DD`, with or without a time behind it; a day that the calendar lacks is none."""
     pattern = r"^(?P<y>[0-9]{4})-(?P<m>0[1-9]|1[0-2])-(?P<d>[0-3][0-9])(?:[ T][0-9:.]+)?$"
     parts = pc.extract_regex(texts, pattern)

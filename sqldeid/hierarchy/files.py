@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from sqldeid.arrays import Ints
 from sqldeid.errors import HierarchyError
 from sqldeid.files import read_limited
 from sqldeid.hierarchy.column import Column, keys
-from sqldeid.hierarchy.model import Hierarchy, Ints, Labels, label_array, nesting_message, torn_groups
+from sqldeid.hierarchy.model import Hierarchy, Labels, label_array, nesting_message, torn_groups
 from sqldeid.hierarchy.tree import Tree, Uncovered, assemble, find
 
 DELIMITERS = (";", ",", "\t")

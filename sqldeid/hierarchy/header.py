@@ -10,17 +10,15 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from sqldeid.arrays import Flags, Ints
 from sqldeid.errors import HierarchyError
 from sqldeid.hierarchy.column import Column, keys, mask
 from sqldeid.hierarchy.files import FileSource
-from sqldeid.hierarchy.model import Hierarchy, Ints
+from sqldeid.hierarchy.model import Hierarchy
 from sqldeid.hierarchy.sources import HierarchySource, shipped
 from sqldeid.hierarchy.tree import Tree, find
-
-Flags = npt.NDArray[np.bool_]
 
 _TITLES = re.compile(
     r"(level|lvl|stufe|ebene|niveau|nivel|livello|group|gruppe|generali[sz]ation|parent|hierarchy)[ _.-]*\d+"

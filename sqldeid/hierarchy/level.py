@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from sqldeid.hierarchy.model import Ints, Labels, label_array
+from sqldeid.arrays import Flags, Ints
+from sqldeid.hierarchy.model import Labels, label_array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +31,7 @@ class Level:
     labels: Labels
 
     @classmethod
-    def of(cls, ids: Ints, labels: Sequence[Any], covered: npt.NDArray[np.bool_]) -> Level:
+    def of(cls, ids: Ints, labels: Sequence[Any], covered: Flags) -> Level:
         """A level on which only the values in `covered` have a group."""
         return cls(np.where(covered, ids, -1), label_array(labels))
 
@@ -41,7 +42,7 @@ class Level:
         ids = coded.indices.fill_null(-1).to_numpy().astype(np.int64)
         return cls(ids, label_array(coded.dictionary.to_pylist()))
 
-    def taken(self, covered: npt.NDArray[np.bool_]) -> Level:
+    def taken(self, covered: Flags) -> Level:
         """The level of these values alone, with the labels they have."""
         used, ids = np.unique(self.ids[covered], return_inverse=True)
         return Level(ids.astype(np.int64), self.labels[used])

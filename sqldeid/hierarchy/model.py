@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sqldeid.arrays import Ints
 from sqldeid.errors import HierarchyError
 
-Ints = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.object_]
 
 WORD_BITS = 63

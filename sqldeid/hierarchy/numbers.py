@@ -13,11 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sqldeid.arrays import Flags, Ints
 from sqldeid.errors import HierarchyError
 from sqldeid.hierarchy.column import Column, keys
 from sqldeid.hierarchy.dates import days
 from sqldeid.hierarchy.level import Level, numbered
-from sqldeid.hierarchy.model import Ints
 
 INT64 = 2**63 - 1
 
@@ -166,7 +166,7 @@ def _unscaled(number: Decimal) -> tuple[int, int]:
     return top * 10**digits // bottom, digits
 
 
-def _scaled(column: Column, digits: int, rule: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+def _scaled(column: Column, digits: int, rule: str) -> tuple[npt.NDArray[Any], Flags]:
     """floor(value · 10^digits), exact, and which values are finite numbers; 0 where they are not.
 
     Bounds are multiples of 10^-digits, so the floor lies in the same class as the value.
@@ -187,7 +187,7 @@ def _scaled(column: Column, digits: int, rule: str) -> tuple[npt.NDArray[Any], n
     return _small(np.array([n or 0 for n in numbers], dtype=object)), finite
 
 
-def _scaled_integers(column: Column, digits: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+def _scaled_integers(column: Column, digits: int) -> tuple[npt.NDArray[Any], Flags]:
     numbers: npt.NDArray[Any]
     if pa.types.is_uint64(column.plain.type):
         numbers = _small(np.array(column.plain.fill_null(0).to_pylist(), dtype=object))
@@ -219,7 +219,7 @@ def _places(numbers: npt.NDArray[Any], cuts: list[int]) -> Ints:
     return np.searchsorted(np.array(cuts, dtype=kind), numbers.astype(kind), side="right").astype(np.int64)
 
 
-def _years(column: Column) -> tuple[Ints, npt.NDArray[np.bool_]]:
+def _years(column: Column) -> tuple[Ints, Flags]:
     """The year of dates, or a number that already is one."""
     if column.kind in ("date", "timestamp"):
         day, finite = days(column)

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sqldeid.arrays import Ints
 from sqldeid.errors import HierarchyError
 from sqldeid.hierarchy.column import Column, keys
-from sqldeid.hierarchy.model import Hierarchy, Ints, Labels, UncoveredValues, label_array, representatives
+from sqldeid.hierarchy.model import Hierarchy, Labels, UncoveredValues, label_array, representatives
 from sqldeid.hierarchy.sources import HierarchySource
 from sqldeid.hierarchy.tree import Tree, Uncovered, assemble, find
 

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sqldeid.arrays import Ints
 from sqldeid.hierarchy.column import Column, mask
 from sqldeid.hierarchy.level import numbered
-from sqldeid.hierarchy.model import Hierarchy, Ints, Labels, UncoveredValues, label_array, representatives
+from sqldeid.hierarchy.model import Hierarchy, Labels, UncoveredValues, label_array, representatives
 
 Uncovered = Literal["refuse", "prefix", "top"]
 Chain = tuple[str | None, int, int]

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sqldeid.arrays import Ints
 from sqldeid.errors import HierarchyError
 from sqldeid.hierarchy.codes import Codes
 from sqldeid.hierarchy.column import Column, mask
-from sqldeid.hierarchy.model import Ints
 from sqldeid.hierarchy.sources import HierarchySource, RuleSource
 from sqldeid.hierarchy.stored import StoredSource
 

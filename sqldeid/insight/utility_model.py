@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sqldeid.arrays import Floats
 from sqldeid.errors import JobError
 from sqldeid.findings import Scores
 
@@ -130,9 +131,7 @@ def _frame(rows: Features) -> pd.DataFrame:
     return pd.DataFrame(made)
 
 
-def _roc_auc(
-    classes: npt.NDArray[np.str_], chances: npt.NDArray[np.float64], labels: npt.NDArray[np.str_]
-) -> float | None:
+def _roc_auc(classes: npt.NDArray[np.str_], chances: Floats, labels: npt.NDArray[np.str_]) -> float | None:
     """Of two classes the area; of more the mean over the classes that the test part has and has not only."""
     from sklearn.metrics import roc_auc_score
 

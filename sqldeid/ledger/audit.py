@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from sqldeid.arrays import Flags
 from sqldeid.errors import VerificationError
 from sqldeid.ledger.book import Book, Subject
 from sqldeid.ledger.hashing import hash_persons
 from sqldeid.ledger.store import table_of
 from sqldeid.sql import render
 
-Released = Callable[[pa.ChunkedArray], npt.NDArray[np.bool_]]
+Released = Callable[[pa.ChunkedArray], Flags]
 """Tells of persons, as the source spells them, whether each is in a release."""
 
 
@@ -36,7 +36,7 @@ def released_in(book: Book, subject: Subject, release: int, mark: object) -> Rel
     listed = book.engine.query(render("ledger/list_released", release=release, **tables))
     there, key = set(listed.column("person").to_pylist()), book.key
 
-    def released(persons: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    def released(persons: pa.ChunkedArray) -> Flags:
         return np.array(
             [p in there for p in hash_persons(key, subject.person_type, persons).to_pylist()], dtype=np.bool_
         )

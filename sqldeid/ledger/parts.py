@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Whole = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+from sqldeid.arrays import Flags, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +29,9 @@ class Branches:
         Whether its persons have no class now: gone, or suppressed.
     """
 
-    cell: Whole
-    n: Whole
-    k: Whole
+    cell: Ints
+    n: Ints
+    k: Ints
     leaves: Flags
 
     @property
@@ -47,16 +45,16 @@ class Decision:
     """What becomes of each branch: withdrawn as a whole, or released but for so many companions of those who left."""
 
     withdrawn: Flags
-    companions: Whole
+    companions: Ints
 
-    def parts(self, branches: Branches) -> tuple[Whole, Whole]:
+    def parts(self, branches: Branches) -> tuple[Ints, Ints]:
         """Per branch the persons released, per cell those not released."""
         kept = np.where(self.withdrawn, 0, branches.n - self.companions)
         known = branches.known
         out = np.bincount(branches.cell[known], weights=(branches.n - kept)[known]).astype(np.int64)
         return kept, out
 
-    def torn(self, branches: Branches) -> Whole:
+    def torn(self, branches: Branches) -> Ints:
         """The cells whose persons would no longer go the same way."""
         kept, out = self.parts(branches)
         known = branches.known & (kept > 0)
@@ -64,7 +62,7 @@ class Decision:
         return np.flatnonzero(ways > 1)
 
 
-def decide(branches: Branches, k: int, withdrawn: Flags, least_out: Whole) -> Decision:
+def decide(branches: Branches, k: int, withdrawn: Flags, least_out: Ints) -> Decision:
     """Release as much as keeps every part of every cell at 0 or k persons.
 
     Of a cell that fewer than `least_out` persons would leave, some of its largest branch are held back with them; where

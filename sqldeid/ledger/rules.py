@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
-from sqldeid.ledger.parts import Branches, Decision, Whole
+from sqldeid.ledger.parts import Branches, Decision
 from sqldeid.ledger.store import table_of
 from sqldeid.sql import identifier, literal, render
 
@@ -70,7 +71,7 @@ class Judged:
     members: exp.Table
     table: exp.Table
     branches: Branches
-    names: Whole
+    names: Ints
     fields: Sequence[Mapping[str, Any]]
     salt: str
 
@@ -108,8 +109,8 @@ class Judged:
 class Failing:
     """Parts that fail a criterion: branches that would be released, and cells by what would leave them."""
 
-    released: Whole
-    left: Whole
+    released: Ints
+    left: Ints
 
 
 def judge_parts(
@@ -136,7 +137,7 @@ def _ranges(rules: Sequence[Rule]) -> dict[Rule, tuple[int, int]]:
     return found
 
 
-def _failing_now(judged: Judged, parts: exp.Table, rule: Rule) -> Whole:
+def _failing_now(judged: Judged, parts: exp.Table, rule: Rule) -> Ints:
     field = judged.field(rule.column)
     if field is None:
         return np.zeros(0, dtype=np.int64)
@@ -147,7 +148,7 @@ def _failing_now(judged: Judged, parts: exp.Table, rule: Rule) -> Whole:
 
 def _failing_before(
     judged: Judged, parts: exp.Table, torn: exp.Table, rule: Rule, versions: tuple[int, int] | None
-) -> Whole:
+) -> Ints:
     cells = judged.engine.workbench("judged_before")
     judged.engine.execute(
         render(
@@ -165,7 +166,7 @@ def _failing_before(
     return _failing(judged.engine, cells, rule, ("part", "since"))
 
 
-def _failing(engine: Engine, cells: exp.Table, rule: Rule, columns: Sequence[str]) -> Whole:
+def _failing(engine: Engine, cells: exp.Table, rule: Rule, columns: Sequence[str]) -> Ints:
     failing, ranked = engine.workbench("failing"), table_of("marginals")
     if rule.close:
         ranked = engine.workbench("ranked")
@@ -194,5 +195,5 @@ def _failing(engine: Engine, cells: exp.Table, rule: Rule, columns: Sequence[str
     read = engine.query(render("ledger/read_ledger", table=failing)).column("part")
     engine.drop(failing)
     engine.drop(cells)
-    found: Whole = read.to_numpy().astype(np.int64)
+    found: Ints = read.to_numpy().astype(np.int64)
     return found

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sqldeid.arrays import Floats, Ints
 from sqldeid.series.attacks import (
     Attack,
     bends,
@@ -25,7 +26,6 @@ from sqldeid.series.attacks import (
     whole_attack,
 )
 from sqldeid.series.perturb.draws import generator
-from sqldeid.series.reach import Array, Counts
 
 POINTS = (3, 5, 10)
 """Known (position, value) pairs of the raw-point attackers."""
@@ -52,7 +52,7 @@ class AttackReport:
     point_variable: int = 0
     found: dict[str, dict[int, Attack]] = field(default_factory=dict)
 
-    def add(self, original: Array, released: Array, feature_class: Counts, among: Counts | None = None) -> None:
+    def add(self, original: Floats, released: Floats, feature_class: Ints, among: Ints | None = None) -> None:
         """Attack one duration class.
 
         Parameters
@@ -126,13 +126,13 @@ def merged(attacks: Mapping[int, Attack]) -> list[Attack]:
 
 
 def attack_class(
-    original: Array,
-    released: Array,
-    feature_class: Counts,
+    original: Floats,
+    released: Floats,
+    feature_class: Ints,
     seed: int,
     most_attacked: int,
     point_variable: int,
-    among: Counts | None = None,
+    among: Ints | None = None,
 ) -> dict[str, Attack]:
     """Every attacker on one duration class, by name."""
     draw = generator(seed, "attacked", original.shape[2])
@@ -164,7 +164,7 @@ def attack_class(
     return attacks
 
 
-def class_features(values: Array) -> Array:
+def class_features(values: Floats) -> Floats:
     """(persons, 4 · variables): mean, population variance, minimum, maximum; NaN where the variable is absent."""
     there = ~np.isnan(values)
     some = there.any(axis=2)

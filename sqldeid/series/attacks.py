@@ -19,16 +19,15 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sqldeid.series.reach import Array, Counts
+from sqldeid.arrays import Flags, Floats, Ints
 
 CELLS = 1 << 20
 """Distances made at once: persons attacked times releases; bounds the memory, changes no figure."""
 TIE = 1e-6
 """Distances that differ by no more than this (in their own unit) are one: what floats leave of equal features."""
 
-Distances: TypeAlias = Callable[[Counts], Array]
+Distances: TypeAlias = Callable[[Ints], Floats]
 """Gives for rows of the originals their distances to all releases, (rows, persons); infinite: nothing to compare."""
 
 
@@ -85,12 +84,12 @@ def combine(attacks: Iterable[Attack]) -> Attack:
 
 def single_out(
     distances: Distances,
-    rows: Counts,
-    feature_class: Counts | None = None,
+    rows: Ints,
+    feature_class: Ints | None = None,
     *,
     tie: float = TIE,
     persons: int | None = None,
-    among: Counts | None = None,
+    among: Ints | None = None,
 ) -> Attack:
     """Attack the persons `rows` of one duration class.
 
@@ -126,7 +125,7 @@ def single_out(
     return Attack(len(rows), sole, link, inside, expected)
 
 
-def _chance(distance: Array, own: Counts, tie: float) -> Array:
+def _chance(distance: Floats, own: Ints, tie: float) -> Floats:
     """By row: 1/size of the group of nearest if column `own` is in it, else 0."""
     least = distance.min(axis=1)
     nearest = distance <= (least + tie)[:, None]
@@ -135,13 +134,13 @@ def _chance(distance: Array, own: Counts, tie: float) -> Array:
 
 
 def feature_attack(
-    original: Array,
-    released: Array,
-    feature_class: Counts | None = None,
+    original: Floats,
+    released: Floats,
+    feature_class: Ints | None = None,
     *,
-    scale: Array | None = None,
-    rows: Counts | None = None,
-    among: Counts | None = None,
+    scale: Floats | None = None,
+    rows: Ints | None = None,
+    among: Ints | None = None,
 ) -> Attack:
     """Nearest release by features: root mean square difference over features that neither side lacks.
 
@@ -163,7 +162,7 @@ def feature_attack(
     )
 
 
-def standard_scale(features: Array) -> Array:
+def standard_scale(features: Floats) -> Floats:
     """(features,) standard deviation of each over the persons who have it; 1 where it is 0 or nobody does."""
     there = ~np.isnan(features)
     n = np.maximum(there.sum(axis=0), 1)
@@ -172,7 +171,7 @@ def standard_scale(features: Array) -> Array:
     return np.where(sd > 0, sd, 1.0)
 
 
-def root_mean_square(known: Array, released: Array) -> Array:
+def root_mean_square(known: Floats, released: Floats) -> Floats:
     """(rows of known, rows of released); by direct differences, since a matrix product cancels and breaks ties."""
     total = np.zeros((len(known), len(released)))
     count = np.zeros((len(known), len(released)), dtype=np.int32)
@@ -185,15 +184,15 @@ def root_mean_square(known: Array, released: Array) -> Array:
 
 
 def point_attack(
-    original: Array,
-    released: Array,
+    original: Floats,
+    released: Floats,
     known: int,
     match: Literal["nearest", "affine"],
     draw: np.random.Generator,
-    feature_class: Counts | None = None,
+    feature_class: Ints | None = None,
     *,
-    rows: Counts | None = None,
-    among: Counts | None = None,
+    rows: Ints | None = None,
+    among: Ints | None = None,
 ) -> Attack:
     """Knows `known` random (position, value) points of one variable of a person, and the stay's length.
 
@@ -216,7 +215,7 @@ def point_attack(
     points = np.sort(np.argsort(order, axis=1)[:, :known], axis=1)
     columns = np.ascontiguousarray(released.T)
 
-    def distances(own: Counts) -> Array:
+    def distances(own: Ints) -> Floats:
         x = np.take_along_axis(original[own], points[own], axis=1)[:, :, None]
         y = columns[points[own]]  # (own, known, persons)
         return _difference(x, y) if match == "nearest" else _uncorrelated(x, y)
@@ -224,7 +223,7 @@ def point_attack(
     return single_out(distances, able, feature_class, persons=known * len(released), among=among)
 
 
-def _difference(x: Array, y: Array) -> Array:
+def _difference(x: Floats, y: Floats) -> Floats:
     """Root mean square of x − y along axis 1; infinite if no point is common."""
     difference = y - x
     there = ~np.isnan(difference)
@@ -233,7 +232,7 @@ def _difference(x: Array, y: Array) -> Array:
     return np.where(n > 0, np.sqrt(total / np.maximum(n, 1)), np.inf)
 
 
-def _uncorrelated(x: Array, y: Array) -> Array:
+def _uncorrelated(x: Floats, y: Floats) -> Floats:
     """1 − correlation along axis 1; infinite for fewer than three common points or without spread."""
     there = ~np.isnan(y)
     n = np.maximum(there.sum(axis=1, keepdims=True), 1)
@@ -246,7 +245,7 @@ def _uncorrelated(x: Array, y: Array) -> Array:
     return np.where(able, 1 - (x * y).sum(axis=1) / np.where(able, size, 1.0), np.inf)
 
 
-def null_pattern(values: Array) -> Array:
+def null_pattern(values: Floats) -> Floats:
     """(persons, 2 · variables): first and last position of each variable; absent: −length, far from any position.
 
     Parameters
@@ -262,7 +261,7 @@ def null_pattern(values: Array) -> Array:
     return np.where(np.tile(absent, 2), -float(length), np.concatenate([first, last], axis=1))
 
 
-def extreme_times(values: Array) -> Array:
+def extreme_times(values: Floats) -> Floats:
     """(persons, 2 · variables): positions of the first minimum and first maximum of each variable; absent: NaN."""
     absent = np.isnan(values).all(axis=2)
     low = np.argmin(np.where(np.isnan(values), np.inf, values), axis=2)
@@ -270,7 +269,7 @@ def extreme_times(values: Array) -> Array:
     return np.where(np.tile(absent, 2), np.nan, np.concatenate([low, high], axis=1))
 
 
-def bends(values: Array, tolerance: float = 1e-3) -> NDArray[np.bool_]:
+def bends(values: Floats, tolerance: float = 1e-3) -> Flags:
     """(persons, variables · length): where a series' slope changes, or it begins or ends.
 
     Between two measurements a linear interpolation is straight: what bends was measured. Slopes are compared in units
@@ -283,7 +282,7 @@ def bends(values: Array, tolerance: float = 1e-3) -> NDArray[np.bool_]:
     return bend.reshape(len(values), -1)
 
 
-def _deviation(values: Array) -> Array:
+def _deviation(values: Floats) -> Floats:
     there = ~np.isnan(values)
     n = np.maximum(there.sum(axis=-1), 1)
     mean = np.where(there, values, 0.0).sum(axis=-1) / n
@@ -291,18 +290,18 @@ def _deviation(values: Array) -> Array:
 
 
 def pattern_attack(
-    original: Array | NDArray[np.bool_],
-    released: Array | NDArray[np.bool_],
-    feature_class: Counts | None = None,
+    original: Floats | Flags,
+    released: Floats | Flags,
+    feature_class: Ints | None = None,
     *,
     count: Literal["distance", "mismatches"] = "mismatches",
-    rows: Counts | None = None,
-    among: Counts | None = None,
+    rows: Ints | None = None,
+    among: Ints | None = None,
 ) -> Attack:
     """Nearest release by a pattern (`null_pattern`, `extreme_times`, `bends`): sum or number of differences."""
     rows = np.arange(len(original)) if rows is None else rows
 
-    def by_numbers(own: Counts) -> Array:
+    def by_numbers(own: Ints) -> Floats:
         total = np.zeros((len(own), len(released)))
         for column in range(original.shape[1]):
             difference = np.abs(original[own, column, None] - released[None, :, column])
@@ -310,7 +309,7 @@ def pattern_attack(
             np.add(total, difference if count == "distance" else difference > 0, out=total, where=there)
         return total
 
-    def by_marks(own: Counts) -> Array:
+    def by_marks(own: Ints) -> Floats:
         return x[own] @ (1 - y) + (1 - x[own]) @ y
 
     marks = original.dtype == np.bool_
@@ -321,12 +320,12 @@ def pattern_attack(
 
 
 def rank_attack(
-    original: Array,
-    released: Array,
-    feature_class: Counts | None = None,
+    original: Floats,
+    released: Floats,
+    feature_class: Ints | None = None,
     *,
-    rows: Counts | None = None,
-    among: Counts | None = None,
+    rows: Ints | None = None,
+    among: Ints | None = None,
 ) -> Attack:
     """Knows the order of all values of a variable: greatest rank correlation over the common positions.
 
@@ -342,12 +341,12 @@ def rank_attack(
 
 
 def whole_attack(
-    original: Array,
-    released: Array,
-    feature_class: Counts | None = None,
+    original: Floats,
+    released: Floats,
+    feature_class: Ints | None = None,
     *,
-    rows: Counts | None = None,
-    among: Counts | None = None,
+    rows: Ints | None = None,
+    among: Ints | None = None,
 ) -> Attack:
     """Knows everything: all values of all variables; greatest mean correlation over the variables.
 
@@ -357,7 +356,7 @@ def whole_attack(
         (persons, variables, length) of one duration class.
     """
 
-    def distances(own: Counts) -> Array:
+    def distances(own: Ints) -> Floats:
         total, count = np.zeros((len(own), len(released))), np.zeros((len(own), len(released)))
         for v in range(original.shape[1]):
             found = correlation(original[own, v], released[:, v])
@@ -370,7 +369,7 @@ def whole_attack(
     return single_out(distances, rows, feature_class, persons=len(released), among=among)
 
 
-def correlation(x: Array, y: Array) -> Array:
+def correlation(x: Floats, y: Floats) -> Floats:
     """(rows of x, rows of y): correlation over common positions; −∞ for fewer than three, or where one is constant."""
     a, b = (~np.isnan(x)).astype(np.float64), (~np.isnan(y)).astype(np.float64)
     x, y = np.nan_to_num(x), np.nan_to_num(y)
@@ -382,7 +381,7 @@ def correlation(x: Array, y: Array) -> Array:
     return np.where(able, (x @ y.T - sum_x * sum_y / n) / size, -np.inf)
 
 
-def _ranks(values: Array) -> Array:
+def _ranks(values: Floats) -> Floats:
     """Mean ranks (ties share theirs) by row, NaN where there is no record."""
     from scipy.stats import rankdata  # heavy to import
 

@@ -15,16 +15,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from sqldeid.arrays import Floats, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.job.series import GENETIC, Perturb
-from sqldeid.series.features import Classes, Measured, Numbers
+from sqldeid.series.features import Classes, Measured
 from sqldeid.series.perturb import GeneticSettings, PerturbSettings, SeriesNames, perturb
 from sqldeid.series.perturb.draws import generator
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.variables import VariableMap
 from sqldeid.sql import render
 
-Array = NDArray[np.float64]
 CELLS = 1_000_000
 """Values of a block, absent ones included; a block holds at least one feature class."""
 
@@ -44,9 +44,9 @@ class Block:
     """
 
     length: int
-    rows: Numbers
-    original: Array
-    released: Array
+    rows: Ints
+    original: Floats
+    released: Floats
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class Effect:
     records: int = 0
     greatest: dict[str, float] = field(default_factory=lambda: dict.fromkeys(FEATURES, 0.0))
 
-    def add(self, block: Block, classes: Classes, variables: Numbers) -> None:
+    def add(self, block: Block, classes: Classes, variables: Ints) -> None:
         """Take in a block; `variables` are the numbers of the variables of all measured features."""
         both = ~np.isnan(block.original) & ~np.isnan(block.released)
         moved = np.abs(np.where(both, block.released - block.original, 0.0)).sum(axis=1)
@@ -87,7 +87,7 @@ class Effect:
             self.greatest[name] = max(self.greatest[name], float(np.nanmax(used[:, i], initial=0.0)))
 
 
-def features_of(values: Array) -> Array:
+def features_of(values: Floats) -> Floats:
     """(series, 4): mean, population variance, minimum, maximum over what is there; at least one record a row."""
     there = ~np.isnan(values)
     n = there.sum(axis=1)
@@ -103,7 +103,7 @@ def secret(asked: Perturb) -> int | bytes:
     return os.urandom(32) if asked.seed is None else asked.seed
 
 
-def new_numbers(measured: Measured, classes: Classes, seed: int | bytes) -> Numbers:
+def new_numbers(measured: Measured, classes: Classes, seed: int | bytes) -> Ints:
     """(persons,): new numbers from 1 in random order; 0 for who is released with no variable."""
     there = np.zeros(len(measured.persons), dtype=bool)
     there[measured.person_at[~classes.dropped]] = True
@@ -142,7 +142,7 @@ def release_blocks(
 
 def _blocks(
     plan: SeriesPlan, measured: Measured, classes: Classes, variables: int, engine: Engine
-) -> tuple[Numbers, exp.Table]:
+) -> tuple[Ints, exp.Table]:
     """(persons,) the block of each: whole feature classes up to CELLS values; and the same as a table."""
     order = np.argsort(classes.of_person, kind="stable")
     cells = np.cumsum(measured.lengths[order] * variables)
@@ -156,7 +156,7 @@ def _blocks(
 
 def _by_length(
     read: pa.Table,
-    rows: Numbers,
+    rows: Ints,
     measured: Measured,
     classes: Classes,
     kept: NDArray[np.str_],
@@ -180,14 +180,14 @@ def _by_length(
 
 
 def _released(
-    original: Array,
-    rows: Numbers,
+    original: Floats,
+    rows: Ints,
     measured: Measured,
     classes: Classes,
     kept: NDArray[np.str_],
     settings: PerturbSettings,
     seed: int | bytes,
-) -> Array:
+) -> Floats:
     """Perturb the rows with four targets, shift those with a mean alone, leave the others; drop what is withheld."""
     released = np.full_like(original, np.nan)
     there = ~classes.dropped[rows]
@@ -206,7 +206,7 @@ def _released(
     return released
 
 
-def rows_of(block: Block, numbers: Numbers, measured: Measured, classes: Classes) -> pa.Table:
+def rows_of(block: Block, numbers: Ints, measured: Measured, classes: Classes) -> pa.Table:
     """A block in the long form of the release: every step of each variable that a person has."""
     there = np.flatnonzero(~classes.dropped[block.rows])
     chosen = block.rows[there]

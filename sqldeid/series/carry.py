@@ -11,18 +11,17 @@ from itertools import chain, pairwise
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sqlglot import exp
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.sql import identifier, render
 
-Numbers = NDArray[np.int64]
 AT_ONCE = 2_000_000
 """Values of a portion; a person is never cut."""
 
 
-def carry(series: exp.Table, person: str, persons: Numbers, records: Numbers, engine: Engine) -> exp.Table:
+def carry(series: exp.Table, person: str, persons: Ints, records: Ints, engine: Engine) -> exp.Table:
     """A table of series on the workbench; the table itself where the engine is the workbench.
 
     Parameters
@@ -47,7 +46,7 @@ def gathers(engine: Engine) -> Engine:
     return engine.bench if engine.capabilities.dialect == "spark" else engine
 
 
-def send(series: exp.Table, person: str, persons: Numbers, records: Numbers, engine: Engine) -> exp.Table:
+def send(series: exp.Table, person: str, persons: Ints, records: Ints, engine: Engine) -> exp.Table:
     """A table where the source is, of whole persons in their order; the table itself where it was gathered there.
 
     Parameters
@@ -70,7 +69,7 @@ def _reader(parts: Iterator[pa.Table]) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(first.schema, batches)
 
 
-def _portions(series: exp.Table, person: str, persons: Numbers, records: Numbers, engine: Engine) -> Iterator[pa.Table]:
+def _portions(series: exp.Table, person: str, persons: Ints, records: Ints, engine: Engine) -> Iterator[pa.Table]:
     portion = (np.cumsum(records) - records) // AT_ONCE
     cuts = np.flatnonzero(np.diff(portion, prepend=-1))
     spans = [(int(persons[a]), int(persons[b - 1])) for a, b in pairwise([*cuts, len(persons)])] or [(0, 0)]

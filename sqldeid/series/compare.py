@@ -8,15 +8,14 @@ Mazzone 2020, §4.3 and §6.3: figures 5.4 and 6.4 to 6.6 are drawn from what is
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sqldeid.arrays import Floats, Ints
 from sqldeid.errors import UnknownKindError
 from sqldeid.job.disagreement import Disagreeing
 from sqldeid.series.attack_report import class_features
 from sqldeid.series.disagreement import Disagreement, Summary, euclidean, measure_disagreement, warped
 from sqldeid.series.witness import Witness
 
-Array = NDArray[np.float64]
 WARPED_PERSONS, BAND = 50, 3
 """Of the largest length; warping costs about a second for fifty persons and a thousand releases."""
 SHARES = np.linspace(0, 1, 101)
@@ -55,7 +54,7 @@ def compare(asked: Disagreeing, witness: Witness, draw: np.random.Generator) -> 
     return {"distance": asked.distance, "by_length": rows, "curves": curves}
 
 
-def _measure(asked: Disagreeing, original: Array, released: Array, rows: NDArray[np.int64]) -> Disagreement:
+def _measure(asked: Disagreeing, original: Floats, released: Floats, rows: Ints) -> Disagreement:
     match asked.distance:
         case "dtw":
             distances = warped(original, released, asked.band or BAND)
@@ -75,7 +74,7 @@ def _numbers(found: Disagreement) -> dict[str, float | None]:
     return {**_spread("delta_auc", auc), **_spread("first", first), "first_median": float(np.median(first))}
 
 
-def _spread(name: str, values: Array) -> dict[str, float | None]:
+def _spread(name: str, values: Floats) -> dict[str, float | None]:
     found = {"mean": values.mean(), "least": values.min(), "greatest": values.max()}
     return {f"{name}_{of}": float(value) for of, value in found.items()}
 

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sqldeid.series.reach import Array, Counts
+from sqldeid.arrays import Floats, Ints
 
 BLOCK = 256
 """Original series compared at once."""
@@ -30,7 +29,7 @@ TIE = 1e-6
 GRID = 200
 """Most inclusion shares at which summaries are kept."""
 
-SeriesDistances: TypeAlias = Callable[[Counts], Array]
+SeriesDistances: TypeAlias = Callable[[Ints], Floats]
 """Gives for rows of the originals the (rows, releases) distances; NaN where nothing can be compared."""
 
 
@@ -38,9 +37,9 @@ SeriesDistances: TypeAlias = Callable[[Counts], Array]
 class Summary:
     """Mean, minimum and maximum of all curves at each inclusion share; NaN before any curve begins."""
 
-    mean: Array
-    minimum: Array
-    maximum: Array
+    mean: Floats
+    minimum: Floats
+    maximum: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +62,22 @@ class Disagreement:
         (some rows, points) single curves, for plots.
     """
 
-    rows: Counts
-    first: Array
-    auc: Array
-    inclusion: Array
+    rows: Ints
+    first: Floats
+    auc: Floats
+    inclusion: Floats
     curve: Summary
     normalised: Summary
-    curves: Array
+    curves: Floats
 
 
 def measure_disagreement(
-    original_features: Array,
-    released_features: Array,
+    original_features: Floats,
+    released_features: Floats,
     series_distances: SeriesDistances,
     *,
-    rows: Counts | None = None,
-    scale: Array | None = None,
+    rows: Ints | None = None,
+    scale: Floats | None = None,
     keep_curves: int = 100,
 ) -> Disagreement:
     """Disagreement of `rows` of the originals (default all) with all releases of the class.
@@ -115,7 +114,7 @@ def measure_disagreement(
     return Disagreement(rows, first, auc, counts / persons, plain.summary(), normal.summary(), curves)
 
 
-def feature_distances(known: Array, released: Array) -> Array:
+def feature_distances(known: Floats, released: Floats) -> Floats:
     """(rows, releases) √Σ difference²; ∞ if nothing is common. By direct difference: a matrix product breaks ties."""
     total = np.zeros((len(known), len(released)))
     some = np.zeros(total.shape, dtype=bool)
@@ -127,7 +126,7 @@ def feature_distances(known: Array, released: Array) -> Array:
     return np.where(some, np.sqrt(total), np.inf)
 
 
-def euclidean(original: Array, released: Array) -> SeriesDistances:
+def euclidean(original: Floats, released: Floats) -> SeriesDistances:
     """√Σ difference² / number of compared values, by matrix products.
 
     Parameters
@@ -141,7 +140,7 @@ def euclidean(original: Array, released: Array) -> SeriesDistances:
     y = np.where(there_y, y - middle, 0.0)
     mask_y, square_y = there_y.astype(np.float64).T, (y * y).T
 
-    def distances(rows: Counts) -> Array:
+    def distances(rows: Ints) -> Floats:
         there = ~np.isnan(x[rows])
         known = np.where(there, x[rows] - middle, 0.0)
         mask = there.astype(np.float64)
@@ -152,7 +151,7 @@ def euclidean(original: Array, released: Array) -> SeriesDistances:
     return distances
 
 
-def warped(original: Array, released: Array, band: int) -> SeriesDistances:
+def warped(original: Floats, released: Floats, band: int) -> SeriesDistances:
     """Dynamic time warping: the same distance along the cheapest alignment that strays at most `band` positions.
 
     Dear: about `length` · (2 · band + 1) passes over all pairs of a block; use it on a sample of rows.
@@ -164,19 +163,19 @@ def warped(original: Array, released: Array, band: int) -> SeriesDistances:
     """
     columns = np.ascontiguousarray(np.moveaxis(released, 2, 0))
 
-    def distances(rows: Counts) -> Array:
+    def distances(rows: Ints) -> Floats:
         return np.concatenate([_warp(original[[row]], columns, band) for row in rows])
 
     return distances
 
 
-def _warp(known: Array, columns: Array, band: int) -> Array:
+def _warp(known: Floats, columns: Floats, band: int) -> Floats:
     """(1, releases) of one original (1, variables, length); `columns` are (length, releases, variables)."""
     length = len(columns)
     infinite = (np.full(columns.shape[1], np.inf), np.zeros(columns.shape[1]))
-    before: dict[int, tuple[Array, Array]] = {-1: (np.zeros(columns.shape[1]), np.zeros(columns.shape[1]))}
+    before: dict[int, tuple[Floats, Floats]] = {-1: (np.zeros(columns.shape[1]), np.zeros(columns.shape[1]))}
     for i in range(length):
-        now: dict[int, tuple[Array, Array]] = {}
+        now: dict[int, tuple[Floats, Floats]] = {}
         for j in range(max(0, i - band), min(length, i + band + 1)):
             cost, count = _cell(known[0, :, i], columns[j])
             ways = (before.get(j - 1, infinite), before.get(j, infinite), now.get(j - 1, infinite))
@@ -190,7 +189,7 @@ def _warp(known: Array, columns: Array, band: int) -> Array:
     return np.where(compared > 0, np.sqrt(total) / np.maximum(compared, 1), np.nan)[None, :]
 
 
-def _cell(known: Array, column: Array) -> tuple[Array, Array]:
+def _cell(known: Floats, column: Floats) -> tuple[Floats, Floats]:
     difference = column - known
     there = ~np.isnan(difference)
     return (np.where(there, difference, 0.0) ** 2).sum(axis=1), there.sum(axis=1).astype(np.float64)
@@ -198,13 +197,13 @@ def _cell(known: Array, column: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    first: Array
-    auc: Array
-    values: Array
-    final: Array
+    first: Floats
+    auc: Floats
+    values: Floats
+    final: Floats
 
 
-def _curves(features: Array, series: Array, counts: Counts) -> _Block:
+def _curves(features: Floats, series: Floats, counts: Ints) -> _Block:
     """First disagreement, Δ-AUC, values at inclusion `counts` and when all are included, of a block of rows."""
     features = np.where(np.isnan(series), np.inf, features)
     order = np.argsort(features, axis=1, kind="stable")
@@ -238,7 +237,7 @@ class _Collector:
         self._sum, self._count = np.zeros(points), np.zeros(points)
         self._low, self._high = np.full(points, np.inf), np.full(points, -np.inf)
 
-    def add(self, values: Array) -> None:
+    def add(self, values: Floats) -> None:
         there = ~np.isnan(values)
         self._sum += np.where(there, values, 0.0).sum(axis=0)
         self._count += there.sum(axis=0)
@@ -251,7 +250,7 @@ class _Collector:
         return Summary(mean, np.where(some, self._low, np.nan), np.where(some, self._high, np.nan))
 
 
-def first_disagreement_shares(first: Array, at: Array) -> Array:
+def first_disagreement_shares(first: Floats, at: Floats) -> Floats:
     """Share of series, 0…1, whose first disagreement is not larger than each value of `at` (figure 6.6)."""
-    known: NDArray[np.float64] = np.sort(first[~np.isnan(first)])
+    known: Floats = np.sort(first[~np.isnan(first)])
     return np.searchsorted(known, at, side="right") / max(len(known), 1)

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sqldeid.arrays import Ints
 from sqldeid.errors import JobError, UnknownKindError
-
-Lengths = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class DurationReport:
     records_lost: int = 0
 
 
-def assign(lengths: Lengths, k: int, method: Literal["optimal", "source"]) -> Lengths:
+def assign(lengths: Ints, k: int, method: Literal["optimal", "source"]) -> Ints:
     """The released length of each series; 0 where it is not released.
 
     Parameters
@@ -86,7 +84,7 @@ def assign(lengths: Lengths, k: int, method: Literal["optimal", "source"]) -> Le
     return released
 
 
-def _optimal(falling: Lengths, k: int) -> Lengths:
+def _optimal(falling: Ints, k: int) -> Ints:
     """Exact dynamic programme over descending lengths: fewest steps lost, then fewest persons shortened.
 
     cost[i] is the least loss of the first i series in whole runs; the last run is of k … 2k−1 series and is shortened
@@ -115,7 +113,7 @@ def _optimal(falling: Lengths, k: int) -> Lengths:
     return released
 
 
-def _source(falling: Lengths, k: int) -> Lengths:
+def _source(falling: Ints, k: int) -> Ints:
     """Algorithm 3, first in, first out; who is left over goes back to the own length, and rare lengths are dropped."""
     released = np.zeros(len(falling), dtype=np.int64)
     queue: deque[int] = deque()
@@ -139,7 +137,7 @@ def _source(falling: Lengths, k: int) -> Lengths:
     return released
 
 
-def report(lengths: Lengths, released: Lengths, k: int, method: str, groups: Lengths | None = None) -> DurationReport:
+def report(lengths: Ints, released: Ints, k: int, method: str, groups: Ints | None = None) -> DurationReport:
     """What was cut (Mazzone 2020, §6.1).
 
     Parameters
@@ -168,7 +166,7 @@ def report(lengths: Lengths, released: Lengths, k: int, method: str, groups: Len
     )
 
 
-def uniqueness(lengths: Lengths, k: int, groups: Lengths | None = None) -> Uniqueness:
+def uniqueness(lengths: Ints, k: int, groups: Ints | None = None) -> Uniqueness:
     """How many persons a length singles out, among all or in their own group."""
     pairs = np.stack([lengths if groups is None else groups, lengths], axis=1)
     sizes = np.unique(pairs, axis=0, return_counts=True)[1]

@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.mondrian import Dimension, Mondrian, partition
 from sqldeid.series.own import read_own
@@ -23,9 +24,6 @@ from sqldeid.series.rounding import steps_of
 from sqldeid.series.targets import LEAST_RECORDS, Features, Targets, make_targets
 from sqldeid.series.variables import VariableMap
 from sqldeid.sql import render
-
-Numbers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +42,11 @@ class Measured:
         (rows,): index into `persons`.
     """
 
-    persons: Numbers
-    lengths: Numbers
+    persons: Ints
+    lengths: Ints
     features: Features
-    own: NDArray[np.float64]
-    person_at: Numbers
+    own: Floats
+    person_at: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +65,13 @@ class Classes:
         (rows,): released as absent.
     """
 
-    of_person: Numbers
-    of_row: Numbers
+    of_person: Ints
+    of_row: Ints
     targets: Targets
     dropped: Flags
 
 
-def measure(plan: SeriesPlan, cut: exp.Table, persons: Numbers, lengths: Numbers, engine: Engine) -> Measured:
+def measure(plan: SeriesPlan, cut: exp.Table, persons: Ints, lengths: Ints, engine: Engine) -> Measured:
     """Compute all features, the four in one GROUP BY, and each of the job's own in one.
 
     Parameters
@@ -129,7 +127,7 @@ def withhold(plan: SeriesPlan, mapped: VariableMap, measured: Measured, classes:
     return retarget(plan, mapped, measured, classes.of_person, classes.dropped | held[measured.person_at])
 
 
-def retarget(plan: SeriesPlan, mapped: VariableMap, measured: Measured, of_person: Numbers, dropped: Flags) -> Classes:
+def retarget(plan: SeriesPlan, mapped: VariableMap, measured: Measured, of_person: Ints, dropped: Flags) -> Classes:
     """Targets of classes that are given, on their grid; without variables that few have, where data name them."""
     number = measured.features.variable_number
     kept = np.array([plan.kept(name) for name in mapped.names])[number]
@@ -217,7 +215,7 @@ def _match_patterns(plan: SeriesPlan, measured: Measured, able: Flags, dropped: 
         dropped[rows] |= bare[at]
 
 
-def _rare(group: Numbers, variable: Numbers, dropped: Flags, k: int) -> Flags:
+def _rare(group: Ints, variable: Ints, dropped: Flags, k: int) -> Flags:
     """Rows of a (group, variable) that fewer than k rows are left in."""
     pairs, inverse = np.unique(np.stack([group, variable], axis=1), axis=0, return_inverse=True)
     left = np.bincount(inverse.reshape(-1)[~dropped], minlength=len(pairs))
@@ -260,10 +258,10 @@ def _points(
 def _targets(
     plan: SeriesPlan,
     measured: Measured,
-    of_person: Numbers,
+    of_person: Ints,
     dropped: Flags,
     row_kept: NDArray[np.str_],
-    steps: NDArray[np.float64],
+    steps: Floats,
 ) -> Classes:
     """Targets of the rows whose features are made common; a target of fewer than k members drops its rows."""
     asked, of_row = plan.part.privacy, of_person[measured.person_at]
@@ -306,14 +304,14 @@ def withhold_rare(plan: SeriesPlan, measured: Measured, classes: Classes) -> Cla
     return Classes(classes.of_person, classes.of_row, targets, dropped)
 
 
-def _empty_small(measured: Measured, of_row: Numbers, dropped: Flags, k: int) -> None:
+def _empty_small(measured: Measured, of_row: Ints, dropped: Flags, k: int) -> None:
     """Withhold all variables of a class in which fewer than k persons have any left."""
     seen = np.unique(np.stack([of_row[~dropped], measured.person_at[~dropped]], axis=1), axis=0)[:, 0]
     classes, sizes = np.unique(seen, return_counts=True)
     dropped |= np.isin(of_row, classes[sizes < k])
 
 
-def _take(features: Features, rows: Numbers) -> Features:
+def _take(features: Features, rows: Ints) -> Features:
     return Features(
         features.person_number[rows],
         features.variable_number[rows],

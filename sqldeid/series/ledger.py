@@ -39,6 +39,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from sqldeid.arrays import Flags
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.ledger.audit import Released, released_in
@@ -47,7 +48,7 @@ from sqldeid.ledger.core import Entered, Ledger, Load
 from sqldeid.ledger.groups import Group, enter_groups, groups_of
 from sqldeid.ledger.hashing import spelling
 from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Note
-from sqldeid.series.features import Flags, withhold
+from sqldeid.series.features import withhold
 from sqldeid.series.memory import Told, persons_left, told
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.result import SeriesRelease

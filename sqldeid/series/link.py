@@ -38,9 +38,9 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sqlglot import exp
 
+from sqldeid.arrays import Flags, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.numbering import Members, TableClasses
@@ -50,7 +50,6 @@ from sqldeid.series.plan import SeriesPlan, collated
 from sqldeid.series.prepare import Prepared
 from sqldeid.sql import column, render
 
-Numbers = NDArray[np.int64]
 MUCH = 0.1
 """Share of the persons of both from which a link costs enough to be told."""
 
@@ -80,7 +79,7 @@ class Link:
 
     classes: TableClasses
     joined: exp.Table
-    table_class: Numbers
+    table_class: Ints
     in_table: int
     in_series: int
     in_both: int
@@ -148,8 +147,8 @@ def join_classes(plan: SeriesPlan, prepared: Prepared, classes: TableClasses, en
 
 
 def assign_within(
-    plan: SeriesPlan, lengths: Numbers, table_class: Numbers, k: int, method: Literal["optimal", "source"]
-) -> Numbers:
+    plan: SeriesPlan, lengths: Ints, table_class: Ints, k: int, method: Literal["optimal", "source"]
+) -> Ints:
     """Released lengths, common to k persons of each class of the table; 0 in classes that have not so many.
 
     Raises
@@ -172,7 +171,7 @@ def assign_within(
     return released
 
 
-def count_by_k(plan: SeriesPlan, link: Link, lengths: Numbers) -> Link:
+def count_by_k(plan: SeriesPlan, link: Link, lengths: Ints) -> Link:
     """The link that knows whom lengths would cost without `durations.k`.
 
     Whom features and criteria would cost on those other lengths only a second run tells: the series would be cut, and
@@ -185,7 +184,7 @@ def count_by_k(plan: SeriesPlan, link: Link, lengths: Numbers) -> Link:
     return replace(link, lengths_by_k=int((released == 0).sum()))
 
 
-def grouped(measured: Measured, table_class: Numbers) -> Measured:
+def grouped(measured: Measured, table_class: Ints) -> Measured:
     """The same with a number for each (class of the table, length) in the place of lengths: what classes lie within."""
     pairs = np.stack([table_class, measured.lengths], axis=1)
     numbers = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -222,7 +221,7 @@ def withhold_failing(
     return Classes(classes.of_person, classes.of_row, targets, dropped), link
 
 
-def _without(plan: SeriesPlan, link: Link, measured: Measured, classes: Classes, failing: Numbers) -> NDArray[np.bool_]:
+def _without(plan: SeriesPlan, link: Link, measured: Measured, classes: Classes, failing: Ints) -> Flags:
     """(rows,): withheld once some combined classes are, and lengths that too few are left with."""
     dropped = classes.dropped | np.isin(combine(measured, classes), failing)[measured.person_at]
     group = grouped(measured, link.table_class).lengths
@@ -230,12 +229,12 @@ def _without(plan: SeriesPlan, link: Link, measured: Measured, classes: Classes,
     return np.asarray(dropped | ~np.isin(group[measured.person_at], left[sizes >= plan.part.durations.k]), dtype=bool)
 
 
-def _persons(measured: Measured, dropped: NDArray[np.bool_]) -> int:
+def _persons(measured: Measured, dropped: Flags) -> int:
     """How many persons have a variable left."""
     return len(np.unique(measured.person_at[~dropped]))
 
 
-def combine(measured: Measured, classes: Classes) -> Numbers:
+def combine(measured: Measured, classes: Classes) -> Ints:
     """(persons,): the combined class, distinct over all classes of the table: feature class and variables released."""
     variables = int(measured.features.variable_number.max(initial=0)) + 1
     seen = np.zeros((len(measured.persons), variables + 1), dtype=np.int64)
@@ -246,7 +245,7 @@ def combine(measured: Measured, classes: Classes) -> Numbers:
 
 
 def members(
-    plan: SeriesPlan, link: Link, measured: Measured, classes: Classes, numbers: Numbers, engine: Engine
+    plan: SeriesPlan, link: Link, measured: Measured, classes: Classes, numbers: Ints, engine: Engine
 ) -> Members:
     """Who is released in both, with the new number and the combined class.
 
@@ -311,7 +310,7 @@ def _of_lengths(plan: SeriesPlan, link: Link) -> str:
 
 
 def _members(
-    plan: SeriesPlan, link: Link, measured: Measured, classes: Classes, numbers: Numbers, engine: Engine
+    plan: SeriesPlan, link: Link, measured: Measured, classes: Classes, numbers: Ints, engine: Engine
 ) -> exp.Table:
     """Persons who have a variable left, by their key."""
     there = np.zeros(len(measured.persons), dtype=bool)

@@ -17,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.engine.base import Engine
-from sqldeid.series.features import Flags, Measured, Numbers
+from sqldeid.series.features import Measured
 from sqldeid.series.link import combine
 from sqldeid.series.shape import Shaped
 from sqldeid.sql import render
@@ -48,7 +49,7 @@ class Told:
     """
 
     there: Flags
-    group: Numbers
+    group: Ints
     variables: tuple[str, ...]
     series: tuple[NDArray[np.object_], ...]
 
@@ -82,7 +83,7 @@ def persons_left(measured: Measured, dropped: Flags) -> Flags:
     return there
 
 
-def _digests(shaped: Shaped, engine: Engine) -> Iterator[tuple[Numbers, list[str]]]:
+def _digests(shaped: Shaped, engine: Engine) -> Iterator[tuple[Ints, list[str]]]:
     """Rows of the features, some at a time, each with a digest of its positions and values."""
     measured, bench = shaped.measured, engine.bench
     features = measured.features
@@ -106,7 +107,7 @@ def _digests(shaped: Shaped, engine: Engine) -> Iterator[tuple[Numbers, list[str
     bench.drop(blocks)
 
 
-def _packed(position: NDArray[np.int64], value: NDArray[np.float64]) -> NDArray[np.int64]:
+def _packed(position: Ints, value: Floats) -> Ints:
     """(values, 3): position, leading bits and exponent of each value."""
     mantissa, exponent = np.frexp(value + 0.0)
     leading = np.round(np.ldexp(mantissa, _DIGITS)).astype(np.int64)

@@ -16,13 +16,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sqldeid.arrays import Floats, Ints
 from sqldeid.errors import JobError
 
-Array = NDArray[np.float64]
-Numbers = NDArray[np.int64]
-Predict = Callable[[Array], Array]
+Predict = Callable[[Floats], Floats]
 
 WINDOWS: tuple[tuple[str, float], ...] = (
     ("first", 1.0),
@@ -40,9 +38,7 @@ TRUST_SETTINGS: tuple[tuple[bool, bool], ...] = ((False, False), (True, True), (
 """(de-identified training data, de-identified test data), in the order of tables 6.3 and 6.4."""
 
 
-def window_features(
-    person: Numbers, variable: Numbers, time: Array, value: Array, persons: int, variables: int
-) -> Array:
+def window_features(person: Ints, variable: Ints, time: Floats, value: Floats, persons: int, variables: int) -> Floats:
     """Features of long series: (persons, 42 · variables), by variable, window (`WINDOWS`) and statistic (`STATISTICS`).
 
     Parameters
@@ -74,13 +70,13 @@ def window_features(
     return result.reshape(persons, -1)
 
 
-def long_records(values: Array) -> tuple[Numbers, Numbers, Array, Array]:
+def long_records(values: Floats) -> tuple[Ints, Ints, Floats, Floats]:
     """Records (person, variable, step, value) of (persons, variables, length) hourly arrays, NaN left out."""
     person, variable, step = np.nonzero(~np.isnan(values))
     return person, variable, step.astype(np.float64), values[person, variable, step]
 
 
-def _statistics(series: Numbers, value: Array, total: int) -> Array:
+def _statistics(series: Ints, value: Floats, total: int) -> Floats:
     """(total, 6) by series; NaN for those without records."""
     count = np.bincount(series, minlength=total).astype(np.float64)
     low, high = np.full(total, np.inf), np.full(total, -np.inf)
@@ -95,12 +91,12 @@ def _statistics(series: Numbers, value: Array, total: int) -> Array:
     second = np.where(flat, 0.0, second)
     skewness = np.where(flat, np.nan, third / np.where(second > 0, second, np.nan) ** 1.5)
     mean = np.where(flat, low, mean)
-    stacked: Array = np.stack([_real(low), _real(high), mean, np.sqrt(second), skewness, n], axis=1)
+    stacked: Floats = np.stack([_real(low), _real(high), mean, np.sqrt(second), skewness, n], axis=1)
     stacked[count == 0] = np.nan
     return stacked
 
 
-def _real(values: Array) -> Array:
+def _real(values: Floats) -> Floats:
     return np.where(np.isfinite(values), values, np.nan)
 
 
@@ -118,10 +114,10 @@ class TrustScore:
 
     trained_released: bool
     tested_released: bool
-    train_roc_auc: Array
-    train_pr_auc: Array
-    test_roc_auc: Array
-    test_pr_auc: Array
+    train_roc_auc: Floats
+    train_pr_auc: Floats
+    test_roc_auc: Floats
+    test_pr_auc: Floats
 
     @property
     def name(self) -> str:
@@ -131,7 +127,7 @@ class TrustScore:
 
 
 def trust_settings(
-    original: Array, released: Array, label: Array, *, splits: int = 10, seed: int = 0, strength: float = 0.001
+    original: Floats, released: Floats, label: Floats, *, splits: int = 10, seed: int = 0, strength: float = 0.001
 ) -> tuple[TrustScore, ...]:
     """Train and test logistic regressions in the four settings of `TRUST_SETTINGS`.
 
@@ -155,7 +151,7 @@ def trust_settings(
     known = ~np.isnan(label)
     if original.shape != released.shape or len(label) != len(original):
         raise JobError("utility: original, released and labels must be of the same persons")
-    outcome: Numbers = label[known].astype(np.int64)
+    outcome: Ints = label[known].astype(np.int64)
     if not set(np.unique(label[known])) <= {0, 1} or min(outcome.sum(), (1 - outcome).sum()) < 10:
         raise JobError("utility.label: needs 0 and 1, each for at least ten persons with a series")
     data = (original[known], released[known])
@@ -173,10 +169,10 @@ def trust_settings(
     return tuple(TrustScore(*setting, *np.array(scores[setting]).T) for setting in TRUST_SETTINGS)
 
 
-def _split(label: Numbers, draw: np.random.Generator) -> tuple[Numbers, Numbers]:
+def _split(label: Ints, draw: np.random.Generator) -> tuple[Ints, Ints]:
     """Training and test rows, 70 % and 15 %, of each label alike."""
-    train: list[Numbers] = []
-    test: list[Numbers] = []
+    train: list[Ints] = []
+    test: list[Ints] = []
     for kind in (0, 1):
         rows = draw.permutation(np.flatnonzero(label == kind))
         train.append(rows[: round(0.7 * len(rows))])
@@ -184,7 +180,7 @@ def _split(label: Numbers, draw: np.random.Generator) -> tuple[Numbers, Numbers]
     return np.sort(np.concatenate(train)), np.sort(np.concatenate(test))
 
 
-def _fit(features: Array, label: Numbers, strength: float) -> Predict:
+def _fit(features: Floats, label: Ints, strength: float) -> Predict:
     """Mean imputation, standardisation, l2-penalised logistic regression: the benchmark's."""
     try:
         from sklearn.linear_model import LogisticRegression
@@ -195,14 +191,14 @@ def _fit(features: Array, label: Numbers, strength: float) -> Predict:
     sd = np.where(there, features - mean, 0.0).std(axis=0)
     sd = np.where(sd > 0, sd, 1.0)
 
-    def prepare(rows: Array) -> Array:
+    def prepare(rows: Floats) -> Floats:
         return np.where(np.isnan(rows), 0.0, (rows - mean) / sd)
 
     model = LogisticRegression(C=strength, max_iter=1000).fit(prepare(features), label)
     return lambda rows: np.asarray(model.decision_function(prepare(rows)), dtype=np.float64)
 
 
-def _score(label: Numbers, score: Array) -> tuple[float, float]:
+def _score(label: Ints, score: Floats) -> tuple[float, float]:
     from sklearn.metrics import average_precision_score, roc_auc_score
 
     return float(roc_auc_score(label, score)), float(average_precision_score(label, score))

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlglot import exp
 
+from sqldeid.arrays import Floats, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.series.plan import OwnFeature, SeriesPlan
 from sqldeid.sql import identifier, render
 
-Numbers = NDArray[np.int64]
-Measurement: TypeAlias = tuple[Numbers, Numbers, NDArray[np.float64]]
+Measurement: TypeAlias = tuple[Ints, Ints, Floats]
 """Person, variable and value (NaN for NULL): one entry a person and variable with a record, in that order."""
 
 

@@ -9,19 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlglot import exp
 
+from sqldeid.arrays import Floats, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.series.attack_report import shares_of
 from sqldeid.series.attacks import Attack, feature_attack, standard_scale
 from sqldeid.series.carry import carry
-from sqldeid.series.own import Numbers, read_own
+from sqldeid.series.own import read_own
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.shape import Shaped
 from sqldeid.series.verify import unfold
 
-Array = NDArray[np.float64]
 ATTACKED = 3000
 """Persons attacked in all lengths together."""
 
@@ -44,7 +43,7 @@ class OwnEffect:
 
 
 def measure_own_effect(
-    plan: SeriesPlan, shaped: Shaped, numbers: Numbers, written: exp.Expr, draw: np.random.Generator, engine: Engine
+    plan: SeriesPlan, shaped: Shaped, numbers: Ints, written: exp.Expr, draw: np.random.Generator, engine: Engine
 ) -> OwnEffect | None:
     """Measure the job's own features on what was written; None where it has none.
 
@@ -71,7 +70,7 @@ def measure_own_effect(
     return OwnEffect(features, shares_of(_attacks(shaped, original, released, draw)))
 
 
-def _released(plan: SeriesPlan, shaped: Shaped, numbers: Numbers, written: exp.Expr, engine: Engine) -> Array:
+def _released(plan: SeriesPlan, shaped: Shaped, numbers: Ints, written: exp.Expr, engine: Engine) -> Floats:
     """(rows, own features) of what was written; NaN where there is none."""
     measured, names = shaped.measured, shaped.prepared.variables.names
     unfolded = unfold(plan, shaped.named, written, engine)
@@ -89,7 +88,7 @@ def _released(plan: SeriesPlan, shaped: Shaped, numbers: Numbers, written: exp.E
     return np.where(np.isfinite(found), found, np.nan)
 
 
-def _class_means(shaped: Shaped, original: Array) -> Array:
+def _class_means(shaped: Shaped, original: Floats) -> Floats:
     """(rows, own features): the mean over the members of the same class and variable who are released with it."""
     pairs = np.stack([shaped.classes.of_row, shaped.measured.features.variable_number], axis=1)
     group = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
@@ -102,12 +101,12 @@ def _class_means(shaped: Shaped, original: Array) -> Array:
     return result
 
 
-def _mean(values: Array) -> float:
+def _mean(values: Floats) -> float:
     there = values[np.isfinite(values)]
     return float(there.mean()) if len(there) else 0.0
 
 
-def _attacks(shaped: Shaped, original: Array, released: Array, draw: np.random.Generator) -> dict[int, Attack]:
+def _attacks(shaped: Shaped, original: Floats, released: Floats, draw: np.random.Generator) -> dict[int, Attack]:
     """By length: nearest release by the job's own features of all variables, each divided by its deviation."""
     measured, classes = shaped.measured, shaped.classes
     lengths = np.unique(measured.lengths)

@@ -7,13 +7,11 @@ with another one, the variables beyond it withheld, until every combination is t
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Flags = NDArray[np.bool_]
-Numbers = NDArray[np.int64]
+from sqldeid.arrays import Flags, Ints
 
 
-def share_patterns(present: Flags, records: Numbers, k: int, least: int = 0) -> Flags:
+def share_patterns(present: Flags, records: Ints, k: int, least: int = 0) -> Flags:
     """Which variables each person keeps.
 
     Parameters
@@ -55,7 +53,7 @@ def share_patterns(present: Flags, records: Numbers, k: int, least: int = 0) -> 
     return np.asarray(patterns[into][of_person] & present)
 
 
-def _partner(chosen: int, patterns: Flags, size: Numbers, cost: Numbers, least: int) -> int | None:
+def _partner(chosen: int, patterns: Flags, size: Ints, cost: Ints, least: int) -> int | None:
     """The combination to join with at the fewest records lost; None: give up all variables."""
     mine, its_cost = patterns[chosen], cost[chosen]
     lost = (~patterns & mine) @ its_cost + np.where(patterns & ~mine, cost, 0).sum(axis=1)
@@ -69,7 +67,7 @@ def _partner(chosen: int, patterns: Flags, size: Numbers, cost: Numbers, least: 
     return None if lost[best] >= alone else best
 
 
-def _join(chosen: int, other: int | None, patterns: Flags, size: Numbers, cost: Numbers, into: Numbers) -> None:
+def _join(chosen: int, other: int | None, patterns: Flags, size: Ints, cost: Ints, into: Ints) -> None:
     """Make one of two combinations, in place; it becomes another that is there where it equals that."""
     common = np.zeros_like(patterns[chosen]) if other is None else patterns[chosen] & patterns[other]
     same = np.flatnonzero((patterns == common).all(axis=1) & (size > 0))

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import sqlglot
-from numpy.typing import NDArray
 from sqlglot import exp
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.job.series import MAX_ITEMS
@@ -57,10 +57,10 @@ class Prepared:
     series: exp.Table
     persons: exp.Table
     variables: VariableMap
-    person_number: NDArray[np.int64]
-    length: NDArray[np.int64]
+    person_number: Ints
+    length: Ints
     too_short: int
-    records_of: NDArray[np.int64]
+    records_of: Ints
 
     @property
     def records(self) -> int:

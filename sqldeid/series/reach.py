@@ -11,20 +11,19 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
-Way: TypeAlias = Callable[[Array, Array, Array], tuple[Array, Array]]
+from sqldeid.arrays import Floats, Ints
+
+Way: TypeAlias = Callable[[Floats, Floats, Floats], tuple[Floats, Floats]]
 
 
-def least_variance(below: Array, above: Array, n: Counts) -> Array:
+def least_variance(below: Floats, above: Floats, n: Ints) -> Floats:
     """Variance with one record at each extreme and all others equal (population variance; n ≥ 3)."""
     others = np.maximum(n - 2, 1)
     return np.asarray((below**2 + above**2 + (above - below) ** 2 / others) / n, dtype=np.float64)
 
 
-def greatest_variance(below: Array, above: Array, n: Counts) -> Array:
+def greatest_variance(below: Floats, above: Floats, n: Ints) -> Floats:
     """Variance with all records but one at an extreme, at least one at each (population variance; n ≥ 2).
 
     Without the remainder that a whole number of records leaves it would be below · above (Bhatia and Davis 2000).
@@ -33,7 +32,7 @@ def greatest_variance(below: Array, above: Array, n: Counts) -> Array:
     return np.asarray((high * above**2 + (n - 1 - high) * below**2 + between**2) / n, dtype=np.float64)
 
 
-def greatest_shape(below: Array, above: Array, n: Counts) -> tuple[Array, Array]:
+def greatest_shape(below: Floats, above: Floats, n: Ints) -> tuple[Floats, Floats]:
     """How many records lie at the maximum, and the deviation of the one that need not lie at an extreme."""
     width = np.maximum(below + above, np.finfo(np.float64).tiny)
     high = np.clip(np.floor(n * below / width + 1e-12), 1, np.maximum(n - 1, 1))
@@ -41,7 +40,7 @@ def greatest_shape(below: Array, above: Array, n: Counts) -> tuple[Array, Array]
     return high, between
 
 
-def nearest_extremes(below: Array, above: Array, variance: Array, n: Counts) -> tuple[Array, Array]:
+def nearest_extremes(below: Floats, above: Floats, variance: Floats, n: Ints) -> tuple[Floats, Floats]:
     """Extremes with which mean and `variance` can be met exactly, moved little more than they must (sum of both moves).
 
     Parameters
@@ -62,13 +61,13 @@ def nearest_extremes(below: Array, above: Array, variance: Array, n: Counts) -> 
     return np.where(two, sd, below), np.where(two, sd, above)
 
 
-def _room_for_mean(below: Array, above: Array, n: Counts) -> tuple[Array, Array]:
+def _room_for_mean(below: Floats, above: Floats, n: Ints) -> tuple[Floats, Floats]:
     """Raise the smaller deviation until n − 1 records there balance one at the other extreme."""
     others = np.maximum(n - 1, 1)
     return np.maximum(below, above / others), np.maximum(above, below / others)
 
 
-def draw_in(below: Array, above: Array, variance: Array, n: Counts) -> tuple[Array, Array]:
+def draw_in(below: Floats, above: Floats, variance: Floats, n: Ints) -> tuple[Floats, Floats]:
     """Extremes drawn in until one record at each fits `variance`: the larger deviation first, then both alike."""
     small, large = np.minimum(below, above), np.maximum(below, above)
     others = np.maximum(n - 2, 1)
@@ -89,7 +88,7 @@ def draw_in(below: Array, above: Array, variance: Array, n: Counts) -> tuple[Arr
     )
 
 
-def _widen(below: Array, above: Array, variance: Array, n: Counts) -> tuple[Array, Array]:
+def _widen(below: Floats, above: Floats, variance: Floats, n: Ints) -> tuple[Floats, Floats]:
     """Push extremes out until `variance` fits between them, by the least of three ways (bisection on each).
 
     The smaller deviation first, then both; one alone; the other alone. Whole numbers of records make either the least.
@@ -113,7 +112,7 @@ def _widen(below: Array, above: Array, variance: Array, n: Counts) -> tuple[Arra
     return below, above
 
 
-def _least(b: Array, a: Array, v: Array, n: Counts, way: Way, most: Array) -> Array:
+def _least(b: Floats, a: Floats, v: Floats, n: Ints, way: Way, most: Floats) -> Floats:
     """Spend the least in 0 … `most` on a way so that the variance fits; `most` where nothing does."""
     low, high = np.zeros(len(b)), most
     for _ in range(60):
@@ -123,7 +122,7 @@ def _least(b: Array, a: Array, v: Array, n: Counts, way: Way, most: Array) -> Ar
     return high
 
 
-def _raised(below: Array, above: Array, more: Array) -> tuple[Array, Array]:
+def _raised(below: Floats, above: Floats, more: Floats) -> tuple[Floats, Floats]:
     """Spend `more` on the smaller deviation until they are alike, and what is left on both."""
     gap = above - below
     to_smaller = np.minimum(more, np.abs(gap))
@@ -131,9 +130,9 @@ def _raised(below: Array, above: Array, more: Array) -> tuple[Array, Array]:
     return below + half + np.where(gap > 0, to_smaller, 0.0), above + half + np.where(gap < 0, to_smaller, 0.0)
 
 
-def _below_alone(below: Array, above: Array, more: Array) -> tuple[Array, Array]:
+def _below_alone(below: Floats, above: Floats, more: Floats) -> tuple[Floats, Floats]:
     return below + more, above
 
 
-def _above_alone(below: Array, above: Array, more: Array) -> tuple[Array, Array]:
+def _above_alone(below: Floats, above: Floats, more: Floats) -> tuple[Floats, Floats]:
     return below, above + more

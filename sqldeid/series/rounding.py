@@ -13,17 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sqldeid.arrays import Floats, Ints
 from sqldeid.errors import JobError
 from sqldeid.series.reach import greatest_variance, least_variance
 from sqldeid.series.variables import MOST, VariableMap
-
-Array: TypeAlias = NDArray[np.float64]
-Counts: TypeAlias = NDArray[np.int64]
 
 PARTS = 50
 """Of a plausible range there are at least as many steps."""
@@ -35,7 +31,7 @@ SLACK = 1e-9
 """Of a step: what roots of sums may be off."""
 
 
-def steps_of(variables: VariableMap, given: float | Mapping[str, float] | None, key: str) -> Array:
+def steps_of(variables: VariableMap, given: float | Mapping[str, float] | None, key: str) -> Floats:
     """(variables,): the step of each variable's targets; NaN where nothing is stated, and `DIGITS` digits are kept.
 
     The variable's `round`, or the job's for it; else the finer of its resolution and the greatest power of ten of which
@@ -67,26 +63,26 @@ def _step(variables: VariableMap, name: str, named: Mapping[str, float], rest: f
     return min(own, default=rest)
 
 
-def digits_step(greatest: Array) -> Array:
+def digits_step(greatest: Floats) -> Floats:
     """The step with which numbers up to `greatest` keep `DIGITS` significant digits."""
     place = np.floor(np.log10(np.where(greatest > 0, greatest, 1.0)))
     return np.asarray(10.0 ** (place - (DIGITS - 1)), dtype=np.float64)
 
 
-def snap(values: Array, step: Array) -> Array:
+def snap(values: Floats, step: Floats) -> Floats:
     """The nearest numbers of a grid; a step of 0 leaves a value as it is."""
     there = step > 0
     return np.asarray(np.where(there, times(np.round(values / np.where(there, step, 1.0)), step), values))
 
 
-def times(cells: Array, step: Array) -> Array:
+def times(cells: Floats, step: Floats) -> Floats:
     """Whole numbers of steps; of a step such as 0.1 as a quotient, so that 3 of them are 0.3."""
     inverse = np.round(1 / np.where(step > 0, step, 1.0))
     tenth = (step > 0) & (step < 1) & (np.abs(inverse * step - 1) < 1e-12)
     return np.asarray(np.where(tenth, cells / np.where(tenth, inverse, 1.0), cells * step), dtype=np.float64)
 
 
-def round_means(means: Array, step: Array) -> Array:
+def round_means(means: Floats, step: Floats) -> Floats:
     """(groups, 4) class means of mean, variance, minimum and maximum on the grid: the variance by its root."""
     root = np.sqrt(np.maximum(means[:, 1:2], 0.0))
     found = snap(np.hstack([means[:, :1], root, means[:, 2:]]), step[:, None])
@@ -94,7 +90,7 @@ def round_means(means: Array, step: Array) -> Array:
     return found
 
 
-def round_reachable(wished: Array, step: Array, n: Counts, group: Counts) -> Array:
+def round_reachable(wished: Floats, step: Floats, n: Ints, group: Ints) -> Floats:
     """(groups, 4) the nearest targets on the grid that each member of each group can meet exactly.
 
     Parameters
@@ -133,7 +129,7 @@ def round_reachable(wished: Array, step: Array, n: Counts, group: Counts) -> Arr
     return found
 
 
-def _extremes(below: Array, above: Array) -> Iterator[tuple[Array, Array]]:
+def _extremes(below: Floats, above: Floats) -> Iterator[tuple[Floats, Floats]]:
     """Whole numbers of steps near a wish; and some that are alike, of which one is always in reach."""
     low, high = np.floor(below), np.floor(above)
     for one, other in product(range(1 - NEAR, NEAR + 1), repeat=2):
@@ -143,7 +139,7 @@ def _extremes(below: Array, above: Array) -> Iterator[tuple[Array, Array]]:
         yield middle + more, middle + more
 
 
-def root_range(below: Array, above: Array, pairs: Counts) -> tuple[Array, Array]:
+def root_range(below: Floats, above: Floats, pairs: Ints) -> tuple[Floats, Floats]:
     """Least and greatest standard deviation that all members of each group can have; the greatest below it if none.
 
     Parameters

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sqlglot import exp
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.numbering import TableClasses
@@ -137,7 +137,7 @@ def _people(prepared: Prepared, engine: Engine) -> pa.Array:
 
 def _lengths(
     plan: SeriesPlan, prepared: Prepared, link: Link | None, stood: Standing | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], DurationReport]:
+) -> tuple[Ints, Ints, DurationReport]:
     asked, count = plan.part.durations, len(prepared.length)
     least = max(asked.k, plan.part.privacy.k)
     if link is not None:
@@ -157,7 +157,7 @@ def _lengths(
     return prepared.person_number, released, report(prepared.length, released, least, asked.method)
 
 
-def _cut(plan: SeriesPlan, prepared: Prepared, released: NDArray[np.int64], engine: Engine) -> exp.Table:
+def _cut(plan: SeriesPlan, prepared: Prepared, released: Ints, engine: Engine) -> exp.Table:
     rows = pa.table({"person_number": prepared.person_number, "length": prepared.length, "released": released})
     lengths = engine.put(f"{plan.name}_lengths", rows)
     cut = engine.workbench(f"{plan.name}_cut")

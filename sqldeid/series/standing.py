@@ -14,10 +14,11 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from sqldeid.arrays import Flags, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.ledger.groups import Group
 from sqldeid.series.durations import assign
-from sqldeid.series.features import Classes, Flags, Measured, Numbers, classify, retarget, take_persons
+from sqldeid.series.features import Classes, Measured, classify, retarget, take_persons
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.targets import LEAST_RECORDS
 from sqldeid.series.variables import VariableMap
@@ -30,9 +31,9 @@ Looking: TypeAlias = Callable[[pa.Array], Sequence[Group | None]]
 class Standing:
     """Where each person stood: (persons,) family, length and number of the set of variables, 0 where in none."""
 
-    family: Numbers
-    length: Numbers
-    kept: Numbers
+    family: Ints
+    length: Ints
+    kept: Ints
     sets: tuple[frozenset[str], ...]
 
     def take(self, chosen: Flags) -> Standing:
@@ -49,7 +50,7 @@ def standing(found: Sequence[Group | None]) -> Standing:
     return Standing(columns[:, 0], columns[:, 1], columns[:, 2], tuple(frozenset(json.loads(t)) for t in texts))
 
 
-def lengths_of(plan: SeriesPlan, lengths: Numbers, stood: Standing, least: int) -> Numbers:
+def lengths_of(plan: SeriesPlan, lengths: Ints, stood: Standing, least: int) -> Ints:
     """The released length of each series: the one that it had, else one that enough newcomers share; 0 for neither."""
     fits = (stood.length > 0) & (lengths >= stood.length)
     released = np.where(fits, stood.length, 0).astype(np.int64)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sqldeid.series.reach import Array, Counts, draw_in, greatest_variance, least_variance
+from sqldeid.arrays import Flags, Floats, Ints
+from sqldeid.series.reach import draw_in, greatest_variance, least_variance
 from sqldeid.series.rounding import digits_step, round_means, round_reachable
 
 TargetMode: TypeAlias = Literal["reachable", "source"]
@@ -32,13 +32,13 @@ class Features:
     `n` counts records (BIGINT), `variance` is the population variance. All arrays have the same length.
     """
 
-    person_number: Counts
-    variable_number: Counts
-    n: Counts
-    mean: Array
-    variance: Array
-    minimum: Array
-    maximum: Array
+    person_number: Ints
+    variable_number: Ints
+    n: Ints
+    mean: Floats
+    variance: Floats
+    minimum: Floats
+    maximum: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +57,19 @@ class Targets:
         (rows,): of the grid that `values` lie on; 0 where they are not rounded.
     """
 
-    values: Array
-    class_mean: Array
-    dropped: NDArray[np.bool_]
-    step: Array
+    values: Floats
+    class_mean: Floats
+    dropped: Flags
+    step: Floats
 
 
 def make_targets(
     features: Features,
-    feature_class: Counts,
+    feature_class: Ints,
     mode: TargetMode = "reachable",
     *,
     least_members: int = 1,
-    steps: Array | None = None,
+    steps: Floats | None = None,
 ) -> Targets:
     """Targets of every series from the members of its feature class that have the variable.
 
@@ -124,20 +124,20 @@ def make_targets(
     return Targets(values, class_mean, dropped, rounded)
 
 
-def _rounded(chosen: Array, step: Array, n: Counts, group: Counts, mode: TargetMode) -> tuple[Array, Array]:
+def _rounded(chosen: Floats, step: Floats, n: Ints, group: Ints, mode: TargetMode) -> tuple[Floats, Floats]:
     """Targets on their grids, and the step of each group: where none is stated, that of three significant digits."""
     step = np.where(np.isnan(step), digits_step(np.abs(chosen[:, [0, 2, 3]]).max(axis=1, initial=0.0)), step)
     rounded = round_reachable(chosen, step, n, group) if mode == "reachable" else round_means(chosen, step)
     return rounded, step
 
 
-def _groups(feature_class: Counts, variable_number: Counts) -> Counts:
+def _groups(feature_class: Ints, variable_number: Ints) -> Ints:
     """A dense number for each (feature class, variable)."""
     pairs = np.stack([feature_class, variable_number], axis=1)
     return np.asarray(np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1), dtype=np.int64)
 
 
-def _group_means(values: Array, group: Counts, size: Counts) -> Array:
+def _group_means(values: Floats, group: Ints, size: Ints) -> Floats:
     """Means by group; summed in the order of the values, so that the order of the rows changes no bit."""
     result = np.empty((len(size), values.shape[1]))
     for column in range(values.shape[1]):
@@ -147,7 +147,7 @@ def _group_means(values: Array, group: Counts, size: Counts) -> Array:
     return result
 
 
-def _reachable(means: Array, sd: Array, n: Counts, group: Counts) -> Array:
+def _reachable(means: Floats, sd: Floats, n: Ints, group: Ints) -> Floats:
     """(groups, 4): extremes drawn in, or the variance lowered, until each member of each group can meet all four."""
     mean = means[:, 0]
     below, above = np.maximum(mean - means[:, 2], 0.0), np.maximum(means[:, 3] - mean, 0.0)

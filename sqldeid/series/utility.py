@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sqldeid.arrays import Floats, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.series.outcome import TrustScore, long_records, trust_settings, window_features
@@ -21,7 +21,6 @@ from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.prepare import Prepared
 from sqldeid.sql import render
 
-Array = NDArray[np.float64]
 SPLITS = 10
 
 
@@ -29,10 +28,10 @@ SPLITS = 10
 class Outcomes:
     """An outcome by person: `person_number` ascending, `outcome` 0, 1 or NaN where there is none."""
 
-    person_number: NDArray[np.int64]
-    outcome: Array
+    person_number: Ints
+    outcome: Floats
 
-    def of(self, person_number: NDArray[np.int64]) -> Array:
+    def of(self, person_number: Ints) -> Floats:
         """(persons,) outcomes of these."""
         return self.outcome[np.searchsorted(self.person_number, person_number)]
 
@@ -69,7 +68,7 @@ def read_outcomes(plan: SeriesPlan, prepared: Prepared, engine: Engine) -> Outco
     return Outcomes(read.column("person_number").to_numpy(), outcome)
 
 
-def measure_utility(series: Iterable[tuple[Array, Array, Array]], splits: int = SPLITS) -> dict[str, object]:
+def measure_utility(series: Iterable[tuple[Floats, Floats, Floats]], splits: int = SPLITS) -> dict[str, object]:
     """Train and test on originals and releases.
 
     Parameters
@@ -86,9 +85,9 @@ def measure_utility(series: Iterable[tuple[Array, Array, Array]], splits: int = 
         and the mean and standard deviation of the difference to original data, split by split. Where an outcome is too
         rare, `not_measured` says so instead.
     """
-    original: list[Array] = []
-    released: list[Array] = []
-    outcome: list[Array] = []
+    original: list[Floats] = []
+    released: list[Floats] = []
+    outcome: list[Floats] = []
     for x, y, label in series:
         for part, values in ((original, x), (released, y)):
             part.append(window_features(*long_records(values), len(values), values.shape[1]))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sqlglot import exp
 
+from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.series.features import Classes, Measured
@@ -24,7 +24,6 @@ from sqldeid.series.shape import Shaped
 from sqldeid.series.verify_link import verify_linked
 from sqldeid.sql import identifier, render
 
-Array = NDArray[np.float64]
 FEATURES = ("mean", "variance", "minimum", "maximum")
 SLACK, RELATIVE_SLACK = 1e-6, 1e-9
 """What two ways to compute a feature may differ by: of its unit, and of the greatest target and distance."""
@@ -46,7 +45,7 @@ def verify(
     plan: SeriesPlan,
     shaped: Shaped,
     written: exp.Expr,
-    numbers: NDArray[np.int64],
+    numbers: Ints,
     tau: Mapping[str, float],
     engine: Engine,
     beside: exp.Table | None = None,
@@ -106,7 +105,7 @@ def refuse_off_grid(plan: SeriesPlan, measured: Measured, classes: Classes) -> N
         raise VerificationError.at(plan.key, f"the release failed its re-check: {text}")
 
 
-def off_grid(targets: Array, step: Array, n: NDArray[np.int64], group: NDArray[np.int64]) -> int:
+def off_grid(targets: Floats, step: Floats, n: Ints, group: Ints) -> int:
     """Targets (rows, 4) that are no whole number of steps, counted by division alone.
 
     Of a variance it is the root; or the least or greatest that all of a group can have with its extremes, where no
@@ -117,7 +116,7 @@ def off_grid(targets: Array, step: Array, n: NDArray[np.int64], group: NDArray[n
     return int(wrong.sum())
 
 
-def _off_grid(targets: Array, step: Array, n: NDArray[np.int64], group: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _off_grid(targets: Floats, step: Floats, n: Ints, group: Ints) -> Flags:
     unit = np.where(step > 0, step, np.nan)[:, None]
     cells = np.stack([targets[:, 0], np.sqrt(targets[:, 1]), targets[:, 2], targets[:, 3]], axis=1) / unit
     wrong = ~np.isnan(targets) & ~(np.abs(cells - np.round(cells)) <= 1e-7 + 1e-9 * np.abs(cells))
@@ -201,9 +200,7 @@ def name_table(names: Mapping[int, str]) -> pa.Table:
     )
 
 
-def _expected(
-    plan: SeriesPlan, measured: Measured, classes: Classes, numbers: NDArray[np.int64], engine: Engine
-) -> exp.Table:
+def _expected(plan: SeriesPlan, measured: Measured, classes: Classes, numbers: Ints, engine: Engine) -> exp.Table:
     kept = np.flatnonzero(~classes.dropped)
     person = measured.person_at[kept]
     targets = classes.targets.values[kept]
@@ -218,7 +215,7 @@ def _expected(
     return engine.put(f"{plan.name}_verify_expected", pa.table(rows))
 
 
-def _persons(plan: SeriesPlan, shaped: Shaped, numbers: NDArray[np.int64], engine: Engine) -> exp.Table:
+def _persons(plan: SeriesPlan, shaped: Shaped, numbers: Ints, engine: Engine) -> exp.Table:
     measured, classes, link = shaped.measured, shaped.classes, shaped.link
     there = np.flatnonzero(numbers > 0)
     rows = {

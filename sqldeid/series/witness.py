@@ -12,19 +12,17 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sqldeid.arrays import Floats, Ints
 from sqldeid.series.attack_report import POINTS, AttackReport
 from sqldeid.series.attacks import Attack, combine, point_attack
 from sqldeid.series.blocks import Block
 from sqldeid.series.features import Classes, Measured
 from sqldeid.series.utility import Outcomes
 
-Array = NDArray[np.float64]
-Numbers = NDArray[np.int64]
-Kept = tuple[Array, Array, Numbers, Numbers, Numbers]
+Kept = tuple[Floats, Floats, Ints, Ints, Ints]
 """Originals, releases, feature classes, persons, classes of a linked table; of persons in the same order."""
-Stacked = tuple[Array, Array, Numbers, Numbers]
+Stacked = tuple[Floats, Floats, Ints, Ints]
 ATTACKED, ATTACKED_BEFORE, LEAST = 3000, 1000, 20
 """Persons attacked in all, those on the originals alone, and the least of a length that are attacked."""
 CELLS = 4_000_000
@@ -46,7 +44,7 @@ class Witness:
     linked: bool = False
     kept: dict[int, list[Kept]] = field(default_factory=dict)
 
-    def see(self, block: Block, measured: Measured, classes: Classes, table_class: Numbers | None = None) -> None:
+    def see(self, block: Block, measured: Measured, classes: Classes, table_class: Ints | None = None) -> None:
         """Keep the released persons of a block, as long as there is room.
 
         Parameters
@@ -73,14 +71,14 @@ class Witness:
             (original, released, classes.of_person[persons], measured.persons[persons], row)
         )
 
-    def outcomes(self, known: Outcomes) -> Iterator[tuple[Array, Array, Array]]:
+    def outcomes(self, known: Outcomes) -> Iterator[tuple[Floats, Floats, Floats]]:
         """By length: originals, releases, and the outcome of each person."""
         for parts in self.kept.values():
             original, released, _, _ = _stack(parts)
             persons = np.concatenate([p[3] for p in parts])
             yield original, released, known.of(persons)
 
-    def pairs(self) -> Iterator[tuple[int, Array, Array]]:
+    def pairs(self) -> Iterator[tuple[int, Floats, Floats]]:
         """By length: it, and (persons, variables, length) of originals and releases."""
         for length, parts in sorted(self.kept.items()):
             original, released, _, _ = _stack(parts)
@@ -122,7 +120,7 @@ MATCHES: tuple[Literal["nearest", "affine"], ...] = ("nearest", "affine")
 
 
 def _unchanged(
-    originals: list[tuple[Array, Numbers | None]],
+    originals: list[tuple[Floats, Ints | None]],
     known: int,
     match: Literal["nearest", "affine"],
     draw: np.random.Generator,

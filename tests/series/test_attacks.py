@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from sqldeid.arrays import Ints
 from sqldeid.series.attack_report import AttackReport, class_features
 from sqldeid.series.attacks import (
     Attack,
@@ -24,7 +25,6 @@ from sqldeid.series.attacks import (
     whole_attack,
 )
 from sqldeid.series.disagreement import euclidean, first_disagreement_shares, measure_disagreement, warped
-from sqldeid.series.reach import Counts
 from tests.support.series_data import features
 
 NAN = np.nan
@@ -286,7 +286,7 @@ def test_warping_is_the_cheapest_alignment_and_without_a_band_euclidean():
 def test_single_out_asks_for_the_rows_it_was_given():
     asked: list[int] = []
 
-    def distances(own: Counts) -> np.ndarray:
+    def distances(own: Ints) -> np.ndarray:
         asked.extend(own.tolist())
         return np.where(np.arange(6)[None, :] == own[:, None], 0.0, 1.0)
 

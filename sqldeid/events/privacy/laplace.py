@@ -8,12 +8,10 @@ from math import inf, nextafter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sqldeid.arrays import Ints
 from sqldeid.errors import JobError, SqldeidError
 from sqldeid.events.domain import Domain
-
-Ints = npt.NDArray[np.int64]
 
 SHARES = {
     "transitions": Fraction(60, 100),

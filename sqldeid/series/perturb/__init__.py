@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sqldeid.arrays import Floats, Ints
 from sqldeid.errors import JobError, UnknownKindError
 from sqldeid.series.perturb.settings import FITNESS, METHODS, GeneticSettings, PerturbSettings
-from sqldeid.series.reach import Array, Counts
 
 __all__ = ["FITNESS", "METHODS", "GeneticSettings", "PerturbSettings", "SeriesNames", "perturb"]
 
@@ -25,20 +25,20 @@ class SeriesNames:
     call; for `shared` they are released together.
     """
 
-    person_number: Counts
-    variable_number: Counts
-    feature_class: Counts
+    person_number: Ints
+    variable_number: Ints
+    feature_class: Ints
 
 
 def perturb(
-    values: Array,
-    targets: Array,
+    values: Floats,
+    targets: Floats,
     settings: PerturbSettings,
     seed: int | bytes,
     *,
     names: SeriesNames,
-    steps: Array | None = None,
-) -> Array:
+    steps: Floats | None = None,
+) -> Floats:
     """Release values of many series of one duration class.
 
     Parameters
@@ -82,8 +82,8 @@ def perturb(
 
 
 def _by_method(
-    values: Array, targets: Array, settings: PerturbSettings, seed: int | bytes, names: SeriesNames, steps: Array
-) -> Array:
+    values: Floats, targets: Floats, settings: PerturbSettings, seed: int | bytes, names: SeriesNames, steps: Floats
+) -> Floats:
     if settings.method == "genetic":
         from sqldeid.series.perturb.genetic import evolve
 
@@ -102,7 +102,7 @@ def _by_method(
     raise UnknownKindError(settings.method, "method of perturbation")
 
 
-def _check(values: Array, targets: Array, names: SeriesNames) -> None:
+def _check(values: Floats, targets: Floats, names: SeriesNames) -> None:
     rows = len(values)
     if values.ndim != 2 or targets.shape != (rows, 4):
         raise JobError("perturb: values must be (series, length) and targets (series, 4)")

@@ -25,13 +25,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.series.perturb.draws import generator
 from sqldeid.series.perturb.settings import GeneticSettings
-from sqldeid.series.reach import Array, Counts
 
 SERIES = 512
 """Series evolved side by side; bounds the memory, changes no result."""
-Ahead: TypeAlias = tuple[Array, NDArray[np.float32], NDArray[np.bool_]]
+Ahead: TypeAlias = tuple[Floats, NDArray[np.float32], Flags]
 """By series and iteration: each child's two choices; the noise, and where it is added."""
 
 LOCAL_STEP, LOCAL_RECORDS = 0.1, 2.0
@@ -44,12 +44,12 @@ AHEAD = 16
 class Evolved:
     """What came out: `released` (series, length), and after how many `iterations` each series ended (series,)."""
 
-    released: Array
-    iterations: Counts
+    released: Floats
+    iterations: Ints
 
 
 def evolve(
-    values: Array, targets: Array, settings: GeneticSettings, seed: int | bytes, person: Counts, variable: Counts
+    values: Floats, targets: Floats, settings: GeneticSettings, seed: int | bytes, person: Ints, variable: Ints
 ) -> Evolved:
     """Perturb each series towards its targets.
 
@@ -71,8 +71,8 @@ def evolve(
 
 
 def _evolve_block(
-    values: Array, targets: Array, settings: GeneticSettings, draws: list[np.random.Generator]
-) -> tuple[Array, Counts]:
+    values: Floats, targets: Floats, settings: GeneticSettings, draws: list[np.random.Generator]
+) -> tuple[Floats, Ints]:
     order = np.argsort(np.isnan(values), axis=1, kind="stable")  # records first
     packed = np.take_along_axis(values, order, axis=1)
     n = (~np.isnan(packed)).sum(axis=1)
@@ -88,7 +88,7 @@ class _Herd:
     """Populations of a block of series; those that ended are taken out."""
 
     def __init__(
-        self, x: Array, n: Counts, targets: Array, settings: GeneticSettings, draws: list[np.random.Generator]
+        self, x: Floats, n: Ints, targets: Floats, settings: GeneticSettings, draws: list[np.random.Generator]
     ) -> None:
         self._settings = settings
         self._live = np.arange(len(x))
@@ -101,7 +101,7 @@ class _Herd:
         self._best = np.zeros_like(x)
         self._iterations = np.zeros(len(x), dtype=np.int64)
 
-    def run(self) -> tuple[Array, Counts]:
+    def run(self) -> tuple[Floats, Ints]:
         """(series, length) best perturbations, and iterations by series."""
         settings = self._settings
         unfeasible, distortion = self._judge(self._all)
@@ -128,7 +128,7 @@ class _Herd:
                 break
         return self._best, self._iterations
 
-    def _take_out(self, ended: NDArray[np.bool_], cost: Array, m: int) -> None:
+    def _take_out(self, ended: Flags, cost: Floats, m: int) -> None:
         rows = np.flatnonzero(ended)
         self._best[self._live[rows]] = self._all[rows, np.argmin(cost[rows], axis=1)]
         self._iterations[self._live[rows]] = m
@@ -139,7 +139,7 @@ class _Herd:
         choices, noise, mutated = self._ahead
         self._ahead = (choices[stay], noise[stay], mutated[stay])
 
-    def _children(self, rank: Counts, m: int) -> Array:
+    def _children(self, rank: Ints, m: int) -> Floats:
         """(series, population − 1, length): joined and mutated."""
         step = (m - 1) % AHEAD
         if step == 0:
@@ -150,7 +150,7 @@ class _Herd:
         first = self._all[rows, rank[rows, pair[:, :, 0]]]
         second = self._all[rows, rank[rows, pair[:, :, 1]]]
         cut = 1 + np.floor(choices[:, :, 1] * np.maximum(self._n - 1, 1)[:, None])  # one record: all of the first
-        children: Array = np.where(np.arange(self._x.shape[1]) < cut[:, :, None], first, second)
+        children: Floats = np.where(np.arange(self._x.shape[1]) < cut[:, :, None], first, second)
         children += np.where(mutated & self._there[:, None, :], noise, 0.0)
         return children
 
@@ -165,7 +165,7 @@ class _Herd:
             np.stack([draw.integers(65536, size=shape, dtype=np.uint16) for draw in self._draws]) < limits,
         )
 
-    def _mutations(self, children: int) -> tuple[NDArray[np.float32], Array]:
+    def _mutations(self, children: int) -> tuple[NDArray[np.float32], Floats]:
         """By child: the step; and by series and child: the share of records mutated."""
         settings, number = self._settings, np.arange(children)
         local = settings.local_search
@@ -174,7 +174,7 @@ class _Herd:
         shares = np.where((number % 4 >= 2) & local, few, settings.mutation_probability)
         return steps.astype(np.float32), shares
 
-    def _judge(self, perturbations: Array) -> tuple[Array, Array]:
+    def _judge(self, perturbations: Floats) -> tuple[Floats, Floats]:
         """(series, population) sums of |feature − target|, and sums of |perturbation|."""
         there = self._there[:, None, :]
         changed = self._x[:, None, :] + perturbations
@@ -191,7 +191,7 @@ class _Herd:
         others = np.abs(mean - wanted[:, :, 0]) + np.abs(low - wanted[:, :, 2]) + np.abs(high - wanted[:, :, 3])
         return others + spread, np.abs(perturbations).sum(axis=2)
 
-    def _cost(self, unfeasible: Array, distortion: Array, m: int) -> Array:
+    def _cost(self, unfeasible: Floats, distortion: Floats, m: int) -> Floats:
         """Grow with unfitness: −fitness, or its logarithm for the annealing family."""
         settings = self._settings
         if settings.fitness == "weighted":
@@ -202,7 +202,7 @@ class _Herd:
         return np.asarray(np.log(np.maximum(distortion, 1e-300)) + penalty, dtype=np.float64)
 
 
-def _tournament(population: int, size: int) -> tuple[Array, Counts]:
+def _tournament(population: int, size: int) -> tuple[Floats, Ints]:
     """Cumulative probabilities of the ranks of the two best of `size` drawn from `population` without replacement."""
     pairs = [(a, b) for a in range(population) for b in range(a + 1, population)]
     weights = np.array([comb(population - 1 - b, size - 2) for _, b in pairs], dtype=np.float64)

@@ -14,15 +14,12 @@ Mazzone 2020, §5.5 (`iterate`); `project` is ours.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.series.perturb.draws import generator
-from sqldeid.series.reach import Array, Counts, greatest_shape, greatest_variance, nearest_extremes
-
-Mask: TypeAlias = NDArray[np.bool_]
+from sqldeid.series.reach import greatest_shape, greatest_variance, nearest_extremes
 
 JITTER = 1e-6
 """Standard deviation of what parts equal values, in units of the series' own (a constant series has nothing else)."""
@@ -30,7 +27,7 @@ BLOCK = 2048
 """Series worked on at once, so that they stay in the cache; no result depends on it."""
 
 
-def project(values: Array, targets: Array, seed: int | bytes, person: Counts, variable: Counts) -> Array:
+def project(values: Floats, targets: Floats, seed: int | bytes, person: Ints, variable: Ints) -> Floats:
     """Nearest series of the form clip(c + r·x) that has the target features; NaN stays NaN.
 
     Parameters
@@ -55,7 +52,7 @@ def project(values: Array, targets: Array, seed: int | bytes, person: Counts, va
     return released
 
 
-def meet(shape: Array, targets: Array) -> Array:
+def meet(shape: Floats, targets: Floats) -> Floats:
     """Give each standardised row (mean 0, sd 1, no ties, NaN where there is no record) the target features."""
     there = ~np.isnan(shape)
     n = there.sum(axis=1)
@@ -75,7 +72,7 @@ def meet(shape: Array, targets: Array) -> Array:
     return np.where(there, deviations + mean[:, None], np.nan)
 
 
-def _at_extremes(shape: Array, n: Counts, below: Array, above: Array) -> Array:
+def _at_extremes(shape: Floats, n: Ints, below: Floats, above: Floats) -> Floats:
     """Deviations of greatest variance: by rank, all records but one at an extreme, that one where the mean wants it."""
     rank = np.argsort(np.argsort(shape, axis=1), axis=1)  # NaN last
     high, between = greatest_shape(below, above, n)
@@ -84,7 +81,7 @@ def _at_extremes(shape: Array, n: Counts, below: Array, above: Array) -> Array:
     return np.where(rank >= first_high, above[:, None], low_or_between)
 
 
-def _standardised(values: Array, seed: int | bytes, person: Counts, variable: Counts) -> Array:
+def _standardised(values: Floats, seed: int | bytes, person: Ints, variable: Ints) -> Floats:
     """Rows of mean 0 and sd 1, ties parted by a jitter; a constant row is jitter alone."""
     n = (~np.isnan(values)).sum(axis=1, keepdims=True)
     x = values - _sum(values) / n
@@ -97,11 +94,11 @@ def _standardised(values: Array, seed: int | bytes, person: Counts, variable: Co
     return np.asarray(x / np.where(spread > 0, spread, 1.0), dtype=np.float64)
 
 
-def _sum(values: Array) -> Array:
+def _sum(values: Floats) -> Floats:
     return np.asarray(np.where(np.isnan(values), 0.0, values).sum(axis=1, keepdims=True), dtype=np.float64)
 
 
-def _solve(x: Array, free: Mask, below: Array, above: Array, n: Counts, variance: Array) -> Array:
+def _solve(x: Floats, free: Flags, below: Floats, above: Floats, n: Ints, variance: Floats) -> Floats:
     """Deviations clip(c + r·x, −below, above) of the free records so that all records have mean 0 and `variance`.
 
     First the cheap way: guess which records are clipped, solve for r and c, look which are clipped then, and so on.
@@ -125,16 +122,16 @@ def _solve(x: Array, free: Mask, below: Array, above: Array, n: Counts, variance
 class _Bounds:
     """By series: the extremes, and the sum and sum of squares that the free records' deviations must have."""
 
-    below: Array
-    above: Array
-    sum: Array
-    square: Array
+    below: Floats
+    above: Floats
+    sum: Floats
+    square: Floats
 
-    def of(self, rows: Counts) -> _Bounds:
+    def of(self, rows: Ints) -> _Bounds:
         return _Bounds(self.below[rows], self.above[rows], self.sum[rows], self.square[rows])
 
 
-def _settle(x: Array, free: Mask, bounds: _Bounds) -> tuple[Array, Mask]:
+def _settle(x: Floats, free: Flags, bounds: _Bounds) -> tuple[Floats, Flags]:
     """Give deviations, and whether the guess which records are clipped was confirmed within a few rounds."""
     result, settled = np.zeros_like(x), np.zeros(len(x), dtype=bool)
     live = np.arange(len(x))
@@ -154,7 +151,9 @@ def _settle(x: Array, free: Mask, bounds: _Bounds) -> tuple[Array, Mask]:
     return result, settled
 
 
-def _affine(x: Array, between: Mask, known: Array, free: Mask, bounds: _Bounds, *, stretch_all: bool = False) -> Array:
+def _affine(
+    x: Floats, between: Flags, known: Floats, free: Flags, bounds: _Bounds, *, stretch_all: bool = False
+) -> Floats:
     """Stretch and shift x so that `between`, with the other free records at `known`, have the sum and square wanted.
 
     Where nothing between can have them (too little square is left), it is made constant; without a spread, moved.
@@ -172,7 +171,7 @@ def _affine(x: Array, between: Mask, known: Array, free: Mask, bounds: _Bounds, 
     return y if stretch_all else np.where(between, y, known)
 
 
-def _bracket(x: Array, free: Mask, bounds: _Bounds, scale: Array) -> Array:
+def _bracket(x: Floats, free: Flags, bounds: _Bounds, scale: Floats) -> Floats:
     """Solve for r by a bracketing method on its logarithm, with c inside (`_offset`)."""
     result = np.zeros_like(x)
     live = np.arange(len(x))
@@ -198,7 +197,7 @@ def _bracket(x: Array, free: Mask, bounds: _Bounds, scale: Array) -> Array:
     return result
 
 
-def _offset(rx: Array, free: Mask, bounds: _Bounds, start: Array) -> Array:
+def _offset(rx: Floats, free: Flags, bounds: _Bounds, start: Floats) -> Floats:
     """Find c with Σ clip(rx + c, −below, above) = sum over the free records: Newton, kept inside a bracket."""
     floor, ceiling = -bounds.below, bounds.above
     low = floor - np.where(free, rx, -np.inf).max(axis=1)
@@ -221,8 +220,8 @@ def _offset(rx: Array, free: Mask, bounds: _Bounds, start: Array) -> Array:
 
 
 def iterate(
-    values: Array, targets: Array, iterations: int, seed: int | bytes, person: Counts, variable: Counts
-) -> Array:
+    values: Floats, targets: Floats, iterations: int, seed: int | bytes, person: Ints, variable: Ints
+) -> Floats:
     """Perturb by the source's iterations: clip, push the extremes, shift to the mean, stretch to the variance.
 
     The source's "divide by the ratio of the standard deviations" is about the mean; its small Gaussian noise has
@@ -236,8 +235,8 @@ def iterate(
 
 
 def _iterated(
-    values: Array, targets: Array, iterations: int, seed: int | bytes, person: Counts, variable: Counts
-) -> Array:
+    values: Floats, targets: Floats, iterations: int, seed: int | bytes, person: Ints, variable: Ints
+) -> Floats:
     draws = [generator(seed, "iterate", int(p), int(v)) for p, v in zip(person, variable, strict=True)]
     mean, variance, minimum, maximum = (targets[:, i : i + 1] for i in range(4))
     there = ~np.isnan(values)

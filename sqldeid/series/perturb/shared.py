@@ -34,24 +34,24 @@ from __future__ import annotations
 
 import numpy as np
 
+from sqldeid.arrays import Floats, Ints
 from sqldeid.series.perturb.draws import generator
 from sqldeid.series.perturb.projection import meet
 from sqldeid.series.perturb.settings import PerturbSettings
-from sqldeid.series.reach import Array, Counts
 
 LEAST_RECORDS = 3
 
 
 def share(
-    values: Array,
-    targets: Array,
+    values: Floats,
+    targets: Floats,
     settings: PerturbSettings,
     seed: int | bytes,
-    variable: Counts,
-    feature_class: Counts,
-    person: Counts,
-    steps: Array | None = None,
-) -> Array:
+    variable: Ints,
+    feature_class: Ints,
+    person: Ints,
+    steps: Floats | None = None,
+) -> Floats:
     """Release each (feature class, variable) as a whole.
 
     Parameters
@@ -85,7 +85,7 @@ def share(
     return released
 
 
-def _window(values: Array) -> tuple[int, int]:
+def _window(values: Floats) -> tuple[int, int]:
     """Mean first and mean last position of the members, rounded; at least three positions where there are so many."""
     there = ~np.isnan(values)
     length = values.shape[1]
@@ -96,8 +96,8 @@ def _window(values: Array) -> tuple[int, int]:
 
 
 def _content(
-    values: Array, target: Array, n: int, resolution: float | None, draw: np.random.Generator, step: float = 0.0
-) -> Array:
+    values: Floats, target: Floats, n: int, resolution: float | None, draw: np.random.Generator, step: float = 0.0
+) -> Floats:
     """(n,): the values that every member gets, ascending."""
     at = (np.arange(n) + 0.5) / n
     profile = np.sort(np.mean([_quantiles(row[~np.isnan(row)], at) for row in values], axis=0))
@@ -111,13 +111,13 @@ def _content(
     return met if resolution is None else np.round(met / resolution) * resolution
 
 
-def _quantiles(values: Array, at: Array) -> Array:
+def _quantiles(values: Floats, at: Floats) -> Floats:
     """Quantiles of one series at probabilities `at`, linear between its sorted values."""
     ordered = np.sort(values)
     return np.interp(at, (np.arange(len(ordered)) + 0.5) / len(ordered), ordered)
 
 
-def _order(values: Array, first: int, last: int, noise: float, draw: np.random.Generator) -> Counts:
+def _order(values: Floats, first: int, last: int, noise: float, draw: np.random.Generator) -> Ints:
     """(members, n): for each member which of the ascending values comes at each position."""
     inside = values[:, first : last + 1]
     shape, autocorrelation = _class_shape(values, first, last)
@@ -127,7 +127,7 @@ def _order(values: Array, first: int, last: int, noise: float, draw: np.random.G
     return np.asarray(np.argsort(np.argsort(mixed, axis=1, kind="stable"), axis=1, kind="stable"), dtype=np.int64)
 
 
-def _class_shape(values: Array, first: int, last: int) -> tuple[Array, float]:
+def _class_shape(values: Floats, first: int, last: int) -> tuple[Floats, float]:
     """(n,) mean of the members' standardised series, of mean 0 and sd 1; and their mean lag-1 autocorrelation."""
     there = ~np.isnan(values)
     n = there.sum(axis=1, keepdims=True)
@@ -143,7 +143,7 @@ def _class_shape(values: Array, first: int, last: int) -> tuple[Array, float]:
     return shape / (spread if spread > 0 else 1.0), float(np.clip(autocorrelation, 0.0, 0.98))
 
 
-def _autocorrelated(noise: Array, autocorrelation: float) -> Array:
+def _autocorrelated(noise: Floats, autocorrelation: float) -> Floats:
     """Rows of a stationary first-order autoregression of sd 1 from rows of independent standard normal draws."""
     result = noise.copy()
     for position in range(1, noise.shape[1]):
