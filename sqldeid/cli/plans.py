@@ -17,9 +17,7 @@ from sqldeid.report.text import cell, count, facts, plain, print_table, put, tab
 from sqldeid.run import Options, destination
 from sqldeid.run.linked import Unit
 from sqldeid.run.wings import Plan
-from sqldeid.tables.criteria import refuse_unknown
-from sqldeid.tables.criteria.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
-from sqldeid.tables.criteria.t_closeness import TCloseness
+from sqldeid.tables.criteria import known
 from sqldeid.tables.plan.choosing import by_k
 from sqldeid.tables.plan.linking import Linked
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
@@ -195,19 +193,10 @@ def _beyond(plan: TablePlan) -> Iterator[tuple[str, object]]:
 def _criteria(plan: TablePlan) -> Iterator[tuple[str, object]]:
     """The criteria beyond k-anonymity, with what they ask."""
     for c in plan.criteria:
-        match c:
-            case TCloseness(distance="equal" | "ordered"):
-                asked = f"t = {float(c.t):g}, {c.distance} distance"
-            case RecursiveLDiversity():
-                asked = f"c = {float(c.c):g}, l = {c.l}"
-            case DistinctLDiversity() | EntropyLDiversity():
-                asked = f"l = {c.l}"
-            case _:
-                refuse_unknown(c)
-        yield c.name.capitalize(), f"{asked}, of {c.column}"
+        yield known(c).name.capitalize(), f"{c.told}, of {c.column}"
     if (hidden := plan.concealing) is not None:
-        known = ", ".join(f"{name} ({p:g})" for name, p in hidden.known) or "nothing more"
-        yield hidden.name.capitalize(), f"m = {hidden.asked:g}; known with probability: {known}"
+        stated = ", ".join(f"{name} ({p:g})" for name, p in hidden.known) or "nothing more"
+        yield hidden.name.capitalize(), f"m = {hidden.asked:g}; known with probability: {stated}"
 
 
 def _statements(listed: Sequence[Step]) -> Table:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from sqldeid.job.criteria import PER_CLASS, entries
 from sqldeid.job.sections import section
 
 Found = tuple[tuple[str, ...], str]
@@ -60,9 +61,7 @@ def _judged(table: Mapping[str, object], shifted: Mapping[str, object]) -> Itera
     """A criterion on a shifted date would judge numbers that change with every run."""
     privacy = section(table, "privacy")
     named = [str(n) for n in section(section(privacy, "m_concealing"), "known")]
-    for criterion in ("l_diversity", "t_closeness"):
-        asked = privacy.get(criterion)
-        named += [str(e.get("column")) for e in (asked if isinstance(asked, list) else [asked]) if isinstance(e, dict)]
+    named += [str(e.get("column")) for key in PER_CLASS for e in entries(privacy, key)]
     for name in dict.fromkeys(named):
         if name in shifted:
             yield (

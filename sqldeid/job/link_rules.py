@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import inf
 
+from sqldeid.job.criteria import asked_per_class
 from sqldeid.job.sections import section
 from sqldeid.job.stack_rules import with_stacked
 
@@ -134,7 +135,7 @@ def _agreement(first: str, linked: Mapping[str, Mapping[str, object]]) -> Iterat
         for key in SEARCH_KEYS:
             if search.get(key) is not None and stated.setdefault(key, search[key]) != search[key]:
                 yield name, ("search", key), "linked tables share one search: say the same in each, or in one alone"
-        if inverse and any(section(table, "privacy").get(c) for c in ("l_diversity", "t_closeness")):
+        if inverse and asked_per_class(section(table, "privacy")):
             yield name, ("link",), "the linked tables are searched by inverse-ola, which knows no l or t; use another"
         if search.get("weights") and any(_loss(t) in ("dm_star", "entropy") for t in linked.values()):
             yield name, ("search", "weights"), "the linked tables share one loss, for which no weights are defined"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from sqldeid.job.criteria import entries
 from sqldeid.job.sections import section
 
 Found = tuple[tuple[str, ...], str]
@@ -37,10 +38,10 @@ def _column(name: str, column: Mapping[str, object], asked: bool) -> Iterator[Fo
 def _refused(table: Mapping[str, object], privacy: Mapping[str, object]) -> Iterator[Found]:
     if privacy.get("m_concealing"):
         yield ("privacy", "m_concealing"), 'search.method = "mondrian" knows k, l and t alone; use frontier'
-    for asked in _entries(privacy, "l_diversity"):
+    for asked in entries(privacy, "l_diversity"):
         if asked.get("scope") == "joint":
             yield ("privacy", "l_diversity"), 'with search.method = "mondrian", scope is "independent"; or use frontier'
-    for asked in _entries(privacy, "t_closeness"):
+    for asked in entries(privacy, "t_closeness"):
         if asked.get("distance") == "ordered":
             yield ("privacy", "t_closeness"), 'with search.method = "mondrian", distance is "equal"; or use frontier'
     if privacy.get("suppression") == "blank" or privacy.get("suppression_limit"):
@@ -50,9 +51,3 @@ def _refused(table: Mapping[str, object], privacy: Mapping[str, object]) -> Iter
             yield (key,), 'does not go with search.method = "mondrian"; use a source query'
     if table.get("view") == "computed":
         yield ("view",), 'does not go with search.method = "mondrian"; use a snapshot'
-
-
-def _entries(privacy: Mapping[str, object], key: str) -> list[Mapping[str, object]]:
-    found = privacy.get(key)
-    listed = found if isinstance(found, (list, tuple)) else [found]
-    return [entry for entry in listed if isinstance(entry, Mapping)]

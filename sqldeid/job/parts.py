@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from sqldeid.errors import UnknownKindError
 from sqldeid.job import rules
+from sqldeid.job.criteria import PER_CLASS
 from sqldeid.job.fields import (
     CLOSED,
     MAX_WHOLE,
@@ -205,6 +206,11 @@ class Privacy(BaseModel):
     m_concealing: MConcealing | None = Field(
         default=None, description="m-concealing: greatest risk when sensitive columns may be known."
     )
+
+    @property
+    def per_class(self) -> dict[str, list[BaseModel]]:
+        """What is asked of classes beyond k, by key, in the order of `criteria.PER_CLASS`."""
+        return {key: list(getattr(self, key)) for key in PER_CLASS}
 
     @property
     def blanks(self) -> bool:

@@ -16,6 +16,7 @@ from typing import Literal, TypeGuard, get_args
 
 from sqldeid.job import link_rules, stack_rules
 from sqldeid.job.covering import covering_problems
+from sqldeid.job.criteria import CRITERIA, NAMED, PER_CLASS, asked_per_class, entries
 from sqldeid.job.disguises import column_disguises, table_disguises
 from sqldeid.job.medians import median_problems
 from sqldeid.job.sections import section
@@ -180,9 +181,6 @@ def _few_digits(name: str, value: object) -> Iterator[Problem]:
         yield Problem((name,), f"has more than {MAX_DECIMALS} decimals; round it")
 
 
-CRITERIA = ("l_diversity", "t_closeness", "m_concealing")
-"""Criteria beyond k, which look at sensitive columns."""
-
 _CHOOSING: Mapping[object, str] = {
     "inverse-ola": "which seeks the greatest k, or by m_concealing the least m",
     "epsilon-safe": "which draws its node",
@@ -261,13 +259,13 @@ def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Itera
     """Criteria speak of sensitive columns; of each, at most one t-closeness."""
     privacy = section(table, "privacy")
     method = section(table, "search").get("method")
-    if any(privacy.get(c) for c in ("l_diversity", "t_closeness")) and method == "inverse-ola":
+    if asked_per_class(privacy) and method == "inverse-ola":
         yield Problem(
             ("search", "method"),
             "inverse-ola seeks the greatest k, or the least m of m_concealing, and knows no other criterion; use "
             "frontier, best-first or ola",
         )
-    if any(privacy.get(c) for c in ("l_diversity", "t_closeness", "m_concealing")) and table.get("view") == "computed":
+    if any(privacy.get(c) for c in CRITERIA) and table.get("view") == "computed":
         yield Problem(("view",), "a computed view knows k-anonymity alone; use a snapshot")
     if method == "epsilon-safe":
         yield from _drawn(table, privacy)
@@ -276,18 +274,16 @@ def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Itera
             yield Problem(
                 ("privacy", "m_concealing", "known", known), 'is not a column of this release with role = "sensitive"'
             )
-    for criterion in ("l_diversity", "t_closeness"):
-        asked = privacy.get(criterion)
-        entries = asked if isinstance(asked, list) else [asked]
-        columns = [e.get("column") for e in entries if isinstance(e, Mapping)]
+    for criterion, number in PER_CLASS.items():
+        columns = [e.get("column") for e in entries(privacy, criterion)]
         for column in columns:
             if isinstance(column, str) and roles.get(column) != "sensitive":
                 yield Problem(
                     ("privacy", criterion, "column"),
                     'must name a column of this release with role = "sensitive"',
                 )
-        if criterion == "t_closeness" and len(set(map(str, columns))) < len(columns):
-            yield Problem(("privacy", criterion), "names a column twice; give each its strictest t")
+        if criterion != "l_diversity" and len(set(map(str, columns))) < len(columns):
+            yield Problem(("privacy", criterion), f"names a column twice; give each its strictest {number}")
 
 
 def _joint(table: Mapping[str, object], roles: Mapping[str, object]) -> Iterator[Problem]:
@@ -315,7 +311,7 @@ def _choosing(table: Mapping[str, object]) -> Iterator[Problem]:
     if method in _CHOOSING:
         yield Problem(key, f'"by-k" does not go with {method}, {_CHOOSING[method]}')
     elif not any(privacy.get(c) for c in CRITERIA) and not _linked(table):
-        yield Problem(key, '"by-k" is for jobs with l_diversity, t_closeness or m_concealing; remove it')
+        yield Problem(key, f'"by-k" is for jobs with {NAMED}; remove it')
     elif privacy.get("criteria_limit") is None:
         yield Problem(
             ("privacy", "criteria_limit"),
@@ -334,7 +330,7 @@ def _drawn(table: Mapping[str, object], privacy: Mapping[str, object]) -> Iterat
     """epsilon-safe releases its node and classes of k, nothing else."""
     if privacy.get("suppression") == "blank":
         yield Problem(("privacy", "suppression"), "epsilon-safe drops rows: blanked ones would tell how many there are")
-    for criterion in ("l_diversity", "t_closeness", "m_concealing"):
+    for criterion in CRITERIA:
         if privacy.get(criterion):
             yield Problem(
                 ("privacy", criterion), "does not go with epsilon-safe, whose columns are all quasi-identifying"

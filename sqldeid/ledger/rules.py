@@ -17,8 +17,6 @@ from sqldeid.ledger.parts import Branches, Decision
 from sqldeid.ledger.store import table_of
 from sqldeid.sql import identifier, literal, render
 
-CLOSE = ("equal", "ordered")
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -44,7 +42,7 @@ class Rule:
     @property
     def close(self) -> bool:
         """Whether it is measured against a table."""
-        return self.kind in CLOSE
+        return self.release != 0
 
 
 def stored_rules(releases: Sequence[Mapping[str, Any]]) -> list[Rule]:

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import exp as power
-from math import fsum, log
 
 import numpy as np
 
 from sqldeid.sql import render
 from sqldeid.tables.certificate.rejudge import Arms, Failing, Rejudge, Whole, stacked
-from sqldeid.tables.criteria import ClassCriterion, TCloseness
-from sqldeid.tables.criteria.l_diversity import EntropyLDiversity, RecursiveLDiversity
+from sqldeid.tables.criteria import known
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,47 +48,6 @@ class PersonRejudge(Rejudge):
                 counts.setdefault(number[tuple(row)], {})[at] = c
             whole = self._whole(criterion.column)
             for i, by_place in counts.items():
-                fails[i] |= not few[i] and not holds(criterion, by_place, int(persons[i]), whole)
+                fails[i] |= not few[i] and not known(criterion).holds(by_place, int(persons[i]), whole)
         node = np.full(int(fails.sum()), int(str(arm["id"])), dtype=np.int64)
         return np.column_stack([node, classes[fails], size[fails], np.where(few, size, 0)[fails]])
-
-
-def holds(criterion: ClassCriterion, by_place: Mapping[int, int], persons: int, whole: Whole) -> bool:
-    """Whether a class meets a criterion.
-
-    Parameters
-    ----------
-    by_place
-        Place of a value → persons of the class who have it.
-    persons
-        Of the class.
-    whole
-        Persons of the whole table by place.
-    """
-    if isinstance(criterion, TCloseness):
-        return _close(criterion, by_place, persons, whole)
-    told: list[int] = []
-    for c in sorted(by_place.values(), reverse=True):
-        if (left := persons - sum(told)) > 0:
-            told.append(min(c, left))
-    if isinstance(criterion, EntropyLDiversity):
-        entropy = -fsum(c / persons * log(c / persons) for c in told)
-        return power(entropy) >= criterion.l * power(-1e-9)
-    if isinstance(criterion, RecursiveLDiversity):
-        return told[0] < criterion.c * (persons - sum(told[: criterion.l - 1]))
-    return len(told) >= criterion.l
-
-
-def _close(criterion: TCloseness, by_place: Mapping[int, int], persons: int, whole: Whole) -> bool:
-    """In whole numbers: the distance times the persons of class and table, and twice it or times the steps."""
-    everybody = int(whole.sum())
-    gaps = [by_place.get(i, 0) * everybody - int(n) * persons for i, n in enumerate(whole.tolist())]
-    if criterion.distance == "ordered":
-        upto, moved = 0, 0
-        for gap in gaps:
-            upto += gap
-            moved += abs(upto)
-        steps = max(len(gaps) - 1, 1)
-    else:
-        moved, steps = sum(map(abs, gaps)), 2
-    return moved <= criterion.t * persons * everybody * steps

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
+from sqldeid.job.criteria import CRITERIA
 from sqldeid.result import HOLDER
 from sqldeid.tables.certificate.certificate import Claim, Facts, Tree, proves
 from sqldeid.tables.certificate.recount import Recount
@@ -21,6 +22,9 @@ from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.model.loss import make_loss
 from sqldeid.tables.plan.choosing import choosing
 from sqldeid.tables.plan.plan import TablePlan
+
+_ALWAYS = ("l_diversity", "t_closeness")
+"""Criteria that a certificate names also where they are not asked for."""
 
 FORMAT = 1
 
@@ -77,10 +81,16 @@ def _terms(plan: TablePlan) -> dict[str, object]:
         "weights": {q.name: str(q.weight) for q in plan.qis},
         "k": privacy.k,
         "suppression_limit": privacy.suppression_limit,
-        "criteria": privacy.model_dump(include={"l_diversity", "t_closeness", "m_concealing"}, exclude_none=True),
+        "criteria": _criteria(plan),
         "loss": search.loss,
         **({} if search.choose == "by-all" else {"choose": search.choose}),
     }
+
+
+def _criteria(plan: TablePlan) -> dict[str, object]:
+    """The criteria beyond k; keys that are newer than certificates are there where they are asked for alone."""
+    asked = plan.part.privacy.model_dump(include=set(CRITERIA), exclude_none=True)
+    return {name: value for name, value in asked.items() if value or name in _ALWAYS}
 
 
 @dataclass(frozen=True, slots=True)

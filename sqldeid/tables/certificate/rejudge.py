@@ -103,7 +103,6 @@ class Rejudge:
 
     def _criterion(self, criterion: ClassCriterion, arms: Arms) -> Whole:
         """The failing classes of at least k rows, by one criterion."""
-        terms = terms_of(criterion)
         others = [self.places[name] for name in others_of(criterion)]
         asked = {
             "folded": self.folded,
@@ -111,10 +110,7 @@ class Rejudge:
             "nodes": list(arms),
             "names": [identifier(n) for n in self._names],
             "k": self.plan.part.privacy.k,
-            "l": terms.l,
-            "num": terms.number.numerator,
-            "den": terms.number.denominator,
-            "kind": terms.kind,
+            **terms_of(criterion).sql,
         }
         if others:
             read = self.engine.query(render("tables/certificate/prove_joint", others=others, **asked))

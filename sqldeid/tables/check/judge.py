@@ -17,11 +17,10 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import SqldeidError
 from sqldeid.sql import render
 from sqldeid.tables.check.respread import Respread
-from sqldeid.tables.check.surviving import Histograms, Whole, survivors
+from sqldeid.tables.check.surviving import survivors
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, others_of, terms_of
 from sqldeid.tables.criteria.concealing import Cells, Profile, decide, profile
-from sqldeid.tables.criteria.l_diversity import RecursiveLDiversity
-from sqldeid.tables.criteria.t_closeness import TCloseness
+from sqldeid.tables.criteria.histograms import Histograms, Whole
 from sqldeid.tables.fold.fold import Folded
 from sqldeid.tables.fold.sensitive import Sensitive, code_name
 from sqldeid.tables.model.evaluation import Counts
@@ -224,8 +223,8 @@ class Judge:
         counted
             Node, words, s and c, where they were counted already; the arms then only name the nodes.
         """
-        mine = [c for c in self.criteria if split_of(c) == split]
-        distances = {c.distance for c in mine if isinstance(c, TCloseness)}
+        mine = [terms_of(c) for c in self.criteria if split_of(c) == split]
+        distances = {t.distance for t in mine} - {"none"}
         sensitive, others = self._sensitive(split), self._others(split)
         whole = [{"word": o, "mask": -1} for o in others]
         stats = self.engine.workbench(f"{self.name}_stats")
@@ -235,7 +234,7 @@ class Judge:
                 stats=stats,
                 words=[*self.folded.words, *others],
                 nodes=[{**arm, "groups": [*arm["groups"], *whole]} for arm in arms],
-                most=max((c.l - 1 for c in mine if isinstance(c, RecursiveLDiversity)), default=0),
+                most=max((t.greatest for t in mine), default=0),
                 distance=distances.pop() if distances else "none",
                 reference=sensitive.reference,
                 rows=self.units,
@@ -246,20 +245,12 @@ class Judge:
         return stats
 
     def _parameters(self, criterion: ClassCriterion, stats: exp.Table) -> dict[str, object]:
-        asked, scale = terms_of(criterion), 0
-        sensitive = self._sensitive(split_of(criterion))
-        if isinstance(criterion, TCloseness):
-            steps = max(sensitive.values - 1, 1) if criterion.distance == "ordered" else 1
-            scale = self.units * steps
-        joint = bool(others_of(criterion))
+        asked, joint = terms_of(criterion), bool(others_of(criterion))
         return {
+            **asked.sql,
             "stats": stats,
-            "kind": criterion.kind,
-            "l": asked.l,
             "fewer": asked.l - 1,
-            "num": asked.number.numerator,
-            "den": asked.number.denominator,
-            "scale": scale,
+            "scale": self.units * asked.steps(self._sensitive(split_of(criterion)).values),
             "joint": joint,
             "k": 1 if joint else self.k,
         }

@@ -2,16 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from typing import NoReturn
 
 from sqldeid.errors import UnknownKindError
 from sqldeid.job import Privacy
+from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms
 from sqldeid.tables.criteria.k_anonymity import KAnonymity
-from sqldeid.tables.criteria.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
+from sqldeid.tables.criteria.l_diversity import (
+    DistinctLDiversity,
+    EntropyLDiversity,
+    RecursiveLDiversity,
+    diversity_of,
+)
 from sqldeid.tables.criteria.m_concealing import MConcealing
-from sqldeid.tables.criteria.t_closeness import TCloseness
-from sqldeid.tables.criteria.terms import ClassCriterion, Terms, refuse_unknown, terms_of
+from sqldeid.tables.criteria.t_closeness import TCloseness, closeness_of
+
+KINDS: tuple[type[ClassCriterion], ...] = (DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity, TCloseness)
+"""The criteria about sensitive columns. There are no others: `known` refuses what is not here."""
+
+_OF_ENTRY: Mapping[str, Callable[[Spec, Sequence[str]], ClassCriterion]] = {
+    "l_diversity": diversity_of,
+    "t_closeness": closeness_of,
+}
+"""What makes a criterion of an entry of the job, by the entry's key."""
+
+
+def known(criterion: ClassCriterion) -> ClassCriterion:
+    """The criterion, where it is one of `KINDS`: whoever judges must never fall back to "nothing is asked".
+
+    Raises
+    ------
+    UnknownKindError
+        For any other, and for one in a variant that it does not know itself.
+    """
+    if type(criterion) not in KINDS:
+        refuse_unknown(criterion)
+    _ = criterion.terms  # raises for a variant that is not known
+    return criterion
+
+
+def refuse_unknown(criterion: object) -> NoReturn:
+    """Raise for a criterion that is not known where it is judged or told of: never a verdict by default.
+
+    Raises
+    ------
+    UnknownKindError
+        Always.
+    """
+    raise UnknownKindError(type(criterion).__name__, "criterion")
+
+
+def terms_of(criterion: ClassCriterion) -> Terms:
+    """What a criterion asks, for statements; `known` says what raises."""
+    return known(criterion).terms
+
+
+def others_of(criterion: ClassCriterion) -> tuple[str, ...]:
+    """The other sensitive columns by whose values a criterion splits the classes; empty for classes as they are."""
+    return known(criterion).others
 
 
 def class_criteria(asked: Privacy, sensitive: Sequence[str]) -> tuple[ClassCriterion, ...]:
@@ -23,32 +73,11 @@ def class_criteria(asked: Privacy, sensitive: Sequence[str]) -> tuple[ClassCrite
         Every sensitive column of the release: joint criteria look at each beside the others.
     """
     found: list[ClassCriterion] = []
-    for entry in asked.l_diversity:
-        joint = entry.scope == "joint"
-        others = tuple(name for name in sensitive if joint and name != entry.column)
-        match entry.kind:
-            case "distinct":
-                found.append(DistinctLDiversity(entry.column, entry.l, others))
-            case "entropy":
-                found.append(EntropyLDiversity(entry.column, entry.l, others))
-            case "recursive":
-                found.append(RecursiveLDiversity(entry.column, entry.l, Fraction(repr(float(entry.c or 0))), others))
-            case unknown:
-                raise UnknownKindError(unknown, "kind of l-diversity")
-    for close in asked.t_closeness:
-        found.append(TCloseness(close.column, Fraction(repr(float(close.t))), close.distance))
+    for key, entries in asked.per_class.items():
+        if key not in _OF_ENTRY:
+            raise UnknownKindError(key, "criterion")
+        found += [_OF_ENTRY[key](dict(entry), sensitive) for entry in entries]
     return tuple(found)
-
-
-def others_of(criterion: ClassCriterion) -> tuple[str, ...]:
-    """The other sensitive columns by whose values a criterion splits the classes; empty for classes as they are."""
-    match criterion:
-        case DistinctLDiversity() | EntropyLDiversity() | RecursiveLDiversity():
-            return criterion.others
-        case TCloseness():
-            return ()
-        case _:
-            refuse_unknown(criterion)
 
 
 def concealing(asked: Privacy) -> MConcealing | None:
@@ -56,11 +85,12 @@ def concealing(asked: Privacy) -> MConcealing | None:
     entry = asked.m_concealing
     if entry is None:
         return None
-    known = tuple((column, float(p)) for column, p in entry.known.items())
-    return MConcealing(Fraction(repr(float(entry.m))), known, Fraction(repr(float(entry.inclusion))))
+    known_columns = tuple((column, float(p)) for column, p in entry.known.items())
+    return MConcealing(Fraction(repr(float(entry.m))), known_columns, Fraction(repr(float(entry.inclusion))))
 
 
 __all__ = [
+    "KINDS",
     "ClassCriterion",
     "DistinctLDiversity",
     "EntropyLDiversity",
@@ -71,6 +101,7 @@ __all__ = [
     "Terms",
     "class_criteria",
     "concealing",
+    "known",
     "others_of",
     "refuse_unknown",
     "terms_of",

@@ -11,13 +11,26 @@ with too few values is suppressed at every specialisation; of another one all bu
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import exp as power
+from math import fsum, log
 from typing import ClassVar
+
+import numpy as np
+
+from sqldeid.errors import UnknownKindError
+from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms
+from sqldeid.tables.criteria.histograms import Flat, Histograms, Holds, Whole, bisected
+
+SLACK = 1e-9
+"""Of entropies, per row (soundness.md 8)."""
 
 
 @dataclass(frozen=True, slots=True)
-class DistinctLDiversity:
+class DistinctLDiversity(ClassCriterion):
     """At least `l` distinct values of `column` in every released equivalence class; NULL is a value.
 
     Guarantee
@@ -37,7 +50,7 @@ class DistinctLDiversity:
     column: str
     l: int
     others: tuple[str, ...] = ()
-    kind: ClassVar[str] = "distinct"
+    key: ClassVar[str] = "l_diversity"
 
     @property
     def name(self) -> str:
@@ -50,14 +63,49 @@ class DistinctLDiversity:
         return self.l
 
     @property
+    def told(self) -> str:
+        """What is asked, as a plan tells it."""
+        return f"l = {self.l}"
+
+    @property
     def promise(self) -> str:
         """The guarantee in one sentence."""
         known = f", also to who knows the person's {_listed(self.others)}" if self.others else ""
         return f"Who is known to be in a class has one of at least {self.l} values of {self.column}{known}."
 
+    @property
+    def promise_of_persons(self) -> str:
+        """The guarantee where a person may have many rows."""
+        return (
+            f"Whichever {self.l - 1} values of {self.column} are ruled out, some person of the class has none of "
+            "them in it."
+        )
+
+    @property
+    def terms(self) -> Terms:
+        """What it asks, for statements."""
+        return Terms("distinct", self.l)
+
+    def survivors(self, classes: Histograms, reference: Whole) -> Whole:
+        """All rows of a class that passes, else none."""
+        return np.where((classes.falling() > 0).sum(axis=1) >= self.l, classes.size, 0)
+
+    def passing_rows(self, counts: Whole, whole: Whole) -> Whole:
+        """The same, from dense counts."""
+        return np.where((counts > 0).sum(axis=1) >= self.l, counts.sum(axis=1), 0)
+
+    def holds(self, by_place: Mapping[int, int], persons: int, whole: Whole) -> bool:
+        """Whether enough values are left when each person counts for one."""
+        return len(_told_apart(by_place, persons)) >= self.l
+
+    def farthest(self, starts: Whole, code: Whole, n: Whole) -> tuple[float | None, bool]:
+        """The fewest values of a class."""
+        values = np.diff(np.append(starts, len(n)))
+        return float(values.min()), bool(values.min() >= self.l)
+
 
 @dataclass(frozen=True, slots=True)
-class EntropyLDiversity:
+class EntropyLDiversity(ClassCriterion):
     """Entropy of `column` in every released class at least ln `l`; NULL is a value.
 
     Guarantee
@@ -77,7 +125,7 @@ class EntropyLDiversity:
     column: str
     l: int
     others: tuple[str, ...] = ()
-    kind: ClassVar[str] = "entropy"
+    key: ClassVar[str] = "l_diversity"
 
     @property
     def name(self) -> str:
@@ -90,6 +138,11 @@ class EntropyLDiversity:
         return self.l
 
     @property
+    def told(self) -> str:
+        """What is asked, as a plan tells it."""
+        return f"l = {self.l}"
+
+    @property
     def promise(self) -> str:
         """The guarantee in one sentence."""
         return (
@@ -97,9 +150,63 @@ class EntropyLDiversity:
             "or more."
         )
 
+    @property
+    def promise_of_persons(self) -> str:
+        """The guarantee where a person may have many rows."""
+        return (
+            f"Whichever row of each person is meant, the values of {self.column} among the persons of a class are as "
+            f"uncertain as {self.l} equally likely values or more."
+        )
+
+    @property
+    def terms(self) -> Terms:
+        """What it asks, for statements."""
+        return Terms("entropy", self.l)
+
+    def survivors(self, classes: Histograms, reference: Whole) -> Whole:
+        """Rows of the class with its most frequent values cut to the lowest height that passes."""
+        flat = Flat(classes.falling())
+        none, top = np.zeros_like(flat.n), flat.falling[:, 0]
+        passes = flat.surplus(top, none, self.l) >= 0
+        low, high = np.ones_like(top), top.copy()
+        while (open_ := high - low > 1).any():
+            middle = (low + high) // 2
+            good = flat.surplus(middle, none, self.l) >= 0
+            low, high = np.where(open_ & good, middle, low), np.where(open_ & ~good, middle, high)
+        high = np.maximum(high, low + 1)
+        fewest, most = none.copy(), np.maximum((flat.falling >= high[:, None]).sum(axis=1), 1)
+        while (open_ := most - fewest > 1).any():
+            middle = (fewest + most) // 2
+            good = flat.surplus(high, middle, self.l) >= 0
+            most, fewest = np.where(open_ & good, middle, most), np.where(open_ & ~good, middle, fewest)
+        enough = (flat.falling > 0).sum(axis=1) >= self.l
+        return np.where(passes, flat.n, np.where(enough, flat.left(high) - most, 0))
+
+    def passing_rows(self, counts: Whole, whole: Whole) -> Whole:
+        """The same, by heights that are bisected with `minimum`."""
+        enough = (counts > 0).sum(axis=1) >= self.l
+        height = bisected(lambda h: _even(counts, h, np.zeros_like(h), self.l), counts.max(axis=1))
+        next_, above = height + 1, (counts > height[:, None]).sum(axis=1)
+        kept = bisected(lambda i: _even(counts, next_, above - i, self.l), np.maximum(above - 1, 0))
+        whole_rows = np.minimum(counts, height[:, None]).sum(axis=1)
+        more = np.where(_even(counts, next_, above - kept, self.l), kept, 0)
+        return np.where(enough, whole_rows + more, 0)
+
+    def holds(self, by_place: Mapping[int, int], persons: int, whole: Whole) -> bool:
+        """Whether what is left when each person counts for one value is uncertain enough."""
+        told = _told_apart(by_place, persons)
+        entropy = -fsum(c / persons * log(c / persons) for c in told)
+        return power(entropy) >= self.l * power(-1e-9)
+
+    def farthest(self, starts: Whole, code: Whole, n: Whole) -> tuple[float | None, bool]:
+        """The least entropy of a class, as equally likely values."""
+        size = np.add.reduceat(n, starts)
+        entropy = float((np.log(size) - np.add.reduceat(n * np.log(n), starts) / size).min())
+        return math.exp(entropy), entropy >= math.log(self.l) - SLACK
+
 
 @dataclass(frozen=True, slots=True)
-class RecursiveLDiversity:
+class RecursiveLDiversity(ClassCriterion):
     """Recursive (c,l)-diversity of `column`: r₁ < c·(r_l + … + r_m), r falling counts in a class; NULL is a value.
 
     Guarantee
@@ -118,7 +225,7 @@ class RecursiveLDiversity:
     l: int
     c: Fraction
     others: tuple[str, ...] = ()
-    kind: ClassVar[str] = "recursive"
+    key: ClassVar[str] = "l_diversity"
 
     @property
     def name(self) -> str:
@@ -131,12 +238,114 @@ class RecursiveLDiversity:
         return float(self.c)
 
     @property
+    def told(self) -> str:
+        """What is asked, as a plan tells it."""
+        return f"c = {float(self.c):g}, l = {self.l}"
+
+    @property
     def promise(self) -> str:
         """The guarantee in one sentence."""
         return (
             f"{_within(self.others)}, the most frequent value of {self.column} has fewer rows than {float(self.c):g} "
             f"times those left without the {self.l - 1} most frequent values."
         )
+
+    @property
+    def promise_of_persons(self) -> str:
+        """The guarantee where a person may have many rows."""
+        return (
+            f"The most frequent value of {self.column} is had by fewer persons of a class than {float(self.c):g} "
+            f"times those who surely have none of the {self.l - 1} most frequent values."
+        )
+
+    @property
+    def terms(self) -> Terms:
+        """What it asks, for statements."""
+        return Terms("recursive", self.l, self.c)
+
+    def survivors(self, classes: Histograms, reference: Whole) -> Whole:
+        """Rows of the class with its most frequent values cut to the lowest height that passes."""
+        flat = Flat(classes.falling())
+        num, den, fewer = self.c.numerator, self.c.denominator, self.l - 1
+        fewer = min(fewer, flat.falling.shape[1])
+
+        def good(height: Whole) -> Holds:
+            above = flat.cut(height)
+            rest = flat.n - flat.rows[flat.at, np.maximum(above, fewer)]
+            tail = np.maximum(above - fewer, 0) * height + rest
+            return np.asarray(height * den < num * tail)
+
+        low, high = np.zeros_like(flat.n), flat.falling[:, 0] + 1
+        while (open_ := high - low > 1).any():
+            middle = (low + high) // 2
+            fine = good(middle)
+            low, high = np.where(open_ & fine, middle, low), np.where(open_ & ~fine, middle, high)
+        return flat.left(low)
+
+    def passing_rows(self, counts: Whole, whole: Whole) -> Whole:
+        """The same, by heights that are bisected with `minimum`."""
+        height = bisected(lambda h: _tailed(self.c, self.l, counts, h), counts.max(axis=1))
+        return np.asarray(np.minimum(counts, height[:, None]).sum(axis=1))
+
+    def holds(self, by_place: Mapping[int, int], persons: int, whole: Whole) -> bool:
+        """Whether it holds of what is left when each person counts for one value."""
+        told = _told_apart(by_place, persons)
+        return told[0] < self.c * (persons - sum(told[: self.l - 1]))
+
+    def farthest(self, starts: Whole, code: Whole, n: Whole) -> tuple[float | None, bool]:
+        """The greatest first count over those left; None where a class has none left."""
+        values = np.diff(np.append(starts, len(n)))
+        place = np.arange(len(n)) - np.repeat(starts, values)
+        tail = np.add.reduceat(np.where(place >= self.l - 1, n, 0), starts)
+        exact = zip(n[starts].tolist(), tail.tolist(), strict=True)
+        met = all(most * self.c.denominator < self.c.numerator * rest for most, rest in exact)
+        return (None if (tail == 0).any() else float((n[starts] / tail).max())), met
+
+
+def diversity_of(entry: Spec, sensitive: Sequence[str]) -> ClassCriterion:
+    """The criterion of an entry of `l_diversity`.
+
+    Parameters
+    ----------
+    sensitive
+        Every sensitive column of the release: joint criteria look at each beside the others.
+    """
+    column, l = entry["column"], entry["l"]
+    others = tuple(name for name in sensitive if entry["scope"] == "joint" and name != column)
+    match entry["kind"]:
+        case "distinct":
+            return DistinctLDiversity(column, l, others)
+        case "entropy":
+            return EntropyLDiversity(column, l, others)
+        case "recursive":
+            return RecursiveLDiversity(column, l, Fraction(repr(float(entry["c"] or 0))), others)
+        case unknown:
+            raise UnknownKindError(unknown, "kind of l-diversity")
+
+
+def _told_apart(by_place: Mapping[int, int], persons: int) -> list[int]:
+    """Falling counts that fill up to the persons: they majorise every choice of one value for each person."""
+    told: list[int] = []
+    for c in sorted(by_place.values(), reverse=True):
+        if (left := persons - sum(told)) > 0:
+            told.append(min(c, left))
+    return told
+
+
+def _even(counts: Whole, height: Whole, lowered: Whole, l: int) -> Holds:
+    """Entropy of the counts cut to a height, `lowered` of those at it by one more row, against ln l."""
+    cut = np.minimum(counts, height[:, None])
+    n = cut.sum(axis=1) - lowered
+    sums = (cut * np.log(np.maximum(cut, 1))).sum(axis=1)
+    below = np.maximum(height - 1, 0)
+    sums = sums - lowered * (height * np.log(np.maximum(height, 1)) - below * np.log(np.maximum(below, 1)))
+    safe = np.maximum(n, 1)
+    return np.asarray((n > 0) & (np.log(safe) - sums / safe >= np.log(l) - 1e-9))
+
+
+def _tailed(c: Fraction, l: int, counts: Whole, height: Whole) -> Holds:
+    cut = -np.sort(-np.minimum(counts, height[:, None]), axis=1)
+    return np.asarray(cut[:, 0] * c.denominator < c.numerator * cut[:, l - 1 :].sum(axis=1))
 
 
 def _named(name: str, others: tuple[str, ...]) -> str:

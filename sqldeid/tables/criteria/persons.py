@@ -33,9 +33,6 @@ Source
 
 from __future__ import annotations
 
-from sqldeid.tables.criteria.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
-from sqldeid.tables.criteria.t_closeness import TCloseness
-
 
 def promise_of_k(k: int) -> str:
     """k-anonymity in one sentence."""
@@ -43,36 +40,3 @@ def promise_of_k(k: int) -> str:
         f"Whoever knows the quasi-identifying values of a person's row finds rows of at least {k} persons that fit, or "
         "none."
     )
-
-
-def promise_of(criterion: DistinctLDiversity | EntropyLDiversity | RecursiveLDiversity | TCloseness) -> str:
-    """The guarantee of a criterion beyond k in one sentence.
-
-    Raises
-    ------
-    TypeError
-        For a criterion that is not known here.
-    """
-    name = criterion.column
-    match criterion:
-        case DistinctLDiversity():
-            return (
-                f"Whichever {criterion.l - 1} values of {name} are ruled out, some person of the class has none of "
-                "them in it."
-            )
-        case EntropyLDiversity():
-            return (
-                f"Whichever row of each person is meant, the values of {name} among the persons of a class are as "
-                f"uncertain as {criterion.l} equally likely values or more."
-            )
-        case RecursiveLDiversity():
-            return (
-                f"The most frequent value of {name} is had by fewer persons of a class than {float(criterion.c):g} "
-                f"times those who surely have none of the {criterion.l - 1} most frequent values."
-            )
-        case TCloseness():
-            return (
-                f"The distribution of {name} among the persons of a class is within {float(criterion.t):g} "
-                f"({criterion.distance} distance) of that among all persons."
-            )
-    raise TypeError("a criterion that is not known where a person has many rows")

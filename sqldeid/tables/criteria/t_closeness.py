@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
+import numpy as np
+
+from sqldeid.errors import UnknownKindError
+from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms
+from sqldeid.tables.criteria.histograms import Histograms, Holds, Whole, bisected
+
+_STEPS = 60
+
+_ROUNDING = 1e-9
+"""Rows, as a share of the class, that rounding may keep."""
+
 
 @dataclass(frozen=True, slots=True)
-class TCloseness:
+class TCloseness(ClassCriterion):
     """Earth mover's distance of `column` between every released class and all input rows at most `t`; NULL is a value.
 
     Parameters
@@ -36,7 +48,8 @@ class TCloseness:
     column: str
     t: Fraction
     distance: Literal["equal", "ordered"]
-    kind: ClassVar[str] = "t"
+    key: ClassVar[str] = "t_closeness"
+    against_whole: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -49,9 +62,110 @@ class TCloseness:
         return float(self.t)
 
     @property
+    def told(self) -> str:
+        """What is asked, as a plan tells it."""
+        return f"t = {float(self.t):g}, {self.distance} distance"
+
+    @property
     def promise(self) -> str:
         """The guarantee in one sentence."""
         return (
             f"The distribution of {self.column} in a class is within {float(self.t):g} ({self.distance} distance) of "
             "that of the whole table."
         )
+
+    @property
+    def promise_of_persons(self) -> str:
+        """The guarantee where a person may have many rows."""
+        return (
+            f"The distribution of {self.column} among the persons of a class is within {float(self.t):g} "
+            f"({self.distance} distance) of that among all persons."
+        )
+
+    @property
+    def terms(self) -> Terms:
+        """What it asks, for statements.
+
+        Raises
+        ------
+        UnknownKindError
+            For a distance that is not known.
+        """
+        if self.distance not in ("equal", "ordered"):
+            raise UnknownKindError(self.distance, "distance of t-closeness")
+        return Terms(self.distance, number=self.t)
+
+    def survivors(self, classes: Histograms, reference: Whole) -> Whole:
+        """Rows of the largest part that could be near enough, by Newton's steps."""
+        counts = classes.dense(len(reference))
+        n, q, t = counts.sum(axis=1), reference / reference.sum(), float(self.t)
+        below, share = np.cumsum(counts, axis=1)[:, :-1], np.cumsum(q)[:-1]
+        x, steps = n.astype(np.float64), max(len(reference) - 1, 1)
+        for _ in range(_STEPS):
+            if self.distance == "equal":
+                over = counts - x[:, None] * q
+                excess = np.maximum(over, 0).sum(axis=1) - n + x - t * x
+                slope = 1 - t - (q * (over > 0)).sum(axis=1)
+            else:
+                short = x[:, None] * share - below
+                far = below - n[:, None] + x[:, None] * (1 - share)
+                excess = np.maximum(np.maximum(short, far), 0).sum(axis=1) - t * x * steps
+                slope = (
+                    np.where(short > np.maximum(far, 0), share, np.where(far > 0, 1 - share, 0)).sum(axis=1) - t * steps
+                )
+            step = np.where((excess > _ROUNDING * n) & (slope > 0), excess / np.where(slope > 0, slope, 1), 0)
+            if not step.any():
+                break
+            x = np.maximum(x - step, 0)
+        return np.asarray(np.minimum(np.floor(x + 2 * _ROUNDING * n).astype(np.int64), n))
+
+    def passing_rows(self, counts: Whole, whole: Whole) -> Whole:
+        """The same, with the rows bisected."""
+        return bisected(lambda x: _near(self, counts, whole, x), counts.sum(axis=1))
+
+    def holds(self, by_place: Mapping[int, int], persons: int, whole: Whole) -> bool:
+        """In whole numbers: the distance times the persons of class and table, and twice it or times the steps."""
+        everybody = int(whole.sum())
+        gaps = [by_place.get(i, 0) * everybody - int(n) * persons for i, n in enumerate(whole.tolist())]
+        if self.distance == "ordered":
+            upto, moved = 0, 0
+            for gap in gaps:
+                upto += gap
+                moved += abs(upto)
+            steps = max(len(gaps) - 1, 1)
+        else:
+            moved, steps = sum(map(abs, gaps)), 2
+        return moved <= self.t * persons * everybody * steps
+
+    def farthest(self, starts: Whole, code: Whole, n: Whole) -> tuple[float | None, bool]:
+        """Half the sum of differences of shares: the earth mover's distance where any two values are equally far."""
+        if self.distance != "equal":
+            raise UnknownKindError(self.distance, "distance of Mondrian's t-closeness")
+        rows = np.bincount(code, weights=n).astype(np.int64)
+        total, size = int(n.sum()), np.add.reduceat(n, starts)
+        each = np.repeat(size, np.diff(np.append(starts, len(n))))
+        near = np.add.reduceat(np.abs(n * total - rows[code] * each), starts)
+        far = size * (total - np.add.reduceat(rows[code], starts))
+        apart, whole = (near + far).tolist(), (2 * size * total).tolist()
+        met = all(a * self.t.denominator <= self.t.numerator * w for a, w in zip(apart, whole, strict=True))
+        return max(a / w for a, w in zip(apart, whole, strict=True)), met
+
+
+def closeness_of(entry: Spec, sensitive: Sequence[str]) -> ClassCriterion:
+    """The criterion of an entry of `t_closeness`."""
+    return TCloseness(entry["column"], Fraction(repr(float(entry["t"]))), entry["distance"])
+
+
+def _near(criterion: TCloseness, counts: Whole, whole: Whole, rows: Whole) -> Holds:
+    """Whether `rows` rows of the class may be as near to the whole table as asked, by what they must exceed it."""
+    n, share, x = counts.sum(axis=1), whole / whole.sum(), rows[:, None]
+    if criterion.distance == "equal":
+        least = np.maximum(counts - x * share, 0).sum(axis=1) - (n - rows)
+        most = float(criterion.t) * rows
+    else:
+        below = np.cumsum(counts, axis=1)
+        fewest, most_below = np.maximum(below - (n - rows)[:, None], 0), np.minimum(below, x)
+        wanted = x * np.cumsum(share)
+        least = np.maximum(np.maximum(fewest - wanted, wanted - most_below), 0).sum(axis=1)
+        most = float(criterion.t) * rows * max(len(whole) - 1, 1)
+    return np.asarray(least <= most + 1e-9 * n)

@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.sql import identifier, render
-from sqldeid.tables.criteria import TCloseness
+from sqldeid.tables.criteria import known
 from sqldeid.tables.fold.sensitive import Sensitive, code_name, reference_of
 from sqldeid.tables.plan.plan import TablePlan
 
@@ -74,11 +74,10 @@ def _spread(
 
 
 def _refuse_varying(plan: TablePlan, sensitive: Sensitive, varying: int) -> None:
-    close = any(isinstance(c, TCloseness) and c.column == sensitive.column.name for c in plan.criteria)
+    close = [c for c in plan.criteria if known(c).against_whole and c.column == sensitive.column.name]
     if close and varying:
-        key = f"{plan.key}.privacy.t_closeness"
         raise JobError.at(
-            key,
-            f"{sensitive.column.name} has several values for one person, and t-closeness compares the shares of "
+            f"{plan.key}.privacy.{close[0].key}",
+            f"{sensitive.column.name} has several values for one person, and {close[0].name} compares the shares of "
             'persons who have each; with rows = "many" ask l_diversity of it, or give one row per person',
         )

@@ -133,9 +133,9 @@ def _spelled(values: pa.Array, engine: Engine) -> list[object]:
 
 def _refuse_too_diverse(plan: TablePlan, column: OtherColumn, there: int) -> None:
     """No class can have more values than the whole table: entropy and recursive l ask for l distinct ones, too."""
-    key = f"{plan.key}.privacy.l_diversity"
     for criterion in plan.criteria:
         if criterion.column == column.name and (least := terms_of(criterion).l) > max(there, 1):
+            key = f"{plan.key}.privacy.{criterion.key}"
             values = "value" if there == 1 else "different values"
             raise JobError.at(
                 key,

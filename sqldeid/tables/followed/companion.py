@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError, VerificationError
+from sqldeid.job.criteria import PER_CLASS
 from sqldeid.numbering import NOTED, NUMBER, Members, Partner, TableClasses
 from sqldeid.publish import Note
 from sqldeid.result import Criterion
@@ -224,10 +225,10 @@ def judges_of(
 ) -> tuple[tuple[str, Callable[[exp.Table], NDArray[np.int64]]], ...]:
     """What judges by each criterion of the job alone, with its name: which of them costs how many persons."""
     found, privacy = [], plan.part.privacy
-    nothing: dict[str, object] = {"l_diversity": [], "t_closeness": [], "m_concealing": None}
+    nothing: dict[str, object] = {**{key: [] for key in PER_CLASS}, "m_concealing": None}
     single: list[tuple[str, dict[str, object]]] = []
-    single += [(f"l_diversity of {entry.column}", {"l_diversity": [entry]}) for entry in privacy.l_diversity]
-    single += [(f"t_closeness of {entry.column}", {"t_closeness": [entry]}) for entry in privacy.t_closeness]
+    for key, asked in privacy.per_class.items():
+        single += [(f"{key} of {dict(entry)['column']}", {key: [entry]}) for entry in asked]
     if privacy.m_concealing is not None:
         single.append(("m_concealing", {"m_concealing": privacy.m_concealing}))
     for name, kept in single:

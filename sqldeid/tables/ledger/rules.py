@@ -9,10 +9,9 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.keys import Key
 from sqldeid.ledger.hashing import hash_values, label_of, spelling
-from sqldeid.ledger.rules import CLOSE, Rule
+from sqldeid.ledger.rules import Rule
 from sqldeid.sql import render
-from sqldeid.tables.criteria import others_of, terms_of
-from sqldeid.tables.criteria.t_closeness import TCloseness
+from sqldeid.tables.criteria import known, others_of, terms_of
 from sqldeid.tables.fold.fold import Folded
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.verify.judgement import rank_values
@@ -23,16 +22,14 @@ def rules_of(plan: TablePlan, release: int) -> list[Rule]:
     found = []
     for c in plan.criteria:
         asked = terms_of(c)
-        against = release if asked.kind in CLOSE else 0
-        column, c_or_t = label_of(c.column), asked.number
-        found.append(Rule(column, asked.kind, asked.l, c_or_t.numerator, c_or_t.denominator, against))
+        found.append(Rule(label_of(c.column), **asked.sql, release=release if c.against_whole else 0))
     return found
 
 
 def marginals_of(plan: TablePlan, folded: Folded, engine: Engine, key: Key, release: int) -> list[pa.Table]:
-    """The distribution of each t-close column over the whole table, as the ledger keeps it."""
+    """The distribution of each column that is measured against it, over the whole table, as the ledger keeps it."""
     found = []
-    columns = {c.column for c in plan.criteria if isinstance(c, TCloseness)}
+    columns = {c.column for c in plan.criteria if known(c).against_whole}
     for judged in (c for c in plan.judged if c.name in columns):
         ranked = rank_values(plan, judged, engine, folded.source, judged.column)
         rows = engine.query(render("tables/fold/list_ranked", ranked=ranked))

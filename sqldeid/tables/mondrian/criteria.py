@@ -11,7 +11,6 @@ al. 2007.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,17 +18,13 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.errors import NoSolutionError, VerificationError
+from sqldeid.errors import NoSolutionError, UnknownKindError, VerificationError
 from sqldeid.mondrian import Check, Kind
 from sqldeid.result import Criterion, Measured
 from sqldeid.sql import identifier, render
-from sqldeid.tables.criteria import ClassCriterion, refuse_unknown, terms_of
-from sqldeid.tables.criteria.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
-from sqldeid.tables.criteria.t_closeness import TCloseness
+from sqldeid.tables.criteria import ClassCriterion, known, terms_of
 
 Counts = NDArray[np.int64]
-SLACK = 1e-9
-"""Of entropies, per row (soundness.md 8)."""
 
 
 def checks_of(
@@ -48,7 +43,7 @@ def checks_of(
         marks, rows, total = engine.workbench(f"{name}_marks"), None, 0
         sensitive = columns[criterion.column]
         engine.execute(render("tables/mondrian/mark_points", marks=marks, points=points, sensitive=sensitive))
-        if isinstance(criterion, TCloseness):
+        if known(criterion).against_whole:
             rows = engine.workbench(f"{name}_marked")
             engine.execute(render("tables/mondrian/count_marks", rows=rows, marks=marks))
             total = int(engine.query(render("tables/mondrian/total_marks", rows=rows)).to_pylist()[0]["total"])
@@ -58,17 +53,14 @@ def checks_of(
 
 
 def _kind(criterion: ClassCriterion) -> Kind:
-    match criterion:
-        case TCloseness(distance="equal"):
+    """The criterion as a cut is checked for it; the parts' values have no order, so none of distances does."""
+    match terms_of(criterion).kind:
+        case "equal":
             return "closeness"
-        case DistinctLDiversity():
-            return "distinct"
-        case EntropyLDiversity():
-            return "entropy"
-        case RecursiveLDiversity():
-            return "recursive"
-        case _:
-            refuse_unknown(criterion)
+        case "distinct" | "entropy" | "recursive" as kind:
+            return kind
+        case unknown:
+            raise UnknownKindError(unknown, "criterion of Mondrian")
 
 
 def refuse_whole(
@@ -157,32 +149,4 @@ def _worst(criterion: ClassCriterion, of: Counts, code: Counts, n: Counts) -> tu
     starts = np.flatnonzero(np.diff(of, prepend=-1))
     if not len(starts):
         return None, True
-    if _kind(criterion) == "closeness" and isinstance(criterion, TCloseness):
-        return _farthest(criterion, starts, code, n)
-    values = np.diff(np.append(starts, len(n)))
-    if isinstance(criterion, DistinctLDiversity):
-        return float(values.min()), bool(values.min() >= criterion.l)
-    if isinstance(criterion, EntropyLDiversity):
-        size = np.add.reduceat(n, starts)
-        entropy = float((np.log(size) - np.add.reduceat(n * np.log(n), starts) / size).min())
-        return math.exp(entropy), entropy >= math.log(criterion.l) - SLACK
-    if not isinstance(criterion, RecursiveLDiversity):
-        refuse_unknown(criterion)
-    place = np.arange(len(n)) - np.repeat(starts, values)
-    tail = np.add.reduceat(np.where(place >= criterion.l - 1, n, 0), starts)
-    exact = zip(n[starts].tolist(), tail.tolist(), strict=True)
-    met = all(most * criterion.c.denominator < criterion.c.numerator * rest for most, rest in exact)
-    return (None if (tail == 0).any() else float((n[starts] / tail).max())), met
-
-
-def _farthest(criterion: TCloseness, starts: Counts, code: Counts, n: Counts) -> tuple[float, bool]:
-    """Half the sum of differences of shares: the earth mover's distance where any two values are equally far."""
-    rows = np.bincount(code, weights=n).astype(np.int64)
-    total, size = int(n.sum()), np.add.reduceat(n, starts)
-    each = np.repeat(size, np.diff(np.append(starts, len(n))))
-    near = np.add.reduceat(np.abs(n * total - rows[code] * each), starts)
-    far = size * (total - np.add.reduceat(rows[code], starts))
-    apart, whole = (near + far).tolist(), (2 * size * total).tolist()
-    t = criterion.t
-    met = all(a * t.denominator <= t.numerator * w for a, w in zip(apart, whole, strict=True))
-    return max(a / w for a, w in zip(apart, whole, strict=True)), met
+    return known(criterion).farthest(starts, code, n)

@@ -121,11 +121,7 @@ def _note(planned: PartitionPlan) -> Note:
 
 def _beyond_k(planned: PartitionPlan) -> dict[str, object]:
     """What else was asked, as the job says it; nothing where it is k alone."""
-    privacy = planned.part.privacy
-    asked = {
-        "l_diversity": [entry.model_dump() for entry in privacy.l_diversity],
-        "t_closeness": [entry.model_dump() for entry in privacy.t_closeness],
-    }
+    asked = {key: [e.model_dump() for e in entries] for key, entries in planned.part.privacy.per_class.items()}
     return {name: entries for name, entries in asked.items() if entries}
 
 

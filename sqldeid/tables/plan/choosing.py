@@ -25,6 +25,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqldeid.errors import UnknownKindError
+from sqldeid.job.criteria import PER_CLASS
 from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.plan.plan import TablePlan
 
@@ -55,7 +56,7 @@ def choosing(plan: TablePlan) -> TablePlan:
     """The plan by which the node is searched, its optimum proven and other nodes are compared."""
     if not by_k(plan):
         return plan
-    alone: dict[str, object] = {"l_diversity": [], "t_closeness": [], "m_concealing": None, "criteria_limit": None}
+    alone: dict[str, object] = {**{key: [] for key in PER_CLASS}, "m_concealing": None, "criteria_limit": None}
     privacy = plan.part.privacy.model_copy(update=alone)
     return replace(plan, part=plan.part.model_copy(update={"privacy": privacy}))
 

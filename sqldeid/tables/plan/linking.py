@@ -15,11 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TypeVar
+
+from pydantic import BaseModel
 
 from sqldeid import job as jobfile
 from sqldeid.engine.base import Column
 from sqldeid.errors import JobError, SqldeidError
+from sqldeid.job.criteria import PER_CLASS
 from sqldeid.job.link_rules import SEARCH_KEYS
 from sqldeid.sql import table_name
 from sqldeid.tables.plan.columns import OtherColumn, QuasiIdentifier
@@ -27,8 +29,6 @@ from sqldeid.tables.plan.plan import TablePlan
 
 PERSON = "person"
 """The person key in the join; no other column there is called by a name without ``/``."""
-
-_Entry = TypeVar("_Entry", jobfile.LDiversity, jobfile.TCloseness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,15 +159,15 @@ def _joint_privacy(members: Sequence[TablePlan]) -> jobfile.Privacy:
         "k": max(p.k for _, p in asked),
         "suppression_limit": min(p.suppression_limit for _, p in asked),
         "criteria_limit": min((p.criteria_limit for _, p in asked if p.criteria_limit is not None), default=None),
-        "l_diversity": [_of(m, entry) for m, p in asked for entry in p.l_diversity],
-        "t_closeness": [_of(m, entry) for m, p in asked for entry in p.t_closeness],
+        **{key: [_of(m, entry) for m, p in asked for entry in p.per_class[key]] for key in PER_CLASS},
         "m_concealing": strictest,
     }
     return members[0].part.privacy.model_copy(update=update)
 
 
-def _of(member: TablePlan, entry: _Entry) -> _Entry:
-    return entry.model_copy(update={"column": qualified(member, entry.column)})
+def _of(member: TablePlan, entry: BaseModel) -> BaseModel:
+    """An entry that asks for a criterion of the release's column, as one of the join's."""
+    return entry.model_copy(update={"column": qualified(member, dict(entry)["column"])})
 
 
 def _joint_search(members: Sequence[TablePlan]) -> jobfile.Search:

@@ -12,7 +12,7 @@ from sqldeid.errors import UnknownKindError
 from sqldeid.sql import Statement, identifier, render, table_name
 from sqldeid.sql.templates import SUFFIX, folder, head_of
 from sqldeid.tables.check.bases import METHODS
-from sqldeid.tables.criteria import TCloseness, others_of
+from sqldeid.tables.criteria import known, others_of
 from sqldeid.tables.disguise.disguise import disguised, pseudonyms, shifted
 from sqldeid.tables.fold.combined import combined_columns, counted_columns
 from sqldeid.tables.plan.choosing import choosing
@@ -394,7 +394,7 @@ def _verify(plan: TablePlan) -> Iterator[Step]:
 
 def _judged(plan: TablePlan) -> tuple[int, int, int]:
     """Splits of classes by sensitive columns, criteria, and those that are measured against the released rows, too."""
-    close = sum(isinstance(c, TCloseness) for c in plan.criteria)
+    close = sum(known(c).against_whole for c in plan.criteria)
     return len({(c.column, others_of(c)) for c in plan.criteria}), len(plan.criteria), close
 
 

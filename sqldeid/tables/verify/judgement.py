@@ -13,7 +13,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.result import Criterion, Measured
 from sqldeid.sql import column, identifier, render
-from sqldeid.tables.criteria import ClassCriterion, MConcealing, TCloseness, others_of, terms_of
+from sqldeid.tables.criteria import ClassCriterion, MConcealing, known, others_of, terms_of
 from sqldeid.tables.plan.plan import OtherColumn, QuasiIdentifier, TablePlan
 from sqldeid.tables.verify.concealment import Concealment, above, measure, pick
 
@@ -229,12 +229,12 @@ class Judgement:
         return criterion.promise
 
     def _against_written(self, criterion: ClassCriterion, split: Split, cells: exp.Table) -> float | None:
-        """t-closeness against the released rows, all that a reader can check; None for other criteria, or no rows.
+        """What it achieves against the released rows, all that a reader can check, of what is against the whole.
 
         Values are ranked as the release shows them: one that no released row holds has no place of its own, but for
         those of a stated order.
         """
-        if not isinstance(criterion, TCloseness):
+        if not known(criterion).against_whole:
             return None
         shown = column(split.column.name, "s")
         ranked = self.engine.to_bench(rank_values(self.plan, split.column, self.engine, self.written, shown))
@@ -309,11 +309,8 @@ class Judgement:
                 failing=failing,
                 cells=cells,
                 columns=[*self._names, *split.names],
-                kind=asked.kind,
-                l=asked.l,
-                num=asked.number.numerator,
-                den=asked.number.denominator,
                 ranked=ranked,
+                **asked.sql,
             )
         )
         return failing

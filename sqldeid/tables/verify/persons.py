@@ -10,8 +10,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.result import Persons
 from sqldeid.sql import identifier, render
-from sqldeid.tables.criteria import ClassCriterion
-from sqldeid.tables.criteria.persons import promise_of
+from sqldeid.tables.criteria import ClassCriterion, known
 from sqldeid.tables.plan.plan import OtherColumn, TablePlan
 from sqldeid.tables.verify.judgement import Judgement, Split, rank_values
 
@@ -143,7 +142,7 @@ class PersonJudgement(Judgement):
         return None  # persons cannot be counted among released rows
 
     def _promise(self, criterion: ClassCriterion) -> str:
-        return promise_of(criterion)
+        return known(criterion).promise_of_persons
 
 
 def as_they_are(plan: TablePlan) -> list[dict[str, object]]:

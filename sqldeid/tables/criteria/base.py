@@ -1,0 +1,147 @@
+"""The protocol of a criterion about a sensitive column: all that the other rooms ask of one, in one place.
+
+A criterion is one class in one file of this room, entered in `sqldeid.tables.criteria.KINDS`; `known` lets no other
+pass. Two formulas judge it: the search's (`survivors`, the templates of `tables/check`) and the re-check's
+(`passing_rows`, `holds`, `farthest`, the templates of `tables/verify` and `tables/certificate`), so that an error
+cannot hide itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from sqldeid.tables.criteria.histograms import Floats, Histograms, Whole
+
+Spec = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """A criterion as the templates take it.
+
+    Parameters
+    ----------
+    kind
+        The word that templates branch on, of the search and of the re-check; each raises for one it does not know.
+    l
+        Of l-diversity; 1 for criteria that ask for no number of values.
+    number
+        c of recursive l-diversity, t of t-closeness; 0 for criteria with no such number.
+    """
+
+    kind: str
+    l: int = 1
+    number: Fraction = Fraction(0)
+
+    @property
+    def sql(self) -> dict[str, Any]:
+        """As parameters: kind, l, num and den."""
+        return {"kind": self.kind, "l": self.l, "num": self.number.numerator, "den": self.number.denominator}
+
+    @property
+    def distance(self) -> str:
+        """The distance of which the search keeps statistics per class, for this criterion."""
+        return self.kind if self.kind in ("equal", "ordered") else "none"
+
+    @property
+    def greatest(self) -> int:
+        """How many of a class's greatest counts the search keeps, for this criterion."""
+        return self.l - 1 if self.kind == "recursive" else 0
+
+    def steps(self, values: int) -> int:
+        """Steps between the first and the last of `values`, in which the distance is told; 0 where none is."""
+        return {"equal": 1, "ordered": max(values - 1, 1)}.get(self.kind, 0)
+
+
+class ClassCriterion(ABC):
+    """What is judged per equivalence class, beyond its size.
+
+    Subclasses are frozen dataclasses; their docstrings have the sections *Guarantee*, *Assumes*, *Does not protect* and
+    *Source*, and say whether generalisation preserves the criterion.
+    """
+
+    __slots__ = ()
+
+    key: ClassVar[str]
+    """The key of `[tables.….privacy]` that asks for it."""
+    against_whole: ClassVar[bool] = False
+    """Whether a class is measured against the whole table, so that values of one person cannot count several times."""
+    column: str
+    others: tuple[str, ...] = ()
+    """The other sensitive columns by whose values it splits the classes; empty for classes as they are."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """As results call it."""
+
+    @property
+    @abstractmethod
+    def asked(self) -> float:
+        """The number asked for."""
+
+    @property
+    @abstractmethod
+    def told(self) -> str:
+        """What is asked, as a plan tells it: ``l = 2``."""
+
+    @property
+    @abstractmethod
+    def promise(self) -> str:
+        """The guarantee in one sentence."""
+
+    @property
+    @abstractmethod
+    def promise_of_persons(self) -> str:
+        """The guarantee in one sentence, where a person may have many rows (`sqldeid.tables.criteria.persons`)."""
+
+    @property
+    @abstractmethod
+    def terms(self) -> Terms:
+        """What it asks, for statements.
+
+        Raises
+        ------
+        UnknownKindError
+            For a variant that is not known.
+        """
+
+    @abstractmethod
+    def survivors(self, classes: Histograms, reference: Whole) -> Whole:
+        """The search's core: the most rows of each class that can be released below it (`check.surviving`)."""
+
+    @abstractmethod
+    def passing_rows(self, counts: Whole, whole: Whole) -> Whole:
+        """The same for a certificate, by other formulas, from counts of shape (classes, values)."""
+
+    @abstractmethod
+    def holds(self, by_place: Mapping[int, int], persons: int, whole: Whole) -> bool:
+        """Whether a class meets it, in exact numbers where it is not a logarithm.
+
+        Parameters
+        ----------
+        by_place
+            Place of a value → persons of the class who have it.
+        persons
+            Of the class.
+        whole
+            Persons of the whole table by place.
+        """
+
+    @abstractmethod
+    def farthest(self, starts: Whole, code: Whole, n: Whole) -> tuple[float | None, bool]:
+        """What the worst class achieves (None where that is no number), and whether all classes pass.
+
+        Parameters
+        ----------
+        starts
+            Where each class begins in `code` and `n`, of which there is at least one; counts fall within a class. All
+            classes together are the whole table.
+        """
+
+
+__all__ = ["ClassCriterion", "Floats", "Histograms", "Spec", "Terms", "Whole"]
