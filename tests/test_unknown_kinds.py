@@ -34,7 +34,7 @@ from sqldeid.series.durations import assign
 from sqldeid.series.perturb import _by_method
 from sqldeid.sql import identifier, render, template_names
 from sqldeid.sql.lists import grammar
-from sqldeid.sql.templates import SUFFIX, folder
+from sqldeid.sql.templates import source_of
 from sqldeid.tables.certificate.passing_rows import _largest
 from sqldeid.tables.certificate.rejudge import Rejudge
 from sqldeid.tables.check.judge import Judge
@@ -302,11 +302,7 @@ def _compared(source: str) -> dict[str, set[str]]:
     return found
 
 
-BRANCHING = [
-    (name, of, words)
-    for name in template_names()
-    for of, words in _compared((folder() / f"{name}{SUFFIX}").read_text(encoding="utf-8")).items()
-]
+BRANCHING = [(name, of, words) for name in template_names() for of, words in _compared(source_of(name) or "").items()]
 
 
 @pytest.mark.parametrize(("name", "of", "words"), BRANCHING, ids=lambda part: part if isinstance(part, str) else "")

@@ -8,6 +8,10 @@ Every template
     - separates items by ``{% list … %}`` or prints the list (`sqldeid.sql.lists`), and asks of a loop only its number;
     - reads no clock and draws nothing at random.
 
+A collection ``<room>/statements[.<engine>]``
+    holds statements of at most three lines, each under its own head between ``{% statement <verb>_<noun> %}`` and
+    ``{% endstatement %}``, in the order of their names, and nothing else but a comment at its beginning.
+
 A template that makes or fills a temporary table
     may say how an engine whose temporary tables are views keeps its rows, by a line ``kept <how> — <reason>`` in its
     head, with one of `sqldeid.sql.templates.KEPT`.
@@ -34,9 +38,11 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sqldeid.sql.lists import grammar
-from sqldeid.sql.templates import KEPT, head_of, kept_by
+from sqldeid.sql.templates import END, KEPT, STATEMENT, head_of, kept_by, statements_in
 
 MAX_LINES = 60
+MAX_SHORT = 3
+"""Lines of a template, and of a statement in a collection without its head."""
 ENGINES = ("duckdb", "postgres", "spark")
 HEAD_KEYS = ("parameters", "returns", "grain", "source")
 HOLE = "hole_of_a_template"
@@ -116,6 +122,22 @@ def lint(name: str, source: str) -> list[str]:
     complaints += _lint_every(words)
     if "." not in name and not _ENGINE_LINE.search(head_of(source)):
         complaints += _lint_portable(words)
+    return complaints
+
+
+def lint_collection(text: str) -> list[str]:
+    """Complaints about a collection as a whole; its statements are linted one by one, as templates are."""
+    found = statements_in(text)
+    complaints = [] if list(found) == sorted(found) else ["the statements are not in the order of their names"]
+    first = text.partition("\n" + STATEMENT)[0]
+    if text != first + "".join(f"\n{STATEMENT}{name} %}}\n{source}{END}" for name, source in found.items()):
+        complaints.append("something stands outside of its statements, or one is there twice or has no end")
+    if not head_of(first).strip() or first.removesuffix("-#}\n").count("#}"):
+        complaints.append("it does not begin with one comment that tells what it holds")
+    for name, source in found.items():
+        sql = re.sub(r"\{#.*?#\}", "", source, flags=re.DOTALL).splitlines()
+        if (lines := sum(bool(line.strip()) for line in sql)) > MAX_SHORT:
+            complaints.append(f"{name} has {lines} lines; of more than {MAX_SHORT} it has a file of its own")
     return complaints
 
 

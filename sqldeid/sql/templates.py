@@ -17,6 +17,9 @@ from sqldeid.sql.dialects import transpile, write
 from sqldeid.sql.lists import Lists
 
 SUFFIX = ".sql.jinja"
+COLLECTION = "statements"
+"""The name, but for its engine, of a room's file that holds many short statements."""
+STATEMENT, END = "{% statement ", "{% endstatement %}\n"
 
 KEPT = ("at once", "lazily", "never", "cut off", "brought")
 """How an engine whose temporary tables are views keeps the rows of one: as its statement is run, once they are read,
@@ -102,14 +105,48 @@ def folder() -> Path:
 
 def template_names() -> tuple[str, ...]:
     """All templates as ``room/verb_noun`` or ``room/verb_noun.engine``, the room as in `sqldeid/`, sorted."""
-    root = folder()
-    return tuple(sorted(p.relative_to(root).as_posix().removesuffix(SUFFIX) for p in root.rglob(f"*{SUFFIX}")))
+    found = []
+    for path in folder().rglob(f"*{SUFFIX}"):
+        name = path.relative_to(folder()).as_posix().removesuffix(SUFFIX)
+        room, noun, engine = _parted(name)
+        if noun == COLLECTION:
+            found += [f"{room}/{statement}{engine}" for statement in statements_in(path.read_text(encoding="utf-8"))]
+        else:
+            found.append(name)
+    return tuple(sorted(found))
 
 
+@cache
+def source_of(name: str) -> str | None:
+    """The text of a template by its full name: its own file, or its part of the room's collection, or None."""
+    own = folder() / f"{name}{SUFFIX}"
+    if own.is_file():
+        return own.read_text(encoding="utf-8")
+    room, noun, engine = _parted(name)
+    collection = folder() / room / f"{COLLECTION}{engine}{SUFFIX}"
+    return statements_in(collection.read_text(encoding="utf-8")).get(noun) if collection.is_file() else None
+
+
+def statements_in(collection: str) -> dict[str, str]:
+    """The short statements of a collection by name: each stands between ``{% statement … %}`` and its end."""
+    found = {}
+    for part in collection.split(STATEMENT)[1:]:
+        name, _, rest = part.partition(" %}\n")
+        found[name] = rest.partition(END)[0]
+    return found
+
+
+def _parted(name: str) -> tuple[str, str, str]:
+    """Room, verb and noun, and the engine with its dot, if any."""
+    room, _, last = name.rpartition("/")
+    noun, dot, engine = last.partition(".")
+    return room, noun, dot + engine
+
+
+@cache
 def load(name: str, dialect: str = "duckdb") -> jinja2.Template:
     """A parsed template; ``name.dialect`` is taken before ``name`` where it exists."""
-    environment = _environment(dialect)
-    return environment.select_template([f"{name}.{dialect}{SUFFIX}", f"{name}{SUFFIX}"])
+    return _environment(dialect).select_template([f"{name}.{dialect}", name])
 
 
 def head_of(source: str) -> str:
@@ -126,8 +163,7 @@ def kept_by(head: str) -> str:
 
 @cache
 def _kept(name: str, dialect: str) -> str:
-    source = (folder() / str(load(name, dialect).name)).read_text(encoding="utf-8")
-    return kept_by(head_of(source)) or "lazily"
+    return kept_by(head_of(source_of(str(load(name, dialect).name)) or "")) or "lazily"
 
 
 def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:
@@ -161,16 +197,15 @@ def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:
     template = load(name, dialect)
     if dialect == "duckdb":
         return _statement(template.render(**parameters).strip(), name, parameters)
-    if template.name == f"{name}.{dialect}{SUFFIX}":
+    if template.name == f"{name}.{dialect}":
         return template.render(**parameters).strip()
-    portable = _environment("duckdb").get_template(f"{name}{SUFFIX}")
-    return transpile(portable.render(**parameters).strip(), dialect)
+    return transpile(_environment("duckdb").get_template(name).render(**parameters).strip(), dialect)
 
 
 @cache
 def _environment(dialect: str) -> jinja2.Environment:
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder()),
+        loader=jinja2.FunctionLoader(source_of),
         undefined=jinja2.StrictUndefined,
         finalize=_finalize(dialect),
         extensions=[Lists],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sqldeid.sql.lint import lint
+from sqldeid.sql.lint import lint, lint_collection
 
 HEAD = """{#- Count rows.
     parameters  t: table · c: identifier
@@ -173,3 +173,30 @@ def test_the_head_is_whole(key: str) -> None:
 )
 def test_name_head_and_length(name: str, source: str, word: str) -> None:
     assert any(word in complaint for complaint in lint(name, source))
+
+
+SHORT = "{#- Short statements. -#}\n"
+COUNT = "\n{% statement count_rows %}\n" + SOUND + "{% endstatement %}\n"
+LIST = COUNT.replace("count_rows", "list_rows")
+
+
+def test_a_sound_collection_has_no_complaint() -> None:
+    assert lint_collection(SHORT + COUNT + LIST) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        (COUNT + LIST, "begin with one comment"),
+        ("SELECT 1\n" + COUNT, "begin with one comment"),
+        (SHORT + "SELECT 1\n" + COUNT, "begin with one comment"),
+        (SHORT + LIST + COUNT, "order"),
+        (SHORT + COUNT + COUNT, "twice"),
+        (SHORT + COUNT + "SELECT 1\n" + LIST, "outside"),
+        (SHORT + COUNT + LIST + "\n", "outside"),
+        (SHORT + COUNT.replace("{% endstatement %}\n", "") + LIST, "no end"),
+        (SHORT + COUNT.replace("COUNT(*) AS", "\nCOUNT(*)\n\nAS\n"), "count_rows has 4 lines"),
+    ],
+)
+def test_what_no_collection_may_hold(text: str, word: str) -> None:
+    assert any(word in complaint for complaint in lint_collection(text))

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sqldeid.errors import UnknownKindError
 from sqldeid.sql import Statement, identifier, render, table_name
-from sqldeid.sql.templates import SUFFIX, folder, head_of
+from sqldeid.sql.templates import head_of, source_of
 from sqldeid.tables.check.bases import METHODS
 from sqldeid.tables.criteria import known, others_of
 from sqldeid.tables.disguise.disguise import disguised, pseudonyms, shifted
@@ -493,7 +493,7 @@ def _of_engine(step: Step, dialect: str) -> Iterator[Step]:
 
 def purpose(template: str) -> str:
     """The first sentence of a template's head."""
-    named = [folder() / f"{template}{engine}{SUFFIX}" for engine in (f".{DIALECT}", "", ".postgres", ".spark")]
-    text = next(path for path in named if path.exists()).read_text(encoding="utf-8")
+    named = [source_of(f"{template}{engine}") for engine in (f".{DIALECT}", "", ".postgres", ".spark")]
+    text = next(found for found in named if found is not None)
     head = re.sub(r"\s+", " ", head_of(text)).strip()
     return re.split(r"(?<=\.) ", head, maxsplit=1)[0]
