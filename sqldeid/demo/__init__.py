@@ -43,9 +43,7 @@ def adult(path: str | os.PathLike[str], rows: int = 30_000, seed: int = 1) -> De
     EngineError
         If the database cannot be written.
     """
-    _check_number("rows", rows, ADULT_ROWS_MOST)
-    _check_seed(seed)
-    check_target(Path(path))
+    _check("rows", rows, ADULT_ROWS_MOST, seed, Path(path))
     return write_demo(Path(path), "main", {"adult": adult_rows(rows, seed)}, "adult.job.toml")
 
 
@@ -70,9 +68,7 @@ def mimic(path: str | os.PathLike[str], patients: int = 300, seed: int = 1) -> D
     EngineError
         If the database cannot be written.
     """
-    _check_number("patients", patients, MIMIC_PATIENTS_MOST)
-    _check_seed(seed)
-    check_target(Path(path))
+    _check("patients", patients, MIMIC_PATIENTS_MOST, seed, Path(path))
     return write_demo(Path(path), "mimiciii", mimic_rows(patients, seed), "mimic.job.toml")
 
 
@@ -95,19 +91,15 @@ def events(path: str | os.PathLike[str], patients: int = 4_370, seed: int = 1) -
     EngineError
         If the database cannot be written.
     """
-    _check_number("patients", patients, EVENTS_PATIENTS_MOST)
-    _check_seed(seed)
-    check_target(Path(path))
+    _check("patients", patients, EVENTS_PATIENTS_MOST, seed, Path(path))
     billed = max(round(patients * WITH_PROCEDURES), 1)
     tables = {"transfers": transfer_rows(patients, seed), "cptevents": procedure_rows(billed, seed)}
     return write_demo(Path(path), "main", tables, "events.job.toml")
 
 
-def _check_number(name: str, number: int, most: int) -> None:
+def _check(name: str, number: int, most: int, seed: int, path: Path) -> None:
     if not 1 <= number <= most:
         raise JobError(f"{name} is {number}; it must be 1 to {most:,}", key=name)
-
-
-def _check_seed(seed: int) -> None:
     if seed < 0:
         raise JobError(f"seed is {seed}; it must be 0 or more", key="seed")
+    check_target(path)

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -322,6 +323,17 @@ def _taken(into: Path) -> JobError:
     )
 
 
+@contextmanager
+def _claiming(into: Path) -> Iterator[None]:
+    """Say of a name that is taken who may have it, and of another fault which file it is."""
+    try:
+        yield
+    except FileExistsError:
+        raise _taken(into) from None
+    except OSError as error:
+        raise EngineError(f"{into}: cannot be written ({error.strerror})") from None
+
+
 def _claim_file(path: Path, into: Path) -> None:
     """Put a file into place where none is: of two runs at once, one wins and the other says so."""
     try:
@@ -330,23 +342,15 @@ def _claim_file(path: Path, into: Path) -> None:
     except FileExistsError:
         raise _taken(into) from None
     except OSError:  # no hard links there: claim the name with an empty file of our own
-        try:
+        with _claiming(into):
             os.close(os.open(into, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        except FileExistsError:
-            raise _taken(into) from None
-        except OSError as error:
-            raise EngineError(f"{into}: cannot be written ({error.strerror})") from None
         _rename(path, into)
 
 
 def _claim_folder(path: Path, into: Path) -> None:
     """Put a folder into place where none is."""
-    try:
+    with _claiming(into):
         into.mkdir()
-    except FileExistsError:
-        raise _taken(into) from None
-    except OSError as error:
-        raise EngineError(f"{into}: cannot be written ({error.strerror})") from None
     _rename(path, into)
 
 

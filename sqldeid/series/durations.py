@@ -78,7 +78,7 @@ def assign(lengths: Ints, k: int, method: Literal["optimal", "source"]) -> Ints:
         case "optimal":
             released[order] = _optimal(falling, k)
         case "source":
-            released[order] = _source(falling, k)
+            released[order] = _mazzone2020(falling, k)
         case unknown:
             raise UnknownKindError(unknown, "method of common lengths")
     return released
@@ -113,7 +113,7 @@ def _optimal(falling: Ints, k: int) -> Ints:
     return released
 
 
-def _source(falling: Ints, k: int) -> Ints:
+def _mazzone2020(falling: Ints, k: int) -> Ints:
     """Algorithm 3, first in, first out; who is left over goes back to the own length, and rare lengths are dropped."""
     released = np.zeros(len(falling), dtype=np.int64)
     queue: deque[int] = deque()

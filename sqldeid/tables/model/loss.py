@@ -219,6 +219,11 @@ class LossReport:
     entropy: float
     columns: dict[str, float]
 
+    @property
+    def totals(self) -> dict[str, float]:
+        """The losses of the whole release by name, as a result tells them."""
+        return {name: getattr(self, name) for name in ("loss", "prec", "dm_star", "dm_star_original", "entropy")}
+
 
 def all_losses(evaluation: Evaluation, marginals: Sequence[Marginal], rows: int, original_squares: int) -> LossReport:
     """Report every loss of an admissible node.

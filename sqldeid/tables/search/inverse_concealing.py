@@ -9,17 +9,14 @@ Source: Mazzone 2019, §4.4 and §5.2; soundness.md 9 and 12.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, isinf
 
 from sqldeid.errors import NoSolutionError
 from sqldeid.tables.model.evaluation import Evaluation
-from sqldeid.tables.model.lattice import Node
-from sqldeid.tables.search.base import Outcome, Problem, State
-from sqldeid.tables.search.frontier import frontier
+from sqldeid.tables.search.base import Outcome, Problem
 from sqldeid.tables.search.region import Flags
-from sqldeid.tables.search.within import best_of, maximal, nodes_within
+from sqldeid.tables.search.within import best_of, least_loss, maximal, nodes_within
 
 _STATEMENT = 40
 """Nodes in a statement."""
@@ -53,9 +50,9 @@ def inverse_concealing(problem: Problem, most_m: float) -> Outcome:
     if m > most_m:
         raise _none(problem, m, most_m)
     if complete and closed:
-        outcome = _least_loss(problem, m)
+        outcome = least_loss(problem, lambda e: _at(e, m))
         if outcome.optimal:
-            return outcome
+            return replace(outcome, m=m)
     checked = problem.state.checked.values()
     return replace(best_of(problem, [_at(e, m) for e in checked if within[e.node]]), m=m)
 
@@ -100,20 +97,6 @@ def _at(evaluation: Evaluation, m: float) -> Evaluation:
         return evaluation
     failing, core = profile.classes.above(m), profile.cells.above(m)
     return replace(evaluation, failing=failing, core_failing=core, suppressed_leaves=None)
-
-
-def _least_loss(problem: Problem, m: float) -> Outcome:
-    """The node with least loss among those whose m is at most `m`."""
-
-    def evaluate(nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]:
-        known = problem.state.checked
-        fresh = [node for node in nodes if node not in known]
-        if fresh:
-            problem.ask(fresh, histogram=True)
-        return [_at(known[node], m) for node in nodes]
-
-    outcome = frontier(replace(problem, evaluate=evaluate, state=State(started=problem.state.started), progress=None))
-    return replace(outcome, m=m, checks=problem.state.checks, statements=problem.state.statements)
 
 
 def _none(problem: Problem, m: float, most_m: float) -> NoSolutionError:

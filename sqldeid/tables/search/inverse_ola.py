@@ -5,16 +5,14 @@ Source: Mazzone 2019, §4.4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sqldeid.errors import JobError, NoSolutionError
 from sqldeid.tables.model.evaluation import Evaluation
-from sqldeid.tables.model.lattice import Node
-from sqldeid.tables.search.base import Outcome, Problem, State
-from sqldeid.tables.search.frontier import frontier
+from sqldeid.tables.search.base import Outcome, Problem
 from sqldeid.tables.search.inverse_concealing import inverse_concealing
-from sqldeid.tables.search.within import best_of, maximal, most_units, nodes_within
+from sqldeid.tables.search.within import best_of, least_loss, maximal, most_units, nodes_within
 
 _STATEMENT = 40
 """Nodes in a statement."""
@@ -57,9 +55,9 @@ def inverse_ola(problem: Problem) -> Outcome:
             key="search.max_loss",
         )
     if complete:
-        outcome = _least_loss(problem, k)
+        outcome = least_loss(problem, lambda e: _at(e, k))
         if outcome.optimal:
-            return outcome
+            return replace(outcome, k=k)
     return _best_checked(problem, k)
 
 
@@ -96,20 +94,6 @@ def _at(evaluation: Evaluation, k: int) -> Evaluation:
     """A check as if the criterion were k-anonymity with this k."""
     failing = _smaller(evaluation.histogram or {}, k)
     return replace(evaluation, core_failing=failing, failing=failing, suppressed_leaves=None)
-
-
-def _least_loss(problem: Problem, k: int) -> Outcome:
-    """The node with least loss among those whose k is at least `k`."""
-
-    def evaluate(nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]:
-        known = problem.state.checked
-        fresh = [node for node in nodes if node not in known]
-        if fresh:
-            problem.ask(fresh, histogram=True)
-        return [_at(known[node], k) for node in nodes]
-
-    outcome = frontier(replace(problem, evaluate=evaluate, state=State(started=problem.state.started), progress=None))
-    return replace(outcome, k=k, checks=problem.state.checks, statements=problem.state.statements)
 
 
 def _best_checked(problem: Problem, k: int) -> Outcome:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from time import monotonic
 
@@ -10,7 +11,8 @@ import numpy as np
 
 from sqldeid.tables.model.evaluation import Evaluation
 from sqldeid.tables.model.lattice import Node
-from sqldeid.tables.search.base import Outcome, Problem
+from sqldeid.tables.search.base import Outcome, Problem, State
+from sqldeid.tables.search.frontier import frontier
 from sqldeid.tables.search.ola import Tags
 from sqldeid.tables.search.region import Flags, outer_sum
 
@@ -70,6 +72,20 @@ def maximal(flags: Flags) -> list[Node]:
 def most_units(problem: Problem) -> int:
     """Units of loss at `max_loss`, taken as the decimal number it was written as."""
     return int(Fraction(repr(problem.max_loss)) / problem.loss.unit)
+
+
+def least_loss(problem: Problem, judged: Callable[[Evaluation], Evaluation]) -> Outcome:
+    """The node with least loss where each check is taken as `judged` says; what was checked is not asked again."""
+
+    def evaluate(nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]:
+        known = problem.state.checked
+        fresh = [node for node in nodes if node not in known]
+        if fresh:
+            problem.ask(fresh, histogram=True)
+        return [judged(known[node]) for node in nodes]
+
+    outcome = frontier(replace(problem, evaluate=evaluate, state=State(started=problem.state.started), progress=None))
+    return replace(outcome, checks=problem.state.checks, statements=problem.state.statements)
 
 
 def best_of(problem: Problem, evaluations: Sequence[Evaluation]) -> Outcome:
