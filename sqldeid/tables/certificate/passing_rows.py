@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from sqldeid.arrays import Ints
 from sqldeid.tables.criteria import ClassCriterion, known
-from sqldeid.tables.criteria.histograms import Whole
 
 _AT_ONCE = 3_000_000
 """Entries of a matrix of classes by values."""
 
 
-def passing_rows(criterion: ClassCriterion, first: Whole, place: Whole, rows: Whole, whole: Whole) -> Whole:
+def passing_rows(criterion: ClassCriterion, first: Ints, place: Ints, rows: Ints, whole: Ints) -> Ints:
     """The most rows of each class that can be released in specialisations of it; shape (classes,).
 
     Parameters
@@ -37,5 +37,5 @@ def passing_rows(criterion: ClassCriterion, first: Whole, place: Whole, rows: Wh
     return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
 
 
-def _largest(criterion: ClassCriterion, counts: Whole, whole: Whole) -> Whole:
+def _largest(criterion: ClassCriterion, counts: Ints, whole: Ints) -> Ints:
     return known(criterion).passing_rows(counts, whole)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sqldeid.arrays import Ints
 from sqldeid.sql import render
-from sqldeid.tables.certificate.rejudge import Arms, Failing, Rejudge, Whole, stacked
+from sqldeid.tables.certificate.rejudge import Arms, Failing, Rejudge, stacked
 from sqldeid.tables.criteria import known
 
 
@@ -26,7 +27,7 @@ class PersonRejudge(Rejudge):
         rows = np.concatenate(found)
         return Failing(rows[:, 0], rows[:, 1:-2], rows[:, -2], rows[:, -1])
 
-    def _failing_of(self, arm: Mapping[str, object]) -> Whole:
+    def _failing_of(self, arm: Mapping[str, object]) -> Ints:
         """Node, groups, size and forced of one node's failing classes."""
         asked = {"folded": self.folded, "columns": arm["columns"]}
         read = self.engine.query(render("tables/certificate/prove_persons", **asked))

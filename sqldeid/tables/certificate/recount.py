@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.hierarchy import Hierarchy
 from sqldeid.sql import identifier, render
 from sqldeid.tables.certificate.persons import PersonRejudge
 from sqldeid.tables.certificate.rejudge import Failing, Rejudge, sensitive_of
-from sqldeid.tables.model.evaluation import Counts, Evaluation, Marginal, admissible, allowed_rows
+from sqldeid.tables.model.evaluation import Evaluation, Marginal, admissible, allowed_rows
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.rows.bind import bind
@@ -155,7 +156,7 @@ def _levels(
     }
 
 
-def _rows_by_leaf(engine: Engine, folded: exp.Table, index: int, hierarchy: Hierarchy) -> Counts:
+def _rows_by_leaf(engine: Engine, folded: exp.Table, index: int, hierarchy: Hierarchy) -> Ints:
     read = engine.query(render("tables/certificate/prove_marginals", folded=folded, leaf=_name(index, 0)))
     rows = np.zeros(hierarchy.leaves, dtype=np.int64)
     for leaf, n in zip(read.column("leaf").to_pylist(), read.column("n").to_pylist(), strict=True):
@@ -164,7 +165,7 @@ def _rows_by_leaf(engine: Engine, folded: exp.Table, index: int, hierarchy: Hier
     return rows
 
 
-def _marginal(qi: QuasiIdentifier, hierarchy: Hierarchy, by_leaf: Counts) -> Marginal:
+def _marginal(qi: QuasiIdentifier, hierarchy: Hierarchy, by_leaf: Ints) -> Marginal:
     rows, leaves = [], []
     for groups, labels in zip(hierarchy.groups, hierarchy.labels, strict=True):
         counted = np.zeros(len(labels), dtype=np.int64)

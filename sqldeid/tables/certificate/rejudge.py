@@ -11,22 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.sql import identifier, render
 from sqldeid.tables.certificate.passing_rows import passing_rows
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, others_of, terms_of
-from sqldeid.tables.model.evaluation import Counts
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.verify.concealment import above
 from sqldeid.tables.verify.judgement import rank_values
 
 _NODES_PER_STATEMENT = 8
 
-Whole = npt.NDArray[np.int64]
 Arms = Sequence[Mapping[str, object]]
 
 
@@ -42,10 +40,10 @@ class Failing:
         Group numbers of the quasi-identifying columns; shape (classes, columns).
     """
 
-    node: Counts
-    groups: Counts
-    size: Counts
-    forced: Counts
+    node: Ints
+    groups: Ints
+    size: Ints
+    forced: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +94,12 @@ class Rejudge:
     def _names(self) -> list[str]:
         return [f"c{j}" for j in range(len(self.plan.qis))]
 
-    def _too_small(self, arms: Arms) -> Whole:
+    def _too_small(self, arms: Arms) -> Ints:
         k = self.plan.part.privacy.k
         read = self.engine.query(render("tables/certificate/prove_failing", folded=self.folded, nodes=list(arms), k=k))
         return stacked(read, ["node", *self._names, "size", "size"])
 
-    def _criterion(self, criterion: ClassCriterion, arms: Arms) -> Whole:
+    def _criterion(self, criterion: ClassCriterion, arms: Arms) -> Ints:
         """The failing classes of at least k rows, by one criterion."""
         others = [self.places[name] for name in others_of(criterion)]
         asked = {
@@ -120,7 +118,7 @@ class Rejudge:
         rows = stacked(read, ["node", *self._names, "size", "forced"])
         return rows[rows[:, -1] > 0]
 
-    def _lost(self, criterion: ClassCriterion, arms: Arms) -> Whole:
+    def _lost(self, criterion: ClassCriterion, arms: Arms) -> Ints:
         """Node, groups, size and rows that cannot be released below, of every class of at least k rows."""
         k, others = self.plan.part.privacy.k, [self.places[name] for name in others_of(criterion)]
         read = self.engine.query(
@@ -145,13 +143,13 @@ class Rejudge:
         gone = np.add.reduceat(gone, np.searchsorted(alike, first))
         return np.column_stack([classes[first], gone])
 
-    def _whole(self, name: str) -> Whole:
+    def _whole(self, name: str) -> Ints:
         """Rows of the whole table by place; a place that is only stated has none."""
         read = self.engine.query(render("tables/certificate/read_ranked", ranked=self.ranked[name]))
         place, n = (read.column(c).to_numpy().astype(np.int64) for c in ("place", "n"))
         return np.bincount(place, weights=n).astype(np.int64)
 
-    def _concealed(self, criterion: MConcealing, arm: Mapping[str, object]) -> Whole:
+    def _concealed(self, criterion: MConcealing, arm: Mapping[str, object]) -> Ints:
         """The classes of one node with a row above m."""
         known = [self.places[name] for name, _ in criterion.known]
         read = self.engine.query(
@@ -174,7 +172,7 @@ class Rejudge:
         node = np.full(len(classes), int(str(arm["id"])), dtype=np.int64)
         return np.column_stack([node, classes, size, forced])[forced > 0]
 
-    def _merged(self, found: Sequence[Whole], lost: Sequence[Whole]) -> Failing:
+    def _merged(self, found: Sequence[Ints], lost: Sequence[Ints]) -> Failing:
         """One entry per failing class: what the criterion that forces most says; all where fewer than k stay."""
         failing = np.concatenate(found)
         rows = np.concatenate([failing, *lost])
@@ -194,12 +192,12 @@ def sensitive_of(plan: TablePlan) -> list[dict[str, object]]:
     return [{"name": identifier(f"v{i}"), "column": c.column} for i, c in enumerate(plan.judged)]
 
 
-def stacked(read: pa.Table, names: Sequence[str]) -> Whole:
+def stacked(read: pa.Table, names: Sequence[str]) -> Ints:
     """Columns of whole numbers side by side; shape (rows, columns)."""
     return np.stack([read.column(n).to_numpy().astype(np.int64) for n in names], axis=1)
 
 
-def _changes(keys: Whole) -> Whole:
+def _changes(keys: Ints) -> Ints:
     """Where a new key begins."""
     new = np.ones(len(keys), dtype=np.bool_)
     new[1:] = (keys[1:] != keys[:-1]).any(axis=1)

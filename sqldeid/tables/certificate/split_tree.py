@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from sqldeid.arrays import Ints
 from sqldeid.tables.certificate.certificate import MOST_LEAVES, Claim, Facts, Leaf, NotProvenError, Split, Tree, _with
 from sqldeid.tables.model.evaluation import Evaluation
 from sqldeid.tables.model.lattice import Node
-
-Levels = npt.NDArray[np.int64]
 
 _TRIED = 4
 """Covering nodes tried for a penalty, those with most failing rows first; all of them for a single node."""
@@ -77,11 +75,11 @@ class _Builder:
             raise NotProvenError(f"the proof takes more than {MOST_LEAVES} boxes")
         self.tree.append(leaf)
 
-    def _reaching(self, numbers: Levels, lo: Node) -> Levels:
+    def _reaching(self, numbers: Ints, lo: Node) -> Ints:
         """The nodes at or above `lo`: only these cover anything in the box."""
         return numbers[(self.nodes[numbers] >= np.array(lo)).all(axis=1)]
 
-    def _leaf(self, lo: Node, hi: Node, near: tuple[Levels, Levels]) -> Leaf | None:
+    def _leaf(self, lo: Node, hi: Node, near: tuple[Ints, Ints]) -> Leaf | None:
         facts = self.facts
         if facts.bounded(lo):
             return ("B", -1)
@@ -101,15 +99,15 @@ class _Builder:
             raise NotProvenError("the checks made do not cover the lattice")
         return ("N", number)
 
-    def _covering(self, numbers: Levels, hi: Node, most: int) -> list[int]:
+    def _covering(self, numbers: Ints, hi: Node, most: int) -> list[int]:
         cover = numbers[(self.nodes[numbers] >= np.array(hi)).all(axis=1)]
         return [int(i) for i in cover[:most]]
 
-    def _split(self, lo: Node, hi: Node, near: tuple[Levels, Levels]) -> Split:
+    def _split(self, lo: Node, hi: Node, near: tuple[Ints, Ints]) -> Split:
         """A cut that leaves one side closed at once, if there is one; else one towards the widest failing node."""
         return self._upper_slab(lo, hi, near[1]) or self._lower_slab(lo, hi, near[0]) or self._pivot(lo, hi, near)
 
-    def _upper_slab(self, lo: Node, hi: Node, penal: Levels) -> Split | None:
+    def _upper_slab(self, lo: Node, hi: Node, penal: Ints) -> Split | None:
         """The widest top slab that a bound or a penalty closes."""
         facts, best = self.facts, None
         covering = self._covering(penal, hi, 1)
@@ -122,7 +120,7 @@ class _Builder:
                     break
         return (best[1], best[2]) if best else None
 
-    def _lower_slab(self, lo: Node, hi: Node, failing: Levels) -> Split | None:
+    def _lower_slab(self, lo: Node, hi: Node, failing: Ints) -> Split | None:
         """The widest bottom slab below one failing node: it reaches `hi` in every axis but one."""
         if not len(failing):
             return None
@@ -137,7 +135,7 @@ class _Builder:
         widest = int(np.argmax((cuts - low + 1) / (high - low + 1)))
         return int(axes[widest]), int(cuts[widest])
 
-    def _pivot(self, lo: Node, hi: Node, near: tuple[Levels, Levels]) -> Split:
+    def _pivot(self, lo: Node, hi: Node, near: tuple[Ints, Ints]) -> Split:
         """Towards the node that covers most of the box."""
         low, high = np.array(lo), np.array(hi)
         numbers = near[0] if len(near[0]) else near[1]
@@ -152,7 +150,7 @@ class _Builder:
         return axis, int((low[axis] + high[axis]) // 2)
 
 
-def _maximal(nodes: Levels, numbers: Levels) -> Levels:
+def _maximal(nodes: Ints, numbers: Ints) -> Ints:
     """The nodes that no other one lies above."""
     ordered = numbers[np.argsort(-nodes[numbers].sum(axis=1), kind="stable")]
     kept: list[int] = []

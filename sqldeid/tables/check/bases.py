@@ -20,13 +20,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from sqlglot import exp
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import SqldeidError
 from sqldeid.sql import literal, render
 from sqldeid.tables.check.check import Checker
 from sqldeid.tables.fold.fold import Folded, onto_bench
 from sqldeid.tables.fold.sensitive import code_name
-from sqldeid.tables.model.evaluation import Counts, Evaluation, admissible
+from sqldeid.tables.model.evaluation import Evaluation, admissible
 from sqldeid.tables.model.lattice import Node, below
 from sqldeid.tables.plan.plan import TablePlan
 
@@ -281,7 +282,7 @@ def meet(nodes: Sequence[Node]) -> Node:
     return tuple(min(levels) for levels in zip(*nodes, strict=True))
 
 
-def _entropy(counts: Counts) -> float:
+def _entropy(counts: Ints) -> float:
     """Nats."""
     shares = counts[counts > 0] / counts.sum()
     return -float((shares * np.log(shares)).sum())

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.sql import Fixed, fix, load, render
 from sqldeid.tables.check.judge import Judge
 from sqldeid.tables.check.rollup import Rollups
 from sqldeid.tables.fold.fold import Folded
-from sqldeid.tables.model.evaluation import Counts, Evaluation, admissible
+from sqldeid.tables.model.evaluation import Evaluation, admissible
 from sqldeid.tables.model.lattice import Node
 
 NODES_PER_STATEMENT = 64
@@ -44,7 +45,7 @@ class Checker:
     allowed: int
     name: str
     judge: Judge | None = None
-    _leaves: dict[tuple[int, int], tuple[Counts, Counts]] = field(default_factory=dict, init=False)
+    _leaves: dict[tuple[int, int], tuple[Ints, Ints]] = field(default_factory=dict, init=False)
     _rollups: Rollups = field(init=False)
     _words: tuple[Fixed, ...] = field(init=False)
 
@@ -175,9 +176,9 @@ class Checker:
         self,
         numbers: Sequence[int],
         nodes: Sequence[Node] | Mapping[int, Node],
-        owner: Counts,
-        size: Counts,
-        words: Sequence[Counts],
+        owner: Ints,
+        size: Ints,
+        words: Sequence[Ints],
     ) -> dict[int, tuple[int, ...]]:
         """Suppressed leaves by node number and column.
 
@@ -198,12 +199,12 @@ class Checker:
             found[number] = tuple(sums)
         return found
 
-    def leaves(self, node: Node, words: Sequence[Counts]) -> Counts:
+    def leaves(self, node: Node, words: Sequence[Ints]) -> Ints:
         """(classes, columns): leaves, less one, of each class's values; `words` are its coded values (masked)."""
         columns = enumerate(zip(self.folded.columns, node, strict=True))
         return np.stack([self._leaves_of(j, level, words[c.field.word]) for j, (c, level) in columns], axis=1)
 
-    def _leaves_of(self, column: int, level: int, words: Counts) -> Counts:
+    def _leaves_of(self, column: int, level: int, words: Ints) -> Ints:
         """Leaves, less one, of the generalised values of one column; shape as `words`."""
         coded = self.folded.columns[column]
         if (column, level) not in self._leaves:
@@ -211,7 +212,7 @@ class Checker:
             order = np.argsort(prefixes)
             self._leaves[column, level] = (prefixes[order], coded.marginal.leaves[level][order] - 1)
         prefixes, leaves = self._leaves[column, level]
-        found: Counts = leaves[np.searchsorted(prefixes, words & np.int64(coded.field.mask(level)))]
+        found: Ints = leaves[np.searchsorted(prefixes, words & np.int64(coded.field.mask(level)))]
         return found
 
     def arm(self, number: int, node: Node) -> dict[str, object]:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import SqldeidError
 from sqldeid.sql import render
@@ -20,10 +21,9 @@ from sqldeid.tables.check.respread import Respread
 from sqldeid.tables.check.surviving import survivors
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, others_of, terms_of
 from sqldeid.tables.criteria.concealing import Cells, Profile, decide, profile
-from sqldeid.tables.criteria.histograms import Histograms, Whole
+from sqldeid.tables.criteria.histograms import Histograms
 from sqldeid.tables.fold.fold import Folded
 from sqldeid.tables.fold.sensitive import Sensitive, code_name
-from sqldeid.tables.model.evaluation import Counts
 
 Arms = Sequence[Mapping[str, Any]]
 
@@ -294,7 +294,7 @@ class Judge:
             )
         )
 
-    def failing(self, verdicts: Verdicts, nodes: Sequence[int]) -> tuple[Counts, Counts, list[Counts]]:
+    def failing(self, verdicts: Verdicts, nodes: Sequence[int]) -> tuple[Ints, Ints, list[Ints]]:
         """The failing classes of some nodes: node, size, and one array per word."""
         read = self.engine.query(
             render("tables/check/list_verdicts", verdicts=verdicts.table, nodes=list(nodes), words=list(verdicts.words))
@@ -316,7 +316,7 @@ def split_of(criterion: ClassCriterion) -> Split:
     return criterion.column, others_of(criterion)
 
 
-def _boundaries(read: pa.Table, classes: Sequence[str], others: Sequence[str]) -> tuple[Whole, Whole]:
+def _boundaries(read: pa.Table, classes: Sequence[str], others: Sequence[str]) -> tuple[Ints, Ints]:
     """Where groups, and where classes, begin among cells that are ordered by both."""
     new = np.zeros(len(read), dtype=np.bool_)
     new[:1] = True
@@ -330,7 +330,7 @@ def _boundaries(read: pa.Table, classes: Sequence[str], others: Sequence[str]) -
     return np.flatnonzero(new), first
 
 
-def _cells_of(read: pa.Table, words: Sequence[exp.Identifier], known: Sequence[exp.Identifier]) -> tuple[Cells, Counts]:
+def _cells_of(read: pa.Table, words: Sequence[exp.Identifier], known: Sequence[exp.Identifier]) -> tuple[Cells, Ints]:
     """Cells (`list_cells`) of all nodes, without their owners, and the words of each."""
     rows = read.column("c").to_numpy().astype(np.int64)
     values = np.zeros((len(rows), len(known)), dtype=np.int64)

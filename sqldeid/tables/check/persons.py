@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
+from sqldeid.arrays import Ints
 from sqldeid.errors import SqldeidError
 from sqldeid.sql import Fixed, identifier, render
 from sqldeid.tables.check.judge import Arms, Judge, Split, Verdicts
 from sqldeid.tables.check.respread import Respread
-from sqldeid.tables.model.evaluation import Counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class PersonJudge(Judge):
             found[int(row["node"])][int(row["place"])] = int(row["size"])
         return found
 
-    def persons_of(self, arm: Mapping[str, Any], word: int) -> tuple[Counts, Counts]:
+    def persons_of(self, arm: Mapping[str, Any], word: int) -> tuple[Ints, Ints]:
         """The masked codes in one word of a node's classes, and the persons of each class."""
         sized = self.sized([arm])
         read = self.engine.query(render("tables/check/read_sized", sized=sized, word=self.folded.words[word]))

@@ -19,14 +19,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from sqldeid.arrays import Ints
 from sqldeid.tables.criteria import ClassCriterion, known
-from sqldeid.tables.criteria.histograms import Histograms, Whole
+from sqldeid.tables.criteria.histograms import Histograms
 
 _AT_ONCE = 3_000_000
 """Entries of a matrix of classes by values."""
 
 
-def survivors(criterion: ClassCriterion, classes: Histograms, reference: Whole) -> Whole:
+def survivors(criterion: ClassCriterion, classes: Histograms, reference: Ints) -> Ints:
     """The most rows of each class that can be released in specialisations of it.
 
     Parameters

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sqldeid.arrays import Ints
 from sqldeid.sql import load, render
 from sqldeid.tables.check.check import NODES_PER_STATEMENT, Checker
-from sqldeid.tables.model.evaluation import Counts, Evaluation
+from sqldeid.tables.model.evaluation import Evaluation
 from sqldeid.tables.model.lattice import Node
 
 LISTED_CLASSES = 4_000_000
@@ -72,7 +73,7 @@ class Thresholds:
             mine = order[starts[i] : starts[i + 1]]
             self._learn(node, size[mine], words, mine)
 
-    def _learn(self, node: Node, sizes: Counts, words: Sequence[Counts], mine: Counts) -> None:
+    def _learn(self, node: Node, sizes: Ints, words: Sequence[Ints], mine: Ints) -> None:
         """All evaluations of one node.
 
         Parameters

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sqldeid.arrays import Ints
 from sqldeid.errors import JobError
-from sqldeid.tables.disguise.shift import SHIFT_DAYS, Days
+from sqldeid.tables.disguise.shift import SHIFT_DAYS
 
 WIDTHS = (1, 7, 30, 90, 365)
 """Numbers of possible shifts, up to which the share of persons is told."""
@@ -72,7 +73,7 @@ def narrow(
     return found
 
 
-def _left(period: int, span: int, unit: int, persons: int, rng: np.random.Generator) -> Days:
+def _left(period: int, span: int, unit: int, persons: int, rng: np.random.Generator) -> Ints:
     """Possible shifts of each person: those that put the first and the last date into the period."""
     first = rng.integers(0, period - span, persons)
     shift = rng.integers(-SHIFT_DAYS, SHIFT_DAYS, persons)
@@ -81,5 +82,5 @@ def _left(period: int, span: int, unit: int, persons: int, rng: np.random.Genera
     earliest, latest = moved // unit * unit, last // unit * unit + unit - 1  # what is shown of both, at its widest
     least = np.maximum(-SHIFT_DAYS, earliest - (period - span - 1))
     most = np.minimum(SHIFT_DAYS, latest - span)
-    left: Days = most - least + 1 - ((least <= 0) & (most >= 0))
+    left: Ints = most - least + 1 - ((least <= 0) & (most >= 0))
     return left

@@ -15,8 +15,8 @@ Source
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from sqldeid.arrays import Ints
 from sqldeid.tables.criteria.mechanism import Randomness
 
 SHIFT_DAYS = 365
@@ -25,10 +25,8 @@ SHIFT_DAYS = 365
 OVER_89_YEARS = 90
 """From this age on no date of birth is released: "over 89" counts completed years."""
 
-Days = npt.NDArray[np.int64]
 
-
-def draw_days(count: int, randomness: Randomness) -> Days:
+def draw_days(count: int, randomness: Randomness) -> Ints:
     """`count` independent uniform whole numbers from −365 to 365 without 0; shape (count,).
 
     A 64-bit word beyond the last full round of 730 is drawn again, so that no number is likelier than another.

@@ -16,6 +16,7 @@ from time import monotonic
 import numpy as np
 import pyarrow as pa
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.job import EpsilonSafeSettings
@@ -26,7 +27,7 @@ from sqldeid.tables.check.check import Checker
 from sqldeid.tables.criteria.epsilon_safe import EpsilonSafe, promise
 from sqldeid.tables.criteria.mechanism import Randomness, SeededRandomness, SystemRandomness, sample_rows
 from sqldeid.tables.fold.fold import Folded, fold, word_names
-from sqldeid.tables.model.evaluation import Counts, Evaluation, Marginal, allowed_rows
+from sqldeid.tables.model.evaluation import Evaluation, Marginal, allowed_rows
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.model.loss import all_losses
 from sqldeid.tables.plan.plan import TablePlan
@@ -205,7 +206,7 @@ def sample_classes(plan: TablePlan, folded: Folded, beta: Fraction, engine: Engi
     """The fold with every row kept with probability β, independently; what later steps see instead of the source."""
     words = list(word_names(folded.coding))
     read = engine.bench.query(render("tables/epsilon_safe/read_classes", classes=folded.table, words=words))
-    counts: Counts = read.column("n").to_numpy().astype(np.int64)
+    counts: Ints = read.column("n").to_numpy().astype(np.int64)
     kept = sample_rows(counts, beta, randomness)
     there = np.flatnonzero(kept)
     columns = {w.name: read.column(w.name).to_numpy()[there] for w in words}
@@ -219,7 +220,7 @@ def sample_classes(plan: TablePlan, folded: Folded, beta: Fraction, engine: Engi
     return replace(folded, rows=rows, table=table, size=len(there), columns=coded, at_source=at_source)
 
 
-def _marginal(whole: Marginal, prefixes: Callable[[int], Counts], words: Counts, rows: Counts) -> Marginal:
+def _marginal(whole: Marginal, prefixes: Callable[[int], Ints], words: Ints, rows: Ints) -> Marginal:
     """A column's distribution in the sample."""
     counted = []
     for level in range(whole.height):

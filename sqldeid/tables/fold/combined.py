@@ -11,17 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, UnreadError
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.plan.plan import OtherColumn, QuasiIdentifier, TablePlan
-
-Whole = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ class Separate:
     n: None = None
     every: dict[int, exp.Table] = field(default_factory=dict)
 
-    def values(self, place: int) -> tuple[pa.Array, Whole]:
+    def values(self, place: int) -> tuple[pa.Array, Ints]:
         """The distinct values of the column at a place, in order, and the rows of each; those judged are last."""
         values = self.every[place] = self.engine.workbench(f"{self.plan.name}_values_{place}")
         asked = _coded(self.plan)[place]
@@ -58,7 +56,7 @@ class Separate:
         read = self.engine.query(render("tables/rows/read_values", values=values))
         return read.column("value").combine_chunks(), read.column("n").to_numpy().astype(np.int64)
 
-    def code(self, place: int, codes: Whole) -> exp.Table:
+    def code(self, place: int, codes: Ints) -> exp.Table:
         """The table of the column's values with these codes, one per value in order."""
         ids = np.arange(1, len(codes) + 1, dtype=np.int64)
         staged = self.engine.put(f"{self.plan.name}_codes_{place}", pa.table({"id": ids, "code": codes}))
@@ -90,7 +88,7 @@ class Combined:
     n: exp.Column
     every: exp.Table
     read: pa.Table
-    coded: list[tuple[exp.Table, int, Whole]] = field(default_factory=list)
+    coded: list[tuple[exp.Table, int, Ints]] = field(default_factory=list)
 
     @classmethod
     def of(cls, plan: TablePlan, engine: Engine, source: exp.Expr) -> Combined:
@@ -106,12 +104,12 @@ class Combined:
             read = engine.query(render("tables/fold/read_every", values=every, columns=[c["value"] for c in counted]))
         return cls(plan, engine, table, n, every, read)
 
-    def values(self, place: int) -> tuple[pa.Array, Whole]:
+    def values(self, place: int) -> tuple[pa.Array, Ints]:
         """The distinct values of the column at a place, in order, and the rows of each."""
         mine = self.read.filter(pc.equal(self.read.column("c"), place))
         return mine.column(f"v{place}").combine_chunks(), mine.column("n").to_numpy().astype(np.int64)
 
-    def code(self, place: int, codes: Whole) -> exp.Table:
+    def code(self, place: int, codes: Ints) -> exp.Table:
         """The table of the column's values with these codes, one per value in order; it is there after `send`."""
         table = self.engine.workbench(f"{self.plan.name}_coded_{place}")
         self.coded.append((table, place, codes))

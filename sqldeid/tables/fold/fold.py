@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from sqlglot import exp
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.hierarchy import Hierarchy
@@ -24,8 +24,6 @@ from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.plan.versions import check_versions
 from sqldeid.tables.rows.bind import Bound, cover
 from sqldeid.tables.rows.shape import count_persons, keep
-
-Whole = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +44,13 @@ class Coded:
 
     qi: QuasiIdentifier
     hierarchy: Hierarchy
-    codes: Whole
+    codes: Ints
     field: Field
     table: exp.Table
     null_code: int | None
     marginal: Marginal
 
-    def prefixes(self, level: int) -> Whole:
+    def prefixes(self, level: int) -> Ints:
         """The code prefix of every group of `level`, in the order of `hierarchy.labels[level]`; shape (groups,)."""
         groups = self.hierarchy.groups[level]
         first = np.zeros(len(self.hierarchy.labels[level]), dtype=np.int64)
@@ -211,7 +209,7 @@ def _code(
     index: int,
     there: Separate | Combined,
     bound: Bound,
-    leaf_codes: Whole,
+    leaf_codes: Ints,
     field: Field,
 ) -> Coded:
     qi, hierarchy = plan.qis[index], bound.hierarchy
@@ -223,7 +221,7 @@ def _code(
     return Coded(qi, hierarchy, codes, field, coded, null_code, _marginal(qi, hierarchy, bound.rows))
 
 
-def _marginal(qi: QuasiIdentifier, hierarchy: Hierarchy, n: Whole) -> Marginal:
+def _marginal(qi: QuasiIdentifier, hierarchy: Hierarchy, n: Ints) -> Marginal:
     rows, leaves = [], []
     for level in range(hierarchy.height):
         groups = hierarchy.groups[level]

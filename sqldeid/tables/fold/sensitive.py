@@ -6,19 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.sql import identifier, render
 from sqldeid.tables.criteria import others_of, terms_of
 from sqldeid.tables.fold.combined import Combined, Separate
 from sqldeid.tables.plan.plan import OtherColumn, TablePlan
-
-Whole = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ class Sensitive:
 
     column: OtherColumn
     table: exp.Table
-    rows: Whole
+    rows: Ints
     null_code: int | None
     reference: exp.Table
     spread_table: exp.Table | None = None
@@ -143,7 +141,7 @@ def _refuse_too_diverse(plan: TablePlan, column: OtherColumn, there: int) -> Non
             )
 
 
-def reference_of(rows: Whole) -> pa.Table:
+def reference_of(rows: Ints) -> pa.Table:
     """Values s = -1, 0, 1 … with their rows n, rows of values up to s (q), and the sum of q up to s (pq)."""
     q = np.cumsum(rows)
     return pa.table(
@@ -156,7 +154,7 @@ def reference_of(rows: Whole) -> pa.Table:
     )
 
 
-def _ranks(plan: TablePlan, column: OtherColumn, values: pa.Array, engine: Engine) -> tuple[Whole, int]:
+def _ranks(plan: TablePlan, column: OtherColumn, values: pa.Array, engine: Engine) -> tuple[Ints, int]:
     """Code of each value, and the number of codes: places of the stated order, also of values that are not there."""
     order = plan.order_of(column.name)
     if not order:

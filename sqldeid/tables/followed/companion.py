@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlglot import exp
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.job.criteria import PER_CLASS
@@ -199,12 +199,12 @@ def place(plan: TablePlan, written: exp.Expr, classes: exp.Table, labels: Sequen
     return placed
 
 
-def judge_of(plan: TablePlan, source: exp.Expr, engine: Engine) -> Callable[[exp.Table], NDArray[np.int64]] | None:
+def judge_of(plan: TablePlan, source: exp.Expr, engine: Engine) -> Callable[[exp.Table], Ints] | None:
     """What judges classes finer than the release's own by its criteria beyond k; None where it has none."""
     if not plan.beyond_k:
         return None
 
-    def failing(members: exp.Table) -> NDArray[np.int64]:
+    def failing(members: exp.Table) -> Ints:
         part = give(plan, source, members, "class", beside(plan, CLASS), engine, all_=False)
         judgement = _judgement(plan, part, part, source, engine)
         grouped = engine.workbench(f"{plan.name}_combined")
@@ -220,9 +220,7 @@ def judge_of(plan: TablePlan, source: exp.Expr, engine: Engine) -> Callable[[exp
     return failing
 
 
-def judges_of(
-    plan: TablePlan, source: exp.Expr, engine: Engine
-) -> tuple[tuple[str, Callable[[exp.Table], NDArray[np.int64]]], ...]:
+def judges_of(plan: TablePlan, source: exp.Expr, engine: Engine) -> tuple[tuple[str, Callable[[exp.Table], Ints]], ...]:
     """What judges by each criterion of the job alone, with its name: which of them costs how many persons."""
     found, privacy = [], plan.part.privacy
     nothing: dict[str, object] = {**{key: [] for key in PER_CLASS}, "m_concealing": None}

@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from sqldeid.arrays import Ints
 from sqldeid.tables.criteria.concealing import Profile
 from sqldeid.tables.model.lattice import Node
-
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +30,8 @@ class Marginal:
 
     name: str
     weight: Fraction
-    rows: tuple[Counts, ...]
-    leaves: tuple[Counts, ...]
+    rows: tuple[Ints, ...]
+    leaves: tuple[Ints, ...]
 
     @property
     def height(self) -> int:

@@ -16,8 +16,9 @@ from math import lcm
 
 import numpy as np
 
+from sqldeid.arrays import Ints
 from sqldeid.errors import JobError, SqldeidError
-from sqldeid.tables.model.evaluation import Counts, Evaluation, Marginal
+from sqldeid.tables.model.evaluation import Evaluation, Marginal
 from sqldeid.tables.model.lattice import Node
 
 Parts = tuple[tuple[int, ...], ...]
@@ -181,7 +182,7 @@ def _bits(marginal: Marginal) -> list[Decimal]:
         return [(s - spread[0]) / Decimal(2).ln() for s in spread]
 
 
-def _spread(counts: Counts) -> Decimal:
+def _spread(counts: Ints) -> Decimal:
     """Sum of n·ln n over groups of n rows."""
     sizes, times = np.unique(counts[counts > 1], return_counts=True)
     pairs = zip(sizes.tolist(), times.tolist(), strict=True)

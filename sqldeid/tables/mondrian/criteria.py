@@ -14,17 +14,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlglot import exp
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import NoSolutionError, UnknownKindError, VerificationError
 from sqldeid.mondrian import Check, Kind
 from sqldeid.result import Criterion, Measured
 from sqldeid.sql import identifier, render
 from sqldeid.tables.criteria import ClassCriterion, known, terms_of
-
-Counts = NDArray[np.int64]
 
 
 def checks_of(
@@ -142,7 +140,7 @@ def achieved(
     return tuple(found)
 
 
-def _worst(criterion: ClassCriterion, of: Counts, code: Counts, n: Counts) -> tuple[float | None, bool]:
+def _worst(criterion: ClassCriterion, of: Ints, code: Ints, n: Ints) -> tuple[float | None, bool]:
     """What the worst class achieves (None where that is no number), and whether all classes pass."""
     order = np.lexsort((-n, of))
     of, code, n = of[order], code[order], n[order]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import HierarchyError
 from sqldeid.hierarchy import Hierarchy, UncoveredValues
@@ -17,8 +17,6 @@ from sqldeid.hierarchy.header import refuse_header
 from sqldeid.hierarchy.versions import refuse_versions
 from sqldeid.sql import render
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
-
-Whole = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class Bound:
     """
 
     hierarchy: Hierarchy
-    rows: Whole
+    rows: Ints
 
 
 def bind(plan: TablePlan, index: int, engine: Engine, source: exp.Expr) -> Bound:
@@ -49,11 +47,11 @@ def bind(plan: TablePlan, index: int, engine: Engine, source: exp.Expr) -> Bound
         render("tables/rows/count_values", values=values, column=qi.column, type=qi.travel_type, source=source)
     )
     read = engine.query(render("tables/rows/read_values", values=values))
-    n: Whole = read.column("n").to_numpy().astype(np.int64)
+    n: Ints = read.column("n").to_numpy().astype(np.int64)
     return Bound(cover(plan, index, read.column("value").combine_chunks(), n), n)
 
 
-def cover(plan: TablePlan, index: int, distinct: pa.Array, n: Whole) -> Hierarchy:
+def cover(plan: TablePlan, index: int, distinct: pa.Array, n: Ints) -> Hierarchy:
     """The hierarchy of a quasi-identifier with its distinct values, of which there are n rows each.
 
     Raises
@@ -74,7 +72,7 @@ def cover(plan: TablePlan, index: int, distinct: pa.Array, n: Whole) -> Hierarch
         raise HierarchyError.at(key, error.message) from None
 
 
-def _refuse_uncovered(plan: TablePlan, qi: QuasiIdentifier, error: UncoveredValues, n: Whole) -> NoReturn:
+def _refuse_uncovered(plan: TablePlan, qi: QuasiIdentifier, error: UncoveredValues, n: Ints) -> NoReturn:
     key = f"{plan.key}.columns.{qi.name}"
     rows = int(n[np.asarray(error.indices, dtype=np.int64)].sum())
     count = len(error.indices)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 import numpy as np
-import numpy.typing as npt
 
+from sqldeid.arrays import Ints
 from sqldeid.tables.model.evaluation import Evaluation
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.search.base import Problem
@@ -40,7 +40,7 @@ class _Box:
 class _Failing:
     """Nodes known to fail with all their specialisations, as a growing matrix."""
 
-    levels: npt.NDArray[np.int64]
+    levels: Ints
     count: int = 0
 
     def add(self, node: Node) -> None:
@@ -49,7 +49,7 @@ class _Failing:
         self.levels[self.count] = node
         self.count += 1
 
-    def above(self, node: Node) -> npt.NDArray[np.int64]:
+    def above(self, node: Node) -> Ints:
         """The failing nodes that generalise `node`."""
         known = self.levels[: self.count]
         return known[(known >= np.array(node)).all(axis=1)]

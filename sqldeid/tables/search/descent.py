@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 
 import numpy as np
-import numpy.typing as npt
 
+from sqldeid.arrays import Flags, Floats
 from sqldeid.tables.model.evaluation import admissible
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.search.base import Problem
-from sqldeid.tables.search.prediction import Floats, Levels, Prediction
+from sqldeid.tables.search.prediction import Levels, Prediction
 
 _WALKS = 20
 """Walks, and so nodes, in a statement."""
@@ -104,7 +104,7 @@ class _Walks:
         effects = np.stack([_padded(d[0]) for d in drawn])
         return _Draws(effects, np.array([[d[2]] for d in drawn]), np.array([[d[3]] for d in drawn]))
 
-    def _step(self, here: Levels, half: Levels, walks: npt.NDArray[np.bool_]) -> None:
+    def _step(self, here: Levels, half: Levels, walks: Flags) -> None:
         """Make one half of each walk's move: column j down is 2j, up is 2j + 1, no move is the last number."""
         moving = walks & (half < 2 * len(self.highest))
         column = half[moving] // 2

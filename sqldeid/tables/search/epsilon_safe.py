@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sqldeid.tables.criteria.mechanism import Floats, Proposals, Randomness
-from sqldeid.tables.model.evaluation import Counts, Evaluate, Evaluation, Marginal
+from sqldeid.arrays import Floats, Ints
+from sqldeid.tables.criteria.mechanism import Proposals, Randomness
+from sqldeid.tables.model.evaluation import Evaluate, Evaluation, Marginal
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.model.loss import make_loss
 from sqldeid.tables.search.base import Problem
@@ -60,7 +61,7 @@ class Drawn:
 class Steps:
     """The penalty at every node, in steps of `Utility`: one axis per quasi-identifier; and what it took."""
 
-    steps: Counts
+    steps: Ints
     checks: int
     statements: int
 
@@ -70,8 +71,8 @@ class _Known:
 
     def __init__(self, utility: Utility, evaluate: Evaluate) -> None:
         self.utility, self._evaluate = utility, evaluate
-        self.least: Counts = np.zeros(utility.heights, dtype=np.int64)
-        self.most: Counts = np.full(utility.heights, np.iinfo(np.int64).max, dtype=np.int64)
+        self.least: Ints = np.zeros(utility.heights, dtype=np.int64)
+        self.most: Ints = np.full(utility.heights, np.iinfo(np.int64).max, dtype=np.int64)
         self.checked: dict[Node, Evaluation] = {}
         self.statements = 0
 

@@ -8,9 +8,10 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from sqldeid.arrays import Flags, Ints
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.search.prediction import Levels, Prediction, Real
-from sqldeid.tables.search.region import Flags, Region, outer_sum
+from sqldeid.tables.search.region import Region, outer_sum
 
 Single = npt.NDArray[np.float32]
 Box = tuple[slice, ...]
@@ -159,7 +160,7 @@ class Guide:
             gains[best] = 0
         return candidates.nodes[chosen]
 
-    def _closes(self, candidates: _Candidates, sample: npt.NDArray[np.int64]) -> Single:
+    def _closes(self, candidates: _Candidates, sample: Ints) -> Single:
         """Probability that checking a candidate (row) closes an open node (column)."""
         region = self.region
         opens = np.array(np.unravel_index(sample, region.shape), dtype=np.int16)
@@ -177,7 +178,7 @@ class Guide:
         return closes
 
 
-def _greatest(gain: Single, most: int) -> npt.NDArray[np.int64]:
+def _greatest(gain: Single, most: int) -> Ints:
     """Where about `most` of the greatest positive entries are; on long arrays above a threshold taken from a sample."""
     flat = np.flatnonzero(gain)
     if len(flat) > _SORTED:

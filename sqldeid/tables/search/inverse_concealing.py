@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf, isinf
 
+from sqldeid.arrays import Flags
 from sqldeid.errors import NoSolutionError
 from sqldeid.tables.model.evaluation import Evaluation
 from sqldeid.tables.search.base import Outcome, Problem
-from sqldeid.tables.search.region import Flags
 from sqldeid.tables.search.within import best_of, least_loss, maximal, nodes_within
 
 _STATEMENT = 40

@@ -6,8 +6,8 @@ Source: El Emam et al. 2009, §3; Mazzone 2019, §4.3.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from sqldeid.arrays import Flags
 from sqldeid.errors import JobError
 from sqldeid.tables.model.evaluation import admissible
 from sqldeid.tables.model.lattice import Lattice, Node
@@ -113,7 +113,7 @@ class Tags:
                 key="search.method",
             )
         self._lattice = lattice
-        self._open: npt.NDArray[np.bool_] = np.ones(lattice.heights, dtype=np.bool_)
+        self._open: Flags = np.ones(lattice.heights, dtype=np.bool_)
 
     def path(self) -> list[Node]:
         """A chain of undecided nodes from the first one (no undecided node is below it) upwards; empty when done."""

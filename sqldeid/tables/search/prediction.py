@@ -13,9 +13,9 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
+from sqldeid.arrays import Floats
 from sqldeid.tables.model.evaluation import Evaluation, Marginal
 
-Floats = npt.NDArray[np.float64]
 Real = npt.NDArray[np.floating]
 Levels = npt.NDArray[np.integer]
 """Nodes as rows of a matrix, one column per quasi-identifier."""

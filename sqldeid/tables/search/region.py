@@ -11,12 +11,10 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from sqldeid.arrays import Flags, Floats
 from sqldeid.tables.model.evaluation import Evaluation
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.search.base import Problem
-from sqldeid.tables.search.prediction import Floats
-
-Flags = npt.NDArray[np.bool_]
 
 Number = TypeVar("Number", np.float64, np.float32)
 

@@ -7,10 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from sqldeid.arrays import Floats, Ints
 from sqldeid.errors import JobError
-from sqldeid.tables.criteria.mechanism import Floats, log_sum_exp_probabilities
+from sqldeid.tables.criteria.mechanism import log_sum_exp_probabilities
 from sqldeid.tables.criteria.sampling import PENALTIES, Penalty
-from sqldeid.tables.model.evaluation import Counts, Evaluation
+from sqldeid.tables.model.evaluation import Evaluation
 from sqldeid.tables.model.lattice import Lattice, Node
 
 MOST_NODES = 1 << 22
@@ -128,12 +129,12 @@ class Utility:
             total = total[..., None] + float(w / whole) * (np.arange(h) / max(1, h - 1))
         return total
 
-    def costs(self, steps: Counts) -> Floats:
+    def costs(self, steps: Ints) -> Floats:
         """`cost` of every node as floats."""
         return float(self.nats) * self.prec() + float(self.nats * self.step) * steps
 
 
-def probabilities(utility: Utility, steps: Counts) -> Floats:
+def probabilities(utility: Utility, steps: Ints) -> Floats:
     """With what probability each node is drawn, in floats: for figures; the draw itself is exact.
 
     Parameters
@@ -144,7 +145,7 @@ def probabilities(utility: Utility, steps: Counts) -> Floats:
     return log_sum_exp_probabilities(-utility.costs(steps))
 
 
-def reciprocal_probabilities(utility: Utility, steps: Counts, rows: int) -> Floats:
+def reciprocal_probabilities(utility: Utility, steps: Ints, rows: int) -> Floats:
     """The source's probabilities, u = 1/(prec + factor·share): **not proven private**.
 
     The source takes the penalty's step for the sensitivity of the reciprocal, which it is not, and a share of one row,

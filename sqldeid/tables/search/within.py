@@ -9,12 +9,13 @@ from time import monotonic
 
 import numpy as np
 
+from sqldeid.arrays import Flags
 from sqldeid.tables.model.evaluation import Evaluation
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.search.base import Outcome, Problem, State
 from sqldeid.tables.search.frontier import frontier
 from sqldeid.tables.search.ola import Tags
-from sqldeid.tables.search.region import Flags, outer_sum
+from sqldeid.tables.search.region import outer_sum
 
 
 def nodes_within(problem: Problem) -> tuple[Flags, bool]:

@@ -6,19 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
+from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.sql import identifier, render
 from sqldeid.tables.criteria import MConcealing
 
 TOLERANCE = 1e-12
 """A risk above m by less than this share of m is rounding."""
-
-Floats = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +33,8 @@ class Concealment:
     """
 
     cells: exp.Table
-    owner: Whole
-    rows: Whole
+    owner: Ints
+    rows: Ints
     risk: Floats
     worst_state: tuple[str, ...]
 
@@ -46,7 +43,7 @@ class Concealment:
         """The release's m: the greatest risk; 0 for an empty table."""
         return float(self.risk.max(initial=0.0))
 
-    def failing(self, criterion: MConcealing) -> Whole:
+    def failing(self, criterion: MConcealing) -> Ints:
         """Classes with a row above m."""
         return np.unique(self.owner[self.risk > float(criterion.m) * (1 + TOLERANCE)])
 
@@ -89,15 +86,13 @@ def measure(
     return Concealment(cells, owner, count, risk, worst_state)
 
 
-def above(owner: Whole, values: Sequence[Whole], rows: Whole, criterion: MConcealing) -> npt.NDArray[np.bool_]:
+def above(owner: Ints, values: Sequence[Ints], rows: Ints, criterion: MConcealing) -> Flags:
     """Whether each cell's rows have a risk above m."""
     risk = _summed(owner, values, rows, criterion)[0]
     return risk > float(criterion.m) * (1 + TOLERANCE)
 
 
-def _summed(
-    owner: Whole, values: Sequence[Whole], rows: Whole, criterion: MConcealing
-) -> tuple[Floats, tuple[str, ...]]:
+def _summed(owner: Ints, values: Sequence[Ints], rows: Ints, criterion: MConcealing) -> tuple[Floats, tuple[str, ...]]:
     """Each cell's risk, and the state that adds most to the greatest one."""
     risk = np.zeros(len(owner))
     for state, fitting in _states(owner, values, rows):
@@ -117,9 +112,9 @@ def _summed(
     return risk * float(criterion.inclusion), names
 
 
-def _states(owner: Whole, values: Sequence[Whole], rows: Whole) -> Iterator[tuple[tuple[bool, ...], Floats]]:
+def _states(owner: Ints, values: Sequence[Ints], rows: Ints) -> Iterator[tuple[tuple[bool, ...], Floats]]:
     """Every knowledge state with the rows that fit each cell in it."""
-    stack: list[tuple[tuple[bool, ...], Whole]] = [((), owner)]
+    stack: list[tuple[tuple[bool, ...], Ints]] = [((), owner)]
     while stack:
         state, groups = stack.pop()
         if len(state) == len(values):
@@ -131,7 +126,7 @@ def _states(owner: Whole, values: Sequence[Whole], rows: Whole) -> Iterator[tupl
         stack.append(((*state, True), split.astype(np.int64)))
 
 
-def pick(engine: Engine, name: str, found: Concealment, classes: Whole, columns: int) -> exp.Table:
+def pick(engine: Engine, name: str, found: Concealment, classes: Ints, columns: int) -> exp.Table:
     """The labels of some classes, as a table."""
     numbers = engine.put(f"{name}_numbers", pa.table({"class": classes}))
     picked = engine.workbench(f"{name}_picked")
