@@ -39,8 +39,16 @@ class SqldeidError(Exception):
 
     def __init__(self, message: str, *, key: str = "") -> None:
         super().__init__(message)
-        self.message = message
         self.key = key
+
+    @property
+    def message(self) -> str:
+        """The text, which whoever knows more of the place may complete; it is what is shown, whatever shows it."""
+        return str(self.args[0])
+
+    @message.setter
+    def message(self, text: str) -> None:
+        self.args = (text,)
 
     @classmethod
     def at(cls, key: str, text: str) -> Self:

@@ -180,7 +180,6 @@ class InFolder:
             told += f"; {', '.join(left)} could not be emptied, may hold rows, and is no release: remove it"
         if isinstance(failed, SqldeidError):
             failed.message += told
-            failed.args = (failed.message,)
         elif isinstance(failed, KeyboardInterrupt):
             raise Interrupted(f"interrupted; nothing was published{told}") from None
 

@@ -182,7 +182,6 @@ def naming_job(job: Job) -> Iterator[None]:
     except SqldeidError as error:
         if error.key and not error.message.startswith(f"{job.name}: "):
             error.message = f"{job.name}: {error.message}"
-            error.args = (error.message,)
         raise
 
 
@@ -211,7 +210,6 @@ def naming_release(key: str) -> Iterator[None]:
             error.key = key
             if not error.message.startswith(key):
                 error.message = f"{key}: {error.message}"
-                error.args = (error.message,)
         raise
 
 

@@ -79,7 +79,6 @@ class Linked:
             yield
         except SqldeidError as error:
             error.message, error.key = self.own(error.message), self.own(error.key)
-            error.args = (error.message,)
             raise
 
 
