@@ -30,7 +30,7 @@ class KAnonymity:
 
     def __post_init__(self) -> None:
         if self.k < 1:
-            raise JobError(f"privacy.k: k is {self.k}; it must be at least 1", key="privacy.k")
+            raise JobError.at("privacy.k", f"k is {self.k}; it must be at least 1")
 
     @property
     def promise(self) -> str:

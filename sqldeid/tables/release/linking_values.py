@@ -40,11 +40,11 @@ def linking_values(plan: TablePlan, engine: Engine, source: exp.Expr) -> list[st
     for c, values, rows in told:
         if c.role != "sensitive":
             key = f"{plan.key}.columns.{c.name}"
-            raise JobError(
-                f"{key}: it has values that are one person's alone, in several rows ({values:,}, in {rows:,} rows), "
+            raise JobError.at(
+                key,
+                f"it has values that are one person's alone, in several rows ({values:,}, in {rows:,} rows), "
                 'which tells that these are of one person; with rows = "many" make it quasi-identifying, or '
                 "leave it out",
-                key=key,
             )
     return [_warning(plan, c, values, rows) for c, values, rows in told]
 

@@ -110,9 +110,8 @@ def read_policies(given: Given) -> dict[str, Policy]:
         if isinstance(found, Mapping) and isinstance(found.get("policy"), Mapping)
     }
     if not kept:
-        raise JobError(
-            f"{_OPTION}: {shown} holds no policy; `sqldeid anonymize --json FILE` writes one for each table release",
-            key=_OPTION,
+        raise JobError.at(
+            _OPTION, f"{shown} holds no policy; `sqldeid anonymize --json FILE` writes one for each table release"
         )
     return {name: _parse(name, found, shown) for name, found in kept.items()}
 
@@ -121,9 +120,9 @@ def _read(path: Path) -> object:
     try:
         return json.loads(read_limited(path))
     except OSError as error:
-        raise JobError(f"{_OPTION}: {path} cannot be read ({error.strerror})", key=_OPTION) from None
+        raise JobError.at(_OPTION, f"{path} cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError):
-        raise JobError(f"{_OPTION}: {path} is not JSON", key=_OPTION) from None
+        raise JobError.at(_OPTION, f"{path} is not JSON") from None
 
 
 def _parse(name: str, kept: Mapping[str, Any], shown: str) -> Policy:
@@ -134,9 +133,9 @@ def _parse(name: str, kept: Mapping[str, Any], shown: str) -> Policy:
             raise ValueError("not a policy")
         return Policy(name, node, k, str(kept["job_sha256"]), asked, {c: unpack(h) for c, h in packed.items()})
     except HierarchyError as error:
-        raise JobError(f"{_OPTION}: {shown}: {name}: {error.message}", key=_OPTION) from None
+        raise JobError.at(_OPTION, f"{shown}: {name}: {error.message}") from None
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise JobError(f"{_OPTION}: {shown}: the policy of {name} is damaged; make it anew", key=_OPTION) from None
+        raise JobError.at(_OPTION, f"{shown}: the policy of {name} is damaged; make it anew") from None
 
 
 def apply_policy(plan: TablePlan, policies: Mapping[str, Policy], job_sha256: str) -> tuple[TablePlan, Policy]:
@@ -149,17 +148,16 @@ def apply_policy(plan: TablePlan, policies: Mapping[str, Policy], job_sha256: st
     """
     policy = policies.get(plan.name)
     if policy is None:
-        raise JobError(f"{plan.key}: {_OPTION} holds no policy of it; it has {', '.join(policies)}", key=plan.key)
+        raise JobError.at(plan.key, f"{_OPTION} holds no policy of it; it has {', '.join(policies)}")
     if plan.sampled:
-        raise JobError(
-            f"{plan.key}.search.method: epsilon-safe draws its node anew for each release; leave {_OPTION} out",
-            key=f"{plan.key}.search.method",
+        raise JobError.at(
+            f"{plan.key}.search.method", f"epsilon-safe draws its node anew for each release; leave {_OPTION} out"
         )
     if policy.job_sha256 != job_sha256:
         _refuse_other_job(plan, policy)
     heights = {q.name: q.hierarchy.height for q in plan.qis}
     if set(policy.node) != set(heights) or any(x >= heights[c] for c, x in policy.node.items()):
-        raise JobError(f"{plan.key}: the policy is of other quasi-identifying columns or levels", key=plan.key)
+        raise JobError.at(plan.key, "the policy is of other quasi-identifying columns or levels")
     columns = tuple(_stored(plan, c, policy) if isinstance(c, QuasiIdentifier) else c for c in plan.columns)
     return replace(plan, columns=columns), policy
 
@@ -168,7 +166,7 @@ def _stored(plan: TablePlan, qi: QuasiIdentifier, policy: Policy) -> QuasiIdenti
     tree = policy.trees[qi.name]
     if tree.level_names != qi.hierarchy.level_names:
         key = f"{plan.key}.columns.{qi.name}.hierarchy"
-        raise JobError(f"{key}: has other levels than the policy's; search anew, without {_OPTION}", key=key)
+        raise JobError.at(key, f"has other levels than the policy's; search anew, without {_OPTION}")
     kept = qi.hierarchy.kept(tree) if isinstance(qi.hierarchy, TopCoded) else tree
     return replace(qi, hierarchy=StoredSource(kept, qi.hierarchy))
 
