@@ -12,9 +12,9 @@ A collection ``<room>/statements[.<engine>]``
     holds statements of at most three lines, each under its own head between ``{% statement <verb>_<noun> %}`` and
     ``{% endstatement %}``, in the order of their names, and nothing else but a comment at its beginning.
 
-A template that makes or fills a temporary table
-    may say how an engine whose temporary tables are views keeps its rows, by a line ``kept <how> — <reason>`` in its
-    head, with one of `sqldeid.sql.templates.KEPT`.
+The file ``kept.toml``
+    says how an engine whose temporary tables are views keeps the rows of one that a template makes or fills: under one
+    of `sqldeid.sql.templates.KEPT`, by reason, its name (that of Spark's own template where there is one).
 
 A template for one engine
     has the engine in its file name *and* a line ``engine <engine> — <reason>`` in its head (both or neither: the name
@@ -38,7 +38,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sqldeid.sql.lists import grammar
-from sqldeid.sql.templates import END, KEPT, STATEMENT, head_of, kept_by, statements_in
+from sqldeid.sql.templates import END, KEPT, STATEMENT, head_of, kept_in, source_of, statements_in
 
 MAX_LINES = 60
 MAX_SHORT = 3
@@ -49,7 +49,6 @@ HOLE = "hole_of_a_template"
 
 _NAME = re.compile(rf"([a-z][a-z_]*/)+[a-z]+(_[a-z0-9]+)+(\.({'|'.join(ENGINES)}))?")
 _FILLS = re.compile(r"\b(CREATE TEMPORARY|INSERT INTO) ")
-_KEPT_LINE = re.compile(r"^\s+kept ", re.MULTILINE)
 _ENGINE_LINE = re.compile(r"^\s*engine (\w+) — \S", re.MULTILINE)
 _TEXT = (TokenType.STRING, TokenType.IDENTIFIER)
 
@@ -115,7 +114,7 @@ def lint(name: str, source: str) -> list[str]:
     source
         The template's text.
     """
-    complaints = [*_lint_head(name, source), *_lint_kept(name, source), *_lint_jinja(source)]
+    complaints = [*_lint_head(name, source), *_lint_jinja(source)]
     words = _sql_tokens(source)
     if words is None:
         return [*complaints, "the SQL cannot be split into words: a quote is not closed"]
@@ -141,6 +140,24 @@ def lint_collection(text: str) -> list[str]:
     return complaints
 
 
+def lint_kept(text: str) -> list[str]:
+    """Complaints about the file that says how temporary tables are kept, `sqldeid.sql.templates.KEPT_FILE`."""
+    kept, complaints = kept_in(text), []
+    listed = [name for name, _, _ in kept]
+    for name, how, why in kept:
+        if how not in KEPT or how == "lazily":
+            complaints.append(f"{how} is none of {', '.join(KEPT)}, or what holds for what is not listed")
+        if not why.strip():
+            complaints.append(f"{name} is listed without a reason")
+        if listed.count(name) > 1:
+            complaints.append(f"{name} is listed more than once")
+        if not _FILLS.search(source_of(name) or "") or name.partition(".")[2] not in ("", "spark"):
+            complaints.append(f"{name} makes no temporary table on an engine that has views for it")
+        elif "." not in name and source_of(f"{name}.spark") is not None:
+            complaints.append(f"{name} is not what Spark runs: {name}.spark is")
+    return complaints
+
+
 def _lint_head(name: str, source: str) -> Iterator[str]:
     if not _NAME.fullmatch(name):
         yield f"{name} is not named <room>/<verb>_<noun> or <room>/<verb>_<noun>.<engine>"
@@ -155,20 +172,12 @@ def _lint_head(name: str, source: str) -> Iterator[str]:
     for key in HEAD_KEYS:
         if not re.search(rf"^\s+{key} +\S", head, re.MULTILINE):
             yield f"the head has no line for {key}"
+    if re.search(r"^\s+kept +[a-z ]+ —", head, re.MULTILINE):
+        yield "how a temporary table is kept stands in kept.toml"
     engine = _ENGINE_LINE.search(head)
     named = name.partition(".")[2]
     if (engine[1] if engine else "") != named:
         yield f"an engine template says so in its name and by 'engine {named or '<engine>'} — <reason>' in its head"
-
-
-def _lint_kept(name: str, source: str) -> Iterator[str]:
-    head = head_of(source)
-    if not _KEPT_LINE.search(head):
-        return
-    if not kept_by(head):
-        yield f"a temporary table is 'kept <how> — <reason>', with one of {', '.join(KEPT)}"
-    if not _FILLS.search(source) or name.partition(".")[2] not in ("", "spark"):
-        yield "'kept' is said of a temporary table, where an engine has views for it"
 
 
 def _lint_jinja(source: str) -> Iterator[str]:

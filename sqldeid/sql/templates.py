@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -23,10 +24,10 @@ STATEMENT, END = "{% statement ", "{% endstatement %}\n"
 
 KEPT = ("at once", "lazily", "never", "cut off", "brought")
 """How an engine whose temporary tables are views keeps the rows of one: as its statement is run, once they are read,
-not at all, at once and without the plan that made them, or here and back. A template says it by a line ``kept`` of its
-head; lazily is what holds without one."""
+not at all, at once and without the plan that made them, or here and back. `KEPT_FILE` lists the templates by it;
+lazily is what holds for others."""
 
-_KEPT = re.compile(rf"^\s+kept +({'|'.join(KEPT)}) — \S", re.MULTILINE)
+KEPT_FILE = "kept.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Statement(str):
 
     def kept_on(self, dialect: str) -> str:
         """How the temporary table that it makes or adds to is kept on an engine, one of `KEPT`."""
-        return _kept(self.template, dialect)
+        return _kept().get(str(load(self.template, dialect).name), "lazily")
 
     @property
     def tables(self) -> list[exp.Table]:
@@ -155,15 +156,15 @@ def head_of(source: str) -> str:
     return found[1] if found else ""
 
 
-def kept_by(head: str) -> str:
-    """How the head says that a temporary table is kept, one of `KEPT`; empty where it says nothing."""
-    found = _KEPT.search(head)
-    return found[1] if found else ""
+def kept_in(text: str) -> list[tuple[str, str, str]]:
+    """What a `KEPT_FILE` says, as often as it says it: template, how its table is kept, and why."""
+    tables: dict[str, dict[str, list[str]]] = tomllib.loads(text)
+    return [(name, how, why) for how, reasons in tables.items() for why, names in reasons.items() for name in names]
 
 
 @cache
-def _kept(name: str, dialect: str) -> str:
-    return kept_by(head_of(source_of(str(load(name, dialect).name)) or "")) or "lazily"
+def _kept() -> dict[str, str]:
+    return {name: how for name, how, _ in kept_in((folder() / KEPT_FILE).read_text(encoding="utf-8"))}
 
 
 def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:

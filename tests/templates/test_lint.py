@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sqldeid.sql import template_names
-from sqldeid.sql.lint import lint, lint_collection
-from sqldeid.sql.templates import COLLECTION, SUFFIX, folder, source_of
+from sqldeid.sql.lint import lint, lint_collection, lint_kept
+from sqldeid.sql.templates import COLLECTION, KEPT_FILE, SUFFIX, folder, source_of
 
 COLLECTIONS = sorted(folder().rglob(f"{COLLECTION}*{SUFFIX}"))
 
@@ -20,6 +20,10 @@ def test_template_passes_the_lint(name: str) -> None:
 @pytest.mark.parametrize("path", COLLECTIONS, ids=lambda path: path.relative_to(folder()).as_posix())
 def test_collection_passes_the_lint(path: Path) -> None:
     assert lint_collection(path.read_text(encoding="utf-8")) == []
+
+
+def test_what_is_kept_passes_the_lint() -> None:
+    assert lint_kept((folder() / KEPT_FILE).read_text(encoding="utf-8")) == []
 
 
 def test_no_template_is_there_twice() -> None:
