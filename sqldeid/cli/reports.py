@@ -75,7 +75,9 @@ def read_result(path: Path) -> Mapping[str, object]:
     except (ValueError, RecursionError):
         raise JobError(f"{path}: is not JSON; `sqldeid anonymize --json FILE` writes a result", key="result") from None
     if not isinstance(found, dict) or not isinstance(found.get("releases"), dict):
-        raise JobError(f"{path}: is not a result; `sqldeid anonymize --json FILE` writes one", key="result")
+        raise JobError(
+            f"{path}: is not a result, which has releases; `sqldeid anonymize --json FILE` writes one", key="result"
+        )
     return found
 
 

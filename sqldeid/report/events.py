@@ -69,7 +69,7 @@ def public_events(release: Tree) -> list[Section]:
 def _short(release: Tree) -> Iterable[str]:
     promise = release["guarantee"]
     yield _safe(promise)
-    yield from _worst(release.get("attacks", {}))
+    yield from _worst(release.get("attacks") or {})
     yield (
         "Every row is made up by a model and belongs to nobody. A path that looks like somebody's may be chance, or "
         "what the model remembers."

@@ -25,6 +25,7 @@ from sqldeid.report.shape_parts import (
 from sqldeid.report.words import not_protected
 
 Tree = Mapping[str, Any]
+_WRITES = "`sqldeid anonymize --json FILE` writes a result"
 _SHOWN = 3
 """Places that a message names."""
 
@@ -221,6 +222,7 @@ class Parted(Part):
 
     rows: Count
     released: Count
+    suppressed: Count = 0
     k: Count
     classes: Count
     asked: Count
@@ -302,14 +304,16 @@ def releases_of(result: object, *, public: bool) -> dict[str, Tree]:
         If this is no result, or a part is missing or is not what must stand there; the places are named.
     """
     found = result.get("releases") if isinstance(result, Mapping) else None
-    if not isinstance(result, Mapping) or not isinstance(found, Mapping) or not all(map(_has_kind, found.values())):
-        raise JobError("this is not a result; `sqldeid anonymize --json FILE` writes one", key="result")
+    if not isinstance(result, Mapping) or not isinstance(found, Mapping):
+        raise JobError(f"this is not a result: releases must be a section; {_WRITES}", key="result")
+    if odd := [name for name, release in found.items() if not _has_kind(release)]:
+        raise JobError(f"this is not a result: releases.{odd[0]}.kind is missing; {_WRITES}", key="result")
     _hold(_Result if public else _Holders, result, "")
     for name, release in found.items():
         kind = kind_of(release)
         if kind not in _KINDS:
             raise JobError(
-                f"releases.{name}.kind: must be table, series or events; `sqldeid anonymize --json` writes a result",
+                f"releases.{name}.kind: must be table, series or events; {_WRITES}",
                 key="result",
             )
         _hold(_KINDS[kind][public], release, f"releases.{name}.")

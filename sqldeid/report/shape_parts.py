@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -30,6 +30,17 @@ def without_null(*names: str) -> Any:
         return found
 
     return model_validator(mode="before")(check)
+
+
+P = TypeVar("P", bound=Part)
+
+
+def _together(part: P, first: str, *others: str) -> P:
+    """Keys that stand where `first` does."""
+    for name in others:
+        if first in part.model_fields_set and name not in part.model_fields_set:
+            raise ValueError(f"{name} is missing")
+    return part
 
 
 class _Length(Part):
@@ -93,6 +104,117 @@ class _SeriesAsked(Part):
     k: Count
 
 
+class _Link(Part):
+    table: str
+    k: Count
+    in_table: Count
+    in_series: Count
+    in_both: Count
+    released: Count
+    lost_of_table: Loose
+    lost_of_series: Loose
+    combined_classes: Count
+    smallest: Count
+
+
+class _Named(Part):
+    table: str
+
+
+class _Moved(Part):
+    mean: Loose
+    unit: str
+
+
+class _Own(Part):
+    tau: Loose
+    mean_distance: Loose
+    before: Loose
+
+
+class _Scores(Part):
+    test_roc_auc: Loose
+    test_roc_auc_change: Loose
+    test_roc_auc_change_sd: Loose
+    test_pr_auc: Loose
+    test_pr_auc_change: Loose
+    test_pr_auc_change_sd: Loose
+
+
+class _Utility(Part):
+    not_measured: str | None = None
+    settings: Mapping[str, _Scores] = Field(default_factory=dict)
+    persons: Count = 0
+    splits: Count = 0
+
+    @model_validator(mode="after")
+    def _whole(self) -> _Utility:
+        return _together(self, "settings", "persons", "splits")
+
+
+class _Side(Part):
+    first_mean: Loose = 0.0
+    first_median: Loose = 0.0
+    delta_auc_mean: Loose = 0.0
+    delta_auc_least: Loose = 0.0
+
+
+class _OfLength(Part):
+    length: Count
+    persons: Count
+    before: _Side
+    after: _Side
+
+
+_Values = Sequence[Loose | None]
+
+
+class _Plain(Part):
+    mean: _Values
+    least: _Values
+
+
+class _Normalised(_Plain):
+    greatest: _Values
+
+
+class _Curve(Part):
+    plain: _Plain
+    normalised: _Normalised
+    first: Sequence[Loose]
+
+
+class _Curves(Part):
+    length: Count
+    inclusion: Sequence[Loose]
+    shares: Sequence[Loose]
+    before: _Curve
+    after: _Curve
+
+    @model_validator(mode="after")
+    def _as_long(self) -> _Curves:
+        for side, found in (("before", self.before), ("after", self.after)):
+            drawn = {"mean": found.plain.mean, "least": found.plain.least}
+            if side == "after":
+                drawn |= {f"normalised {of}": getattr(found.normalised, of) for of in ("greatest", "mean", "least")}
+            for of, values in drawn.items():
+                if len(values) != len(self.inclusion):
+                    raise ValueError(f"{of} of {side} must have as many values as inclusion")
+            if len(found.first) > len(self.shares):
+                raise ValueError(f"first of {side} must not have more values than shares")
+        return self
+
+
+class _Disagreement(Part):
+    distance: str = ""
+    by_length: Sequence[_OfLength] = ()
+    curves: _Curves | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> _Disagreement:
+        return _together(self, "by_length", "distance")
+
+
 class _Word(Part):
     shown: str
     unit: str = ""
@@ -107,6 +229,11 @@ class _Told(Part):
     more_codes: bool = False
 
 
+class _Asked(Part):
+    asked: Count
+    nulls: str = ""
+
+
 class Series(Part):
     """A release of series, for the data holder."""
 
@@ -115,7 +242,7 @@ class Series(Part):
     method: str
     guarantee: str
     asked: _SeriesAsked
-    nulls: str | None = None
+    nulls: Annotated[str, Field(min_length=1)]
     k: Count
     classes: Count
     released: Count
@@ -126,9 +253,13 @@ class Series(Part):
     withheld: _Withheld
     tau: Mapping[str, Loose]
     unfeasibility: _Unfeasible
-    own_features: Mapping[str, Mapping[str, Loose]] | None = None
+    own_features: Mapping[str, _Own] | None = None
     attacks: _Attacks | None = None
-    utility: Mapping[str, object] | None = None
+    utility: _Utility | None = None
+    link: _Link | None = None
+    too_short: Loose = 0
+    distortion_by: Mapping[str, _Moved] | None = None
+    disagreement: _Disagreement | None = None
     as_they_are: Sequence[str] | None = None
     warnings: Sequence[str] = ()
     written: Sequence[str] = ()
@@ -141,7 +272,24 @@ class PublicSeries(Part):
     features: Sequence[str]
     method: str
     guarantee: str
+    asked: _SeriesAsked | None = None
+    criteria: Sequence[_Asked] = ()
+    nulls: Annotated[str, Field(min_length=1)] | None = None
+    link: _Named | None = None
+    linked: str | None = None
     columns: Mapping[str, _Told] = Field(default_factory=dict)
+
+    _absent = without_null("asked")
+
+    @model_validator(mode="after")
+    def _both(self) -> PublicSeries:
+        if self.asked is None and "criteria" not in self.model_fields_set:
+            raise ValueError("asked is missing")
+        if self.asked is None and len(self.criteria) != 2:
+            raise ValueError("criteria must be two: of durations and of features")
+        if self.nulls is None and self.asked is not None:
+            raise ValueError("nulls is missing")
+        return self
 
 
 class _Guarantee(Part):
@@ -176,6 +324,7 @@ class _Canary(Part):
     seen_without: Count
     releases: Count
     events: Count
+    p_value: Loose = 1.0
 
 
 class _EventAttacks(Part):
@@ -186,7 +335,28 @@ class _EventAttacks(Part):
 class _Gaps(Part):
     threshold_hours: Number | None = None
     rule: str = ""
-    histogram: Mapping[Annotated[int, Field(strict=False)], Count] | None = None
+    histogram: Mapping[Annotated[int, Field(strict=False, ge=-1000, le=1000)], Count] | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> _Gaps:
+        return _together(self, "threshold_hours", "rule") if self.threshold_hours is not None else self
+
+
+class _Figures(Part):
+    similarity: Loose = 0.0
+    cover: Loose = 0.0
+    top20: Loose = 0.0
+    tvd_2gram: Loose = 0.0
+    tvd_length: Loose = 0.0
+    tvd_gap: Loose = 0.0
+    suppressed_entries: Loose = 0.0
+    suppressed_records: Loose = 0.0
+    mean_support: Loose = 0.0
+
+    @model_validator(mode="after")
+    def _whole(self) -> _Figures:
+        _together(self, "cover", "tvd_2gram")
+        return _together(self, "suppressed_records", "suppressed_entries", "mean_support")
 
 
 class Events(Part):
@@ -200,7 +370,7 @@ class Events(Part):
     ledger: Sequence[_Spend] = ()
     source: Mapping[str, Loose] = Field(default_factory=dict)
     gaps: _Gaps = Field(default_factory=_Gaps)
-    evaluation: Mapping[str, Loose] = Field(default_factory=dict)
+    evaluation: _Figures = Field(default_factory=_Figures)
     attacks: _EventAttacks | None = None
     verified: Mapping[str, object] = Field(default_factory=dict)
     warnings: Sequence[str] = ()

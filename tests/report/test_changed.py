@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import sqldeid
 from sqldeid.cli import main
 from sqldeid.errors import JobError, SqldeidError
 from sqldeid.report.page import public_page, report_page
-from tests.report.test_kinds import events, series
+from tests.report.test_kinds import charted, events, series
 from tests.support.cli import run
 
 CUT = """
@@ -175,6 +176,55 @@ def changed(tree: Any, at: tuple[Any, ...], value: object) -> Any:
     else:
         parent[at[-1]] = value
     return found
+
+
+def shapes(tree: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place of another kind: of lists the first item, of entries of one shape the first."""
+    inside = (
+        list(tree.items()) if isinstance(tree, dict) else list(enumerate(tree))[:1] if isinstance(tree, list) else []
+    )
+    seen: set[tuple[str, ...]] = set()
+    for key, value in inside:
+        yield (*at, key)
+        shape = tuple(value) if isinstance(value, dict) else ()
+        if not shape or shape not in seen:
+            yield from shapes(value, (*at, key))
+        seen.add(shape)
+
+
+def linked_series() -> sqldeid.Result:
+    """Series with all that a job may ask for: a linked table, a feature of its own, disagreement, an outcome."""
+    connection = charted()
+    connection.execute("CREATE TABLE stays AS SELECT DISTINCT stay, CAST(stay % 2 AS INTEGER) AS ward FROM charted")
+    columns = {"ward": {"role": "quasi-identifying", "hierarchy": {"suppress": True}}}
+    table = {"source": "stays", "person": "stay", "columns": columns, "privacy": {"k": 4}}
+    part = {
+        **{"source": "charted", "person": "stay", "time": "minute", "time_unit": "minutes", "variable": "item"},
+        **{"value": "value", "durations": {"k": 6}, "privacy": {"k": 4}, "features": {"own": "sum(value)"}},
+        **{"disagreement": {}, "link": "t", "labels": {"source": "deaths", "person": "stay", "column": "died"}},
+    }
+    return sqldeid.anonymize(sqldeid.Job.parse({"tables": {"t": table}, "series": {"s": part}}), connection)
+
+
+@pytest.mark.parametrize("kind", ["series", "laplace", "ratio", "mondrian"])
+def test_each_key_that_is_missing_or_of_another_type_is_named(results: dict[str, Any], kind: str) -> None:
+    """What nobody had thought of ended as a mistake of the file's without its place."""
+    tree = results[kind]
+    if kind == "series":
+        tree = json.loads(json.dumps(linked_series().to_dict(), default=str))
+        del tree["releases"]["t"]
+    refused = 0
+    for at in shapes(tree):
+        was = reduce(lambda inner, key: inner[key], at, tree)
+        for value in (GONE, "x" if not isinstance(was, str) else ["x"]):
+            for page in (report_page, public_page):
+                try:
+                    page(changed(tree, at, value))
+                except JobError as error:
+                    place = [str(key) for key in at[-2:]]
+                    assert any(key in error.message for key in place), (at, value, error.message)
+                    refused += 1
+    assert refused > len(list(shapes(tree))) / 2
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
