@@ -16,7 +16,8 @@ Messages name file, release, key, table or column and the mend; they never hold 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import ClassVar, Self
 
 NO_COLUMN = "A column is named as in the source; a text value stands in single quotes, as in sex = 'F'."
@@ -106,6 +107,17 @@ class UnreadError(JobError):
         super().__init__(f"{f'column {column}' if column else 'a column'} {what}")
         self.what = what
         self.column = column
+
+
+@contextmanager
+def naming_unread(key_of: Callable[[str], str]) -> Iterator[None]:
+    """Name the column of the job whose values do not come out; `key_of` knows its key by its name in the query."""
+    try:
+        yield
+    except UnreadError as error:
+        if not error.column:
+            raise
+        raise JobError.at(key_of(error.column), error.what) from None
 
 
 class EngineError(SqldeidError):

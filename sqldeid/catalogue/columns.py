@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
-from sqldeid.sql.names import refuse_same_names
+from sqldeid.sql.names import literal, refuse_same_names
 
 Find = Callable[[str, str], Column]
 """From a column's name, and the key that names it, to the column."""
@@ -41,6 +41,14 @@ def finder(there: Sequence[Column], label: str) -> Find:
         return found
 
     return find
+
+
+def with_one_zero(value: exp.Expr, source: Column) -> exp.Expr:
+    """A value of a column, as it is compared: 0.0 and -0.0 of a float are one value."""
+    if source.kind != "float":
+        return value
+    zero = exp.cast(literal(0), exp.DataType.build(source.type, dialect="duckdb"))
+    return exp.Paren(this=exp.Add(this=value, expression=zero))
 
 
 def no_column(there: Sequence[Column], label: str, name: str, key: str) -> JobError:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqldeid.catalogue.columns import no_column
+from sqldeid.catalogue.columns import no_column, with_one_zero
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.findings import BELOW, Uniqueness
-from sqldeid.sql import column, identifier, literal, parse_table, render
+from sqldeid.sql import column, identifier, parse_table, render
 
 ROWS_AT_ONCE, PERSONS_AT_ONCE = 16, 4
 """Groupings in one statement: more are no faster and need more memory at once (each holds its classes)."""
@@ -106,11 +106,7 @@ def _find(columns: Sequence[Column], label: str, name: str, option: str) -> Colu
 
 def value_of(source: Column) -> exp.Expr:
     """A column of `s` as it is compared: both zeros of a float are one value."""
-    named = column(source.name, "s")
-    if source.kind != "float":
-        return named
-    zero = exp.cast(literal(0), exp.DataType.build(source.type, dialect="duckdb"))
-    return exp.Paren(this=exp.Add(this=named, expression=zero))
+    return with_one_zero(column(source.name, "s"), source)
 
 
 def measure(arms: Sequence[Arm], engine: Engine, *, shared: bool) -> list[Uniqueness]:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, PlainValidator, WithJsonSchema, model_validator
 
+from sqldeid.job.fields import listed, or_one
 from sqldeid.job.parts import CLOSED, MAX_WHOLE, Positive, Source, Text, Whole, hold
 from sqldeid.job.rules import Problem
 
@@ -47,17 +48,6 @@ def _first_events(value: object) -> int | str:
     raise ValueError(f'not "private" or a whole number from 1 to {MAX_LENGTH}')
 
 
-def _listed(value: object) -> object:
-    """One column or a list of columns."""
-    return [value] if isinstance(value, str) else value
-
-
-def _or_one(schema: dict[str, Any]) -> None:
-    """The schema of a list, or of one of its items."""
-    listed = {name: schema.pop(name) for name in ("type", "items", "minItems", "maxItems") if name in schema}
-    schema["anyOf"] = [dict(listed["items"]), listed]
-
-
 Gap = Annotated[
     int | float | str,
     PlainValidator(_gap),
@@ -68,7 +58,7 @@ FirstEvents = Annotated[
     PlainValidator(_first_events),
     WithJsonSchema({"type": ["integer", "string"], "minimum": 1, "maximum": MAX_LENGTH, "pattern": "^private$"}),
 ]
-Columns = Annotated[list[Text], BeforeValidator(_listed)]
+Columns = Annotated[list[Text], BeforeValidator(listed)]
 
 
 class Clusters(BaseModel):
@@ -152,10 +142,10 @@ class Events(BaseModel):
         default_factory=list,
         description="Columns that order an object's events: beside time for equal times, or instead of time where "
         "there is only an order.",
-        json_schema_extra=_or_one,
+        json_schema_extra=or_one,
     )
     state: Columns = Field(
-        min_length=1, max_length=8, description="Column, or columns, that make up a state.", json_schema_extra=_or_one
+        min_length=1, max_length=8, description="Column, or columns, that make up a state.", json_schema_extra=or_one
     )
     where: Text | None = Field(default=None, description="One SQL expression; rows for which it holds are the input.")
     gap_hours: Gap = Field(

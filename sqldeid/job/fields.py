@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -31,6 +31,17 @@ def hold(model: BaseModel, check: Callable[[Mapping[str, object]], Iterable[Prob
     """Raise what `check` finds in `model` as it would be written."""
     if problems := tuple(check(model.model_dump(by_alias=True, exclude_unset=True))):
         raise BrokenRules(problems)
+
+
+def listed(value: object) -> object:
+    """One name or a list of names."""
+    return [value] if isinstance(value, str) else value
+
+
+def or_one(schema: dict[str, Any]) -> None:
+    """The schema of a list, or of one of its items."""
+    found = {name: schema.pop(name) for name in ("type", "items", "minItems", "maxItems") if name in schema}
+    schema["anyOf"] = [dict(found["items"]), found]
 
 
 def _number(value: object) -> int | float:

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from sqldeid.job import rules, stack_rules
-from sqldeid.job.fields import CLOSED, Hierarchy, Text, hold
+from sqldeid.job.fields import CLOSED, Hierarchy, Text, hold, listed, or_one
 from sqldeid.job.rules import Role
 
-
-def _listed(value: object) -> object:
-    """One name or a list of names."""
-    return [value] if isinstance(value, str) else value
-
-
-def _or_one(schema: dict[str, Any]) -> None:
-    """The schema of a list of names, or of one name."""
-    listed = {name: schema.pop(name) for name in ("type", "items", "minItems") if name in schema}
-    schema["anyOf"] = [dict(listed["items"]), listed]
-
-
-_ONE_OR_MORE = Field(min_length=1, json_schema_extra=_or_one)
-Names = Annotated[list[Text], BeforeValidator(_listed), _ONE_OR_MORE]
+_ONE_OR_MORE = Field(min_length=1, json_schema_extra=or_one)
+Names = Annotated[list[Text], BeforeValidator(listed), _ONE_OR_MORE]
 Place = Annotated[int, Field(ge=1, le=stack_rules.MAX_PLACES)]
 
 

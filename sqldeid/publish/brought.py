@@ -14,8 +14,8 @@ Source: engines.md, *Publishing*.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence, Set
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -26,7 +26,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Column
 from sqldeid.engine.remote import Remote
 from sqldeid.engine.streams import read_batches
-from sqldeid.errors import JobError, UnreadError
+from sqldeid.errors import JobError, UnreadError, naming_unread
 from sqldeid.publish.notes import LINKED_NOTE, Note
 from sqldeid.publish.places import FreshFile, ParquetFolder, TableStatement, ViewStatement
 from sqldeid.sql import Statement, identifier, render
@@ -121,7 +121,10 @@ class Brought:
             {"name": identifier(c.name), "type": _type_in_file(c, self.files.destination.key(name))} for c in columns
         ]
         brought, key = bench.workbench(f"{name}_brought"), self.files.destination.key(name)
-        with _naming(key), closing(self.wire.parts(staged, columns, coded, most=PART_BYTES)) as parts:
+        with (
+            naming_unread(lambda name: f"{key}.columns.{name}"),
+            closing(self.wire.parts(staged, columns, coded, most=PART_BYTES)) as parts,
+        ):
             for number, rows in enumerate(parts):
                 _refuse_nan(rows, columns)
                 part = bench.put(f"{name}_part", rows)
@@ -169,18 +172,6 @@ def carried_back(written: exp.Expr, wire: Wire, name: str) -> exp.Table:
     text = render("publish/read_written", written=written, columns=travelling)
     with read_batches(bench, text, AT_ONCE) as rows:
         return wire.put(f"{name}_written", rows, types)
-
-
-@contextmanager
-def _naming(key: str) -> Iterator[None]:
-    """Name the column of the release whose values do not come out."""
-    try:
-        yield
-    except UnreadError as error:
-        if not error.column:
-            raise
-        found = f"{key}.columns.{error.column}"
-        raise JobError.at(found, error.what) from None
 
 
 def _refuse_nan(rows: pa.Table, columns: Sequence[Column]) -> None:

@@ -6,8 +6,7 @@ fold; and a statement is dear where it crosses a wire.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +16,7 @@ from sqlglot import exp
 
 from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
-from sqldeid.errors import JobError, UnreadError
+from sqldeid.errors import naming_unread
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.plan.plan import OtherColumn, QuasiIdentifier, TablePlan
 
@@ -100,7 +99,7 @@ class Combined:
         )
         counted = counted_columns(plan)
         engine.execute(render("tables/fold/count_every", values=every, columns=counted, source=table, n=n))
-        with _naming(plan):
+        with naming_unread(lambda v: f"{plan.key}.columns.{_coded(plan)[int(v.removeprefix('v'))].name}"):
             read = engine.query(render("tables/fold/read_every", values=every, columns=[c["value"] for c in counted]))
         return cls(plan, engine, table, n, every, read)
 
@@ -128,18 +127,6 @@ class Combined:
             self.engine.execute(
                 render("tables/fold/pick_coded", coded=table, every=every, place=place, column=_original(place))
             )
-
-
-@contextmanager
-def _naming(plan: TablePlan) -> Iterator[None]:
-    """Name the column of the job whose values do not come out of the engine."""
-    try:
-        yield
-    except UnreadError as error:
-        if not error.column:
-            raise
-        key = f"{plan.key}.columns.{_coded(plan)[int(error.column.removeprefix('v'))].name}"
-        raise JobError.at(key, error.what) from None
 
 
 def held(plan: TablePlan, engine: Engine, source: exp.Expr) -> Separate | Combined:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from sqldeid.catalogue.columns import with_one_zero
 from sqldeid.engine.base import Column
 from sqldeid.errors import JobError
 from sqldeid.hierarchy import Hierarchy, HierarchySource
@@ -61,8 +62,7 @@ class QuasiIdentifier:
         if self.top_code is not None:
             return top_coded(self.source, self.top_code)
         if self.source.kind == "float":
-            zero = exp.cast(literal(0), exp.DataType.build(self.source.type, dialect="duckdb"))
-            return exp.Paren(this=exp.Add(this=column(self.source.name, "s"), expression=zero))
+            return with_one_zero(column(self.source.name, "s"), self.source)
         return released_value(self.source)
 
     @property

@@ -12,7 +12,7 @@ from itertools import pairwise
 from sqlglot import exp
 
 from sqldeid import job as jobfile
-from sqldeid.catalogue.columns import Find, finder
+from sqldeid.catalogue.columns import Find, finder, with_one_zero
 from sqldeid.catalogue.relations import filtered, resolve_expression
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
@@ -82,11 +82,7 @@ class StackPlan:
         """The value of a child's row; both zeros of a float are one value."""
         if self.value is None:
             return literal(None)
-        value = column(self.value.name, "c")
-        if self.value.kind != "float":
-            return value
-        zero = exp.cast(literal(0), exp.DataType.build(self.value.type, dialect="duckdb"))
-        return exp.Paren(this=exp.Add(this=value, expression=zero))
+        return with_one_zero(column(self.value.name, "c"), self.value)
 
     @property
     def places(self) -> list[int]:
