@@ -9,8 +9,9 @@ Every template
     - reads no clock and draws nothing at random.
 
 A collection ``<room>/statements[.<engine>]``
-    holds statements of at most three lines, each under its own head between ``{% statement <verb>_<noun> %}`` and
-    ``{% endstatement %}``, in the order of their names, and nothing else but a comment at its beginning.
+    begins with a comment and holds statements of at most three lines in the order of their names, each after its
+    ``{% statement <verb>_<noun> %}``. Their heads leave out what there is none of, and the line ``engine`` where the
+    collection's own comment says enough.
 
 The file ``kept.toml``
     says how an engine whose temporary tables are views keeps the rows of one that a template makes or fills: under one
@@ -38,7 +39,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sqldeid.sql.lists import grammar
-from sqldeid.sql.templates import END, KEPT, STATEMENT, head_of, kept_in, source_of, statements_in
+from sqldeid.sql.templates import KEPT, STATEMENT, head_of, kept_in, source_of, statements_in
 
 MAX_LINES = 60
 MAX_SHORT = 3
@@ -104,7 +105,7 @@ _PHRASES = {
 }
 
 
-def lint(name: str, source: str) -> list[str]:
+def lint(name: str, source: str, *, short: bool = False) -> list[str]:
     """Complaints about one template, empty if it is sound.
 
     Parameters
@@ -113,13 +114,15 @@ def lint(name: str, source: str) -> list[str]:
         ``<room>/<verb>_<noun>[.<engine>]``, as `sqldeid.sql.template_names` has it.
     source
         The template's text.
+    short
+        Whether it stands in a collection.
     """
-    complaints = [*_lint_head(name, source), *_lint_jinja(source)]
+    complaints = [*_lint_head(name, source, short), *_lint_jinja(source)]
     words = _sql_tokens(source)
     if words is None:
         return [*complaints, "the SQL cannot be split into words: a quote is not closed"]
     complaints += _lint_every(words)
-    if "." not in name and not _ENGINE_LINE.search(head_of(source)):
+    if "." not in name:
         complaints += _lint_portable(words)
     return complaints
 
@@ -128,10 +131,10 @@ def lint_collection(text: str) -> list[str]:
     """Complaints about a collection as a whole; its statements are linted one by one, as templates are."""
     found = statements_in(text)
     complaints = [] if list(found) == sorted(found) else ["the statements are not in the order of their names"]
-    first = text.partition("\n" + STATEMENT)[0]
-    if text != first + "".join(f"\n{STATEMENT}{name} %}}\n{source}{END}" for name, source in found.items()):
-        complaints.append("something stands outside of its statements, or one is there twice or has no end")
-    if not head_of(first).strip() or first.removesuffix("-#}\n").count("#}"):
+    first = text.partition(STATEMENT)[0]
+    if text != first + "".join(f"{STATEMENT}{name} %}}\n{source}" for name, source in found.items()):
+        complaints.append("a statement is there twice, or its name is not between '{% statement ' and ' %}'")
+    if not re.fullmatch(r"\{#-[^#]+-#\}\n", first):
         complaints.append("it does not begin with one comment that tells what it holds")
     for name, source in found.items():
         sql = re.sub(r"\{#.*?#\}", "", source, flags=re.DOTALL).splitlines()
@@ -158,7 +161,7 @@ def lint_kept(text: str) -> list[str]:
     return complaints
 
 
-def _lint_head(name: str, source: str) -> Iterator[str]:
+def _lint_head(name: str, source: str, short: bool) -> Iterator[str]:
     if not _NAME.fullmatch(name):
         yield f"{name} is not named <room>/<verb>_<noun> or <room>/<verb>_<noun>.<engine>"
     if (lines := len(source.splitlines())) > MAX_LINES:
@@ -169,14 +172,14 @@ def _lint_head(name: str, source: str) -> Iterator[str]:
         return
     if re.match(rf"\s*({'|'.join(HEAD_KEYS)}|engine)\b", head):
         yield "the head does not tell the purpose first"
-    for key in HEAD_KEYS:
+    for key in HEAD_KEYS[-1:] if short else HEAD_KEYS:
         if not re.search(rf"^\s+{key} +\S", head, re.MULTILINE):
             yield f"the head has no line for {key}"
     if re.search(r"^\s+kept +[a-z ]+ —", head, re.MULTILINE):
         yield "how a temporary table is kept stands in kept.toml"
     engine = _ENGINE_LINE.search(head)
     named = name.partition(".")[2]
-    if (engine[1] if engine else "") != named:
+    if (engine[1] if engine else named if short else "") != named:
         yield f"an engine template says so in its name and by 'engine {named or '<engine>'} — <reason>' in its head"
 
 

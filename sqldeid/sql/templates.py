@@ -20,7 +20,7 @@ from sqldeid.sql.lists import Lists
 SUFFIX = ".sql.jinja"
 COLLECTION = "statements"
 """The name, but for its engine, of a room's file that holds many short statements."""
-STATEMENT, END = "{% statement ", "{% endstatement %}\n"
+STATEMENT = "\n{% statement "
 
 KEPT = ("at once", "lazily", "never", "cut off", "brought")
 """How an engine whose temporary tables are views keeps the rows of one: as its statement is run, once they are read,
@@ -129,12 +129,9 @@ def source_of(name: str) -> str | None:
 
 
 def statements_in(collection: str) -> dict[str, str]:
-    """The short statements of a collection by name: each stands between ``{% statement … %}`` and its end."""
-    found = {}
-    for part in collection.split(STATEMENT)[1:]:
-        name, _, rest = part.partition(" %}\n")
-        found[name] = rest.partition(END)[0]
-    return found
+    """The short statements of a collection by name: each follows its ``{% statement … %}``, up to the next one."""
+    parts = [part.partition(" %}\n") for part in collection.split(STATEMENT)[1:]]
+    return {name: source for name, _, source in parts}
 
 
 def _parted(name: str) -> tuple[str, str, str]:

@@ -171,8 +171,16 @@ def test_name_head_and_length(name: str, source: str, word: str) -> None:
     assert any(word in complaint for complaint in lint(name, source))
 
 
+def test_a_short_head_leaves_out_what_there_is_none_of() -> None:
+    source = "{#- Count rows.\n    source      issue 2 -#}\nSELECT HASH(1)\n"
+    assert lint("engine/count_rows.duckdb", source, short=True) == []
+    assert len(lint("engine/count_rows.duckdb", source)) == 4
+    assert lint("engine/count_rows.spark", DUCKDB_HEAD + "SELECT 1", short=True)
+    assert lint("engine/count_rows.duckdb", source.replace("source", "sauce"), short=True)
+
+
 SHORT = "{#- Short statements. -#}\n"
-COUNT = "\n{% statement count_rows %}\n" + SOUND + "{% endstatement %}\n"
+COUNT = "\n{% statement count_rows %}\n" + SOUND
 LIST = COUNT.replace("count_rows", "list_rows")
 
 
@@ -188,9 +196,7 @@ def test_a_sound_collection_has_no_complaint() -> None:
         (SHORT + "SELECT 1\n" + COUNT, "begin with one comment"),
         (SHORT + LIST + COUNT, "order"),
         (SHORT + COUNT + COUNT, "twice"),
-        (SHORT + COUNT + "SELECT 1\n" + LIST, "outside"),
-        (SHORT + COUNT + LIST + "\n", "outside"),
-        (SHORT + COUNT.replace("{% endstatement %}\n", "") + LIST, "no end"),
+        (SHORT + COUNT + "\n{% statement list_rows%}\nSELECT 1\n", "its name"),
         (SHORT + COUNT.replace("COUNT(*) AS", "\nCOUNT(*)\n\nAS\n"), "count_rows has 4 lines"),
     ],
 )
