@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 NOT_APPLICABLE = "not applicable"
-_schemas = count()
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +77,7 @@ def postgres(postgres_cluster: str) -> Iterator[psycopg.Connection]:
     from psycopg import sql
 
     with psycopg.connect(postgres_cluster, autocommit=True) as connection:
-        schema = sql.Identifier(f"test_{next(_schemas)}")
+        schema = sql.Identifier(f"test_{next(postgres_server.NUMBERS)}")
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
         connection.execute(sql.SQL("SET search_path TO {}").format(schema))
         yield connection

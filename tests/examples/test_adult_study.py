@@ -7,8 +7,9 @@ import json
 import duckdb
 import pytest
 
-from tests.examples.test_study_examples import EXAMPLES, PNG, execute, lines_of, module_of
 from tests.support.cli import run
+from tests.support.places import EXAMPLES
+from tests.support.studies import PNG, execute, lines_of, module_of
 
 STUDY = EXAMPLES / "adult_study" / "study.py"
 UCI = (

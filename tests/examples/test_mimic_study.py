@@ -11,8 +11,9 @@ import pytest
 
 import sqldeid
 from sqldeid import demo
-from tests.examples.test_study_examples import EXAMPLES, PNG, execute, lines_of, module_of
 from tests.support.cli import run
+from tests.support.places import EXAMPLES
+from tests.support.studies import PNG, execute, lines_of, module_of
 
 FOLDER = EXAMPLES / "mimic_study"
 STUDY = FOLDER / "study.py"

@@ -12,9 +12,10 @@ import pytest
 
 import sqldeid
 from sqldeid import demo
-from tests.examples.test_study_examples import EXAMPLES, module_of
 from tests.support.cli import run
 from tests.support.foreign import InPostgres, bag, in_postgres
+from tests.support.places import EXAMPLES
+from tests.support.studies import module_of
 
 FOLDER = EXAMPLES / "postgres"
 

@@ -11,10 +11,11 @@ import pytest
 
 import sqldeid
 from sqldeid import demo
-from tests.examples.test_study_examples import EXAMPLES, module_of
 from tests.support.cli import run
 from tests.support.foreign import bag
+from tests.support.places import EXAMPLES
 from tests.support.spark import PORT
+from tests.support.studies import module_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import importlib.util
 import math
-import subprocess
-import sys
 from collections import Counter
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
-from types import ModuleType
 
 import duckdb
 import numpy as np
@@ -20,28 +14,10 @@ import pytest
 from sqldeid import demo
 from tests.support.cli import run
 from tests.support.places import EXAMPLES
+from tests.support.studies import PNG, execute, lines_of, module_of
 
 GOOD_NODES = EXAMPLES / "epsilon_safe" / "good_nodes.py"
 MODELS = EXAMPLES / "m_concealing" / "models.py"
-PNG = b"\x89PNG\r\n"
-
-
-def module_of(file: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[file.stem] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-def execute(file: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, file, *arguments], cwd=folder, capture_output=True, text=True)
-
-
-def lines_of(file: Path) -> list[dict[str, str]]:
-    with file.open(encoding="utf-8", newline="") as opened:
-        return list(csv.DictReader(opened))
 
 
 def test_good_nodes_writes_both_figures(tmp_path):

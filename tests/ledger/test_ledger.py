@@ -13,51 +13,19 @@ import duckdb
 import pytest
 
 import sqldeid
-from sqldeid.engine.opening import Settings
 from sqldeid.errors import EngineError, JobError, VerificationError
 from sqldeid.publish import FreshFile
+from tests.support.ledgers import KEY, change, folder, ledger, options, run
 from tests.support.sources import SENSITIVE, job, qi, release
 
-KEY = "".join(f"{i:02x}" for i in range(7, 39))
+__all__ = ["folder"]
+
+
 COLUMNS = {"age": qi({"bands": [10, 20]}), "sex": qi(), "illness": SENSITIVE}
 
 
 def part(**more: object) -> dict[str, object]:
     return release({**COLUMNS, "mark": {"role": "insensitive"}}, source="people", person="id", k=4, limit=0.5, **more)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "key").write_text(KEY)
-    with duckdb.connect(tmp_path / "db.duckdb") as connection:
-        connection.execute(
-            "CREATE TABLE people AS SELECT i AS id, CAST(20 + (i * 7) % 40 AS INTEGER) AS age, "
-            "['f', 'm'][1 + i % 2] AS sex, ['flu', 'gout', 'mumps'][1 + (i // 3) % 3] AS illness, "
-            "i AS mark FROM RANGE(120) AS r(i)"
-        )
-    return tmp_path
-
-
-def options(folder: Path, **more: object) -> sqldeid.Options:
-    return sqldeid.Options(
-        **{
-            "replace": True,
-            "settings": Settings(threads=1),
-            "ledger": folder / "ledger.duckdb",
-            "key_file": folder / "key",
-        }
-        | more
-    )
-
-
-def run(folder: Path, asked: sqldeid.Job, **more: object) -> sqldeid.Result:
-    return sqldeid.anonymize(asked, folder / "db.duckdb", options=options(folder, **more))
-
-
-def change(folder: Path, *statements: str) -> None:
-    with duckdb.connect(folder / "db.duckdb") as connection:
-        for statement in statements:
-            connection.execute(statement)
 
 
 def marks(folder: Path, name: str = "people") -> dict[int, tuple[object, ...]]:
@@ -70,11 +38,6 @@ def values(folder: Path, name: str, columns: str = "illness, ward") -> dict[int,
     with duckdb.connect(folder / "out.duckdb", read_only=True) as connection:
         rows = connection.execute(f"SELECT mark, {columns} FROM release.{name}").fetchall()
     return {row[0]: row[1:] for row in rows}
-
-
-def ledger(folder: Path, question: str) -> list[tuple[object, ...]]:
-    with duckdb.connect(folder / "ledger.duckdb", read_only=True) as connection:
-        return connection.execute(question).fetchall()
 
 
 @pytest.mark.duckdb14

@@ -16,26 +16,21 @@ import sqldeid
 from sqldeid.errors import JobError
 from sqldeid.keys import Key
 from sqldeid.ledger.hashing import hash_persons, hash_values
-from tests.ledger.test_ledger import change, folder, ledger, options, run
+from tests.support.ledger_spelling import SEEN, asked
+from tests.support.ledgers import change, folder, ledger, options, run
 from tests.support.places import ROOT
-from tests.support.sources import SENSITIVE, job, qi, release
+from tests.support.sources import job, qi, release
 
 __all__ = ["folder"]
 
-SEEN = {"age": qi({"bands": [10, 20]}), "sex": qi(), "seen": SENSITIVE}
 MOMENT = "CAST(TIMESTAMP '2020-03-01 12:00:00' + mark % 9 * INTERVAL '6 hours' AS TIMESTAMP)"
 RUN = """
 import sys; from pathlib import Path
-from tests.ledger.test_ledger import run
-from tests.ledger.test_spelling import asked
+from tests.support.ledger_spelling import asked
+from tests.support.ledgers import run
 folder = Path(sys.argv[1])
 print(run(folder, asked(folder)).releases["people"].ledger["held_back"])
 """
-
-
-def asked(folder: Path, **more: object) -> sqldeid.Job:
-    table = release({**SEEN, "mark": {"role": "insensitive"}}, source="people", person="id", k=4, limit=0.5, **more)
-    return job({"into": "out.duckdb"}, folder, people=table)
 
 
 def seen(folder: Path, type_: str = "TIMESTAMPTZ") -> None:

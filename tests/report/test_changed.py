@@ -22,8 +22,8 @@ import sqldeid
 from sqldeid.cli import main
 from sqldeid.errors import JobError, SqldeidError
 from sqldeid.report.page import public_page, report_page
-from tests.report.test_kinds import charted, events, series
 from tests.support.cli import run
+from tests.support.report_kinds import charted, events, series
 
 CUT = """
 [release]

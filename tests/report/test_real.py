@@ -10,9 +10,9 @@ import pytest
 
 import sqldeid
 from benchmarks.sources import Bench, Task
-from tests.examples.test_study_examples import module_of
-from tests.report.test_report import browser_page
+from tests.support.pages import browser_page
 from tests.support.places import ROOT
+from tests.support.studies import module_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

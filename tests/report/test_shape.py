@@ -12,7 +12,7 @@ import sqldeid
 from sqldeid.report.interactive import alternative, bars, line, lines
 from sqldeid.report.page import report_page
 from sqldeid.report.tradeoff import chosen_of, tradeoff_page
-from tests.report.test_report import ALERT, browser_page, made
+from tests.support.pages import ALERT, browser_page, made
 
 __all__ = ["browser_page", "made"]
 

@@ -14,7 +14,7 @@ import pytest
 
 from sqldeid.sql import templates
 from sqldeid.tables.release.steps import Step
-from tests.conftest import _schemas
+from tests.support.postgres import NUMBERS
 
 if TYPE_CHECKING:
     import psycopg
@@ -117,7 +117,7 @@ def in_postgres(cluster: str) -> Iterator[InPostgres]:
     """A fresh database of the cluster, dropped afterwards."""
     import psycopg
 
-    name = f"foreign_{next(_schemas)}"
+    name = f"foreign_{next(NUMBERS)}"
     with psycopg.connect(cluster, autocommit=True) as c:
         c.execute(f"CREATE DATABASE {name}".encode())
         try:

@@ -10,7 +10,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+
+NUMBERS = count()
+"""Of schemas and databases that tests make, so that no two have one name."""
 
 MISSING = "Postgres is not installed: no initdb on PATH or in /usr/lib/postgresql (apt-get install postgresql)"
 

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
-from importlib import import_module
-from itertools import count
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
 
 from sqldeid.sql import render, template_names
-from tests.templates.cases import CASES as FIRST
+from tests.support.template_cases import CASES, assert_same, found_rows, fresh_duckdb
 from tests.templates.cases import Case, Rows
 
 if TYPE_CHECKING:
     import psycopg
 
-FURTHER = sorted(path.stem for path in Path(__file__).parent.glob("cases_*.py"))
-CASES: list[Case] = [*FIRST, *(case for name in FURTHER for case in import_module(f"tests.templates.{name}").CASES)]
-_NUMBERS = count()
 PORTABLE = [name for name in template_names() if "." not in name]
 
 
@@ -35,22 +27,6 @@ def test_every_portable_template_has_a_case(name: str) -> None:
 
 def test_every_case_has_a_template() -> None:
     assert {case.template for case in CASES} <= set(PORTABLE)
-
-
-@cache
-def _opened() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect()
-
-
-@contextmanager
-def fresh_duckdb() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to a new database of one DuckDB, which takes far longer to open than a case to run."""
-    name = f"fresh_{next(_NUMBERS)}"
-    with _opened().cursor() as connection:
-        connection.execute(f"ATTACH ':memory:' AS {name}")
-        connection.execute(f"USE {name}")
-        yield connection
-    _opened().execute(f"DETACH {name}")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.template} {case.note}".strip())
@@ -69,22 +45,6 @@ def assert_rows(case: Case, engine: str, run: Callable[[str], Rows]) -> None:
         run(statement)
     read = case.read if isinstance(case.read, str) else case.read[engine]
     assert_same(case, found_rows(case, render(case.template, engine, **case.parameters), read, run))
-
-
-def found_rows(case: Case, statement: str, read: str, run: Callable[[str], Rows]) -> Rows:
-    """The rows of a template's statement, or of the query that reads what it made."""
-    found = run(statement)
-    for after in case.after:
-        run(after)
-    return run(read) if read else found
-
-
-def assert_same(case: Case, found: Rows) -> None:
-    rows = case.rows if case.ordered else sorted(case.rows, key=repr)
-    found = found if case.ordered else sorted(found, key=repr)
-    assert found == rows
-    types = [list(map(type, row)) for row in found]
-    assert types == [list(map(type, row)) for row in rows], "equal values of other types: a sum must be cast"
 
 
 def run_duckdb(connection: duckdb.DuckDBPyConnection, text: str) -> Rows:

@@ -21,8 +21,8 @@ from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.spark import SparkEngine
 from sqldeid.sql import identifier, render, table_name
 from sqldeid.sql.dialects import transpile
+from tests.support.template_cases import CASES, assert_same, found_rows, fresh_duckdb
 from tests.templates.cases import Case, Rows
-from tests.templates.test_cases import CASES, assert_same, found_rows, fresh_duckdb
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

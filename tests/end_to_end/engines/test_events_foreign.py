@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,32 +25,12 @@ from sqldeid.events.synthesize import count_tables
 from sqldeid.job import Job
 from sqldeid.job.events import Events
 from sqldeid.run.places import reading
-from tests.support.events import WARD_STATES, kind_c, kind_t, laplace, random_events
+from tests.support.events import WARD_STATES, kind_c, kind_t, laplace
 from tests.support.foreign import Both, Foreign, InPostgres, bag, foreign, in_duckdb
+from tests.support.foreign_events import OWN, QUOTED, SEEDED, hostile, job, told
 from tests.support.places import ROOT
 
 __all__ = ["foreign"]
-
-RATIO = {"method": "ratio", "epsilon": 1.5}
-SEEDED: dict[str, Any] = {"generate": {"seed": 3}, "clusters": {"hashes": 10}, "attacks": False, "privacy": RATIO}
-HOSTILE, QUOTED = "w\"a'rd; --", '"w""a\'rd; --"'
-
-
-def hostile() -> pa.Table:
-    """Random sequences with hostile names, NULLs in states, rows without object, dates and quotes."""
-    rows = random_events(np.random.default_rng(5), objects=60)
-    what = [None if i % 13 == 0 else f"it's {w}" for i, w in enumerate(rows.column("what").to_pylist())]
-    who = [None if i % 29 == 0 else w for i, w in enumerate(rows.column("who").to_pylist())]
-    day = rows.column("at").cast(pa.int64()).to_numpy() // 86_400_000_000
-    columns = {
-        "who": pa.array(who),
-        "at": rows.column("at"),
-        HOSTILE: pa.array(what),
-        "level": pa.array([None if i % 7 == 0 else i % 3 for i in range(len(what))], pa.int32()),
-        "day": pa.array(day.astype(np.int32), pa.int32()).cast(pa.date32()),
-        "row": rows.column("row"),
-    }
-    return pa.table(columns)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +41,6 @@ def both(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Both:
     return Both(foreign, in_duckdb(tmp_path_factory.mktemp("both") / "events.duckdb", tables))
 
 
-OWN = {"source": "h", "object": "who", "time": "at", "order": "row", "state": [HOSTILE, "level"], "gap_hours": "auto"}
 FAR = f"""SELECT who, {QUOTED}, level, row, CASE WHEN row = 3 THEN DATE '294300-01-01' WHEN row = 4 THEN DATE 'infinity'
            ELSE day END AS day FROM h"""
 RELEASES: dict[str, dict[str, Any]] = {
@@ -75,15 +53,6 @@ RELEASES: dict[str, dict[str, Any]] = {
     "expressions": OWN | SEEDED | {"factors": ["hour", "year", "level % 2"], "where": QUOTED + " IS NOT NULL"},
     "a query": OWN | SEEDED | {"source": {"query": "SELECT h.* FROM h WHERE h.level >= 0"}, "state": "level"},
 }
-LEFT_OUT = ("moved", "written", "evaluation", "seconds")
-
-
-def job(schema: str, section: dict[str, Any]) -> Job:
-    return Job.parse({"events": {"x": section}, "release": {"schema": schema}})
-
-
-def told(found: Any) -> dict[str, Any]:
-    return {k: v for k, v in asdict(found).items() if k not in LEFT_OUT}
 
 
 @pytest.mark.parametrize("name", RELEASES)

@@ -3,46 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import duckdb
-import pandas as pd
-import pyarrow as pa
 import pytest
 
 from sqldeid import Options, anonymize, verify
 from sqldeid.errors import VerificationError
-from sqldeid.job import Job
-from tests.end_to_end.engines.test_foreign import told as told_of_table
-from tests.end_to_end.engines.test_foreign_series import told as told_of_series
-from tests.end_to_end.series.test_series_link import CHOICES, SERIES, STAYS, TABLE, charted, people
 from tests.support.foreign import Foreign, bag, foreign, in_duckdb
+from tests.support.foreign_series import told as told_of_series
+from tests.support.foreign_tables import told as told_of_table
+from tests.support.linked_foreign import LINKED, job, tables
 
 __all__ = ["foreign"]
 
-KEYS = "aBäC"
-LINKED = [
-    (table, series) for number, (table, series) in enumerate(CHOICES) if number in (0, 2, 3)
-]  # as they are, l-diversity, t-closeness
 TABLES = ("people", "vitals")
-
-
-def tables() -> dict[str, pa.Table]:
-    """Persons and their series by keys of text, which a language sorts otherwise than bytes."""
-    frames = {"stays": people(range(STAYS), 6), "charted": charted(range(20, STAYS + 20), 5)}
-    return {name: keyed(frame) for name, frame in frames.items()}
-
-
-def keyed(frame: pd.DataFrame) -> pa.Table:
-    texts = {name: frame[name].astype(object) for name in ("sex", "died") if name in frame}
-    keys = [f"{KEYS[stay % 4]}{stay}" for stay in frame.stay]
-    return pa.Table.from_pandas(frame.assign(stay=pd.Series(keys, dtype=object), **texts), preserve_index=False)
-
-
-def job(schema: str, table: dict[str, Any], series: dict[str, Any]) -> Job:
-    asked = {"people": {**TABLE, **table}}
-    followed = {"vitals": {**SERIES, "perturb": {"seed": 5}, **series}}
-    return Job.parse({"release": {"schema": schema}, "tables": asked, "series": followed})
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ import pytest
 from sqldeid import JobError, VerificationError, anonymize, assess, plan, verify
 from sqldeid.errors import NoSolutionError
 from sqldeid.job import Job
-from tests.end_to_end.engines.test_foreign import told
 from tests.support.foreign import InPostgres, bag, in_duckdb, in_postgres
+from tests.support.foreign_tables import told
 from tests.support.on_spark import load
 from tests.support.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, job
 from tests.support.spark import PORT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,43 +13,18 @@ from sqldeid import EngineError, Interrupted, JobError, Listener, Options, Verif
 from sqldeid.demo.sequences import transfer_rows
 from sqldeid.job import Job
 from sqldeid.publish import brought
-from tests.end_to_end.engines.test_events_foreign import SEEDED
-from tests.end_to_end.engines.test_foreign import RELEASES, both, told
-from tests.end_to_end.engines.test_foreign_series import BASE, charted
 from tests.support.events import kind_t
 from tests.support.foreign import Both, Foreign, InPostgres, foreign, in_duckdb
+from tests.support.foreign_events import SEEDED
+from tests.support.foreign_series import BASE, charted
+from tests.support.foreign_tables import RELEASES, both, told
+from tests.support.parquet import content, listing
 from tests.support.sources import INSENSITIVE, job, qi, release
 
 __all__ = ["both", "foreign"]
 
 PARQUET, FILE, VIEW = {"as": "parquet", "into": "out"}, {"into": "out"}, {"as": "view", "into": "out"}
 REPLACE = Options(replace=True, without_ledger=True)
-
-
-def content(path: Path, name: str = "r") -> list[list[tuple[Any, ...]]]:
-    """Columns with types, rows as text, and what is noted on them, as a plain connection finds them."""
-    with duckdb.connect(":memory:" if path.is_dir() else str(path), read_only=path.is_file()) as c:
-        table = f"'{path}/{name}.parquet'" if path.is_dir() else f"release.{name}"
-        notes = f"SELECT DECODE(value) FROM PARQUET_KV_METADATA({table})"
-        if path.is_file():
-            notes = "SELECT comment FROM duckdb_tables() UNION ALL SELECT comment FROM duckdb_columns()"
-        described = [row[:2] for row in c.execute(f"DESCRIBE FROM {table}").fetchall()]
-        rows = f"SELECT COLUMNS(*)::VARCHAR FROM {table}"
-        kept = [(unmarked(note),) for (note,) in c.execute(notes).fetchall()]
-        return [described, *(sorted(found, key=repr) for found in (c.execute(rows).fetchall(), kept))]
-
-
-def unmarked(note: str | None) -> str | None:
-    """A note without the keyed sums of its source, which only DuckDB has (docs/series-promise.md)."""
-    if note is None or not note.startswith('{"sqldeid"'):
-        return note
-    found = json.loads(note)
-    found["sqldeid"].pop("source_marks", None)
-    return json.dumps(found, sort_keys=True)
-
-
-def listing(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,24 +20,21 @@ from sqldeid.publish import Destination
 from sqldeid.run.foreign import open_engine, open_staging
 from sqldeid.sql import identifier, render
 from sqldeid.sql.dialects import transpile
-from tests.end_to_end.engines.test_foreign import RELEASES, people, told
-from tests.end_to_end.tables.test_real_data import ADULT
 from tests.support.foreign import bag
-from tests.support.on_spark import Both, load, named, on_both
+from tests.support.foreign_tables import RELEASES, people, told
+from tests.support.on_spark import Both, load, named
 from tests.support.places import ROOT
+from tests.support.real_data import ADULT
 from tests.support.sources import job, qi, release
+from tests.support.spark_tables import both
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
+
+__all__ = ["both"]
+
 
 pytestmark = pytest.mark.xdist_group("spark")
-
-
-@pytest.fixture(scope="module")
-def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
-    visits = pa.table({"id": pa.array(range(300), pa.int64()), "n": pa.array([i % 2 for i in range(300)], pa.int64())})
-    with on_both(spark, tmp_path_factory.mktemp("both"), {"people": people(), "visits": visits}) as there:
-        yield there
 
 
 @pytest.mark.parametrize(

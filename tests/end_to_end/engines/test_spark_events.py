@@ -15,8 +15,8 @@ from pyarrow import csv
 from sqldeid import Job, JobError, Options, anonymize, verify
 from sqldeid.engine.spark import SparkEngine
 from sqldeid.events.generate import SCHEMA
-from tests.end_to_end.engines.test_events_foreign import HOSTILE, OWN, QUOTED, SEEDED, hostile, job, told
 from tests.support.foreign import bag
+from tests.support.foreign_events import HOSTILE, OWN, QUOTED, SEEDED, hostile, job, told
 from tests.support.on_spark import Both, on_both
 from tests.support.places import ROOT
 

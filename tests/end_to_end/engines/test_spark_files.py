@@ -15,12 +15,12 @@ import pytest
 from sqldeid import JobError, Options, VerificationError, anonymize, assess, verify
 from sqldeid.job import Job
 from sqldeid.publish import brought
-from tests.end_to_end.engines.test_foreign import RELEASES, told
-from tests.end_to_end.engines.test_foreign_parquet import content, listing
-from tests.end_to_end.engines.test_foreign_series import BASE, charted
-from tests.end_to_end.engines.test_spark import both
+from tests.support.foreign_series import BASE, charted
+from tests.support.foreign_tables import RELEASES, told
 from tests.support.on_spark import Both, load
+from tests.support.parquet import content, listing
 from tests.support.sources import INSENSITIVE, qi, release
+from tests.support.spark_tables import both
 
 __all__ = ["both"]
 

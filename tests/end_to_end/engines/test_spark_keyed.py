@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from sqldeid import (
@@ -23,17 +22,16 @@ from sqldeid import (
 )
 from sqldeid.tables.disguise import disguise
 from sqldeid.tables.release.steps import in_dialect, steps
-from tests.end_to_end.engines.test_foreign import KEYED, RELEASES, people, told
-from tests.end_to_end.engines.test_spark import both
 from tests.support.foreign import bag, hold_listed, running
+from tests.support.foreign_tables import KEYED, RELEASES, people, told
 from tests.support.on_spark import Both, load
 from tests.support.sources import job, qi, release
+from tests.support.spark_rows import HOSTILE, rows
+from tests.support.spark_tables import both
 
 __all__ = ["both"]
 
 pytestmark = pytest.mark.xdist_group("spark")
-
-HOSTILE = "we'ird `ü é ;--%20#,$"
 
 
 @pytest.fixture
@@ -84,12 +82,6 @@ def test_a_policy_of_duckdb_is_applied(both: Both) -> None:
     assert there.node == found.releases["r"].node
     assert there.search.method == "policy"
     assert bag(both.there("again.r")) == bag(both.here("earlier.r"))
-
-
-def rows(folder: Path, name: str) -> list[tuple[Any, ...]]:
-    """What a reader of Parquet finds, who knows nothing of notes."""
-    with duckdb.connect() as c:
-        return c.execute("FROM READ_PARQUET(?)", [f"{folder}/{name}.parquet/*.parquet"]).fetchall()
 
 
 def test_parquet_is_written_by_the_cluster(both: Both, tmp_path: Path) -> None:

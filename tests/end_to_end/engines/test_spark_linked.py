@@ -21,9 +21,9 @@ from sqldeid.tables.release.linked_steps import linked_steps
 from sqldeid.tables.release.steps import in_dialect
 from sqldeid.tables.rows.linked import check_sources, join_sources
 from sqldeid.tables.write.unchanged_source import telling_of_changes
-from tests.end_to_end.engines.test_foreign import told
-from tests.end_to_end.engines.test_foreign_linked import NAMES, blanked, settled, stacked, tables, with_key
 from tests.support.foreign import bag, hold_listed, running
+from tests.support.foreign_tables import told
+from tests.support.linked_tables import NAMES, blanked, settled, stacked, tables, with_key
 from tests.support.on_spark import Both, on_both
 
 if TYPE_CHECKING:

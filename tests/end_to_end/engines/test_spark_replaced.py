@@ -19,11 +19,11 @@ from sqldeid.job import Job
 from sqldeid.publish import Destination, Note
 from sqldeid.run.foreign import open_engine, open_staging
 from sqldeid.sql import Fixed, literal, render
-from tests.end_to_end.engines.test_spark import both
-from tests.end_to_end.engines.test_spark_keyed import HOSTILE, rows
 from tests.support.foreign import bag
 from tests.support.on_spark import Both
 from tests.support.sources import job, qi, release
+from tests.support.spark_rows import HOSTILE, rows
+from tests.support.spark_tables import both
 
 if TYPE_CHECKING:
     from sqldeid.publish.spark_folder import InFolder

@@ -12,13 +12,13 @@ import pytest
 from sqldeid import Options, anonymize, plan, verify
 from sqldeid.errors import VerificationError
 from sqldeid.series import carry, release, shape
-from tests.end_to_end.engines.test_foreign import told as told_of_table
-from tests.end_to_end.engines.test_foreign_link import LINKED
-from tests.end_to_end.engines.test_foreign_link import job as followed
-from tests.end_to_end.engines.test_foreign_link import tables as linked_tables
-from tests.end_to_end.engines.test_foreign_series import CHOICES, WHO, charted, stays, told, wanted
-from tests.end_to_end.series.test_series_benchmark import demo, seeded
+from tests.support.benchmark_series import demo, seeded
 from tests.support.foreign import bag
+from tests.support.foreign_series import CHOICES, WHO, charted, stays, told, wanted
+from tests.support.foreign_tables import told as told_of_table
+from tests.support.linked_foreign import LINKED
+from tests.support.linked_foreign import job as followed
+from tests.support.linked_foreign import tables as linked_tables
 from tests.support.on_spark import Both, named, on_both
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from sqldeid import (
 )
 from sqldeid.sql import column, identifier, render, table_name
 from sqldeid.tables.release.steps import in_dialect, steps
-from tests.end_to_end.engines.test_foreign import (
+from tests.support.foreign import bag, hold_listed, running
+from tests.support.foreign_tables import (
     AGE,
     FIRST,
     ORDERED,
@@ -37,7 +38,6 @@ from tests.end_to_end.engines.test_foreign import (
     sampled,
     told,
 )
-from tests.support.foreign import bag, hold_listed, running
 from tests.support.on_spark import Both, on_both
 from tests.support.sources import job, qi
 from tests.templates import cases_stack

@@ -13,7 +13,7 @@ import sqldeid
 from sqldeid.errors import JobError
 from sqldeid.report.charts import Bar, bars
 from sqldeid.report.page import report_page
-from tests.end_to_end.series.test_series import BASE, charted
+from tests.support.charted_series import BASE, charted
 
 QI = "quasi-identifying"
 

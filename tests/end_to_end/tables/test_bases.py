@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 from sqldeid import NoSolutionError, Options, anonymize, verify_certificates
-from tests.end_to_end.engines.test_foreign import RELEASES, people, told
 from tests.support.foreign import Foreign, bag, foreign, in_duckdb
+from tests.support.foreign_tables import RELEASES, people, told
 from tests.support.oracle import Table, exhaustive
 from tests.support.sources import SENSITIVE, job, qi, release
 

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pytest
 
 from sqldeid import Job, Options, TableRelease, anonymize, verify
-from tests.end_to_end.engines.test_foreign import told
-from tests.end_to_end.tables.test_real_data import FIRST_ADMISSIONS, MIMIC_TABLES
 from tests.support.foreign import InPostgres, bag, in_postgres
+from tests.support.foreign_tables import told
 from tests.support.on_spark import load
 from tests.support.places import ROOT
+from tests.support.real_data import FIRST_ADMISSIONS, MIMIC_TABLES
 from tests.support.sources import IDENTIFYING, INSENSITIVE, qi, release
 from tests.support.spark import PORT
 

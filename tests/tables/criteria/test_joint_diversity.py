@@ -21,7 +21,7 @@ from sqldeid.tables.model.evaluation import Evaluation, allowed_rows
 from sqldeid.tables.model.lattice import below
 from sqldeid.tables.plan import plan as planning
 from sqldeid.tables.release.release import checker_of
-from tests.tables.criteria.test_criteria import NODES, Asked, Oracle, Row, find
+from tests.support.criteria import NODES, Asked, Oracle, Row, find
 
 
 @dataclass(frozen=True)

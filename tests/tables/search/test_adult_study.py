@@ -19,7 +19,8 @@ from sqldeid.tables.plan import plan as planning
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.release.release import Listener, checker_of, find_node
 from sqldeid.tables.search import Outcome, Problem, search
-from tests.examples.test_study_examples import EXAMPLES, module_of
+from tests.support.places import EXAMPLES
+from tests.support.studies import module_of
 
 LIMITS = (0, 0.01, 0.05, 0.1, 0.2, 0.5)
 PREC = {

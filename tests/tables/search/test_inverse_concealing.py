@@ -20,7 +20,7 @@ import sqldeid
 from sqldeid.errors import NoSolutionError, VerificationError
 from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.model.lattice import Node
-from tests.tables.criteria.test_criteria import HEIGHTS, NODES, Row, generalised
+from tests.support.criteria import HEIGHTS, NODES, Row, generalised
 
 KNOWN = ("s", "u", "v")
 OPTIONS = sqldeid.Options(replace=True, without_ledger=True)
