@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
+Tree = Mapping[str, Any]
+"""A result, or a part of one, as `to_dict` gives it and `--json` writes it."""
+
 HOLDER = "for the data holder only: counts of suppressed rows and of the source are statistics about people"
 
 CHOICES = {

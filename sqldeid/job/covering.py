@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from sqldeid.job.sections import section
-
-Found = tuple[tuple[str, ...], str]
+from sqldeid.job.sections import Found, section
 
 COVERING = ("mask", "keep_first", "suppress")
 """Rules that give every value a group, so that nothing is uncovered."""

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from sqldeid.job.criteria import PER_CLASS, entries
-from sqldeid.job.sections import section
-
-Found = tuple[tuple[str, ...], str]
+from sqldeid.job.sections import Found, section
 
 KEYS = ("pseudonym", "shift", "to", "top_code")
 _TOGETHER = {"shift", "to"}

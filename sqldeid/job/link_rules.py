@@ -9,10 +9,8 @@ from collections.abc import Iterator, Mapping
 from math import inf
 
 from sqldeid.job.criteria import asked_per_class
-from sqldeid.job.sections import section
+from sqldeid.job.sections import Found, section
 from sqldeid.job.stack_rules import with_stacked
-
-Found = tuple[tuple[str, ...], str]
 
 SEARCH_KEYS = ("method", "choose", "loss", "max_loss", "time_limit", "checks_limit")
 """Keys of [search] that the linked tables that state them state alike: there is one search."""

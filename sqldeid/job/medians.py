@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from sqldeid.job.criteria import entries
-from sqldeid.job.sections import section
-
-Found = tuple[tuple[str, ...], str]
+from sqldeid.job.sections import Found, section
 
 
 def median_problems(table: Mapping[str, object]) -> Iterator[Found]:

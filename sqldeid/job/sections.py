@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+Found = tuple[tuple[str, ...], str]
+"""What breaks a rule: the keys that lead to it, and a text that says so."""
+
 
 def section(mapping: Mapping[str, object], key: str) -> Mapping[str, object]:
     """The section under a key; empty where there is none, or something else, which the schema refuses."""

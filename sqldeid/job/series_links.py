@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from sqldeid.job.sections import section
+from sqldeid.job.sections import Found, section
 from sqldeid.job.stack_rules import with_stacked
-
-Found = tuple[tuple[str, ...], str]
 
 NUMBER = "person_number"
 """The column that both releases share."""

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from sqldeid.job.sections import section
-
-Found = tuple[tuple[str, ...], str]
+from sqldeid.job.sections import Found, section
 
 MAX_PLACES = 1000
 """The greatest place of a row that a stack takes: so many rows of each person are held in memory."""

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from sqldeid.job.sections import section
-
-Found = tuple[tuple[str, ...], str]
+from sqldeid.job.sections import Found, section
 
 _METHODS = {
     "epsilon-safe": "its noise and its sample are of rows, each another person",

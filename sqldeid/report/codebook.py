@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqldeid.report.sections import Section, grid
-
-Tree = Mapping[str, Any]
+from sqldeid.result import Tree
 
 _FORMS = (
     (re.compile(r"^\[(.+), (.+)\)$"), "from {0} to below {1}"),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sqldeid.report.sections import Chart, Grid, Section, grid, people, told
+from sqldeid.result import Tree
 
-Tree = Mapping[str, Any]
 SIDES = {"before": "originals", "after": "release"}
 INCLUDED = "share of the length's series that are included, nearest by features first (%)"
 WORDS = (

@@ -9,8 +9,8 @@ from typing import Any
 from sqldeid.report.codebook import column_sections
 from sqldeid.report.sections import Chart, Section, grid, people, percent, told
 from sqldeid.report.words import FEW
+from sqldeid.result import Tree
 
-Tree = Mapping[str, Any]
 CHANCE = 0.05
 """Level of the test that what is seen more often with a person is so by their presence."""
 

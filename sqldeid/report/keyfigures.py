@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from sqldeid.report.sections import people, percent, told
 from sqldeid.report.text import share
 from sqldeid.report.words import odds
-
-Tree = Mapping[str, Any]
+from sqldeid.result import Tree
 
 
 @dataclass(frozen=True, slots=True)

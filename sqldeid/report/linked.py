@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from sqldeid.report.sections import Grid, Section, grid, people, percent, told
-
-Tree = Mapping[str, Any]
+from sqldeid.result import Tree
 
 
 class Tried(Protocol):

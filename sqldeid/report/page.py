@@ -20,10 +20,7 @@ from sqldeid.report.parted import parted_sections, public_parted
 from sqldeid.report.series import public_series, series_sections
 from sqldeid.report.shape import kind_of, releases_of
 from sqldeid.report.words import AXES, LOSSES, binned, few, lost, not_protected, odds
-from sqldeid.result import CHOICES
-
-Tree = Mapping[str, Any]
-"""JSON as it was read."""
+from sqldeid.result import CHOICES, Tree
 
 HEAD = "For the data holder only. Counts of suppressed people and of the source are statistics about people."
 AS_THEY_ARE = ("sensitive", "insensitive")

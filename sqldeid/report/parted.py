@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from sqldeid.report.sections import Grid, Section, grid, percent, told
 from sqldeid.report.words import not_protected, odds
-
-Tree = Mapping[str, Any]
+from sqldeid.result import Tree
 
 
 def parted_sections(release: Tree) -> list[Section]:

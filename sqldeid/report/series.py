@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqldeid.report.codebook import column_sections
 from sqldeid.report.disagreement import disagreement_sections
 from sqldeid.report.linked import linked_sections, linked_words
 from sqldeid.report.sections import Chart, Grid, Section, grid, people, percent, told
-
-Tree = Mapping[str, Any]
+from sqldeid.result import Tree
 
 SHAPES, FEATURES = "shared", "common features"
 """The method that takes a series' own shape away; and what protects against who knows features."""

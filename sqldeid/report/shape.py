@@ -7,7 +7,7 @@ Messages name the place and what must stand there, never a value: results hold d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -23,8 +23,8 @@ from sqldeid.report.shape_parts import (
     without_null,
 )
 from sqldeid.report.words import not_protected
+from sqldeid.result import Tree
 
-Tree = Mapping[str, Any]
 _WRITES = "`sqldeid anonymize --json FILE` writes a result"
 _SHOWN = 3
 """Places that a message names."""
