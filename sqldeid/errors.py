@@ -52,9 +52,9 @@ class SqldeidError(Exception):
         self.args = (text,)
 
     @classmethod
-    def at(cls, key: str, text: str) -> Self:
-        """An error whose message begins with its key."""
-        return cls(f"{key}: {text}", key=key)
+    def at(cls, key: str, text: str, *, unnamed: str = "") -> Self:
+        """An error whose message begins with its key; with `unnamed` where whoever asks has no key."""
+        return cls(f"{key or unnamed}: {text}", key=key)
 
     def to_dict(self) -> dict[str, object]:
         """The ``error`` entry that ``--json`` writes: code, kind, key, message."""

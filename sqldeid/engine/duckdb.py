@@ -191,10 +191,11 @@ class DuckDBEngine:
         for reading in self._readings(tuple(p.casefold() for p in parts)):
             if reading in there:
                 return table_name(*there[reading].parts)
-        raise JobError(
-            f"{key or 'source'}: there is no table or view {'.'.join(parts)} in the database; "
+        raise JobError.at(
+            key,
+            f"there is no table or view {'.'.join(parts)} in the database; "
             f"{self._offer()}; data frames and files are not read",
-            key=key,
+            unnamed="source",
         )
 
     def _readings(self, parts: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
@@ -218,7 +219,7 @@ class DuckDBEngine:
         try:
             rows = self.query(render("engine/describe_relation", relation=relation)).to_pylist()
         except JobError as error:
-            raise JobError(f"{key or 'source'}: {error.message}", key=key) from None
+            raise JobError.at(key, error.message, unnamed="source") from None
         return tuple(Column(r["column_name"], r["column_type"], kind_of(r["column_type"])) for r in rows)
 
     def output_names(self, query: exp.Query, *, key: str = "") -> tuple[str, ...]:
@@ -226,7 +227,7 @@ class DuckDBEngine:
         try:
             rows = self.query(render("engine/describe_query", query=query)).to_pylist()
         except JobError as error:
-            raise JobError(f"{key or 'source'}: {error.message}", key=key) from None
+            raise JobError.at(key, error.message, unnamed="source") from None
         return tuple(r["column_name"] for r in rows)
 
     # ---- workbench --------------------------------------------------------------------------------------------

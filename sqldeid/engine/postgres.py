@@ -290,9 +290,9 @@ class PostgresEngine(Remote):
             self._guard()
             described = self._describe(text)
         except JobError as error:
-            raise JobError(f"{key or 'source'}: {error.message}", key=key) from None
+            raise JobError.at(key, error.message, unnamed="source") from None
         except SqlglotError:
-            raise JobError(f"{key or 'source'}: Postgres has no such SQL; simplify it", key=key) from None
+            raise JobError.at(key, "Postgres has no such SQL; simplify it", unnamed="source") from None
         types = self._known([oid for _, oid, _ in described])
         return tuple(Column(name, *spell(oid, modifier, types)) for name, oid, modifier in described)
 

@@ -172,14 +172,10 @@ class Remote(ABC):
             return table_name(*found[0])
         name = ".".join(parts)
         if found:
-            raise JobError(
-                f"{key or 'source'}: {len(found)} tables are called {name} but for case; write the name as it is",
-                key=key,
+            raise JobError.at(
+                key, f"{len(found)} tables are called {name} but for case; write the name as it is", unnamed="source"
             )
-        raise JobError(
-            f"{key or 'source'}: there is no table or view {name} in the database; {_offer(there)}",
-            key=key,
-        )
+        raise JobError.at(key, f"there is no table or view {name} in the database; {_offer(there)}", unnamed="source")
 
     def output_names(self, query: exp.Query, *, key: str = "") -> tuple[str, ...]:
         """The names that a query gives its columns, equal ones included, without running it."""

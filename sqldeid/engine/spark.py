@@ -267,10 +267,11 @@ class SparkEngine(Remote):
             if row["tableName"].casefold() == name:
                 return table_name(row["namespace"], row["tableName"])
         offered = ", ".join(sorted(r["tableName"] for r in lasting)[:8])
-        raise JobError(
-            f"{key or 'source'}: there is no table or view {'.'.join(parts)} on Spark; schema {schema} has "
+        raise JobError.at(
+            key,
+            f"there is no table or view {'.'.join(parts)} on Spark; schema {schema} has "
             f"{offered or 'none that you may read'}",
-            key=key,
+            unnamed="source",
         )
 
     def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
@@ -280,13 +281,13 @@ class SparkEngine(Remote):
             text = self._named(render("engine/describe_relation", self.dialect, relation=relation))
             schema = self._run(lambda: self.session.sql(text).schema)
         except JobError as error:
-            raise JobError(f"{key or 'source'}: {error.message}", key=key) from None
+            raise JobError.at(key, error.message, unnamed="source") from None
         except SqlglotError:
-            raise JobError(f"{key or 'source'}: Spark has no such SQL; simplify it", key=key) from None
+            raise JobError.at(key, "Spark has no such SQL; simplify it", unnamed="source") from None
         found = [(field.name, field.dataType.simpleString()) for field in schema.fields]
         if days := [name for name, type_ in found if type_ == "interval day" and isinstance(relation, exp.Subquery)]:
             said = "a difference of two dates is an interval on Spark, a number elsewhere; write DATE_DIFF('day', …)"
-            raise JobError(f"{key or 'source'}: {', '.join(days)}: {said}", key=key or "source")
+            raise JobError.at(key or "source", f"{', '.join(days)}: {said}")
         return tuple(column_of(name, type_) for name, type_ in found)
 
     # ---- the run ------------------------------------------------------------------------------------------------
