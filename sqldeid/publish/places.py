@@ -259,7 +259,8 @@ class ParquetFolder:
         there = self.engine.columns(parquet_relation(file))
         for wanted, found in zip(self.engine.columns(staged), there, strict=True):
             if wanted.type != found.type:
-                key = f"tables.{name}.columns.{wanted.name}"
+                at = self.destination.key(name)
+                key = f"{at}.columns.{wanted.name}" if at.startswith("tables.") else at
                 raise JobError.at(
                     key,
                     f"Parquet cannot hold the type {wanted.shown_type}; cast it to another in a source query, "

@@ -44,6 +44,7 @@ from sqldeid.run.linked import (
     refuse_split,
     single,
 )
+from sqldeid.run.parquet import refuse_types
 from sqldeid.run.parted import assess_parted
 from sqldeid.run.places import (
     Options,
@@ -65,7 +66,6 @@ from sqldeid.tables.disguise.disguise import pseudonyms
 from sqldeid.tables.epsilon_safe.release import check_plan
 from sqldeid.tables.mondrian import release as parting
 from sqldeid.tables.plan import plan as planning
-from sqldeid.tables.plan.columns import refuse_in_parquet
 from sqldeid.tables.plan.linking import Linked
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.release import release as releasing
@@ -283,17 +283,15 @@ def tables_among(job: Job, only: Sequence[str]) -> list[str]:
 
 def _plan(job: Job, name: str, engine: Engine) -> TablePlan | Plan:
     section, part = part_of(job, name)
-    if section != "tables":
-        return face(section).plan(name, part, engine, job.folder)
     planned: TablePlan | Plan
-    if part.search.method == "mondrian":
+    if section != "tables":
+        planned = face(section).plan(name, part, engine, job.folder)
+    elif part.search.method == "mondrian":
         planned = parting.plan(name, part, engine, job.folder)
-        released = [(n, source) for n, source, _ in planned.others]
     else:
         planned = planning.plan(name, part, engine, job.folder)
-        released = [(c.name, c.source) for c in planned.released]
     if job.release.kind == "parquet":
-        refuse_in_parquet(released, planned.key)
+        refuse_types(planned, engine)
     return planned
 
 

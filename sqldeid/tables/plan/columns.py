@@ -95,6 +95,12 @@ class QuasiIdentifier:
 
 
 _ZONED = re.compile(r"(?<!\")\bTIME WITH TIME ZONE\b(?!\")")
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_NOT_IN_PARQUET = re.compile(
+    r"\b(?:U?HUGEINT|BIGNUM|BIT|TIMESTAMP_M?S)(?=[\[,)]|$)|\b(?:UNION|TUPLE)\(|\[\d+\]"
+    r"|\bSTRUCT\((?:(?:STRUCT|MAP|DECIMAL|ENUM)\(|TIME(?:STAMP)? WITH TIME ZONE\b|[A-Z0-9_]+(?:\[\])*[,)])"
+)
+"""Types that are none in Parquet; of a STRUCT without names (a TUPLE from DuckDB 1.5 on) the first field tells."""
 _VARIANT = re.compile(r"(?<!\")\bVARIANT\b(?!\")")
 
 _TRAVEL = {
@@ -164,6 +170,30 @@ def refuse_in_parquet(columns: Iterable[tuple[str, Column]], key: str) -> None:
             )
 
 
+def refuse_own_types_in_parquet(columns: Iterable[tuple[str, Column]]) -> None:
+    """Refuse types that Parquet cannot hold, or gives back as others (HUGEINT as DOUBLE, which may round).
+
+    Of a quasi-identifying column only the node decides whether its own type leaves: it is refused when it is written.
+
+    Parameters
+    ----------
+    columns
+        Those that leave with the type that they have, by their keys in the job.
+
+    Raises
+    ------
+    JobError
+        For the first of them.
+    """
+    for key, source in columns:
+        if _NOT_IN_PARQUET.search(_QUOTED.sub("q", source.shown_type)):
+            raise JobError.at(
+                key,
+                f"Parquet cannot hold the type {source.shown_type}; cast it to another in a source query, "
+                "or release a table",
+            )
+
+
 def top_coded(source: Column, most: int | float) -> exp.Expr:
     """A number column of `s` with its greater values cut (LEAST would turn NULL into the number)."""
     value = column(source.name, "s")
@@ -217,6 +247,11 @@ class OtherColumn:
         if self.to is not None and self.disguise is None:
             return coarsened(column(self.source.name, "s"), self.to, self.source)
         return released_value(self.source) if self.top_code is None else top_coded(self.source, self.top_code)
+
+    @property
+    def typed(self) -> bool:
+        """Whether what leaves has the source's type."""
+        return self.disguise is None and self.to is None and not self.source.is_enum
 
     @property
     def leaving(self) -> exp.Expr:

@@ -8,7 +8,8 @@ import duckdb
 import pytest
 
 from sqldeid.errors import HierarchyError, JobError, SqldeidError
-from sqldeid.run import anonymize, verify
+from sqldeid.job import Job
+from sqldeid.run import anonymize, plan, verify
 from tests.support.sources import INSENSITIVE, SENSITIVE, everything, job, qi, release
 
 DAYS = "TO_DAYS(CAST(i % 3 AS INTEGER))"
@@ -105,6 +106,34 @@ def test_parquet_keeps_every_type_or_says_so(tmp_path: Path, type_: str, role: s
         assert verify(wanted, c)["r"].released == ROWS
 
 
+LATE = {"HUGEINT": "CAST(1 AS HUGEINT)", "unnamed STRUCT": "ROW(1, 'a')", "BIT": "CAST('101' AS BIT)"}
+LATE |= {"nested": "{'a': [ROW(1, 2)]}", "MAP": "MAP {'a': CAST(1 AS HUGEINT)}", "TIMESTAMP_S": TYPES["TIMESTAMP_S"]}
+NAMED = ["{'HUGEINT': 1, 'BIT': 'TUPLE(', 'a b': TIMESTAMPTZ '2020-01-01 00:00:00+00'}", "[{'TIMESTAMP_S': [1.5]}]"]
+
+
+@pytest.mark.parametrize("type_", LATE)
+def test_what_parquet_cannot_hold_is_refused_while_planning(tmp_path: Path, type_: str) -> None:
+    """It was refused after the search, an unnamed STRUCT without its column. Field names are no types."""
+    wanted = job({"into": str(tmp_path / "out"), "as": "parquet"}, r=release({"x": INSENSITIVE, "y": qi()}))
+    with duckdb.connect() as c:
+        source(c, LATE[type_], nulls=True)
+        with pytest.raises(JobError, match=r"tables\.r\.columns\.x: Parquet cannot hold the type"):
+            plan(wanted, c)
+        for named in NAMED:
+            c.execute("DROP TABLE t")
+            source(c, named, nulls=True)
+            plan(wanted, c)
+
+
+def test_a_state_that_parquet_cannot_hold_is_refused_while_planning(tmp_path: Path) -> None:
+    part = {"source": "t", "object": "y", "order": "y", "state": ["x"], "privacy": {"method": "none"}}
+    wanted = Job.parse({"release": {"into": "out", "as": "parquet"}, "events": {"e": part}}, folder=tmp_path)
+    with duckdb.connect() as c:
+        source(c, "CAST(i % 3 AS HUGEINT)", nulls=False)
+        with pytest.raises(JobError, match=r"events\.e\.state: Parquet cannot hold the type HUGEINT"):
+            plan(wanted, c)
+
+
 @pytest.mark.parametrize("type_", NESTED)
 def test_nested_types_are_released_but_never_quasi_identifying(tmp_path: Path, type_: str) -> None:
     with duckdb.connect() as c:
@@ -190,7 +219,8 @@ def test_hostile_names(tmp_path: Path, kind: str) -> None:
             {n: qi() if j % 2 else INSENSITIVE for j, n in enumerate(names)}, source=table, k=5, person="person; --"
         )
         releases = [n for n in HOSTILE if not set("/\\\0") & set(n) and not n.startswith(".")][:3]
-        target = {"into": str(tmp_path / "o'ut \"x"), "schema": HOSTILE[1], "as": kind}
+        target = {"into": str(tmp_path / "o'ut \"x"), "as": kind}
+        target |= {} if kind == "parquet" else {"schema": HOSTILE[1]}
         wanted = job(target, **dict.fromkeys(releases, part))
         found = anonymize(wanted, c)
         assert [r.released for r in found.releases.values()] == [60] * len(releases)
