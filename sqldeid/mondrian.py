@@ -26,7 +26,7 @@ from sqldeid.errors import UnknownKindError
 from sqldeid.sql import identifier, render
 
 Heuristic = Literal["range", "diversity"]
-Kind = Literal["distinct", "entropy", "recursive", "closeness"]
+Kind = Literal["distinct", "entropy", "recursive", "closeness", "bounded"]
 Nulls = Literal["null-pattern", "null-aware", "null-strict", "strict", "source"]
 
 
@@ -63,13 +63,14 @@ class Check:
     kind
         ``distinct``: at least `least` values. ``entropy``: as uncertain as `least` equally frequent ones.
         ``recursive``: the most frequent has fewer points than c times those without the `least` − 1 most frequent.
-        ``closeness``: shares at most t from those of all points.
+        ``closeness``: shares at most t from those of all points. ``bounded``: each share between a least and a
+        most, and at least `least` values.
     marks
         Temporary table: row_number, code (of the value).
     number, divisor
-        c or t as a fraction.
+        c or t as a fraction; for bounded, the divisor is the unit of the least and most shares.
     rows
-        For closeness, a temporary table: code, n (of all points).
+        For closeness, a temporary table: code, n (of all points); for bounded with least and most, too.
     """
 
     kind: Kind

@@ -40,6 +40,7 @@ from sqldeid.tables.certificate.rejudge import Rejudge
 from sqldeid.tables.check.judge import Judge
 from sqldeid.tables.check.surviving import Histograms, survivors
 from sqldeid.tables.criteria import (
+    DeltaDisclosure,
     DistinctLDiversity,
     EntropyLDiversity,
     MConcealing,
@@ -215,6 +216,7 @@ def test_every_criterion_says_what_it_does_not_protect() -> None:
     made: list[Any] = [
         *(kind("ill", 2, given) for kind in (DistinctLDiversity, EntropyLDiversity) for given in ((), others)),
         *(RecursiveLDiversity("ill", 2, Fraction(3), given) for given in ((), others)),
+        DeltaDisclosure("ill", Fraction(1, 5)),
         *(TCloseness("ill", Fraction(1, 5), distance) for distance in ("equal", "ordered")),
         MConcealing(Fraction(1, 5), (("ill", 0.5),)),
     ]
@@ -256,6 +258,7 @@ NODES = [{"id": 0, "columns": [{"name": Q[0], "group": Q[0]}], "groups": [], "sp
 SMALL = {"k": 2, "l": 2, "num": 1, "den": 2}
 PARAMETERS: dict[str, dict[str, Any]] = {
     "tables/verify/fail_classes": {"failing": TABLE, "cells": TABLE, "columns": Q, "ranked": TABLE, **SMALL},
+    "tables/verify/score_classes": {"scored": TABLE, "cells": TABLE, "ranked": TABLE, "columns": Q},
     "tables/verify/measure_classes": {"cells": TABLE, "ranked": TABLE, "columns": Q, "l": 2},
     "tables/certificate/prove_criterion": {
         "folded": TABLE,

@@ -143,6 +143,25 @@ class TCloseness(BaseModel):
         return self
 
 
+class DeltaDisclosure(BaseModel):
+    """δ-disclosure privacy of a sensitive column (Brickell and Shmatikov 2008)."""
+
+    model_config = CLOSED
+
+    column: Text = Field(description="A sensitive column of this release.")
+    delta: float = Field(
+        gt=0,
+        le=10,
+        description="Above 0 to 10: the share of every value in every class is that in the whole table but for a "
+        "factor below e^delta; every value of the table must be in every class.",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        hold(self, lambda entry: rules.few_digits("delta", entry.get("delta")))
+        return self
+
+
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -201,6 +220,12 @@ class Privacy(BaseModel):
         default_factory=list,
         min_length=1,
         description="t-closeness of sensitive columns: one table or a list of tables.",
+        json_schema_extra=_or_one,
+    )
+    delta_disclosure: Annotated[list[DeltaDisclosure], BeforeValidator(_listed)] = Field(
+        default_factory=list,
+        min_length=1,
+        description="δ-disclosure privacy of sensitive columns: one table or a list of tables.",
         json_schema_extra=_or_one,
     )
     m_concealing: MConcealing | None = Field(

@@ -158,7 +158,7 @@ def diversity_problems(entry: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem(("c",), 'missing; kind = "recursive" needs c')
     if entry.get("c") is not None and not recursive:
         yield Problem(("c",), 'goes with kind = "recursive" alone; remove it or change kind')
-    yield from _few_digits("c", entry.get("c"))
+    yield from few_digits("c", entry.get("c"))
 
 
 def closeness_problems(entry: Mapping[str, object]) -> Iterator[Problem]:
@@ -168,10 +168,10 @@ def closeness_problems(entry: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem(("order",), 'goes with distance = "ordered" alone; remove it or change distance')
     if isinstance(order, list) and len({str(v) for v in order}) < len(order):
         yield Problem(("order",), "names a value twice")
-    yield from _few_digits("t", entry.get("t"))
+    yield from few_digits("t", entry.get("t"))
 
 
-def _few_digits(name: str, value: object) -> Iterator[Problem]:
+def few_digits(name: str, value: object) -> Iterator[Problem]:
     """Criteria are compared in integers, which must fit."""
     if type(value) not in (int, float) or not isfinite(number := float(str(value))):
         return

@@ -17,6 +17,9 @@ from sqldeid.ledger.parts import Branches, Decision
 from sqldeid.ledger.store import table_of
 from sqldeid.sql import identifier, literal, render
 
+COUNTED = ("distinct", "entropy", "recursive", "equal", "ordered")
+"""Kinds that are judged by the counts of values; others by scores."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -25,7 +28,7 @@ class Rule:
     Parameters
     ----------
     kind
-        distinct, entropy or recursive (l-diversity); equal or ordered (t-closeness).
+        distinct, entropy or recursive (l-diversity); equal or ordered (t-closeness); else as `score_classes` takes it.
     l, num, den
         As `fail_classes` takes them: l; c or t as a fraction.
     release
@@ -177,13 +180,20 @@ def _failing(engine: Engine, cells: exp.Table, rule: Rule, columns: Sequence[str
                 label=literal(rule.column),
             )
         )
+    names, kind = [identifier(c) for c in columns], rule.kind
+    if kind not in COUNTED:
+        scored = engine.workbench("scored")
+        asked = {"cells": cells, "ranked": ranked, "columns": names}
+        engine.execute(render("tables/verify/score_classes", scored=scored, kind=kind, **asked))
+        engine.drop(cells)
+        cells, kind = scored, "scored"
     engine.execute(
         render(
             "tables/verify/fail_classes",
             failing=failing,
             cells=cells,
-            columns=[identifier(c) for c in columns],
-            kind=rule.kind,
+            columns=names,
+            kind=kind,
             l=rule.l,
             num=rule.num,
             den=rule.den,

@@ -16,6 +16,10 @@ from sqldeid.tables.model.loss import make_loss
 from sqldeid.tables.plan import plan as planning
 from sqldeid.tables.search import Problem, search
 
+COUNTED = ("distinct", "entropy", "recursive", "equal", "ordered")
+RATIOS = {"delta": "delta_disclosure"}
+"""Kinds of criteria that bound ratios of shares, and their keys in a job."""
+
 ORDER = ["low", "medium", "high", "extreme"]
 
 
@@ -51,6 +55,8 @@ class Asked:
         if self.name == "t_closeness":
             order = {"order": ORDER} if self.column == "s" and self.kind == "ordered" else {}
             return {"column": self.column, "t": self.number, "distance": self.kind, **order}
+        if self.name == "delta_disclosure":
+            return {"column": self.column, "delta": self.number}
         return {"column": self.column, "l": int(self.number), "kind": self.kind, **({"c": self.c} if self.c else {})}
 
     def passes(self, rows: Sequence[Row], table: Sequence[Row]) -> bool:
@@ -67,6 +73,8 @@ class Asked:
         whole = Counter(r[self.column] for r in table)
         p = [Fraction(counts[v], n) for v in places]
         q = [Fraction(whole[v], len(table)) for v in places]
+        if self.kind == "delta":
+            return all(a > 0 and abs(log(a / b)) < self.number for a, b in zip(p, q, strict=True))
         distance = equal_distance if self.kind == "equal" else ordered_distance
         return distance(p, q) <= Fraction(repr(float(self.number)))
 

@@ -19,6 +19,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.sql import identifier, render
 from sqldeid.tables.certificate.passing_rows import passing_rows
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, others_of, terms_of
+from sqldeid.tables.criteria.bounds import UNIT
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.verify.concealment import above
 from sqldeid.tables.verify.judgement import rank_values
@@ -112,11 +113,20 @@ class Rejudge:
         }
         if others:
             read = self.engine.query(render("tables/certificate/prove_joint", others=others, **asked))
+        elif asked["kind"] == "bounded":
+            read = self.engine.query(render("tables/certificate/prove_bounded", **self._bounds(criterion), **asked))
         else:
             ranked = self.ranked[criterion.column]
             read = self.engine.query(render("tables/certificate/prove_criterion", ranked=ranked, **asked))
         rows = stacked(read, ["node", *self._names, "size", "forced"])
         return rows[rows[:, -1] > 0]
+
+    def _bounds(self, criterion: ClassCriterion) -> dict[str, object]:
+        """Least and most of each value's share, as the criterion states them."""
+        whole = self._whole(criterion.column)
+        bounds = criterion.bounds(whole)
+        put = self.engine.put(f"{self.plan.name}_proof_bounds", pa.table(bounds.columns()))
+        return {"bounds": put, "needed": bounds.needed, "rows": int(whole.sum()), "unit": UNIT}
 
     def _lost(self, criterion: ClassCriterion, arms: Arms) -> Ints:
         """Node, groups, size and rows that cannot be released below, of every class of at least k rows."""

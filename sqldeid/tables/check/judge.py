@@ -20,6 +20,7 @@ from sqldeid.sql import render
 from sqldeid.tables.check.respread import Respread
 from sqldeid.tables.check.surviving import survivors
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, others_of, terms_of
+from sqldeid.tables.criteria.bounds import UNIT
 from sqldeid.tables.criteria.concealing import Cells, Profile, decide, profile
 from sqldeid.tables.criteria.histograms import Histograms
 from sqldeid.tables.fold.fold import Folded
@@ -71,10 +72,12 @@ class Judge:
 
     def verdicts(self, arms: Arms) -> Verdicts:
         """Judge every class of the nodes that the arms describe (`Checker.arm`, on the source's own fold)."""
-        stats = {split: self._stats(split, self._on_smallest(split, arms, prepare=True)) for split in self._splits()}
+        stats: dict[ClassCriterion, exp.Table] = {}
+        for split in self._splits():
+            stats |= self._measured(split, self._on_smallest(split, arms, prepare=True))
         hidden = None if self.concealing is None else self._conceal(self.concealing, arms)
         table = self._judge(stats, hidden)
-        for made in (*stats.values(), *([] if hidden is None else [hidden])):
+        for made in (*dict.fromkeys(stats.values()), *([] if hidden is None else [hidden])):
             self._drop(made)
         return Verdicts(table, self.folded.words)
 
@@ -93,7 +96,7 @@ class Judge:
             return False
         if not self.criteria:
             return True
-        stats = {}
+        stats: dict[ClassCriterion, exp.Table] = {}
         arm = {"id": 0, "groups": [{"word": w, "mask": 0} for w in self.folded.words]}
         for split in self._splits():
             merged = self.engine.workbench(f"{self.name}_blanked")
@@ -108,7 +111,7 @@ class Judge:
                     others=self._others(split),
                 )
             )
-            stats[split] = self._stats(split, [{**arm, "spread": merged}])
+            stats |= self._measured(split, [{**arm, "spread": merged}])
         verdicts = Verdicts(self._judge(stats, None), self.folded.words)
         return self.sums(verdicts).get(0, (1, 1))[0] == 0
 
@@ -190,9 +193,9 @@ class Judge:
     def _others(self, split: Split) -> list[exp.Identifier]:
         return list(self._sensitive(split).others) if split[1] else []
 
-    def _judge(self, stats: Mapping[Split, exp.Table], hidden: exp.Table | None) -> exp.Table:
+    def _judge(self, stats: Mapping[ClassCriterion, exp.Table], hidden: exp.Table | None) -> exp.Table:
         table = self.engine.workbench(f"{self.name}_verdicts")
-        criteria = [self._parameters(c, stats[split_of(c)]) for c in self.criteria]
+        criteria = [self._parameters(c, stats[c]) for c in self.criteria]
         words = list(self.folded.words)
         self.engine.execute(
             render(
@@ -214,6 +217,38 @@ class Judge:
         if prepare:
             respread.prepare(arms)
         return [{**arm, "spread": respread.table(arm)} for arm in arms]
+
+    def _measured(self, split: Split, arms: Arms, counted: exp.Table | None = None) -> dict[ClassCriterion, exp.Table]:
+        """What every criterion of a split is judged by: common statistics, or its own bounds of shares."""
+        mine = [c for c in self.criteria if split_of(c) == split]
+        bounded = [c for c in mine if terms_of(c).kind == "bounded"]
+        found = {c: self._bound(c, arms, counted) for c in bounded}
+        if len(bounded) < len(mine):
+            stats = self._stats(split, arms, counted)
+            found |= {c: stats for c in mine if c not in found}
+        return found
+
+    def _bound(self, criterion: ClassCriterion, arms: Arms, counted: exp.Table | None) -> exp.Table:
+        """Node, words, size and forced of every class, by least and most shares of each value."""
+        bounds = criterion.bounds(self._sensitive(split_of(criterion)).rows)
+        put = self.engine.put(f"{self.name}_bounds", pa.table(bounds.columns()))
+        judged = self.engine.workbench(f"{self.name}_bounded")
+        self.engine.execute(
+            render(
+                "tables/check/bound_classes",
+                judged=judged,
+                words=list(self.folded.words),
+                nodes=list(arms),
+                counted=counted,
+                bounds=put,
+                needed=bounds.needed,
+                rows=self.units,
+                unit=UNIT,
+                k=self.k,
+            )
+        )
+        self._drop(put)
+        return judged
 
     def _stats(self, split: Split, arms: Arms, counted: exp.Table | None = None) -> exp.Table:
         """Statistics of every class; of every group of it where the split is joint.

@@ -22,6 +22,7 @@ from sqldeid.errors import SqldeidError
 from sqldeid.sql import Fixed, identifier, render
 from sqldeid.tables.check.judge import Arms, Judge, Split, Verdicts
 from sqldeid.tables.check.respread import Respread
+from sqldeid.tables.criteria import ClassCriterion
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +93,13 @@ class PersonJudge(Judge):
 
     def _judged(self, arms: Arms, sized: exp.Table) -> exp.Table:
         """Every class as each criterion sees it: as large as it has persons."""
-        stats = {}
+        stats: dict[ClassCriterion, exp.Table] = {}
         for split in self._splits():
             trimmed = self._trimmed(split, arms, sized)
-            stats[split] = self._stats(split, arms, counted=trimmed)
+            stats |= self._measured(split, arms, counted=trimmed)
             self._drop(trimmed)
         table = self._judge(stats, None)
-        for made in stats.values():
+        for made in dict.fromkeys(stats.values()):
             self._drop(made)
         return table
 

@@ -9,6 +9,7 @@ from typing import NoReturn
 from sqldeid.errors import UnknownKindError
 from sqldeid.job import Privacy
 from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms
+from sqldeid.tables.criteria.delta_disclosure import DeltaDisclosure, disclosure_of
 from sqldeid.tables.criteria.k_anonymity import KAnonymity
 from sqldeid.tables.criteria.l_diversity import (
     DistinctLDiversity,
@@ -19,12 +20,19 @@ from sqldeid.tables.criteria.l_diversity import (
 from sqldeid.tables.criteria.m_concealing import MConcealing
 from sqldeid.tables.criteria.t_closeness import TCloseness, closeness_of
 
-KINDS: tuple[type[ClassCriterion], ...] = (DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity, TCloseness)
+KINDS: tuple[type[ClassCriterion], ...] = (
+    DistinctLDiversity,
+    EntropyLDiversity,
+    RecursiveLDiversity,
+    TCloseness,
+    DeltaDisclosure,
+)
 """The criteria about sensitive columns. There are no others: `known` refuses what is not here."""
 
 _OF_ENTRY: Mapping[str, Callable[[Spec, Sequence[str]], ClassCriterion]] = {
     "l_diversity": diversity_of,
     "t_closeness": closeness_of,
+    "delta_disclosure": disclosure_of,
 }
 """What makes a criterion of an entry of the job, by the entry's key."""
 
@@ -92,6 +100,7 @@ def concealing(asked: Privacy) -> MConcealing | None:
 __all__ = [
     "KINDS",
     "ClassCriterion",
+    "DeltaDisclosure",
     "DistinctLDiversity",
     "EntropyLDiversity",
     "KAnonymity",

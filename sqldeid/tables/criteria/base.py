@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from sqldeid.errors import UnknownKindError
+from sqldeid.tables.criteria.bounds import Bounds
 from sqldeid.tables.criteria.histograms import Floats, Histograms, Whole
 
 Spec = Mapping[str, Any]
@@ -30,12 +32,21 @@ class Terms:
     l
         Of l-diversity; 1 for criteria that ask for no number of values.
     number
-        c of recursive l-diversity, t of t-closeness; 0 for criteria with no such number.
+        c of recursive l-diversity, t of t-closeness, delta; 0 for criteria with no such number.
+    definition
+        Where `kind` is ``bounded`` (`ClassCriterion.bounds`): the word by which the re-check, which knows no bounds,
+        takes each class's distance from the whole table (`tables/verify/score_classes`).
     """
 
     kind: str
     l: int = 1
     number: Fraction = Fraction(0)
+    definition: str = ""
+
+    @property
+    def recheck(self) -> dict[str, Any]:
+        """As parameters of a re-check, which goes by the definition."""
+        return {**self.sql, "kind": self.definition or self.kind}
 
     @property
     def sql(self) -> dict[str, Any]:
@@ -109,6 +120,16 @@ class ClassCriterion(ABC):
         UnknownKindError
             For a variant that is not known.
         """
+
+    def bounds(self, whole: Whole) -> Bounds:
+        """Least and most of each value's share, of a criterion that states no more than these.
+
+        Raises
+        ------
+        UnknownKindError
+            For any other.
+        """
+        raise UnknownKindError(type(self).__name__, "criterion with bounds")
 
     @abstractmethod
     def survivors(self, classes: Histograms, reference: Whole) -> Whole:

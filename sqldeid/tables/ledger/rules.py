@@ -22,7 +22,7 @@ def rules_of(plan: TablePlan, release: int) -> list[Rule]:
     found = []
     for c in plan.criteria:
         asked = terms_of(c)
-        found.append(Rule(label_of(c.column), **asked.sql, release=release if c.against_whole else 0))
+        found.append(Rule(label_of(c.column), **asked.recheck, release=release if c.against_whole else 0))
     return found
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.arrays import Ints
@@ -23,6 +24,7 @@ from sqldeid.mondrian import Check, Kind
 from sqldeid.result import Criterion, Measured
 from sqldeid.sql import identifier, render
 from sqldeid.tables.criteria import ClassCriterion, known, terms_of
+from sqldeid.tables.criteria.bounds import UNIT
 
 
 def checks_of(
@@ -46,8 +48,23 @@ def checks_of(
             engine.execute(render("tables/mondrian/count_marks", rows=rows, marks=marks))
             total = int(engine.query(render("tables/mondrian/total_marks", rows=rows)).to_pylist()[0]["total"])
         number = asked.number
+        if kind == "bounded" and rows is not None:
+            found.append(_bounded(criterion, marks, rows, total, name, engine))
+            continue
         found.append(Check(kind, marks, asked.l, number.numerator, number.denominator, rows, total))
     return found
+
+
+def _bounded(
+    criterion: ClassCriterion, marks: exp.Table, rows: exp.Table, total: int, name: str, engine: Engine
+) -> Check:
+    """A check of least and most shares of each value."""
+    read = engine.query(render("tables/mondrian/read_marked", rows=rows))
+    code, n = (read.column(c).to_numpy().astype(np.int64) for c in ("code", "n"))
+    bounds = criterion.bounds(n)
+    columns = {"code": code, **{what: values for what, values in bounds.columns().items() if what != "place"}}
+    put = engine.put(f"{name}_bounds", pa.table(columns))
+    return Check("bounded", marks, bounds.needed, 1, UNIT, put, total)
 
 
 def _kind(criterion: ClassCriterion) -> Kind:
@@ -55,7 +72,7 @@ def _kind(criterion: ClassCriterion) -> Kind:
     match terms_of(criterion).kind:
         case "equal":
             return "closeness"
-        case "distinct" | "entropy" | "recursive" as kind:
+        case "distinct" | "entropy" | "recursive" | "bounded" as kind:
             return kind
         case unknown:
             raise UnknownKindError(unknown, "criterion of Mondrian")

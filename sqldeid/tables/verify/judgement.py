@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -242,18 +243,21 @@ class Judgement:
 
     def _achieved(self, criterion: ClassCriterion, split: Split, cells: exp.Table, ranked: exp.Table) -> float | None:
         """What the worst class (for joint criteria, group) achieves; None where there is none, or no finite ratio."""
-        asked = terms_of(criterion)
-        row = self.engine.bench.query(
-            render(
-                "tables/verify/measure_classes",
-                cells=cells,
-                ranked=ranked,
-                columns=[*self._names, *split.names],
-                kind=asked.kind,
-                l=asked.l,
-            )
-        ).to_pylist()[0]
+        asked = self._asked(criterion, split, cells, ranked)
+        row = self.engine.bench.query(render("tables/verify/measure_classes", ranked=ranked, **asked)).to_pylist()[0]
         return None if row["achieved"] is None else float(row["achieved"])
+
+    def _asked(self, criterion: ClassCriterion, split: Split, cells: exp.Table, ranked: exp.Table) -> dict[str, Any]:
+        """Cells, columns, and what is asked of them; of a criterion that is told by a score, the classes' scores."""
+        asked, columns = terms_of(criterion), [*self._names, *split.names]
+        if not asked.definition:
+            return {**asked.sql, "cells": cells, "columns": columns}
+        bench, kind = self.engine.bench, asked.definition
+        scored = bench.workbench(f"{self.plan.name}_verify_scored")
+        bench.execute(
+            render("tables/verify/score_classes", scored=scored, cells=cells, ranked=ranked, columns=columns, kind=kind)
+        )
+        return {**asked.sql, "kind": "scored", "cells": scored, "columns": columns}
 
     def _split_source(self, split: Split) -> exp.Table:
         others = [
@@ -302,17 +306,8 @@ class Judgement:
     def _failing(self, criterion: ClassCriterion, split: Split, cells: exp.Table, ranked: exp.Table) -> exp.Table:
         bench = self.engine.bench
         failing = bench.workbench(f"{self.plan.name}_verify_failing")
-        asked = terms_of(criterion)
-        bench.execute(
-            render(
-                "tables/verify/fail_classes",
-                failing=failing,
-                cells=cells,
-                columns=[*self._names, *split.names],
-                ranked=ranked,
-                **asked.sql,
-            )
-        )
+        asked = self._asked(criterion, split, cells, ranked)
+        bench.execute(render("tables/verify/fail_classes", failing=failing, ranked=ranked, **asked))
         return failing
 
 

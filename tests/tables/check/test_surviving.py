@@ -13,6 +13,7 @@ from sqldeid.tables.certificate.passing_rows import passing_rows
 from sqldeid.tables.check.surviving import Histograms, survivors
 from sqldeid.tables.criteria import (
     ClassCriterion,
+    DeltaDisclosure,
     DistinctLDiversity,
     EntropyLDiversity,
     RecursiveLDiversity,
@@ -31,6 +32,8 @@ CRITERIA: list[ClassCriterion] = [
     TCloseness("s", Fraction(1, 2), "equal"),
     TCloseness("s", Fraction(1, 10), "ordered"),
     TCloseness("s", Fraction(1, 4), "ordered"),
+    DeltaDisclosure("s", Fraction(1, 2)),
+    DeltaDisclosure("s", Fraction(2)),
 ]
 
 
@@ -42,6 +45,9 @@ def passes(criterion: ClassCriterion, counts: tuple[int, ...], whole: list[int])
             return sum(map(abs, gaps)) <= 2 * criterion.t
         moved = sum(abs(sum(gaps[: i + 1])) for i in range(len(gaps)))
         return moved <= criterion.t * max(len(gaps) - 1, 1)
+    ratios = [Fraction(c * sum(whole), n * w) for c, w in zip(counts, whole, strict=True)]
+    if isinstance(criterion, DeltaDisclosure):
+        return all(r and abs(log(r)) < criterion.delta for r in ratios)
     if isinstance(criterion, EntropyLDiversity):
         return -sum(c / n * log(c / n) for c in falling) >= log(criterion.l) - 1e-9
     if isinstance(criterion, RecursiveLDiversity):
@@ -70,7 +76,7 @@ def test_no_more_rows_survive_than_the_largest_part_that_passes(criterion: Class
     assert (found == passing_rows(criterion, first, value, rows, reference)).all()
     true = np.array([largest(criterion, counts, whole) for counts in classes])
     assert (found >= true).all()
-    if not isinstance(criterion, TCloseness):  # there it is a bound: rows are whole, and cuts do not move freely
+    if not criterion.against_whole:  # there it is a bound: rows are whole, and cuts do not move freely
         assert (found == true).all()
     size = np.array([sum(c) for c in classes])
     fails = np.array([not passes(criterion, tuple(c), whole) for c in classes])

@@ -27,7 +27,21 @@ from sqldeid.tables.fold.fold import fold
 from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.model.lattice import below
 from sqldeid.tables.plan import plan as planning
-from tests.support.criteria import NODES, ORDER, Asked, Oracle, Row, equal_distance, find, ordered_distance
+from tests.support.criteria import (
+    COUNTED,
+    NODES,
+    ORDER,
+    RATIOS,
+    Asked,
+    Oracle,
+    Row,
+    equal_distance,
+    find,
+    ordered_distance,
+)
+
+both = pytest.mark.parametrize("kinds", [COUNTED, tuple(RATIOS)], ids=["counted", "ratios"])
+
 
 # ---- the definitions --------------------------------------------------------------------------------------------
 
@@ -50,7 +64,7 @@ def fill(connection: duckdb.DuckDBPyConnection, rows: Sequence[Row]) -> None:
 
 def job_of(oracle: Oracle, limit: float, method: str = "frontier", suppression: str = "drop") -> sqldeid.Job:
     privacy: dict[str, object] = {"k": oracle.k, "suppression_limit": limit, "suppression": suppression}
-    for name in ("l_diversity", "t_closeness"):
+    for name in ("l_diversity", "t_closeness", *RATIOS.values()):
         if entries := [c.entry() for c in oracle.asked if c.name == name]:
             privacy[name] = entries
     rules: dict[str, object] = {"a": {"bands": [2, 4]}, "b": {"mask": [1]}, "c": {"suppress": True}}
@@ -84,7 +98,7 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def random_oracle(seed: int) -> Oracle:
+def random_oracle(seed: int, kinds: Sequence[str] = COUNTED) -> Oracle:
     """Up to 40 rows; sensitive values that lean on the quasi-identifying ones, so that classes differ."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(4, 41))
@@ -108,14 +122,16 @@ def random_oracle(seed: int) -> Oracle:
                 "d": maybe(datetime.date(2000, 1, 1) + datetime.timedelta(int(rng.integers(0, 2)) + 40 * there)),
             }
         )
-    asked = tuple(_random_criterion(rng) for _ in range(int(rng.integers(1, 4))))
-    once = {(c.name, c.column) if c.name == "t_closeness" else (c.kind, c.column): c for c in asked}
+    asked = tuple(_random_criterion(rng, kinds) for _ in range(int(rng.integers(1, 4))))
+    once = {(c.name, c.column) if c.name != "l_diversity" else (c.kind, c.column): c for c in asked}
     return Oracle(tuple(rows), int(rng.choice([1, 2, 3])), tuple(once.values()))
 
 
-def _random_criterion(rng: np.random.Generator) -> Asked:
+def _random_criterion(rng: np.random.Generator, kinds: Sequence[str]) -> Asked:
     column = str(rng.choice(["s", "n", "d"]))
-    kind = str(rng.choice(["distinct", "entropy", "recursive", "equal", "ordered"]))
+    kind = str(rng.choice(kinds))
+    if kind in RATIOS:
+        return Asked(RATIOS[kind], column, float(rng.choice([0.05, 0.5, 1.0, 2.0, 5.0])), kind)
     if kind in ("equal", "ordered"):
         return Asked("t_closeness", column, float(rng.choice([0.0, 0.1, 0.25, 0.3, 0.5])), kind)
     c = float(rng.choice([0.5, 1.0, 1.1, 3.0])) if kind == "recursive" else None
@@ -129,14 +145,15 @@ limits = st.sampled_from([0.0, 0.1, 0.25, 0.3, 0.6])
 def possible(oracle: Oracle) -> bool:
     """Whether no l is greater than the number of values (that is refused before the search)."""
     return all(
-        c.name == "t_closeness" or c.number <= len({r[c.column] for r in oracle.rows}) for c in oracle.asked
+        c.name != "l_diversity" or c.number <= len({r[c.column] for r in oracle.rows}) for c in oracle.asked
     ) and oracle.k <= len(oracle.rows)
 
 
+@both
 @settings(max_examples=15, deadline=None)
 @given(seed=seeds)
-def test_failing_rows_are_those_of_the_definitions(connection, seed):
-    oracle = random_oracle(seed)
+def test_failing_rows_are_those_of_the_definitions(connection, seed, kinds):
+    oracle = random_oracle(seed, kinds)
     if not possible(oracle):
         return
     with checker_of(connection, oracle, 0.99) as checker:
@@ -166,10 +183,11 @@ def test_places_that_no_row_holds_count_in_an_order(connection, values, t):
                 assert oracle.failing(e.node) > checker.allowed, e.node
 
 
+@both
 @settings(max_examples=15, deadline=None)
 @given(seed=seeds, limit=limits)
-def test_the_core_is_a_lower_bound_of_every_specialisation(connection, seed, limit):
-    oracle = random_oracle(seed)
+def test_the_core_is_a_lower_bound_of_every_specialisation(connection, seed, limit, kinds):
+    oracle = random_oracle(seed, kinds)
     if not possible(oracle):
         return
     with checker_of(connection, oracle, limit) as checker:
@@ -181,10 +199,11 @@ def test_the_core_is_a_lower_bound_of_every_specialisation(connection, seed, lim
                 assert failing[x] >= y.core_failing, (x, y)
 
 
+@both
 @settings(max_examples=15, deadline=None)
 @given(seed=seeds, limit=limits)
-def test_searches_find_the_optimum_of_exhaustive_search(connection, seed, limit):
-    oracle = random_oracle(seed)
+def test_searches_find_the_optimum_of_exhaustive_search(connection, seed, limit, kinds):
+    oracle = random_oracle(seed, kinds)
     if not possible(oracle):
         return
     with checker_of(connection, oracle, limit) as checker:
@@ -193,11 +212,12 @@ def test_searches_find_the_optimum_of_exhaustive_search(connection, seed, limit)
         assert find(checker, "best-first") == best
 
 
+@both
 @settings(max_examples=12, deadline=None)
 @given(seed=seeds, limit=limits, suppression=st.sampled_from(["drop", "blank"]))
-def test_releases_hold_what_the_definitions_leave(connection, seed, limit, suppression):
+def test_releases_hold_what_the_definitions_leave(connection, seed, limit, suppression, kinds):
     """The whole way, with the re-check by other formulas; blanked rows are one class that must meet the criteria."""
-    oracle = random_oracle(seed)
+    oracle = random_oracle(seed, kinds)
     if not possible(oracle):
         return
     fill(connection, oracle.rows)
@@ -226,12 +246,12 @@ def test_releases_hold_what_the_definitions_leave(connection, seed, limit, suppr
 def _in_result_order(criteria: Sequence[sqldeid.result.Criterion], oracle: Oracle) -> list[Asked]:
     kinds = {"distinct l-diversity": "distinct", "entropy l-diversity": "entropy"}
     kinds["recursive (c,l)-diversity"] = "recursive"
+    keys = {"t-closeness": "t_closeness", "delta-disclosure privacy": "delta_disclosure"}
     return [
         next(
             a
             for a in oracle.asked
-            if a.column == c.column
-            and (a.kind == kinds.get(c.name) or (c.name, a.name) == ("t-closeness", "t_closeness"))
+            if a.column == c.column and (a.kind == kinds.get(c.name) or a.name == keys.get(c.name))
         )
         for c in criteria
     ]
