@@ -30,7 +30,7 @@ from tests.support.sources import INSENSITIVE, SENSITIVE, job, qi, release
 __all__ = ["both", "foreign"]
 
 
-ASSESSED = ("types", "by k, then l", "query", "l recursive", "t", "m")
+ASSESSED = ("types", "by k, then l", "query", "l recursive", "t", "delta", "m")
 
 
 @pytest.mark.parametrize("name", RELEASES)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import json
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
-from math import log, prod
+from math import exp, log, prod
 from pathlib import Path
 
 import duckdb
@@ -47,6 +48,7 @@ CRITERIA: dict[str, dict[str, object]] = {
             "order": ["none", "flu", "asthma", "cancer", "unseen"],
         }
     },
+    "delta": {"delta_disclosure": {"column": "illness", "delta": 1.2}},
     "m": HIDDEN,
     "m, nothing known": {"m_concealing": {"m": 0.21}},
     "all": {**DIVERSE, **CLOSE, **HIDDEN},
@@ -170,11 +172,25 @@ def forced(rows: list[Row], every: list[Row], criteria: dict[str, object]) -> in
     if (entry := criteria.get("t_closeness")) is not None:
         j = at[entry["column"]]  # type: ignore[index]
         stay.append(close_part([r[j] for r in rows], [r[j] for r in every], entry))  # type: ignore[arg-type]
+    if (entry := criteria.get("delta_disclosure")) is not None:
+        factor, j = exp(entry["delta"]), at[entry["column"]]  # type: ignore[index,arg-type]
+        stay.append(bounded_part([r[j] for r in rows], [r[j] for r in every], lambda share: (1 / factor, factor)))
     most = n - min(stay)
     if (entry := criteria.get("m_concealing")) is not None:
         most = max(most, risky(rows, entry, at))  # type: ignore[arg-type]
-    judged = criteria.keys() & {"l_diversity", "t_closeness"}
+    judged = criteria.keys() - {"m_concealing"}
     return n if judged and most and n - most < 4 else most
+
+
+def bounded_part(own: list[object], every: list[object], factors: Callable[[float], tuple[float, float]]) -> int:
+    """The most rows of which each value can have its share."""
+    counts, whole = Counter(own), Counter(every)
+    bounds = {v: tuple(f * n / len(every) for f in factors(n / len(every))) for v, n in whole.items()}
+    for x in range(len(own), 0, -1):
+        enough = sum(min(counts[v], most * x) for v, (_, most) in bounds.items()) >= x - 1e-9
+        if enough and all(counts[v] >= least * x - 1e-9 for v, (least, _) in bounds.items()):
+            return x
+    return 0
 
 
 def diverse_part(values: Counter[object], entry: dict[str, object]) -> int:

@@ -158,6 +158,7 @@ PRIVACY: Mapping[str, dict[str, object]] = {
     "entropy": {"l_diversity": {"column": "ward", "l": 3, "kind": "entropy"}},
     "recursive": {"l_diversity": {"column": "ward", "l": 2, "kind": "recursive", "c": 0.7}},
     "close": {"t_closeness": {"column": "ward", "t": 0.2}},
+    "delta": {"delta_disclosure": {"column": "ward", "delta": 0.9}},
 }
 
 
@@ -172,6 +173,8 @@ def worst(asked: str, wards: pd.Series, everybody: pd.Series) -> float:
     if asked == "recursive":
         return float(counts.iloc[0] / counts.iloc[1:].sum())
     whole = everybody.value_counts(normalize=True)
+    if asked == "delta":
+        return float(np.abs(np.log(shares.reindex(whole.index, fill_value=0) / whole)).max())
     return float((shares.reindex(whole.index, fill_value=0) - whole).abs().sum() / 2)
 
 
@@ -181,7 +184,7 @@ def test_criteria_beyond_k_hold_in_every_class(source: Path, tmp_path: Path, ask
     search = {"method": "mondrian", "heuristic": heuristic}
     anonymize(job(tmp_path, search=search), source)
     (asked_for,) = PRIVACY[asked].values()
-    bound = {"recursive": 0.7}.get(asked, asked_for.get("l", asked_for.get("t")))  # type: ignore[attr-defined]
+    bound = {"recursive": 0.7}.get(asked, asked_for.get("l", asked_for.get("t", asked_for.get("delta"))))  # type: ignore[attr-defined]
     assert not holds(asked, extreme(asked, tmp_path), bound)  # k alone is not enough
     changes = {"privacy": {"k": 5, **PRIVACY[asked]}, "search": search}
     found = anonymize(job(tmp_path, **changes), source, options=Options(replace=True, without_ledger=True)).releases[
@@ -205,7 +208,7 @@ def extreme(asked: str, folder: Path) -> float:
 def holds(asked: str, found: float, bound: float) -> bool:
     if asked == "recursive":
         return found < bound
-    return found <= bound + 1e-9 if asked == "close" else found >= bound - 1e-9
+    return found <= bound + 1e-9 if asked in ("close", "delta") else found >= bound - 1e-9
 
 
 def test_a_release_and_its_source_are_assessed_and_verified(source: Path, tmp_path: Path) -> None:
