@@ -114,6 +114,7 @@ RELEASES = {
     "l entropy, blank": asked(COLUMNS, k=3, suppression="blank", privacy={"l_diversity": [{**L, "kind": "entropy"}]}),
     "l recursive": asked(COLUMNS, k=3, privacy={"l_diversity": [{**L, "kind": "recursive", "c": 4.0}]}),
     "t": asked(COLUMNS, k=3, privacy={"t_closeness": [{**T, "distance": "ordered"}]}),
+    "delta": asked(COLUMNS, k=3, privacy={"delta_disclosure": [{"column": T["column"], "delta": 3.0}]}),
     "m": asked(COLUMNS, k=3, privacy={"m_concealing": {"m": 0.4, "known": {"days": 0.5, "illness": 0.2}}}),
 }
 

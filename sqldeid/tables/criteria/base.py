@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from sqldeid.arrays import Ints
 from sqldeid.errors import UnknownKindError
 from sqldeid.tables.criteria.bounds import Bounds
-from sqldeid.tables.criteria.histograms import Floats, Histograms, Whole
+from sqldeid.tables.criteria.histograms import Histograms
 
 Spec = Mapping[str, Any]
 
@@ -121,7 +122,7 @@ class ClassCriterion(ABC):
             For a variant that is not known.
         """
 
-    def bounds(self, whole: Whole) -> Bounds:
+    def bounds(self, whole: Ints) -> Bounds:
         """Least and most of each value's share, of a criterion that states no more than these.
 
         Raises
@@ -132,15 +133,15 @@ class ClassCriterion(ABC):
         raise UnknownKindError(type(self).__name__, "criterion with bounds")
 
     @abstractmethod
-    def survivors(self, classes: Histograms, reference: Whole) -> Whole:
+    def survivors(self, classes: Histograms, reference: Ints) -> Ints:
         """The search's core: the most rows of each class that can be released below it (`check.surviving`)."""
 
     @abstractmethod
-    def passing_rows(self, counts: Whole, whole: Whole) -> Whole:
+    def passing_rows(self, counts: Ints, whole: Ints) -> Ints:
         """The same for a certificate, by other formulas, from counts of shape (classes, values)."""
 
     @abstractmethod
-    def holds(self, by_place: Mapping[int, int], persons: int, whole: Whole) -> bool:
+    def holds(self, by_place: Mapping[int, int], persons: int, whole: Ints) -> bool:
         """Whether a class meets it, in exact numbers where it is not a logarithm.
 
         Parameters
@@ -154,7 +155,7 @@ class ClassCriterion(ABC):
         """
 
     @abstractmethod
-    def farthest(self, starts: Whole, code: Whole, n: Whole) -> tuple[float | None, bool]:
+    def farthest(self, starts: Ints, code: Ints, n: Ints) -> tuple[float | None, bool]:
         """What the worst class achieves (None where that is no number), and whether all classes pass.
 
         Parameters
@@ -163,6 +164,3 @@ class ClassCriterion(ABC):
             Where each class begins in `code` and `n`, of which there is at least one; counts fall within a class. All
             classes together are the whole table.
         """
-
-
-__all__ = ["ClassCriterion", "Floats", "Histograms", "Spec", "Terms", "Whole"]

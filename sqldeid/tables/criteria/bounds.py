@@ -23,7 +23,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from sqldeid.tables.criteria.histograms import Floats, Histograms, Holds, Whole, bisected
+from sqldeid.arrays import Flags, Floats, Ints
+from sqldeid.tables.criteria.histograms import Histograms, bisected
 
 UNIT = 10**12
 """In which shares of shares are told."""
@@ -45,12 +46,12 @@ class Bounds:
         In trillionths of the value's share in the whole table, by place.
     """
 
-    rows: Whole
-    least: Whole
-    most: Whole
+    rows: Ints
+    least: Ints
+    most: Ints
 
     @classmethod
-    def of(cls, rows: Whole, factors: Callable[[Fraction], tuple[Fraction, Fraction]]) -> Bounds:
+    def of(cls, rows: Ints, factors: Callable[[Fraction], tuple[Fraction, Fraction]]) -> Bounds:
         """Bounds from what a criterion says of a share in the whole table; rounded inwards.
 
         Parameters
@@ -69,7 +70,7 @@ class Bounds:
         """How many values every class must have."""
         return int(np.count_nonzero(self.least))
 
-    def columns(self) -> dict[str, Whole]:
+    def columns(self) -> dict[str, Ints]:
         """As a table for statements: place, n, least, most."""
         place = np.arange(len(self.rows), dtype=np.int64)
         return {"place": place, "n": self.rows, "least": self.least, "most": self.most}
@@ -83,7 +84,7 @@ class Bounds:
             for place, (n, least, most) in enumerate(each)
         )
 
-    def all_hold(self, starts: Whole, code: Whole, n: Whole) -> bool:
+    def all_hold(self, starts: Ints, code: Ints, n: Ints) -> bool:
         """Whether all classes do, given one after the other."""
         ends = [*starts[1:].tolist(), len(n)]
         for start, end in zip(starts.tolist(), ends, strict=True):
@@ -92,7 +93,7 @@ class Bounds:
                 return False
         return True
 
-    def survivors(self, classes: Histograms) -> Whole:
+    def survivors(self, classes: Histograms) -> Ints:
         """The most rows of each class that can be released below it, by Newton's steps."""
         counts, (low, high) = classes.dense(len(self.rows)), self._shares()
         n = counts.sum(axis=1)
@@ -110,12 +111,12 @@ class Bounds:
         most = np.where((counts[:, asked] > 0).all(axis=1), enough.min(axis=1, initial=np.inf), 0)
         return np.asarray(np.minimum(np.floor(np.minimum(x + 2 * _ROUNDING * n, most)).astype(np.int64), n))
 
-    def passing_rows(self, counts: Whole) -> Whole:
+    def passing_rows(self, counts: Ints) -> Ints:
         """The same for a certificate: rows bisected by what at most can be filled, and at least must be."""
         n, (low, high) = counts.sum(axis=1), self._shares()
         there = ((counts > 0) | (low <= 0)).all(axis=1)
 
-        def fits(rows: Whole) -> Holds:
+        def fits(rows: Ints) -> Flags:
             filled = np.minimum(counts, rows[:, None] * high).sum(axis=1)
             must = (rows[:, None] * low <= counts + _ROUNDING * n[:, None]).all(axis=1)
             return np.asarray(there & must & (filled >= rows - _ROUNDING * n))

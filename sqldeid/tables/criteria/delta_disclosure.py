@@ -9,9 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from sqldeid.arrays import Ints
 from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms
 from sqldeid.tables.criteria.bounds import Bounds
-from sqldeid.tables.criteria.histograms import Histograms, Whole
+from sqldeid.tables.criteria.histograms import Histograms
 from sqldeid.tables.criteria.rational import exp_bounds
 
 
@@ -78,24 +79,24 @@ class DeltaDisclosure(ClassCriterion):
         """What it asks, for statements."""
         return Terms("bounded", number=self.delta, definition="delta")
 
-    def bounds(self, whole: Whole) -> Bounds:
+    def bounds(self, whole: Ints) -> Bounds:
         """e^-delta and e^delta times the share in the whole table, rounded inwards."""
         factors = exp_bounds(-self.delta)[1], exp_bounds(self.delta)[0]
         return Bounds.of(whole, lambda share: factors)
 
-    def survivors(self, classes: Histograms, reference: Whole) -> Whole:
+    def survivors(self, classes: Histograms, reference: Ints) -> Ints:
         """The search's core."""
         return self.bounds(reference).survivors(classes)
 
-    def passing_rows(self, counts: Whole, whole: Whole) -> Whole:
+    def passing_rows(self, counts: Ints, whole: Ints) -> Ints:
         """The certificate's core."""
         return self.bounds(whole).passing_rows(counts)
 
-    def holds(self, by_place: Mapping[int, int], persons: int, whole: Whole) -> bool:
+    def holds(self, by_place: Mapping[int, int], persons: int, whole: Ints) -> bool:
         """In whole numbers."""
         return self.bounds(whole).holds(by_place, persons)
 
-    def farthest(self, starts: Whole, code: Whole, n: Whole) -> tuple[float | None, bool]:
+    def farthest(self, starts: Ints, code: Ints, n: Ints) -> tuple[float | None, bool]:
         """The greatest logarithm of a ratio of shares; None where a class lacks a value."""
         rows = np.bincount(code, weights=n).astype(np.int64)
         met = self.bounds(rows).all_hold(starts, code, n)

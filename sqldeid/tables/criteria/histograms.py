@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Whole = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Holds = npt.NDArray[np.bool_]
+from sqldeid.arrays import Flags, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +23,12 @@ class Histograms:
         Code and rows of each value there; shape (cells,).
     """
 
-    first: Whole
-    value: Whole
-    rows: Whole
+    first: Ints
+    value: Ints
+    rows: Ints
 
     @property
-    def size(self) -> Whole:
+    def size(self) -> Ints:
         """Rows of each class."""
         return np.add.reduceat(self.rows, self.first) if len(self.first) else self.first
 
@@ -40,11 +38,11 @@ class Histograms:
         end = self.first[stop] if stop < len(self.first) else len(self.rows)
         return Histograms(self.first[start:stop] - begin, self.value[begin:end], self.rows[begin:end])
 
-    def owner(self) -> Whole:
+    def owner(self) -> Ints:
         """The class of each cell."""
         return np.repeat(np.arange(len(self.first)), np.diff([*self.first.tolist(), len(self.rows)]))
 
-    def falling(self) -> Whole:
+    def falling(self) -> Ints:
         """Counts of each class, falling, padded by 0; shape (classes, most values)."""
         owner = self.owner()
         order = np.lexsort((-self.rows, owner))
@@ -53,7 +51,7 @@ class Histograms:
         found[owner, np.arange(len(owner)) - self.first[owner]] = self.rows[order]
         return found
 
-    def dense(self, values: int) -> Whole:
+    def dense(self, values: int) -> Ints:
         """Counts by code; shape (classes, values)."""
         found = np.zeros((len(self.first), values), dtype=np.int64)
         found[self.owner(), self.value] = self.rows
@@ -63,23 +61,23 @@ class Histograms:
 class Flat:
     """Classes whose most frequent values are cut to a height, by sums from the front."""
 
-    def __init__(self, falling: Whole) -> None:
+    def __init__(self, falling: Ints) -> None:
         self.falling = falling
         self.n = falling.sum(axis=1)
         self.rows = from_front(falling)
         self.logs = from_front(log_times(falling))
         self.at = np.arange(len(falling))
 
-    def cut(self, height: Whole) -> Whole:
+    def cut(self, height: Ints) -> Ints:
         """How many values are above a height."""
         return np.asarray((self.falling > height[:, None]).sum(axis=1))
 
-    def left(self, height: Whole) -> Whole:
+    def left(self, height: Ints) -> Ints:
         """Rows that are left."""
         above = self.cut(height)
         return np.asarray(above * height + self.n - self.rows[self.at, above])
 
-    def surplus(self, height: Whole, removed: Whole, l: int) -> Floats:
+    def surplus(self, height: Ints, removed: Ints, l: int) -> Floats:
         """n·ln n − Σ c·ln c − n·ln l of what is left, after `removed` more values lost one row of the height."""
         above = self.cut(height)
         logs = above * log_times(height) + self.logs[self.at, -1] - self.logs[self.at, above]
@@ -88,7 +86,7 @@ class Flat:
         return np.asarray(log_times(n) - logs - n * (np.log(l) - 1e-9))
 
 
-def bisected(holds: Callable[[Whole], Holds], most: Whole) -> Whole:
+def bisected(holds: Callable[[Ints], Flags], most: Ints) -> Ints:
     """The greatest number from 0 to `most` that holds, of those that hold up to one number; 0 where none does."""
     low, high = np.zeros_like(most), most + 1
     while (open_ := high - low > 1).any():
@@ -105,6 +103,6 @@ def from_front(falling: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
     return found
 
 
-def log_times(n: Whole) -> Floats:
+def log_times(n: Ints) -> Floats:
     """n·ln n, 0 at 0."""
     return np.asarray(n * np.log(np.maximum(n, 1)))

@@ -21,9 +21,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from sqldeid.arrays import Flags, Ints
 from sqldeid.errors import UnknownKindError
 from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms
-from sqldeid.tables.criteria.histograms import Flat, Histograms, Holds, Whole, bisected
+from sqldeid.tables.criteria.histograms import Flat, Histograms, bisected
 
 SLACK = 1e-9
 """Of entropies, per row (soundness.md 8)."""
@@ -86,19 +87,19 @@ class DistinctLDiversity(ClassCriterion):
         """What it asks, for statements."""
         return Terms("distinct", self.l)
 
-    def survivors(self, classes: Histograms, reference: Whole) -> Whole:
+    def survivors(self, classes: Histograms, reference: Ints) -> Ints:
         """All rows of a class that passes, else none."""
         return np.where((classes.falling() > 0).sum(axis=1) >= self.l, classes.size, 0)
 
-    def passing_rows(self, counts: Whole, whole: Whole) -> Whole:
+    def passing_rows(self, counts: Ints, whole: Ints) -> Ints:
         """The same, from dense counts."""
         return np.where((counts > 0).sum(axis=1) >= self.l, counts.sum(axis=1), 0)
 
-    def holds(self, by_place: Mapping[int, int], persons: int, whole: Whole) -> bool:
+    def holds(self, by_place: Mapping[int, int], persons: int, whole: Ints) -> bool:
         """Whether enough values are left when each person counts for one."""
         return len(_told_apart(by_place, persons)) >= self.l
 
-    def farthest(self, starts: Whole, code: Whole, n: Whole) -> tuple[float | None, bool]:
+    def farthest(self, starts: Ints, code: Ints, n: Ints) -> tuple[float | None, bool]:
         """The fewest values of a class."""
         values = np.diff(np.append(starts, len(n)))
         return float(values.min()), bool(values.min() >= self.l)
@@ -163,7 +164,7 @@ class EntropyLDiversity(ClassCriterion):
         """What it asks, for statements."""
         return Terms("entropy", self.l)
 
-    def survivors(self, classes: Histograms, reference: Whole) -> Whole:
+    def survivors(self, classes: Histograms, reference: Ints) -> Ints:
         """Rows of the class with its most frequent values cut to the lowest height that passes."""
         flat = Flat(classes.falling())
         none, top = np.zeros_like(flat.n), flat.falling[:, 0]
@@ -182,7 +183,7 @@ class EntropyLDiversity(ClassCriterion):
         enough = (flat.falling > 0).sum(axis=1) >= self.l
         return np.where(passes, flat.n, np.where(enough, flat.left(high) - most, 0))
 
-    def passing_rows(self, counts: Whole, whole: Whole) -> Whole:
+    def passing_rows(self, counts: Ints, whole: Ints) -> Ints:
         """The same, by heights that are bisected with `minimum`."""
         enough = (counts > 0).sum(axis=1) >= self.l
         height = bisected(lambda h: _even(counts, h, np.zeros_like(h), self.l), counts.max(axis=1))
@@ -192,13 +193,13 @@ class EntropyLDiversity(ClassCriterion):
         more = np.where(_even(counts, next_, above - kept, self.l), kept, 0)
         return np.where(enough, whole_rows + more, 0)
 
-    def holds(self, by_place: Mapping[int, int], persons: int, whole: Whole) -> bool:
+    def holds(self, by_place: Mapping[int, int], persons: int, whole: Ints) -> bool:
         """Whether what is left when each person counts for one value is uncertain enough."""
         told = _told_apart(by_place, persons)
         entropy = -fsum(c / persons * log(c / persons) for c in told)
         return power(entropy) >= self.l * power(-1e-9)
 
-    def farthest(self, starts: Whole, code: Whole, n: Whole) -> tuple[float | None, bool]:
+    def farthest(self, starts: Ints, code: Ints, n: Ints) -> tuple[float | None, bool]:
         """The least entropy of a class, as equally likely values."""
         size = np.add.reduceat(n, starts)
         entropy = float((np.log(size) - np.add.reduceat(n * np.log(n), starts) / size).min())
@@ -263,13 +264,13 @@ class RecursiveLDiversity(ClassCriterion):
         """What it asks, for statements."""
         return Terms("recursive", self.l, self.c)
 
-    def survivors(self, classes: Histograms, reference: Whole) -> Whole:
+    def survivors(self, classes: Histograms, reference: Ints) -> Ints:
         """Rows of the class with its most frequent values cut to the lowest height that passes."""
         flat = Flat(classes.falling())
         num, den, fewer = self.c.numerator, self.c.denominator, self.l - 1
         fewer = min(fewer, flat.falling.shape[1])
 
-        def good(height: Whole) -> Holds:
+        def good(height: Ints) -> Flags:
             above = flat.cut(height)
             rest = flat.n - flat.rows[flat.at, np.maximum(above, fewer)]
             tail = np.maximum(above - fewer, 0) * height + rest
@@ -282,17 +283,17 @@ class RecursiveLDiversity(ClassCriterion):
             low, high = np.where(open_ & fine, middle, low), np.where(open_ & ~fine, middle, high)
         return flat.left(low)
 
-    def passing_rows(self, counts: Whole, whole: Whole) -> Whole:
+    def passing_rows(self, counts: Ints, whole: Ints) -> Ints:
         """The same, by heights that are bisected with `minimum`."""
         height = bisected(lambda h: _tailed(self.c, self.l, counts, h), counts.max(axis=1))
         return np.asarray(np.minimum(counts, height[:, None]).sum(axis=1))
 
-    def holds(self, by_place: Mapping[int, int], persons: int, whole: Whole) -> bool:
+    def holds(self, by_place: Mapping[int, int], persons: int, whole: Ints) -> bool:
         """Whether it holds of what is left when each person counts for one value."""
         told = _told_apart(by_place, persons)
         return told[0] < self.c * (persons - sum(told[: self.l - 1]))
 
-    def farthest(self, starts: Whole, code: Whole, n: Whole) -> tuple[float | None, bool]:
+    def farthest(self, starts: Ints, code: Ints, n: Ints) -> tuple[float | None, bool]:
         """The greatest first count over those left; None where a class has none left."""
         values = np.diff(np.append(starts, len(n)))
         place = np.arange(len(n)) - np.repeat(starts, values)
@@ -332,7 +333,7 @@ def _told_apart(by_place: Mapping[int, int], persons: int) -> list[int]:
     return told
 
 
-def _even(counts: Whole, height: Whole, lowered: Whole, l: int) -> Holds:
+def _even(counts: Ints, height: Ints, lowered: Ints, l: int) -> Flags:
     """Entropy of the counts cut to a height, `lowered` of those at it by one more row, against ln l."""
     cut = np.minimum(counts, height[:, None])
     n = cut.sum(axis=1) - lowered
@@ -343,7 +344,7 @@ def _even(counts: Whole, height: Whole, lowered: Whole, l: int) -> Holds:
     return np.asarray((n > 0) & (np.log(safe) - sums / safe >= np.log(l) - 1e-9))
 
 
-def _tailed(c: Fraction, l: int, counts: Whole, height: Whole) -> Holds:
+def _tailed(c: Fraction, l: int, counts: Ints, height: Ints) -> Flags:
     cut = -np.sort(-np.minimum(counts, height[:, None]), axis=1)
     return np.asarray(cut[:, 0] * c.denominator < c.numerator * cut[:, l - 1 :].sum(axis=1))
 

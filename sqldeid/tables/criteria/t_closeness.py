@@ -9,9 +9,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from sqldeid.arrays import Flags, Ints
 from sqldeid.errors import UnknownKindError
 from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms
-from sqldeid.tables.criteria.histograms import Histograms, Holds, Whole, bisected
+from sqldeid.tables.criteria.histograms import Histograms, bisected
 
 _STEPS = 60
 
@@ -95,7 +96,7 @@ class TCloseness(ClassCriterion):
             raise UnknownKindError(self.distance, "distance of t-closeness")
         return Terms(self.distance, number=self.t)
 
-    def survivors(self, classes: Histograms, reference: Whole) -> Whole:
+    def survivors(self, classes: Histograms, reference: Ints) -> Ints:
         """Rows of the largest part that could be near enough, by Newton's steps."""
         counts = classes.dense(len(reference))
         n, q, t = counts.sum(axis=1), reference / reference.sum(), float(self.t)
@@ -119,11 +120,11 @@ class TCloseness(ClassCriterion):
             x = np.maximum(x - step, 0)
         return np.asarray(np.minimum(np.floor(x + 2 * _ROUNDING * n).astype(np.int64), n))
 
-    def passing_rows(self, counts: Whole, whole: Whole) -> Whole:
+    def passing_rows(self, counts: Ints, whole: Ints) -> Ints:
         """The same, with the rows bisected."""
         return bisected(lambda x: _near(self, counts, whole, x), counts.sum(axis=1))
 
-    def holds(self, by_place: Mapping[int, int], persons: int, whole: Whole) -> bool:
+    def holds(self, by_place: Mapping[int, int], persons: int, whole: Ints) -> bool:
         """In whole numbers: the distance times the persons of class and table, and twice it or times the steps."""
         everybody = int(whole.sum())
         gaps = [by_place.get(i, 0) * everybody - int(n) * persons for i, n in enumerate(whole.tolist())]
@@ -137,7 +138,7 @@ class TCloseness(ClassCriterion):
             moved, steps = sum(map(abs, gaps)), 2
         return moved <= self.t * persons * everybody * steps
 
-    def farthest(self, starts: Whole, code: Whole, n: Whole) -> tuple[float | None, bool]:
+    def farthest(self, starts: Ints, code: Ints, n: Ints) -> tuple[float | None, bool]:
         """Half the sum of differences of shares: the earth mover's distance where any two values are equally far."""
         if self.distance != "equal":
             raise UnknownKindError(self.distance, "distance of Mondrian's t-closeness")
@@ -156,7 +157,7 @@ def closeness_of(entry: Spec, sensitive: Sequence[str]) -> ClassCriterion:
     return TCloseness(entry["column"], Fraction(repr(float(entry["t"]))), entry["distance"])
 
 
-def _near(criterion: TCloseness, counts: Whole, whole: Whole, rows: Whole) -> Holds:
+def _near(criterion: TCloseness, counts: Ints, whole: Ints, rows: Ints) -> Flags:
     """Whether `rows` rows of the class may be as near to the whole table as asked, by what they must exceed it."""
     n, share, x = counts.sum(axis=1), whole / whole.sum(), rows[:, None]
     if criterion.distance == "equal":

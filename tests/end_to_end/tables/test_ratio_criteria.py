@@ -121,7 +121,7 @@ def test_the_ledger_holds_later_loads_to_it(name: str, database: Path) -> None:
         connection.execute("INSERT INTO people SELECT id + 1000, owner + 1000, age, ill FROM people WHERE id % 3 = 0")
     second = sqldeid.anonymize(asked, database, options=options).releases["people"]
     assert second.criteria[-1].name == NAMES[name]
-    sqldeid.verify(asked, database)
+    sqldeid.verify(asked, database, options=options)
 
 
 @pytest.mark.parametrize("name", ASKED)
