@@ -12,11 +12,12 @@ from sqldeid.errors import UnknownKindError
 from sqldeid.sql import Statement, identifier, render, table_name
 from sqldeid.sql.templates import head_of, source_of
 from sqldeid.tables.check.bases import METHODS
-from sqldeid.tables.criteria import known, others_of, terms_of
+from sqldeid.tables.criteria import others_of
 from sqldeid.tables.disguise.disguise import disguised, pseudonyms, shifted
 from sqldeid.tables.fold.combined import combined_columns, counted_columns
 from sqldeid.tables.plan.choosing import choosing
 from sqldeid.tables.plan.plan import OtherColumn, QuasiIdentifier, TablePlan
+from sqldeid.tables.release.criteria_steps import judged, measures, proofs, scored
 from sqldeid.tables.rows import stacking
 from sqldeid.tables.rows.shape import kept_columns
 
@@ -139,17 +140,10 @@ def _prove_persons(plan: TablePlan) -> Iterator[Step]:
         yield _step(name, None)
 
 
-def _proofs(plan: TablePlan) -> list[str]:
-    """What finds the failing classes by criteria on classes as they are."""
-    kinds = {terms_of(c).kind for c in plan.criteria if not others_of(c)}
-    counted = ["tables/certificate/prove_criterion"] if kinds - {"bounded"} else []
-    return [*counted, *(["tables/certificate/prove_bounded"] if "bounded" in kinds else [])]
-
-
 def _prove_rows(plan: TablePlan) -> tuple[Step, ...]:
     return (
         _step("tables/certificate/prove_failing", None),
-        *(_step(name, None) for name in _proofs(plan)),
+        *(_step(name, None) for name in proofs(plan)),
         *([_step("tables/certificate/prove_joint", None)] if any(map(others_of, plan.criteria)) else []),
         *([_step("tables/certificate/prove_known", None)] if plan.concealing is not None else []),
         *(
@@ -292,7 +286,7 @@ def _search(plan: TablePlan) -> Iterator[Step]:
         yield _step("tables/check/list_failing", None)
     if plan.criteria:
         yield _step("engine/count_rows", None)
-        for name in _measures(plan):
+        for name in measures(plan):
             yield _step(name, None)
     if plan.concealing is not None:
         yield _step("tables/check/list_cells", None)
@@ -305,17 +299,10 @@ def _search(plan: TablePlan) -> Iterator[Step]:
         yield _step(name, None)
 
 
-def _measures(plan: TablePlan) -> list[str]:
-    """What measures classes for criteria: common statistics, and bounds of shares."""
-    kinds = {terms_of(c).kind for c in plan.criteria}
-    statistics = ["tables/check/count_spread"] if kinds - {"bounded"} else []
-    return [*statistics, *(["tables/check/bound_classes"] if "bounded" in kinds else [])]
-
-
 def _judge_persons(plan: TablePlan) -> Iterator[Step]:
     names = ["engine/count_rows", "tables/check/size_persons"]
     if plan.criteria:
-        names += ["tables/check/trim_spread", *_measures(plan), "tables/check/judge_classes"]
+        names += ["tables/check/trim_spread", *measures(plan), "tables/check/judge_classes"]
     for name in (*names, "tables/check/judge_persons", "tables/check/sum_verdicts", "tables/check/list_verdicts"):
         yield _step(name, None)
 
@@ -407,25 +394,14 @@ def _verify(plan: TablePlan) -> Iterator[Step]:
         yield _step("tables/disguise/check_pseudonyms", 2)
 
 
-def _judged(plan: TablePlan) -> tuple[int, int, int]:
-    """Splits of classes by sensitive columns, criteria, and those that are measured against the released rows, too."""
-    close = sum(known(c).against_whole for c in plan.criteria)
-    return len({(c.column, others_of(c)) for c in plan.criteria}), len(plan.criteria), close
-
-
-def _scored(plan: TablePlan) -> int:
-    """Criteria that the re-check tells by scores of classes."""
-    return sum(bool(terms_of(c).definition) for c in plan.criteria)
-
-
 def _flag_rows(plan: TablePlan) -> Iterator[Step]:
-    columns, criteria, close = _judged(plan)
+    columns, criteria, close = judged(plan)
     blank = plan.part.privacy.blanks
     if criteria:
         yield _step("tables/verify/split_source", None if blank else columns)
         yield _step("tables/verify/rank_values", None if blank else 2 * columns + close)
-        if scored := _scored(plan):
-            yield _step("tables/verify/score_classes", None if blank else 4 * scored)
+        if number := scored(plan):
+            yield _step("tables/verify/score_classes", None if blank else 4 * number)
         yield _step("tables/verify/fail_classes", None if blank else 2 * criteria)
     if plan.concealing is not None:
         yield _step("tables/verify/label_rows", None if blank else 1)
@@ -442,7 +418,7 @@ def _flag_persons(plan: TablePlan) -> Iterator[Step]:
             "tables/verify/split_persons",
             "tables/verify/trim_cells",
             "tables/verify/rank_values",
-            *(["tables/verify/score_classes"] if _scored(plan) else []),
+            *(["tables/verify/score_classes"] if scored(plan) else []),
             "tables/verify/fail_classes",
         )
         if plan.criteria
@@ -452,7 +428,7 @@ def _flag_persons(plan: TablePlan) -> Iterator[Step]:
 
 
 def _verify_rows(plan: TablePlan) -> Iterator[Step]:
-    columns, criteria, close = _judged(plan)
+    columns, criteria, close = judged(plan)
     if criteria:
         yield _step("tables/verify/split_release", columns)
         yield _step("engine/count_rows", None if plan.part.privacy.blanks else criteria)
