@@ -9,9 +9,9 @@ perturbed (`sqldeid.series.carry`).
 How an engine gets its own SQL
     Callers write ``engine.execute(render("area/verb_noun", …))`` without knowing the engine. `render` gives a
     `sqldeid.sql.Statement`: DuckDB's text, and the template and parameters that it was made from. An engine calls
-    ``statement.written_for(dialect)``: ``verb_noun.<dialect>.sql.jinja`` where there is one, else the portable
-    ``verb_noun.sql.jinja`` through sqlglot and the rewrites of `sqldeid.sql.dialects` (short ones stand together in
-    ``statements.sql.jinja`` and ``statements.<dialect>.sql.jinja`` of their room). A template that is
+    ``statement.written_for(dialect)``: ``verb_noun.<dialect>.sql.jinja`` or ``verb_noun.each.sql.jinja`` where there is
+    one, else the portable ``verb_noun.sql.jinja`` through sqlglot and the rewrites of `sqldeid.sql.dialects` (short
+    ones stand together in ``statements[.<dialect>].sql.jinja`` of their room). A template that is
     ``.duckdb`` only is for the bench: give those that reach the source or the release a portable form or a twin.
 
 Which statement runs where

@@ -21,6 +21,9 @@ A template for one engine
     has the engine in its file name *and* a line ``engine <engine> — <reason>`` in its head (both or neither: the name
     is what the loader goes by, the line says why). It is free of the portable style.
 
+A template for each engine, ``<verb>_<noun>.each``
+    likewise, but asks which engine it is (``on.duckdb``, ``on.postgres``, ``on.spark``) where they differ in a word.
+
 Every other template
     is written in the portable style of engines.md: what three engines do not read alike is refused. Some of that page
     needs types or a catalogue and cannot be seen here (lateral aliases, HAVING on an alias, the text of a double,
@@ -39,16 +42,15 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sqldeid.sql.lists import grammar
-from sqldeid.sql.templates import KEPT, STATEMENT, head_of, kept_in, source_of, statements_in
+from sqldeid.sql.templates import EACH, ENGINES, KEPT, STATEMENT, head_of, kept_in, source_of, statements_in
 
 MAX_LINES = 60
 MAX_SHORT = 3
 """Lines of a template, and of a statement in a collection without its head."""
-ENGINES = ("duckdb", "postgres", "spark")
 HEAD_KEYS = ("parameters", "returns", "grain", "source")
 HOLE = "hole_of_a_template"
 
-_NAME = re.compile(rf"([a-z][a-z_]*/)+[a-z]+(_[a-z0-9]+)+(\.({'|'.join(ENGINES)}))?")
+_NAME = re.compile(rf"([a-z][a-z_]*/)+[a-z]+(_[a-z0-9]+)+(\.({'|'.join((*ENGINES, EACH))}))?")
 _FILLS = re.compile(r"\b(CREATE TEMPORARY|INSERT INTO) ")
 _ENGINE_LINE = re.compile(r"^\s*engine (\w+) — \S", re.MULTILINE)
 _TEXT = (TokenType.STRING, TokenType.IDENTIFIER)
@@ -117,7 +119,7 @@ def lint(name: str, source: str, *, short: bool = False) -> list[str]:
     short
         Whether it stands in a collection.
     """
-    complaints = [*_lint_head(name, source, short), *_lint_jinja(source)]
+    complaints = [*_lint_head(name, source, short), *_lint_jinja(source, each=name.endswith(f".{EACH}"))]
     words = _sql_tokens(source)
     if words is None:
         return [*complaints, "the SQL cannot be split into words: a quote is not closed"]
@@ -154,10 +156,10 @@ def lint_kept(text: str) -> list[str]:
             complaints.append(f"{name} is listed without a reason")
         if listed.count(name) > 1:
             complaints.append(f"{name} is listed more than once")
-        if not _FILLS.search(source_of(name) or "") or name.partition(".")[2] not in ("", "spark"):
+        if not _FILLS.search(source_of(name) or "") or name.partition(".")[2] not in ("", EACH, "spark"):
             complaints.append(f"{name} makes no temporary table on an engine that has views for it")
-        elif "." not in name and source_of(f"{name}.spark") is not None:
-            complaints.append(f"{name} is not what Spark runs: {name}.spark is")
+        elif (own := name.partition(".")[0] + ".spark") != name and source_of(own) is not None:
+            complaints.append(f"{name} is not what Spark runs: {own} is")
     return complaints
 
 
@@ -183,19 +185,27 @@ def _lint_head(name: str, source: str, short: bool) -> Iterator[str]:
         yield f"an engine template says so in its name and by 'engine {named or '<engine>'} — <reason>' in its head"
 
 
-def _lint_jinja(source: str) -> Iterator[str]:
+def _lint_jinja(source: str, *, each: bool) -> Iterator[str]:
     try:
         tree = grammar().parse(source)
     except jinja2.TemplateSyntaxError as error:
         yield f"line {error.lineno}: Jinja cannot read it: {error.message}"
         return
     yield from _lint_loops(source)
+    yield from _lint_engines(tree, each)
     compared = {id(node) for compare in tree.find_all(nodes.Compare) for node in compare.find_all(nodes.Const)}
     for node in [tree, *tree.find_all(nodes.Node)]:
         if type(node) not in _JINJA:
             yield f"line {node.lineno}: {type(node).__name__} is refused; a template only prints, loops and asks"
         elif isinstance(node, nodes.Const) and isinstance(node.value, str) and id(node) not in compared:
             yield f"line {node.lineno}: a text constant is refused; give a sqlglot expression"
+
+
+def _lint_engines(tree: nodes.Template, each: bool) -> Iterator[str]:
+    asked = {id(part.node): part.attr for part in tree.find_all(nodes.Getattr)}
+    for name in tree.find_all(nodes.Name):
+        if name.name == "on" and not (each and asked.get(id(name)) in ENGINES):
+            yield f"line {name.lineno}: only a template for each engine asks on.<engine>, of {', '.join(ENGINES)}"
 
 
 def _lint_loops(source: str) -> Iterator[str]:

@@ -18,6 +18,9 @@ from sqldeid.sql.dialects import transpile, write
 from sqldeid.sql.lists import Lists
 
 SUFFIX = ".sql.jinja"
+ENGINES = ("duckdb", "postgres", "spark")
+EACH = "each"
+"""In the place of an engine: the template is written for each and asks ``on.spark``; nothing is transpiled."""
 COLLECTION = "statements"
 """The name, but for its engine, of a room's file that holds many short statements."""
 STATEMENT = "\n{% statement "
@@ -143,8 +146,8 @@ def _parted(name: str) -> tuple[str, str, str]:
 
 @cache
 def load(name: str, dialect: str = "duckdb") -> jinja2.Template:
-    """A parsed template; ``name.dialect`` is taken before ``name`` where it exists."""
-    return _environment(dialect).select_template([f"{name}.{dialect}", name])
+    """A parsed template; ``name.dialect`` is taken before ``name.each`` and ``name``, where it exists."""
+    return _environment(dialect).select_template([f"{name}.{dialect}", f"{name}.{EACH}", name])
 
 
 def head_of(source: str) -> str:
@@ -167,7 +170,8 @@ def _kept() -> dict[str, str]:
 def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:
     """The text of one statement.
 
-    A template of the engine's own is taken as it is; a portable one is written for DuckDB and then transpiled.
+    A template of the engine's own, or one that asks which it is (``on.spark``), is taken as it is; a portable one is
+    written for DuckDB and then transpiled.
 
     Parameters
     ----------
@@ -195,7 +199,7 @@ def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:
     template = load(name, dialect)
     if dialect == "duckdb":
         return _statement(template.render(**parameters).strip(), name, parameters)
-    if template.name == f"{name}.{dialect}":
+    if template.name != name:
         return template.render(**parameters).strip()
     return transpile(_environment("duckdb").get_template(name).render(**parameters).strip(), dialect)
 
@@ -211,7 +215,7 @@ def _environment(dialect: str) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals["unknown_kind"] = _Unknown()
+    made.globals |= {"unknown_kind": _Unknown(), "on": {engine: engine == dialect for engine in ENGINES}}
     return made
 
 

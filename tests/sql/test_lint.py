@@ -171,6 +171,19 @@ def test_name_head_and_length(name: str, source: str, word: str) -> None:
     assert any(word in complaint for complaint in lint(name, source))
 
 
+EACH_HEAD = DUCKDB_HEAD.replace("engine duckdb", "engine each")
+ASKING = "SELECT {% if on.spark %}XXHASH64(1){% elif on.duckdb %}HASH(1){% else %}1{% endif %}"
+
+
+def test_only_a_template_for_each_engine_asks_which_it_is() -> None:
+    assert lint("engine/count_rows.each", EACH_HEAD + ASKING) == []
+    assert any("on.<engine>" in complaint for complaint in portable(ASKING))
+    assert any("on.<engine>" in complaint for complaint in lint("engine/count_rows.duckdb", DUCKDB_HEAD + ASKING))
+    for asked in ("on.sqlite", "on", "on == 'spark'"):
+        assert lint("engine/count_rows.each", EACH_HEAD + ASKING.replace("on.spark", asked))
+    assert lint("engine/count_rows.each", DUCKDB_HEAD + ASKING)
+
+
 def test_a_short_head_leaves_out_what_there_is_none_of() -> None:
     source = "{#- Count rows.\n    source      issue 2 -#}\nSELECT HASH(1)\n"
     assert lint("engine/count_rows.duckdb", source, short=True) == []

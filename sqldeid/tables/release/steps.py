@@ -492,7 +492,7 @@ def _of_engine(step: Step, dialect: str) -> Iterator[Step]:
 
 def purpose(template: str) -> str:
     """The first sentence of a template's head."""
-    named = [source_of(f"{template}{engine}") for engine in (f".{DIALECT}", "", ".postgres", ".spark")]
+    named = [source_of(f"{template}{engine}") for engine in (f".{DIALECT}", ".each", "", ".postgres", ".spark")]
     text = next(found for found in named if found is not None)
     head = re.sub(r"\s+", " ", head_of(text)).strip()
     return re.split(r"(?<=\.) ", head, maxsplit=1)[0]
