@@ -38,7 +38,7 @@ from sqldeid.sql.templates import source_of
 from sqldeid.tables.certificate.passing_rows import _largest
 from sqldeid.tables.certificate.rejudge import Rejudge
 from sqldeid.tables.check.judge import Judge
-from sqldeid.tables.check.surviving import Histograms, survivors
+from sqldeid.tables.check.passing_rows import Histograms, survivors
 from sqldeid.tables.criteria import (
     DeltaDisclosure,
     DistinctLDiversity,

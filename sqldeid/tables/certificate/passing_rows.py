@@ -1,6 +1,6 @@
 """Bound how many rows of a failing class can pass below it, recomputed for a certificate. Pure.
 
-The same largest parts as `surviving`, by other formulas: dense counts, values cut by `minimum`, rows bisected.
+The same largest parts as `check.passing_rows`, by other formulas: dense counts, values cut by `minimum`, rows bisected.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import SqldeidError
 from sqldeid.sql import render
-from sqldeid.tables.check.respread import Respread
-from sqldeid.tables.check.surviving import survivors
+from sqldeid.tables.check.passing_rows import survivors
+from sqldeid.tables.check.refold import Refold
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, others_of, terms_of
 from sqldeid.tables.criteria.bounds import UNIT
 from sqldeid.tables.criteria.concealing import Cells, Profile, decide, profile
@@ -56,7 +56,7 @@ class Judge:
     criteria: tuple[ClassCriterion, ...]
     name: str
     concealing: MConcealing | None = None
-    _respreads: dict[Split, Respread] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _respreads: dict[Split, Refold] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def tables(self) -> list[exp.Table]:
@@ -210,7 +210,7 @@ class Judge:
             spread = self._spread(split)
             if spread is None:
                 raise SqldeidError("the classes were not split by a column that a criterion names")
-            self._respreads[split] = Respread(
+            self._respreads[split] = Refold(
                 self.engine, spread, self.folded.words, self._others(split), f"{self.name}_spread"
             )
         respread = self._respreads[split]

@@ -21,7 +21,7 @@ from sqldeid.arrays import Ints
 from sqldeid.errors import SqldeidError
 from sqldeid.sql import Fixed, identifier, render
 from sqldeid.tables.check.judge import Arms, Judge, Split, Verdicts
-from sqldeid.tables.check.respread import Respread
+from sqldeid.tables.check.refold import Refold
 from sqldeid.tables.criteria import ClassCriterion
 
 
@@ -124,7 +124,7 @@ class PersonJudge(Judge):
         yield from ((arm, kept.table(arm)) for arm in arms)
 
 
-class Resettled(Respread):
+class Resettled(Refold):
     """The tables of persons to judge nodes on; `others` is the sensitive column by which they are split, if any."""
 
     def _roll_up(self, table: exp.Table, source: exp.Table, groups: list[dict[str, object]]) -> None:

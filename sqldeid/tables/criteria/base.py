@@ -134,7 +134,7 @@ class ClassCriterion(ABC):
 
     @abstractmethod
     def survivors(self, classes: Histograms, reference: Ints) -> Ints:
-        """The search's core: the most rows of each class that can be released below it (`check.surviving`)."""
+        """The search's core: the most rows of each class that can be released below it (`check.passing_rows`)."""
 
     @abstractmethod
     def passing_rows(self, counts: Ints, whole: Ints) -> Ints:

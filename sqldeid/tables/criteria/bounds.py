@@ -12,7 +12,7 @@ those that are suppressed, as for t-closeness (soundness.md 8): they do not depe
 Core: what is released below a class lies in classes that pass, so together it passes. Of x rows at most
 min(c, most·p·x) have the value, and at least least·p·x; the greatest x with enough rows bounds what can be released.
 The rows that are missing are convex in x and 0 at 0, so Newton's steps from n never pass the greatest root
-(`check.surviving`).
+(`check.passing_rows`).
 """
 
 from __future__ import annotations

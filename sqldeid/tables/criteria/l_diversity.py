@@ -120,7 +120,7 @@ class EntropyLDiversity(ClassCriterion):
         Machanavajjhala et al. 2007, §4.1: n·ln n − Σ c·ln c ≥ n·ln l, with a tolerance of 1e-9·n for rounding.
         Without suppression inherited by generalisations (entropy is concave); with a limit it is not: a passing class
         merged with a failing one may fail. Core: distinct l-diversity, which it implies; and of a class that fails all
-        rows but those of the largest part that would pass (`surviving`): what is released below it passes as a whole.
+        rows but those of the largest passing part (`passing_rows`): what is released below it passes as a whole.
     """
 
     column: str

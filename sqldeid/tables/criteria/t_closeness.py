@@ -43,7 +43,7 @@ class TCloseness(ClassCriterion):
     Source
         Li, Li and Venkatasubramanian 2007, §4. Compared in integers. Without suppression inherited by generalisations
         (the distance is convex); with a limit it is not. Core: k-anonymity; of a failing class also all rows but
-        the largest part that could be near enough (`surviving`), more than the ⌈n·(EMD − t)⌉ of soundness.md 9.
+        the largest part that could be near enough (`passing_rows`), more than the ⌈n·(EMD − t)⌉ of soundness.md 9.
     """
 
     column: str

@@ -9,7 +9,7 @@ import pytest
 
 import sqldeid
 from sqldeid.engine.opening import open_connection
-from sqldeid.tables.check import respread
+from sqldeid.tables.check import refold
 from sqldeid.tables.fold.fold import fold
 from sqldeid.tables.plan import plan as planning
 from sqldeid.tables.release.release import checker_of
@@ -42,7 +42,7 @@ def test_verdicts_are_the_same_on_folded_tables(monkeypatch: pytest.MonkeyPatch)
         nodes = [n for n in plan.lattice if sum(n) >= 4]
         found = {}
         for least in (10, 10**9):
-            monkeypatch.setattr(respread, "LEAST_ROWS", least)
+            monkeypatch.setattr(refold, "LEAST_ROWS", least)
             checker = checker_of(plan, folded, engine)
             found[least] = [e for i in range(0, len(nodes), 5) for e in checker(nodes[i : i + 5])]
             judge = checker.judge

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sqldeid.tables.certificate.passing_rows import passing_rows
-from sqldeid.tables.check.surviving import Histograms, survivors
+from sqldeid.tables.check.passing_rows import Histograms, survivors
 from sqldeid.tables.criteria import (
     ClassCriterion,
     DeltaDisclosure,

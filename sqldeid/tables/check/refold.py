@@ -46,7 +46,7 @@ class _Folded:
 
 
 @dataclass(slots=True)
-class Respread:
+class Refold:
     """The tables to judge nodes on by one sensitive column; the source's own spread is always among them.
 
     Parameters
