@@ -2,7 +2,8 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-duckdb14 test-main test-deep lint bench clean
+PYTEST = python -m pytest -n auto --maxprocesses 4 --dist loadgroup
+.PHONY: help demo test test-duckdb14 test-main test-deep test-rest test-fuzz lint bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -51,13 +52,13 @@ demo: .venv/installed ## Make a database of invented people, de-identify it, and
 	  '  $(BIN)/sqldeid assess demo/adult.duckdb --job demo/adult.job.toml     the risk in the source' \
 	  '  README.md              the whole story'
 
-test: test-duckdb14 test-main ## Run all tests; what cannot run here is listed at the end (with CI=true that fails)
+test: test-duckdb14 test-main ## Run the tests of every change; what cannot run here is listed at the end (with CI=true that fails)
 
 test-duckdb14: .venv-duckdb14/installed ## Only the engine, template and release tests, on DuckDB 1.4 LTS
-	$(BIN14)/python -m pytest -m duckdb14 -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS)
+	$(BIN14)/$(PYTEST) -m "duckdb14 and not deep" $(PYTEST_ARGS)
 
 test-main: .venv/spark ## Only the tests on the current DuckDB
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/$(PYTEST) $(PYTEST_ARGS)
 
 lint: .venv/spark ## Style, types and the rooms' contract
 	$(BIN)/ruff check .
@@ -65,7 +66,13 @@ lint: .venv/spark ## Style, types and the rooms' contract
 	$(BIN)/mypy --strict sqldeid
 	$(BIN)/lint-imports --no-cache
 
-test-deep: .venv/spark ## Fuzz for a minute each, or FUZZ_MINUTES=60: hostile jobs, kills, full disks, brute force
+test-deep: test-rest test-fuzz ## Run what test leaves out: every case on every engine, many examples; then fuzz
+
+test-rest: .venv/spark .venv-duckdb14/installed ## Only the cases that test leaves out, and all examples of Hypothesis
+	SQLDEID_DEEP=1 $(BIN)/$(PYTEST) -m "deep or hypothesis" --ignore tests/deep $(PYTEST_ARGS)
+	SQLDEID_DEEP=1 $(BIN14)/$(PYTEST) -m "duckdb14 and deep" --ignore tests/deep $(PYTEST_ARGS)
+
+test-fuzz: .venv/spark ## Fuzz for a minute each, or FUZZ_MINUTES=60: hostile jobs, kills, full disks, brute force
 	SQLDEID_FUZZ_MINUTES=$(FUZZ_MINUTES) $(BIN)/python -m pytest -m deep -s -n 0 tests/deep
 
 bench: .venv/installed ## Measure; not part of the tests

@@ -7,18 +7,20 @@ a failure, unless its reason starts with ``not applicable``.
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
+import hypothesis
 import pytest
 
 from sqldeid.run import explaining
 from tests.support import postgres as postgres_server
 from tests.support import spark as spark_server
 from tests.support.cli import JOB
+from tests.support.examples import examples
 from tests.support.places import ROOT
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 NOT_APPLICABLE = "not applicable"
+hypothesis.settings.register_profile("sqldeid", max_examples=examples(100))
+hypothesis.settings.load_profile("sqldeid")
 
 
 @pytest.fixture(scope="session")
@@ -110,11 +114,29 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever speaks to an engine runs with the oldest DuckDB that we support, too."""
+    """Mark what runs with the oldest DuckDB that we support, too, and what `make test` leaves to `make test-deep`."""
     twice = (ROOT / "tests" / "end_to_end", ROOT / "tests" / "templates")
     for item in items:
         if any(folder in item.path.parents for folder in twice) and not _once_is_enough(item):
             item.add_marker(pytest.mark.duckdb14)
+        if _on_spark(item) and not item.get_closest_marker("always"):
+            item.add_marker(pytest.mark.deep)  # seconds each, one after the other
+    _leave_cases_to_deep(items)
+
+
+def _leave_cases_to_deep(items: list[pytest.Item]) -> None:
+    """Of a test that is `sampled(n)`, n cases run in `make test`, spread evenly; all others are deep."""
+    tests: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sampled") and not item.get_closest_marker("deep"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        mark = cases[0].get_closest_marker("sampled")
+        n = mark.args[0] if mark else len(cases)
+        kept = {i * len(cases) // n for i in range(n)}
+        for i, case in enumerate(cases):
+            if i not in kept:
+                case.add_marker(pytest.mark.deep)
 
 
 ONCE = (
@@ -129,9 +151,14 @@ workbench beside an engine in test_foreign and test_series_benchmark."""
 
 def _once_is_enough(item: pytest.Item) -> bool:
     """Whether another DuckDB makes no difference: on Spark and Postgres it has a small part only."""
-    elsewhere = any(mark.args == ("spark",) for mark in item.iter_markers("xdist_group"))
-    elsewhere = elsewhere or bool({"postgres", "postgres_cluster", "spark"} & set(getattr(item, "fixturenames", ())))
+    elsewhere = _on_spark(item) or bool(
+        {"postgres", "postgres_cluster", "spark"} & set(getattr(item, "fixturenames", ()))
+    )
     return elsewhere or item.path.stem in ONCE
+
+
+def _on_spark(item: pytest.Item) -> bool:
+    return any(mark.args == ("spark",) for mark in item.iter_markers("xdist_group"))
 
 
 @pytest.hookimpl(wrapper=True)

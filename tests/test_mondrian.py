@@ -100,6 +100,7 @@ def random_rows(rng: np.random.Generator, n: int, groups: list[int]) -> Rows:
     return [[None if absent[i, g] else float(values[i, d]) for d, g in enumerate(groups)] for i in range(n)]
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("seed", "settings"), [*cases()])
 def test_rounds_of_sql_equal_the_recursion(engine: DuckDBEngine, seed: int, settings: Mondrian) -> None:
     rng = np.random.default_rng(seed)

@@ -99,6 +99,7 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("certificate", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_steps_are_those_of_a_run(kind, certificate, folder, rendered):
@@ -127,6 +128,7 @@ income = { role = "quasi-identifying", hierarchy = { suppress = true } }
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["table", "view", "parquet", "query", "criteria", "stacks"])
 def test_steps_of_linked_tables_are_those_of_a_run(kind, folder, rendered, monkeypatch):
     monkeypatch.setenv("SQLDEID_KEY", "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778899aabbccddeeff0")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sqldeid.errors import JobError
 from sqldeid.job import Job, schema
+from tests.support.examples import examples
 
 CONTRACT = """
 [release]
@@ -135,7 +136,7 @@ def keeps_the_rules(job: Job) -> bool:
     )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(mutated())
 def test_a_mutated_job_is_a_job_or_a_job_error(data: dict[str, Any]) -> None:
     try:
@@ -155,7 +156,7 @@ def test_a_mutated_job_is_a_job_or_a_job_error(data: dict[str, Any]) -> None:
     assert len(job.sha256) == 64 and all(isinstance(text, str) for text in job.warnings())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(place=st.integers(0, len(CONTRACT) - 1), size=st.integers(0, 12), new=st.binary(max_size=6))
 def test_a_damaged_file_is_a_job_or_a_job_error(tmp_path_factory: Any, place: int, size: int, new: bytes) -> None:
     text = CONTRACT.encode()
@@ -228,7 +229,7 @@ def broken(v: dict[str, Any]) -> set[str]:
     return found | {f"tables.t.search.weights.{n}" for n in v["search.weights"] or {} if roles.get(n) != QI}
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(combined())
 def test_exactly_the_broken_rules_are_named(values: dict[str, Any]) -> None:
     """Accepted if and only if no rule is broken, and else every broken one is named at its key."""

@@ -23,6 +23,7 @@ from sqldeid.cli import main
 from sqldeid.errors import JobError, SqldeidError
 from sqldeid.report.page import public_page, report_page
 from tests.support.cli import run
+from tests.support.examples import examples
 from tests.support.report_kinds import charted, events, series
 
 CUT = """
@@ -77,6 +78,7 @@ def test_a_report_that_fails_leaves_the_result_and_says_what_was_published(cut: 
     assert (cut / "out.duckdb").exists()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("at", "value", "named"),
     [
@@ -227,7 +229,7 @@ def test_each_key_that_is_missing_or_of_another_type_is_named(results: dict[str,
     assert refused > len(list(shapes(tree))) / 2
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_changed_result_is_shown_or_refused(
     results: dict[str, Any], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -244,7 +246,7 @@ def test_a_changed_result_is_shown_or_refused(
         assert end.value.code in (0, 2)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_changed_policy_is_applied_or_refused(
     results: dict[str, Any], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

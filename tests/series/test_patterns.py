@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqldeid.series.patterns import share_patterns
+from tests.support.examples import examples
 
 
 def combinations(kept: np.ndarray) -> Counter[tuple[bool, ...]]:
     return Counter(tuple(row) for row in kept.tolist() if any(row))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(seed=st.integers(0, 10**6), persons=st.integers(1, 40), variables=st.integers(1, 6), k=st.integers(1, 8))
 def test_every_combination_is_that_of_k_persons_whatever_the_order(seed, persons, variables, k):
     rng = np.random.default_rng(seed)

@@ -11,6 +11,7 @@ from sqldeid.errors import JobError
 from sqldeid.series.perturb import METHODS, GeneticSettings, PerturbSettings, SeriesNames, perturb
 from sqldeid.series.perturb.genetic import evolve
 from sqldeid.series.targets import Features, make_targets
+from tests.support.examples import examples
 from tests.support.series_data import features
 
 GENETIC = GeneticSettings(idle_iterations=20, most_iterations=60)
@@ -43,7 +44,7 @@ def take(names: SeriesNames, rows: np.ndarray) -> SeriesNames:
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_projection_meets_reachable_targets_exactly(seed):
     values, names = draw_series(seed)
     targets = targets_of(values, names, "reachable")
@@ -55,7 +56,7 @@ def test_projection_meets_reachable_targets_exactly(seed):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_projection_meets_mean_and_variance_whatever_is_asked(seed):
     values, names = draw_series(seed)
     targets = targets_of(values, names, "source")
@@ -156,7 +157,7 @@ def test_tournament_ranks_are_those_of_drawing_five_of_twenty_four():
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5, 1.0]))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_shared_releases_depend_on_the_class_not_on_who_is_who(seed, noise):
     values, names = draw_series(seed)
     values[0] = values[1]

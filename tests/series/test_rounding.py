@@ -14,6 +14,7 @@ from sqldeid.series.rounding import digits_step, steps_of, times
 from sqldeid.series.targets import Features, Targets, make_targets
 from sqldeid.series.variables import VariableMap, load_map
 from sqldeid.series.verify import off_grid
+from tests.support.examples import examples
 from tests.support.series_data import features
 
 
@@ -68,7 +69,7 @@ def rounded(known: Features, mode: str, step: float) -> Targets:
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.1, 0.5, 1.0, 5.0]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_reachable_targets_on_the_grid_are_met_exactly_and_are_near_the_wish(seed: int, step: float) -> None:
     rows, known = group(np.random.default_rng(seed), 6)
     exact = make_targets(known, np.zeros(6, dtype=np.int64), "reachable")

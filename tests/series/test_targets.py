@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sqldeid.series.reach import greatest_variance, least_variance, nearest_extremes
 from sqldeid.series.targets import Features, Targets, make_targets
+from tests.support.examples import examples
 from tests.support.series_data import features
 
 
@@ -59,7 +60,7 @@ def test_least_and_greatest_variance_are_those_of_all_series_on_a_grid(n):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_nearest_extremes_are_reachable_and_nothing_much_nearer_is(seed):
     draw = np.random.default_rng(seed)
     n, (below, above) = int(draw.integers(3, 12)), draw.uniform(0.1, 6, 2)
@@ -87,7 +88,7 @@ def test_nearest_extremes_are_reachable_and_nothing_much_nearer_is(seed):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_reachable_targets_can_be_met_by_each_member(seed, members):
     draw = np.random.default_rng(seed)
     series = [np.round(draw.normal(80, draw.uniform(0, 20), draw.integers(1, 12))) for _ in range(members)]

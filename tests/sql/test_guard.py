@@ -14,6 +14,7 @@ from sqldeid.sql import bind, outward, parse_expression, parse_query, table_name
 from sqldeid.sql.allowed import NAMED_FUNCTIONS
 from sqldeid.sql.unlike import refuse_unlike
 from tests.support import hostile, queries
+from tests.support.examples import examples
 
 
 def resolve(parts: tuple[str, ...]) -> exp.Table:
@@ -243,7 +244,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(st.lists(_PIECES, min_size=1, max_size=14), st.sampled_from(["", "SELECT ", "SELECT * FROM patients ", "FROM "]))
 def test_no_heap_of_words_reads_what_is_no_table(pieces: list[str], start: str) -> None:
     """Whatever passes reads tables of the catalogue alone, calls listed functions alone, and is one query."""

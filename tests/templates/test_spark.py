@@ -55,6 +55,8 @@ READS: dict[str, tuple[str, Callable[[Rows], Rows]]] = {
 """How Spark's catalogue is asked what those of other engines are asked by a query."""
 
 
+@pytest.mark.always
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.template} {case.note}".strip())
 def test_on_spark(case: Case, spark: SparkSession) -> None:
     if case.template in GAPS:

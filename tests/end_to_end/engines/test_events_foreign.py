@@ -55,6 +55,7 @@ RELEASES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_release_is_the_same_on_every_engine(name: str, both: Both) -> None:
     wanted = job(f"of {name}", RELEASES[name])

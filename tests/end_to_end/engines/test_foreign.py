@@ -33,6 +33,7 @@ __all__ = ["both", "foreign"]
 ASSESSED = ("types", "by k, then l", "query", "l recursive", "t", "delta", "m")
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_release_is_the_same_on_every_engine(name: str, both: Both) -> None:
     wanted = job({"schema": f"of {name}"}, r=RELEASES[name])

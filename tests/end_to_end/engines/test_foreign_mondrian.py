@@ -112,6 +112,7 @@ def server(request: pytest.FixtureRequest) -> Any:
         yield database
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_release_in_postgres_is_that_of_duckdb(name: str, server: InPostgres, here: Here) -> None:
     wanted = released(name, RELEASES[name])

@@ -37,6 +37,8 @@ __all__ = ["both"]
 pytestmark = pytest.mark.xdist_group("spark")
 
 
+@pytest.mark.always
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name",
     [
@@ -53,6 +55,7 @@ def test_a_release_is_the_same_on_spark(name: str, both: Both) -> None:
     assert bag(both.there(f"{schema}.r")) == bag(both.here(f"{schema}.r"))
 
 
+@pytest.mark.always
 def test_a_connect_server_gives_the_same_and_nothing_else_is_left(both: Both) -> None:
     wanted = job({"schema": "connected", "as": "view"}, r=RELEASES["k"])
     before = both.catalogue()
@@ -183,6 +186,7 @@ def test_a_run_killed_between_two_flips_leaves_every_view_readable(both: Both, t
     assert verify(wanted, both.spark)["a"].k >= 40
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("what", ["folding the source", "verifying what was written", "publishing"])
 def test_nothing_is_left_of_a_run_that_fails(what: str, both: Both) -> None:
     before = both.catalogue()
@@ -236,6 +240,7 @@ def test_rows_are_added_to_a_temporary_table_again_and_again(both: Both) -> None
         assert not [r for r in both.spark.sql("SHOW VIEWS").toArrow().to_pylist() if "sqldeid_" in r["viewName"]]
 
 
+@pytest.mark.always
 def test_messages_hold_no_value_and_no_statement(both: Both, capfd: pytest.CaptureFixture[str]) -> None:
     where = "CAST(CASE WHEN illness = 'flu' THEN 'canary7f3a' ELSE '1' END AS DOUBLE) = 1"
     with pytest.raises(JobError, match="cannot be converted") as error:

@@ -109,6 +109,7 @@ def test_the_mimic_demo(both: Both) -> None:
     assert all(re.fullmatch(r"(transfers_(ratio|private)(__[0-9a-f]{8})?)?", name) for name in made) and len(made) == 5
 
 
+@pytest.mark.always
 def test_a_value_that_fails_is_not_told_and_nothing_is_left(both: Both, capfd: pytest.CaptureFixture[str]) -> None:
     before, settings = both.catalogue(), dict(both.spark.conf.getAll)
     bad = {"source": {"query": f"SELECT s.*, CAST(s.{QUOTED} AS DOUBLE) AS bad FROM sequences AS s"}, "state": "bad"}

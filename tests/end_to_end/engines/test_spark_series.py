@@ -45,6 +45,8 @@ WHO_QUOTED = f"`{WHO}`"
 HERE = ("wide, clock, cohort", "projection, labels, where", "own features, query")
 
 
+@pytest.mark.always
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("choice", HERE)
 def test_a_release_is_that_of_duckdb(both: Both, choice: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(carry, "AT_ONCE", 400)  # several portions each way

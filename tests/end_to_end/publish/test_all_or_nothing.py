@@ -78,6 +78,7 @@ NEEDED = {
 """Statements that make a release, and the places that need them."""
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("statement", "where"), [(s, w) for s, places in NEEDED.items() for w in places])
 def test_an_engine_error_at_any_statement(
     source: Path, tmp_path: Path, statement: str, where: str, monkeypatch: pytest.MonkeyPatch
@@ -221,6 +222,7 @@ def toml(place: dict[str, object]) -> str:
     return JOB.format(target="\n".join(f'{key} = "{value}"' for key, value in place.items()))
 
 
+@pytest.mark.sampled(2)
 def test_a_killed_run_leaves_nothing_that_the_next_does_not_sweep(
     tmp_path: Path, place: dict[str, object], repository: Path
 ) -> None:

@@ -107,6 +107,7 @@ FAILURES: dict[str, tuple[dict[str, object], Callable[..., None] | None]] = {
 EVERYWHERE = ("verification", "interrupt", "k")
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("failure", "where"), [(f, w) for f in FAILURES for w in (PLACES if f in EVERYWHERE else ["in place"])]
 )
@@ -197,6 +198,7 @@ def test_a_connection_without_files_can_release_in_place_alone(tmp_path: Path) -
         assert anonymize(job(r=people()), c).releases["r"].released > 0
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("broken", [False, True])
 def test_an_open_transaction_is_refused_and_untouched(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path, place: dict[str, object], broken: bool

@@ -103,11 +103,13 @@ def few_at_once(most: int, kept: int = 6) -> Iterator[None]:
     assert rolled
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(14))
 def test_a_random_table_in_duckdb(seed: int, tmp_path: Path) -> None:
     assert_exhaustive(seed, lambda rows: (in_duckdb(tmp_path / "t.duckdb", {"t": rows}), "t"), tmp_path)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(100, 104))
 def test_a_random_table_elsewhere(seed: int, foreign: Foreign, tmp_path: Path) -> None:
     def load(rows: pa.Table) -> tuple[Any, str]:

@@ -80,6 +80,7 @@ def assert_clean(target: Path) -> None:
         assert str(number)[:9].encode() not in found
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("others", "suppression"), [(True, "drop"), (False, "drop"), (False, "blank")])
 @pytest.mark.parametrize("kind", ["table", "view", "parquet"])
 def test_nothing_that_stays_is_in_the_bytes(
@@ -125,6 +126,7 @@ def test_nothing_is_left_by_a_failed_attempt(
     assert_clean(target)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("others", [True, False])
 @pytest.mark.parametrize("kind", ["table", "parquet"])
 def test_order_says_nothing_beyond_the_content(tmp_path: Path, kind: str, others: bool) -> None:

@@ -95,6 +95,7 @@ def check(job: sqldeid.Job, database: Path, proof: object) -> object:
     return sqldeid.verify_certificates(job, database, {"people": proof})["people"]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", CRITERIA)
 @pytest.mark.parametrize("loss", ["loss", "dm_star"])
 def test_a_certificate_holds(database: Path, name: str, loss: str) -> None:
@@ -108,6 +109,7 @@ def test_best_first_certifies_too(database: Path) -> None:
     assert check(job, database, certificate(job, database)).optimal  # type: ignore[attr-defined]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("criteria", [DIVERSE, CLOSE, HIDDEN], ids=["l", "t", "m"])
 def test_every_altered_part_is_caught(database: Path, criteria: dict[str, object]) -> None:
     job = job_of(database.parent, criteria)
@@ -249,6 +251,7 @@ def classes_of(node: tuple[int, ...]) -> dict[tuple[object, ...], list[Row]]:
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CRITERIA)
 def test_every_node_is_counted_as_by_hand(database: Path, name: str) -> None:
     """Failing rows, and rows forced out below, of every node of the lattice; no node is closed by k alone."""
@@ -269,6 +272,7 @@ def test_every_node_is_counted_as_by_hand(database: Path, name: str) -> None:
     assert failing or name in ("distinct", "m, nothing known")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CRITERIA)
 def test_ola_equals_exhaustive_search(database: Path, name: str) -> None:
     """At every limit that some node needs exactly: least prec or DM*, fewest suppressed rows, first node."""

@@ -249,6 +249,7 @@ def test_the_key_and_the_days_are_nowhere(source: Path, tmp_path: Path) -> None:
     assert b"hosp'ital" not in released and b"70000" not in released
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("change", "with_key_alone"),
     [
@@ -400,6 +401,7 @@ def test_a_series_of_releases_has_pseudonyms_but_no_shifts(source: Path, tmp_pat
 CUTS = [("day", "DATE_TRUNC('day', {})"), ("week", "DATE_TRUNC('week', {})"), ("month", "DATE_TRUNC('month', {})")]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["table", "parquet"])
 @pytest.mark.parametrize(("to", "cut"), CUTS)
 def test_times_are_cut_alone_and_after_a_shift(source: Path, tmp_path: Path, kind: str, to: str, cut: str) -> None:

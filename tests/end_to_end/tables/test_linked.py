@@ -211,6 +211,7 @@ def test_three_tables_in_a_chain_with_a_stack(source: Path, tmp_path: Path) -> N
         verify_certificates(wanted, source, proofs, options=options(source))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.xdist_group("linked, published")
 @pytest.mark.parametrize(
     "tampering",

@@ -86,6 +86,7 @@ def in_a_cluster(postgres_cluster: str, demo: Path) -> Iterator[InPostgres]:
         yield database
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", [*FILES, "admissions"])
 def test_in_postgres(name: str, in_a_cluster: InPostgres, demo: Path) -> None:
     found = anonymize(study(name), in_a_cluster.database).releases["patients"]

@@ -178,6 +178,7 @@ def worst(asked: str, wards: pd.Series, everybody: pd.Series) -> float:
     return float((shares.reindex(whole.index, fill_value=0) - whole).abs().sum() / 2)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("heuristic", ["range", "diversity"])
 @pytest.mark.parametrize("asked", PRIVACY)
 def test_criteria_beyond_k_hold_in_every_class(source: Path, tmp_path: Path, asked: str, heuristic: str) -> None:

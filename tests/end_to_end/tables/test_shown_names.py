@@ -78,6 +78,7 @@ def shown(folder: Path, kind: str) -> set[str]:
     return {name for name in ("CANARYWARD", "CANARYKIND", "CANARYCODE") if name in "".join(texts)}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["table", "view", "parquet"])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_state_and_a_stacked_value_of_one_person_are_named_by_released_rows_alone(

@@ -64,6 +64,7 @@ def source(c: duckdb.DuckDBPyConnection, value: str, nulls: bool) -> None:
     c.execute(f"CREATE TABLE t AS SELECT {value} AS x, i // 30 AS y FROM RANGE({ROWS}) AS r(i)")
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("type_", "nulls"), [*((t, True) for t in TYPES), ("INTEGER", False), ("VARCHAR", False)])
 def test_quasi_identifiers_of_every_type(tmp_path: Path, type_: str, nulls: bool) -> None:
     with duckdb.connect() as c:
@@ -88,6 +89,7 @@ def test_quasi_identifiers_of_every_type(tmp_path: Path, type_: str, nulls: bool
         assert rows == c.execute(f"SELECT {TEXT}, y FROM t ORDER BY ALL").fetchall()
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("role", ["quasi-identifying", "insensitive"])
 @pytest.mark.parametrize("type_", TYPES)
 def test_parquet_keeps_every_type_or_says_so(tmp_path: Path, type_: str, role: str) -> None:

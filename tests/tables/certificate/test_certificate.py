@@ -15,6 +15,7 @@ from sqldeid.tables.certificate.split_tree import cover
 from sqldeid.tables.model.loss import LOSSES, make_loss
 from sqldeid.tables.search import search
 from sqldeid.tables.search.base import Outcome, Problem
+from tests.support.examples import examples
 from tests.support.oracle import Checker, Table, exhaustive, random_table
 
 seeds = st.integers(0, 2**32 - 1)
@@ -36,7 +37,7 @@ def claim_of(problem: Problem, outcome: Outcome) -> Claim:
 
 @pytest.mark.parametrize("method", ["frontier", "best-first"])
 @pytest.mark.parametrize("name", LOSSES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=seeds, allowed=st.integers(0, 12), entropy=st.booleans())
 def test_every_proven_optimum_has_a_certificate(method: str, name: str, seed: int, allowed: int, entropy: bool) -> None:
     table = random_table(seed, entropy=entropy)
@@ -51,7 +52,7 @@ def test_every_proven_optimum_has_a_certificate(method: str, name: str, seed: in
 
 
 @pytest.mark.parametrize("name", ["prec", "dm_star", "entropy"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(seed=seeds, allowed=st.integers(0, 12), entropy=st.booleans())
 def test_ola_is_right_and_has_a_certificate(name: str, seed: int, allowed: int, entropy: bool) -> None:
     """What it calls proven is the optimum of exhaustive search, and its checks cover the lattice: coarser ties, too."""
@@ -67,7 +68,7 @@ def test_ola_is_right_and_has_a_certificate(name: str, seed: int, allowed: int, 
     assert proves(tree, Facts(claim_of(problem, outcome), nodes))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(seed=seeds, name=st.sampled_from(LOSSES), allowed=st.integers(0, 12), entropy=st.booleans())
 def test_no_false_claim_can_be_proven(seed: int, name: str, allowed: int, entropy: bool) -> None:
     """The search's tree, damaged at random, and every admissible node as the claimed best: proofs stay true."""

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqldeid.tables.criteria.concealing import Cells, decide, risks
+from tests.support.examples import examples
 
 
 def cells_of(rows: list[tuple[int, ...]]) -> tuple[Cells, list[tuple[int, ...]]]:
@@ -43,7 +44,7 @@ tables = st.integers(0, 4).flatmap(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(tables, st.sampled_from([0.05, 0.1, 0.2, 0.23, 0.34, 0.5, 0.9, 1.0]))
 def test_equals_the_sum_over_states(case: tuple[list[tuple[int, ...]], list[float]], most: float) -> None:
     rows, known = case

@@ -39,6 +39,7 @@ from tests.support.criteria import (
     find,
     ordered_distance,
 )
+from tests.support.examples import examples
 
 both = pytest.mark.parametrize("kinds", [COUNTED, tuple(RATIOS)], ids=["counted", "ratios"])
 
@@ -150,7 +151,7 @@ def possible(oracle: Oracle) -> bool:
 
 
 @both
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(seed=seeds)
 def test_failing_rows_are_those_of_the_definitions(connection, seed, kinds):
     oracle = random_oracle(seed, kinds)
@@ -165,7 +166,7 @@ def test_failing_rows_are_those_of_the_definitions(connection, seed, kinds):
             assert oracle.failing(e.node) > checker.allowed, e.node
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(
     values=st.lists(st.sampled_from(["low", "high", None]), min_size=2, max_size=12),
     t=st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.3]),
@@ -184,7 +185,7 @@ def test_places_that_no_row_holds_count_in_an_order(connection, values, t):
 
 
 @both
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(seed=seeds, limit=limits)
 def test_the_core_is_a_lower_bound_of_every_specialisation(connection, seed, limit, kinds):
     oracle = random_oracle(seed, kinds)
@@ -200,7 +201,7 @@ def test_the_core_is_a_lower_bound_of_every_specialisation(connection, seed, lim
 
 
 @both
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(seed=seeds, limit=limits)
 def test_searches_find_the_optimum_of_exhaustive_search(connection, seed, limit, kinds):
     oracle = random_oracle(seed, kinds)
@@ -213,7 +214,7 @@ def test_searches_find_the_optimum_of_exhaustive_search(connection, seed, limit,
 
 
 @both
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(seed=seeds, limit=limits, suppression=st.sampled_from(["drop", "blank"]))
 def test_releases_hold_what_the_definitions_leave(connection, seed, limit, suppression, kinds):
     """The whole way, with the re-check by other formulas; blanked rows are one class that must meet the criteria."""
@@ -257,6 +258,7 @@ def _in_result_order(criteria: Sequence[sqldeid.result.Criterion], oracle: Oracl
     ]
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(40))
 def test_distances_are_optimal_transport(seed):
     """The closed forms that the oracle goes by, against the linear programme that defines the distance."""

@@ -22,6 +22,7 @@ from sqldeid.tables.model.lattice import below
 from sqldeid.tables.plan import plan as planning
 from sqldeid.tables.release.release import checker_of
 from tests.support.criteria import NODES, Asked, Oracle, Row, find
+from tests.support.examples import examples
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def counted(connection: duckdb.DuckDBPyConnection, oracle: Oracle, limit: float)
         return found, checker.allowed
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(seed=seeds, limit=limits)
 def test_searches_find_the_optimum_and_cores_hold_below(connection, seed, limit):
     oracle = random_oracle(seed)
@@ -136,7 +137,7 @@ def test_searches_find_the_optimum_and_cores_hold_below(connection, seed, limit)
         assert all(failing[x] >= e.core_failing for x in NODES if below(x, e.node)), e.node
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(seed=seeds, limit=limits, suppression=st.sampled_from(["drop", "blank"]))
 def test_releases_hold_what_the_definition_leaves(connection, seed, limit, suppression):
     oracle = random_oracle(seed)

@@ -25,6 +25,7 @@ from sqldeid.tables.criteria.mechanism import (
     log_sum_exp_probabilities,
     sample_rows,
 )
+from tests.support.examples import examples
 
 SAME = 1e-5
 """Probability with which a test of a correct mechanism fails for some seed; the seeds are fixed."""
@@ -60,7 +61,7 @@ def test_bernoulli_of_a_dyadic_number_needs_one_word():
     assert not bernoulli(3, Fraction(0), Told()).any()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(counts=st.lists(st.integers(0, 30), max_size=40), block=st.integers(1, 50), seed=st.integers(0, 2**32))
 def test_rows_are_counted_into_their_classes(counts, block, seed):
     """Whatever the blocks: as if rows were drawn one after the other."""

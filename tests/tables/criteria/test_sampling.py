@@ -22,6 +22,7 @@ from sqldeid.tables.criteria.sampling import (
     smallest_k,
     tail,
 )
+from tests.support.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def slow_tail(k: int, beta: Fraction, gamma: Fraction, most: int) -> Fraction:
     return best
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(k=st.integers(1, 12), b=st.integers(1, 9), part=st.integers(1, 20))
 def test_tail_is_the_maximum_of_all_terms(k, b, part):
     """Also over four times as many n as the cut-off looks at for such numbers."""
@@ -125,7 +126,7 @@ def test_the_sources_delta_does_not_hold_for_every_private_choice():
     assert true >= 8.2e-5
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(b=st.integers(1, 60), more=st.integers(1, 200), digits=st.integers(1, 9))
 def test_smallest_k_is_the_smallest(b, more, digits):
     beta, delta = b / 100, 10.0**-digits
@@ -136,7 +137,7 @@ def test_smallest_k_is_the_smallest(b, more, digits):
     assert k == 2 or proven_delta(k - 1, beta, epsilon, spent) > min(delta, beta) * (1 - 1e-9)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(k=st.integers(5, 60), b=st.integers(5, 60), digits=st.integers(2, 8), penalty=st.sampled_from([1, 0]))
 def test_greatest_draw_for_a_delta(k, b, digits, penalty):
     beta, delta, kind = b / 100, 10.0**-digits, ("suppression", "k-anonymity")[penalty]

@@ -24,6 +24,7 @@ from sqldeid.tables.criteria.sampling import PENALTIES, proven_delta
 from sqldeid.tables.model.evaluation import Evaluation
 from sqldeid.tables.search.epsilon_safe import draw_node, steps_everywhere
 from sqldeid.tables.search.utility import MOST_NODES, Utility, probabilities, reciprocal_probabilities
+from tests.support.examples import examples
 from tests.support.oracle import Checker, random_table
 
 Levels = tuple[tuple[int, ...], ...]
@@ -101,7 +102,7 @@ LEVELS = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     table=st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 7)),
     levels=st.sampled_from(LEVELS),
@@ -255,7 +256,7 @@ def test_nodes_follow_the_exponential_mechanism(penalty, seed):
     assert fits(spent * 0.7) < 1e-4
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), penalty=st.sampled_from(PENALTIES), allowed=st.integers(0, 10))
 def test_steps_everywhere_equal_those_of_every_node(seed, penalty, allowed):
     table = random_table(seed)

@@ -13,12 +13,13 @@ from sqldeid.errors import JobError, SqldeidError
 from sqldeid.tables.model.evaluation import Evaluation, Marginal
 from sqldeid.tables.model.lattice import below
 from sqldeid.tables.model.loss import LOSSES, all_losses, make_loss
+from tests.support.examples import examples
 from tests.support.oracle import Table, random_table
 
 seeds = st.integers(0, 2**32 - 1)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seeds, st.sampled_from(LOSSES))
 def test_equals_the_cell_by_cell_loss(seed: int, name: str) -> None:
     table = random_table(seed, columns=3)
@@ -32,7 +33,7 @@ def test_equals_the_cell_by_cell_loss(seed: int, name: str) -> None:
             assert loss.unit * exact == expected
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(seeds, st.sampled_from(LOSSES))
 def test_bounds_hold_for_the_node_and_what_generalises_it(seed: int, name: str) -> None:
     table = random_table(seed, columns=3)

@@ -19,6 +19,7 @@ from sqldeid.errors import JobError, NoSolutionError, VerificationError
 from sqldeid.report.page import public_page, report_page
 from sqldeid.run.orchestrator import verify_certificates
 from sqldeid.tables.release.tradeoff import Asked
+from tests.support.examples import examples
 
 VALUES = ("HIV", "flu", "cold")
 ZIP = {"role": "quasi-identifying", "hierarchy": "zip.csv"}
@@ -101,6 +102,7 @@ def test_the_node_of_all_criteria_gives_a_value_away(tmp_path: Path) -> None:
     assert left == {("HIV",) * 5}, "the attack of the issue: everybody in A has HIV, with certainty"
 
 
+@pytest.mark.deep
 def test_the_node_of_k_alone_does_not(tmp_path: Path) -> None:
     left = possible(tmp_path, {"k": 5, **DIVERSE, "criteria_limit": 0.5}, BY_K)
     assert left == {(value,) * 5 for value in VALUES}, "that A is missing tells that it has one value, not which"
@@ -146,7 +148,7 @@ def node_of(folder: Path, persons: Rows, ill: Sequence[str], privacy: Mapping[st
         return {name: int(level) for name, level in named}
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_other_sensitive_values_never_change_the_node(tmp_path: Path, data: st.DataObject) -> None:
     (tmp_path / "zip.csv").write_text("A;*\nB;*\n")

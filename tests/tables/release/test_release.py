@@ -21,11 +21,12 @@ from sqldeid.job import Job
 from sqldeid.run import anonymize, verify
 from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.model.lattice import Node
+from tests.support.examples import examples
 from tests.support.oracle import Table, exhaustive
 
 Rows = list[tuple[object, ...]]
 HOSTILE = ['we"ird; DROP TABLE t; --', "select", "ünïcode", "n", "w0", "size", "q0", " "]
-FEW = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @dataclass(frozen=True)
@@ -235,7 +236,7 @@ TAMPERING: list[Callable[[duckdb.DuckDBPyConnection, Case], None]] = [
 ]
 
 
-@settings(FEW, max_examples=30)
+@settings(FEW, max_examples=examples(30))
 @given(st.sampled_from(TAMPERING), cases())
 def test_a_changed_release_never_verifies(tamper: Callable[..., None], case: Case) -> None:
     """`verify` raises exactly if the rows are others than before."""

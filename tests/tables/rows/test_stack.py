@@ -275,6 +275,7 @@ def close(found: Sequence[tuple[object, ...]], wanted: Sequence[tuple[object, ..
     )
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("seed", range(120))
 def test_sql_stacks_what_python_stacks(seed: int) -> None:
     case = random_case(seed)

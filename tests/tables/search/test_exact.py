@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sqldeid.errors import NoSolutionError
 from sqldeid.tables.model.loss import LOSSES
 from sqldeid.tables.search import search
+from tests.support.examples import examples
 from tests.support.oracle import Table, exhaustive, problem_of, random_table
 
 FRONTIER = sys.modules["sqldeid.tables.search.frontier"]
@@ -50,7 +51,7 @@ def assert_optimal(method: str, table: Table, name: str, allowed: int) -> None:
 
 @pytest.mark.parametrize("method", EXACT)
 @pytest.mark.parametrize("name", LOSSES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=seeds, allowed=st.integers(0, 12), entropy=st.booleans())
 def test_equals_exhaustive_search(method: str, name: str, seed: int, allowed: int, entropy: bool) -> None:
     table = random_table(seed, entropy=entropy)
@@ -59,7 +60,7 @@ def test_equals_exhaustive_search(method: str, name: str, seed: int, allowed: in
 
 @pytest.mark.parametrize("method", EXACT)
 @pytest.mark.parametrize("name", LOSSES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(seed=seeds, pick=st.integers(0, 10**6), below=st.integers(0, 1), entropy=st.booleans())
 def test_limit_boundaries(method: str, name: str, seed: int, pick: int, below: int, entropy: bool) -> None:
     """The limit is exactly what some node needs, or one row less."""
@@ -70,7 +71,7 @@ def test_limit_boundaries(method: str, name: str, seed: int, pick: int, below: i
 
 
 @pytest.mark.parametrize("method", EXACT)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(seed=seeds, name=st.sampled_from(LOSSES), allowed=st.integers(0, 10))
 def test_ties_of_twin_columns(method: str, seed: int, name: str, allowed: int) -> None:
     """Columns that are copies of each other: many nodes lose the same, fewer suppressed rows and order decide."""
@@ -80,7 +81,7 @@ def test_ties_of_twin_columns(method: str, seed: int, name: str, allowed: int) -
 
 
 @pytest.mark.parametrize("method", EXACT)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(seed=seeds, name=st.sampled_from(LOSSES), limit=st.integers(1, 30), allowed=st.integers(0, 8))
 def test_a_limited_search_brackets_the_optimum(method: str, seed: int, name: str, limit: int, allowed: int) -> None:
     """With a limit on checks: never more checks, and the optimum lies between bound and loss."""

@@ -21,6 +21,7 @@ from sqldeid.errors import NoSolutionError, VerificationError
 from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.model.lattice import Node
 from tests.support.criteria import HEIGHTS, NODES, Row, generalised
+from tests.support.examples import examples
 
 KNOWN = ("s", "u", "v")
 OPTIONS = sqldeid.Options(replace=True, without_ledger=True)
@@ -139,7 +140,7 @@ def fill(connection: duckdb.DuckDBPyConnection, rows: Sequence[Row]) -> None:
     connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?)", [[r[c] for c in "abcsuv"] for r in rows])
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_equals_exhaustive_search(connection, seed):
     case = random_case(seed)
@@ -162,7 +163,7 @@ def test_equals_exhaustive_search(connection, seed):
     assert sqldeid.assess(case.job(), connection, release=True)["people"].one_over_m == pytest.approx(1 / m)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 @example(seed=0)
 def test_with_nothing_known_it_is_the_greatest_k(connection, seed):

@@ -13,6 +13,7 @@ from sqldeid.errors import Interrupted, JobError, NoSolutionError
 from sqldeid.tables.model.loss import LOSSES
 from sqldeid.tables.search import STRATEGIES, search
 from sqldeid.tables.search.base import Progress
+from tests.support.examples import examples
 from tests.support.oracle import Table, exhaustive, problem_of, random_table
 
 seeds = st.integers(0, 2**32 - 1)
@@ -20,7 +21,7 @@ PLAIN = [name for name in STRATEGIES if name != "inverse-ola"]
 
 
 @pytest.mark.parametrize("name", ["prec", "dm_star", "entropy"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=seeds, allowed=st.integers(0, 10), entropy=st.booleans())
 def test_ola_is_exact_before_suppression(name: str, seed: int, allowed: int, entropy: bool) -> None:
     table = random_table(seed, entropy=entropy)
@@ -35,7 +36,7 @@ def test_ola_is_exact_before_suppression(name: str, seed: int, allowed: int, ent
     assert outcome.node == expected
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=seeds, allowed=st.integers(0, 10))
 def test_ola_with_loss_never_claims_the_optimum(seed: int, allowed: int) -> None:
     """Its node is the best of the minimal admissible ones, and its bound holds."""
@@ -56,7 +57,7 @@ def test_ola_with_loss_never_claims_the_optimum(seed: int, allowed: int) -> None
 
 
 @pytest.mark.parametrize("method", ["datafly", "igreedy"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(seed=seeds, name=st.sampled_from(LOSSES), allowed=st.integers(0, 10))
 def test_baselines_end_at_an_admissible_node_and_claim_nothing(method: str, seed: int, name: str, allowed: int) -> None:
     table = random_table(seed)
@@ -75,7 +76,7 @@ def test_baselines_end_at_an_admissible_node_and_claim_nothing(method: str, seed
 
 
 @pytest.mark.parametrize("name", LOSSES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=seeds, allowed=st.integers(0, 8), share=st.integers(0, 10), pick=st.integers(0, 10**6))
 def test_inverse_ola_equals_exhaustive_search(name: str, seed: int, allowed: int, share: int, pick: int) -> None:
     """Greatest k, least loss before suppression, fewest rows below k, first node; also with max_loss on a boundary."""
@@ -201,7 +202,7 @@ def test_best_first_has_an_answer_when_it_stops(name: str, checks: int | None) -
     assert 0 <= outcome.loss - outcome.gap <= outcome.loss
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=seeds, name=st.sampled_from(LOSSES), allowed=st.integers(0, 10), checks=st.integers(1, 80))
 def test_best_first_within_limits_is_never_wrong(seed: int, name: str, allowed: int, checks: int) -> None:
     """The best of what it checked, a bound below the optimum, and the optimum itself where it says so."""
