@@ -40,6 +40,7 @@ from sqldeid.tables.certificate.rejudge import Rejudge
 from sqldeid.tables.check.judge import Judge
 from sqldeid.tables.check.passing_rows import Histograms, survivors
 from sqldeid.tables.criteria import (
+    BetaLikeness,
     DeltaDisclosure,
     DistinctLDiversity,
     EntropyLDiversity,
@@ -76,7 +77,7 @@ class MadeUp:
     promise: str = "Nobody knows."
 
 
-CRITERIA: list[Any] = [MadeUp(), TCloseness("ill", Fraction(1, 5), MADE_UP)]  # type: ignore[arg-type]
+CRITERIA: list[Any] = [MadeUp(), TCloseness("ill", Fraction(1, 5), MADE_UP), BetaLikeness("ill", Fraction(1), MADE_UP)]  # type: ignore[arg-type]
 COUNTS = np.array([[3, 1]])
 HISTOGRAM = Histograms(np.array([0]), np.array([0, 1]), np.array([3, 1]))
 COLUMN = SimpleNamespace(name="ill")
@@ -140,7 +141,7 @@ WHERE: dict[str, Callable[[Any], object]] = {
 }
 
 
-@pytest.mark.parametrize("criterion", CRITERIA, ids=["criterion", "distance"])
+@pytest.mark.parametrize("criterion", CRITERIA, ids=["criterion", "distance", "kind"])
 @pytest.mark.parametrize("where", WHERE)
 def test_a_made_up_criterion_is_refused(where: str, criterion: Any) -> None:
     with pytest.raises(UnknownKindError) as raised:
@@ -217,6 +218,7 @@ def test_every_criterion_says_what_it_does_not_protect() -> None:
         *(kind("ill", 2, given) for kind in (DistinctLDiversity, EntropyLDiversity) for given in ((), others)),
         *(RecursiveLDiversity("ill", 2, Fraction(3), given) for given in ((), others)),
         DeltaDisclosure("ill", Fraction(1, 5)),
+        *(BetaLikeness("ill", Fraction(1, 5), kind) for kind in ("basic", "enhanced")),
         *(TCloseness("ill", Fraction(1, 5), distance) for distance in ("equal", "ordered")),
         MConcealing(Fraction(1, 5), (("ill", 0.5),)),
     ]

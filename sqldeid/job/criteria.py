@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-PER_CLASS: Mapping[str, str] = {"l_diversity": "l", "t_closeness": "t", "delta_disclosure": "delta"}
+PER_CLASS: Mapping[str, str] = {
+    "l_diversity": "l",
+    "t_closeness": "t",
+    "delta_disclosure": "delta",
+    "beta_likeness": "beta",
+}
 """Criteria that are judged class by class, each a table or a list of tables with a `column`, and its number's key."""
 
 CRITERIA = (*PER_CLASS, "m_concealing")

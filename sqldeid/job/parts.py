@@ -162,6 +162,30 @@ class DeltaDisclosure(BaseModel):
         return self
 
 
+class BetaLikeness(BaseModel):
+    """β-likeness of a sensitive column (Cao and Karras 2012)."""
+
+    model_config = CLOSED
+
+    column: Text = Field(description="A sensitive column of this release.")
+    beta: float = Field(
+        gt=0,
+        le=1000,
+        description="Above 0 to 1000: the share q of a value in a class exceeds its share p in the whole table by at "
+        "most beta times p.",
+    )
+    kind: Literal["basic", "enhanced"] = Field(
+        default="enhanced",
+        description="enhanced: (q - p) / p is at most min(beta, -ln p), which bounds frequent values, too. basic: at "
+        "most beta.",
+    )
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        hold(self, lambda entry: rules.few_digits("beta", entry.get("beta")))
+        return self
+
+
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -226,6 +250,12 @@ class Privacy(BaseModel):
         default_factory=list,
         min_length=1,
         description="δ-disclosure privacy of sensitive columns: one table or a list of tables.",
+        json_schema_extra=_or_one,
+    )
+    beta_likeness: Annotated[list[BetaLikeness], BeforeValidator(_listed)] = Field(
+        default_factory=list,
+        min_length=1,
+        description="β-likeness of sensitive columns: one table or a list of tables.",
         json_schema_extra=_or_one,
     )
     m_concealing: MConcealing | None = Field(

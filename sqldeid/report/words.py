@@ -22,6 +22,9 @@ NOT_PROTECTED = {
     "choice of the node may tell, which is said below.",
     "delta-disclosure privacy": "What the whole table tells about everybody; an attacker who can rule values out; what "
     "suppression tells; what the choice of the node may tell, which is said below.",
+    "beta-likeness": "Learning that a value is less likely, or not there; what the whole table tells about everybody; "
+    "an attacker who can rule values out; what suppression tells; what the choice of the node may tell, which is said "
+    "below.",
     "m-concealing": "Learning a sensitive value; somebody who knows more than was stated; what the choice of the node "
     "may tell, which is said below.",
     "epsilon-safe": "What is true of people whether or not they are in the table; somebody whose row several releases "

@@ -17,7 +17,7 @@ from sqldeid.tables.plan import plan as planning
 from sqldeid.tables.search import Problem, search
 
 COUNTED = ("distinct", "entropy", "recursive", "equal", "ordered")
-RATIOS = {"delta": "delta_disclosure"}
+RATIOS = {"delta": "delta_disclosure", "basic": "beta_likeness", "enhanced": "beta_likeness"}
 """Kinds of criteria that bound ratios of shares, and their keys in a job."""
 
 ORDER = ["low", "medium", "high", "extreme"]
@@ -55,6 +55,8 @@ class Asked:
         if self.name == "t_closeness":
             order = {"order": ORDER} if self.column == "s" and self.kind == "ordered" else {}
             return {"column": self.column, "t": self.number, "distance": self.kind, **order}
+        if self.name == "beta_likeness":
+            return {"column": self.column, "beta": self.number, "kind": self.kind}
         if self.name == "delta_disclosure":
             return {"column": self.column, "delta": self.number}
         return {"column": self.column, "l": int(self.number), "kind": self.kind, **({"c": self.c} if self.c else {})}
@@ -74,7 +76,11 @@ class Asked:
         p = [Fraction(counts[v], n) for v in places]
         q = [Fraction(whole[v], len(table)) for v in places]
         if self.kind == "delta":
-            return all(a > 0 and abs(log(a / b)) < self.number for a, b in zip(p, q, strict=True))
+            return all(a > 0 and abs(log(a / b)) < self.number for a, b in zip(p, q, strict=True) if b)
+        if self.kind in ("basic", "enhanced"):
+            gains = [(a / b - 1, -log(b)) for a, b in zip(p, q, strict=True) if b]
+            beta = Fraction(repr(self.number))
+            return all(gain <= beta and (self.kind == "basic" or gain <= most) for gain, most in gains)
         distance = equal_distance if self.kind == "equal" else ordered_distance
         return distance(p, q) <= Fraction(repr(float(self.number)))
 

@@ -115,6 +115,7 @@ RELEASES = {
     "l recursive": asked(COLUMNS, k=3, privacy={"l_diversity": [{**L, "kind": "recursive", "c": 4.0}]}),
     "t": asked(COLUMNS, k=3, privacy={"t_closeness": [{**T, "distance": "ordered"}]}),
     "delta": asked(COLUMNS, k=3, privacy={"delta_disclosure": [{"column": T["column"], "delta": 3.0}]}),
+    "beta": asked(COLUMNS, k=3, privacy={"beta_likeness": [{"column": T["column"], "beta": 4.0}]}),
     "m": asked(COLUMNS, k=3, privacy={"m_concealing": {"m": 0.4, "known": {"days": 0.5, "illness": 0.2}}}),
 }
 

@@ -9,6 +9,7 @@ from typing import NoReturn
 from sqldeid.errors import UnknownKindError
 from sqldeid.job import Privacy
 from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms
+from sqldeid.tables.criteria.beta_likeness import BetaLikeness, likeness_of
 from sqldeid.tables.criteria.delta_disclosure import DeltaDisclosure, disclosure_of
 from sqldeid.tables.criteria.k_anonymity import KAnonymity
 from sqldeid.tables.criteria.l_diversity import (
@@ -26,6 +27,7 @@ KINDS: tuple[type[ClassCriterion], ...] = (
     RecursiveLDiversity,
     TCloseness,
     DeltaDisclosure,
+    BetaLikeness,
 )
 """The criteria about sensitive columns. There are no others: `known` refuses what is not here."""
 
@@ -33,6 +35,7 @@ _OF_ENTRY: Mapping[str, Callable[[Spec, Sequence[str]], ClassCriterion]] = {
     "l_diversity": diversity_of,
     "t_closeness": closeness_of,
     "delta_disclosure": disclosure_of,
+    "beta_likeness": likeness_of,
 }
 """What makes a criterion of an entry of the job, by the entry's key."""
 
@@ -99,6 +102,7 @@ def concealing(asked: Privacy) -> MConcealing | None:
 
 __all__ = [
     "KINDS",
+    "BetaLikeness",
     "ClassCriterion",
     "DeltaDisclosure",
     "DistinctLDiversity",

@@ -49,6 +49,8 @@ CRITERIA: dict[str, dict[str, object]] = {
         }
     },
     "delta": {"delta_disclosure": {"column": "illness", "delta": 1.2}},
+    "beta": {"beta_likeness": {"column": "illness", "beta": 0.8, "kind": "basic"}},
+    "enhanced beta": {"beta_likeness": {"column": "illness", "beta": 1.5}},
     "m": HIDDEN,
     "m, nothing known": {"m_concealing": {"m": 0.21}},
     "all": {**DIVERSE, **CLOSE, **HIDDEN},
@@ -177,6 +179,10 @@ def forced(rows: list[Row], every: list[Row], criteria: dict[str, object]) -> in
     if (entry := criteria.get("delta_disclosure")) is not None:
         factor, j = exp(entry["delta"]), at[entry["column"]]  # type: ignore[index,arg-type]
         stay.append(bounded_part([r[j] for r in rows], [r[j] for r in every], lambda share: (1 / factor, factor)))
+    if (entry := criteria.get("beta_likeness")) is not None:
+        beta, basic, j = entry["beta"], "kind" in entry, at[entry["column"]]  # type: ignore[index]
+        own, whole = [r[j] for r in rows], [r[j] for r in every]
+        stay.append(bounded_part(own, whole, lambda p: (0.0, 1 + (beta if basic else min(beta, -log(p))))))
     most = n - min(stay)
     if (entry := criteria.get("m_concealing")) is not None:
         most = max(most, risky(rows, entry, at))  # type: ignore[arg-type]

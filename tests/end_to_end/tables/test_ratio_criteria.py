@@ -16,8 +16,16 @@ import sqldeid
 from sqldeid.errors import JobError, VerificationError
 
 DELTA = {"delta_disclosure": {"column": "ill", "delta": 1.2}}
-ASKED: Mapping[str, Mapping[str, Any]] = {"delta": DELTA}
-NAMES = {"delta": "delta-disclosure privacy"}
+ASKED: Mapping[str, Mapping[str, Any]] = {
+    "delta": DELTA,
+    "basic": {"beta_likeness": {"column": "ill", "beta": 0.5, "kind": "basic"}},
+    "enhanced": {"beta_likeness": {"column": "ill", "beta": 0.6}},
+}
+NAMES = {
+    "delta": "delta-disclosure privacy",
+    "basic": "beta-likeness",
+    "enhanced": "enhanced beta-likeness",
+}
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 from sqldeid.tables.certificate.passing_rows import passing_rows
 from sqldeid.tables.check.passing_rows import Histograms, survivors
 from sqldeid.tables.criteria import (
+    BetaLikeness,
     ClassCriterion,
     DeltaDisclosure,
     DistinctLDiversity,
@@ -34,6 +35,8 @@ CRITERIA: list[ClassCriterion] = [
     TCloseness("s", Fraction(1, 4), "ordered"),
     DeltaDisclosure("s", Fraction(1, 2)),
     DeltaDisclosure("s", Fraction(2)),
+    BetaLikeness("s", Fraction(1, 2), "basic"),
+    BetaLikeness("s", Fraction(3, 2), "enhanced"),
 ]
 
 
@@ -48,6 +51,9 @@ def passes(criterion: ClassCriterion, counts: tuple[int, ...], whole: list[int])
     ratios = [Fraction(c * sum(whole), n * w) for c, w in zip(counts, whole, strict=True)]
     if isinstance(criterion, DeltaDisclosure):
         return all(r and abs(log(r)) < criterion.delta for r in ratios)
+    if isinstance(criterion, BetaLikeness):
+        limits = [-log(w / sum(whole)) if criterion.kind == "enhanced" else criterion.beta for w in whole]
+        return all(r - 1 <= min(criterion.beta, most) for r, most in zip(ratios, limits, strict=True))
     if isinstance(criterion, EntropyLDiversity):
         return -sum(c / n * log(c / n) for c in falling) >= log(criterion.l) - 1e-9
     if isinstance(criterion, RecursiveLDiversity):

@@ -248,6 +248,7 @@ def _in_result_order(criteria: Sequence[sqldeid.result.Criterion], oracle: Oracl
     kinds = {"distinct l-diversity": "distinct", "entropy l-diversity": "entropy"}
     kinds["recursive (c,l)-diversity"] = "recursive"
     keys = {"t-closeness": "t_closeness", "delta-disclosure privacy": "delta_disclosure"}
+    keys |= {"beta-likeness": "beta_likeness", "enhanced beta-likeness": "beta_likeness"}
     return [
         next(
             a
