@@ -17,10 +17,8 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
-import numpy.typing as npt
 
-Whole = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from sqldeid.arrays import Flags, Floats, Ints
 
 TOLERANCE = 1e-12
 """A risk above m by less than this share of m is rounding."""
@@ -40,9 +38,9 @@ class Cells:
         Rows of each cell; shape (cells,).
     """
 
-    owner: Whole
-    values: Whole
-    rows: Whole
+    owner: Ints
+    values: Ints
+    rows: Ints
 
 
 @dataclass(order=True, slots=True)
@@ -52,12 +50,12 @@ class _Subtree:
     negative_weight: float
     number: int
     depth: int = field(compare=False)
-    cells: Whole = field(compare=False)
-    group_rows: Whole = field(compare=False)
-    groups: Whole = field(compare=False)
+    cells: Ints = field(compare=False)
+    group_rows: Ints = field(compare=False)
+    groups: Ints = field(compare=False)
 
 
-def decide(cells: Cells, known: Sequence[float], most: float) -> npt.NDArray[np.bool_]:
+def decide(cells: Cells, known: Sequence[float], most: float) -> Flags:
     """Whether each cell's risk exceeds `most`; exact but for rounding.
 
     Parameters
@@ -147,7 +145,7 @@ def _open(
         heapq.heappush(queue, rest)
 
 
-def _split(groups: Whole, values: Whole, rows: Whole) -> tuple[Whole, Whole]:
+def _split(groups: Ints, values: Ints, rows: Ints) -> tuple[Ints, Ints]:
     """Groups split by a column's values, numbered anew, and the rows of each cell's new group."""
     _, numbers = np.unique(groups * (values.max(initial=0) + 1) + values, return_inverse=True)
     return numbers, np.bincount(numbers, weights=rows).astype(np.int64)[numbers]
@@ -166,10 +164,10 @@ class Spectrum:
     """
 
     risk: Floats
-    rows: Whole
+    rows: Ints
 
     @classmethod
-    def of(cls, risk: Floats, rows: Whole) -> Spectrum:
+    def of(cls, risk: Floats, rows: Ints) -> Spectrum:
         """Sum rows by risk."""
         distinct, owner = np.unique(_rounded(risk), return_inverse=True)
         counted = np.bincount(owner.reshape(-1), weights=rows, minlength=len(distinct)).astype(np.int64)

@@ -18,13 +18,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.errors import SqldeidError
 from sqldeid.tables.criteria.rational import Real, exact, exp_bounds
 
 Words = npt.NDArray[np.uint64]
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 _WORD = 64
 _BLOCK = 1 << 20
@@ -95,7 +93,7 @@ def bernoulli(count: int, probability: Fraction, randomness: Randomness) -> Flag
     return flags
 
 
-def sample_rows(counts: Counts, beta: Real, randomness: Randomness) -> Counts:
+def sample_rows(counts: Ints, beta: Real, randomness: Randomness) -> Ints:
     """How many rows of each class are kept when every row is kept with probability exactly β, independently.
 
     Parameters

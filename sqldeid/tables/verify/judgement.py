@@ -155,10 +155,9 @@ class Judgement:
             for criterion in split.criteria:
                 failing = self._failing(criterion, split, cells, ranked)
                 if count := self._count(failing):
-                    raise VerificationError(
-                        f"{self.plan.key}: the release failed its re-check: {_failing(count)} {criterion.name} of "
-                        f"{criterion.column}",
-                        key=self.plan.key,
+                    raise VerificationError.at(
+                        self.plan.key,
+                        f"the release failed its re-check: {_failing(count)} {criterion.name} of {criterion.column}",
                     )
                 found.append(self._result(criterion, split, cells, ranked))
         return (*found, *self._concealed())
@@ -187,10 +186,9 @@ class Judgement:
             return ()
         found = self._conceal_written(criterion)
         if len(found.failing(criterion)):
-            raise VerificationError(
-                f"{self.plan.key}: the release failed its re-check: {_failing(len(found.failing(criterion)))} "
-                f"{criterion.name}",
-                key=self.plan.key,
+            raise VerificationError.at(
+                self.plan.key,
+                f"the release failed its re-check: {_failing(len(found.failing(criterion)))} {criterion.name}",
             )
         return (Criterion(criterion.name, None, criterion.asked, found.greatest, criterion.promise),)
 
