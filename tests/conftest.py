@@ -16,7 +16,7 @@ import duckdb
 import hypothesis
 import pytest
 
-from sqldeid.run import explaining
+from sqldeid.tables.release import compare
 from tests.support import postgres as postgres_server
 from tests.support import spark as spark_server
 from tests.support.cli import JOB
@@ -51,7 +51,7 @@ def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def _unhurried() -> Iterator[None]:
     """Reports compare all pairs of k and limit: on a busy machine five seconds would leave some of them out."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(explaining, "LEAST_SECONDS", 300.0)
+        patched.setattr(compare, "LEAST_SECONDS", 300.0)
         yield
 
 

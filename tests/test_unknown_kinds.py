@@ -19,7 +19,6 @@ from rich.console import Console
 from sqlglot import exp
 
 import sqldeid
-from sqldeid.cli.plans import _criteria
 from sqldeid.errors import SqldeidError, UnknownKindError
 from sqldeid.events.release import guarantee_of
 from sqldeid.events.verify import _least
@@ -55,6 +54,7 @@ from sqldeid.tables.fold.sensitive import _refuse_too_diverse
 from sqldeid.tables.ledger.rules import rules_of
 from sqldeid.tables.model.loss import make_loss
 from sqldeid.tables.mondrian.criteria import _kind, _worst, checks_of, measure_written
+from sqldeid.tables.release.planned import criteria
 from sqldeid.tables.verify.judgement import Judgement, Split
 
 TABLE = exp.to_table("t")
@@ -136,7 +136,7 @@ WHERE: dict[str, Callable[[Any], object]] = {
     "Mondrian, kind": _kind,
     "Mondrian, re-check": lambda c: measure_written([c], TABLE, ["q"], _bench()),
     "Mondrian, worst class": lambda c: _worst(c, np.array([0]), np.array([0]), np.array([3])),
-    "plan": lambda c: list(_criteria(_plan_with(c))),
+    "plan": lambda c: list(criteria(_plan_with(c))),
     "values": lambda c: _refuse_too_diverse(_plan_with(c), COLUMN, 1),  # type: ignore[arg-type]
 }
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from sqldeid.tables.criteria.epsilon_safe import PlanRow
-    from sqldeid.tables.disguise.narrowing import Narrowed
+    from sqldeid.run.privacy import Narrowed, PlanRow
 
 
 @click.group()
@@ -70,8 +69,7 @@ def plan(
     Epsilon' is what drawing the node may spend, as much as the guarantee leaves. The proven delta is what is promised;
     the published one is the sources' D, for comparison with figures in print. No data is looked at.
     """
-    from sqldeid.tables.criteria.epsilon_safe import plan_table
-    from sqldeid.tables.criteria.sampling import PENALTIES
+    from sqldeid.run.privacy import PENALTIES, plan_table
 
     refuse_kind("--json", json_file, JSON)
     if json_file is not None and not is_stdout(json_file):
@@ -112,7 +110,7 @@ def shifts(
     common: Common, years: float, spans: str, units: str, persons: int, seed: int, json_file: str | None
 ) -> None:
     """Simulate how far shifted dates narrow for who knows the period of the study. No data is looked at."""
-    from sqldeid.tables.disguise.narrowing import UNITS, narrow
+    from sqldeid.run.privacy import UNITS, narrow
 
     refuse_kind("--json", json_file, JSON)
     if json_file is not None and not is_stdout(json_file):
@@ -129,7 +127,7 @@ def shifts(
 
 
 def _print_shifts(rows: Sequence[Narrowed], to: Console) -> None:
-    from sqldeid.tables.disguise.narrowing import WIDTHS
+    from sqldeid.run.privacy import WIDTHS
 
     put(
         to,
@@ -146,7 +144,7 @@ def _print_shifts(rows: Sequence[Narrowed], to: Console) -> None:
 
 
 def _print(rows: Sequence[PlanRow], delta: float | None, to: Console) -> None:
-    from sqldeid.tables.criteria.epsilon_safe import ceil_digits
+    from sqldeid.run.privacy import ceil_digits
 
     asked = "" if delta is None else f" at most {delta:g}"
     put(to, f"epsilon-safe: what is proven{f' with delta{asked}' if asked else ''}")

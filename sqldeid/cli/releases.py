@@ -19,15 +19,14 @@ from sqldeid.cli.policies import earlier
 from sqldeid.cli.policies import ledger as ledger_option
 from sqldeid.cli.reports import refuse_without_charts, write_page, write_public
 from sqldeid.cli.streams import reader_left
-from sqldeid.engine.choosing import again, dialect_of
+from sqldeid.engine.choosing import again
 from sqldeid.report.progress import Progress
 from sqldeid.report.terminal import print_result, print_risk, print_verified, print_warnings
 from sqldeid.report.text import console, put
 from sqldeid.result import HOLDER, Told
 
 if TYPE_CHECKING:
-    from sqldeid.tables.certificate.proof import Proven
-    from sqldeid.tables.verify.verify import Verified
+    from sqldeid.run import Proven, Verified
 
 _TABLES_ALONE = "only table releases have classes of rows and a lattice, and this job selects none"
 _DATABASE = click.argument("database", metavar="DB")
@@ -247,11 +246,11 @@ def _certified(result: sqldeid.Result, target: str) -> sqldeid.Result:
 
 def _plan(common: Common, job: sqldeid.Job, database: str, options: sqldeid.Options, json_file: str | None) -> None:
     from sqldeid.cli.plans import plan_dict, print_plans
+    from sqldeid.run import explain
 
-    plans = sqldeid.plan(job, database, options=options)
+    plans = {p.name: explain(p, job, database) for p in sqldeid.plan(job, database, options=options)}
     if json_file is not None:
-        dialect = dialect_of(database)
-        found = {p.name: plan_dict(p, job, options, dialect) for p in plans}
+        found = {name: plan_dict(planned, options) for name, planned in plans.items()}
         write_json(json_file, {"plan": found, "warnings": job.warnings()})
     if not common.quiet:
         screen = common.screen(json_file)

@@ -1,10 +1,9 @@
-"""The wing's face: one planned release of event sequences, made, staged and verified; not yet published."""
+"""One planned release of event sequences, made, staged and verified; not yet published."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +16,8 @@ from sqldeid.events.codebook import describe
 from sqldeid.events.evaluate import OBJECTS_MOST, Source, evaluate
 from sqldeid.events.fit import Ensemble, Fitted, Step, fit_ensemble, fit_laplace
 from sqldeid.events.generate import Made
-from sqldeid.events.plan import EventsPlan, plan, timestamp
-from sqldeid.events.result import EventsRelease, EventsVerified, Guarantee
+from sqldeid.events.plan import EventsPlan, timestamp
+from sqldeid.events.result import EventsRelease, Guarantee
 from sqldeid.events.sequences import (
     LEAST_HOURS,
     MUCH_TOGETHER,
@@ -33,22 +32,11 @@ from sqldeid.events.sequences import (
 from sqldeid.events.stage import note_of, put_batches, stage
 from sqldeid.events.synthesize import Private
 from sqldeid.events.verify import verify
-from sqldeid.ledger import core as persons
 from sqldeid.ledger.book import Subject
 from sqldeid.ledger.budget import Spent, spend
 from sqldeid.ledger.hashing import spelling
-from sqldeid.publish import Staging
+from sqldeid.making import Making
 from sqldeid.sql import column, literal, render
-
-__all__ = ["plan", "recheck", "run"]
-
-
-class Listener(Protocol):
-    """Who hears how far a run is."""
-
-    @property
-    def step(self) -> Callable[[str, str], None]:
-        """Called with release and the step that begins."""
 
 
 def _silent(text: str) -> None:
@@ -67,20 +55,8 @@ class _Source:
     sequences: Sequences | None
 
 
-def run(
-    plan: EventsPlan,
-    engine: Engine,
-    staging: Staging,
-    job_sha256: str,
-    listener: Listener,
-    ledger: persons.Ledger | None = None,
-) -> EventsRelease:
+def run(plan: EventsPlan, making: Making) -> EventsRelease:
     """Produce one release up to, not including, its publication.
-
-    Parameters
-    ----------
-    ledger
-        Of persons; what they spend is added up there.
 
     Raises
     ------
@@ -89,6 +65,7 @@ def run(
     VerificationError
         If what was written fails its re-check.
     """
+    engine, listener = making.engine, making.listener
     moved = engine.moved
 
     def step(text: str) -> None:
@@ -105,14 +82,14 @@ def run(
     table = put_batches(plan.name, fitted.generate(objects, rng, made), engine)
     step("writing the release")
     note = note_of(plan, asdict(guarantee_of(plan)), _ledger(fitted))
-    written = stage(plan, table, source.listed, staging, note)
+    written = stage(plan, table, source.listed, making.staging, note)
     step("verifying what was written")
     verified = verify(plan, note.content, written, engine)
     described = describe(plan, written, engine)
     step("comparing with the source")
     figures = _evaluate(plan, source, table, made, fitted, engine)
     attacks = _attack(plan, source, rng, engine, step) if plan.part.attacks else {}
-    found = _spent(_result(plan, source, fitted, made, objects), plan, engine, ledger, job_sha256)
+    found = _spent(_result(plan, source, fitted, made, objects), plan, making)
     return replace(
         found,
         evaluation=figures,
@@ -123,13 +100,12 @@ def run(
     )
 
 
-def _spent(
-    release: EventsRelease, plan: EventsPlan, engine: Engine, ledger: persons.Ledger | None, job_sha256: str
-) -> EventsRelease:
+def _spent(release: EventsRelease, plan: EventsPlan, making: Making) -> EventsRelease:
     """The release with what its objects have spent by now, where a ledger adds up; they are the persons there.
 
     An object spends whether or not any of its events could be used.
     """
+    engine, ledger = making.engine, making.ledger
     if ledger is None or release.guarantee.epsilon is None or not release.guarantee.differentially_private:
         return release
     subject = Subject(plan.name, plan.key, plan.owner.name, spelling(plan.owner), {}, {})
@@ -137,7 +113,7 @@ def _spent(
     listed = engine.query(render("events/list_objects", source=plan.source, owner=column(plan.owner.name, "s")))
     proven = plan.part.generate.seed is None
     cost = Spent(float(release.guarantee.epsilon), 0.0, proven)
-    account = spend(ledger, subject, listed.column("person"), cost, job_sha256)
+    account = spend(ledger, subject, listed.column("person"), cost, making.job_sha256)
     return replace(release, account=account.content, warnings=(*release.warnings, *account.warnings))
 
 
@@ -166,17 +142,6 @@ def _result(plan: EventsPlan, source: _Source, fitted: Fitted, made: Made, objec
         moved={},
         warnings=tuple(_warnings(plan, source, fitted, made, objects)),
     )
-
-
-def recheck(plan: EventsPlan, note: Mapping[str, object], written: exp.Expr, engine: Engine) -> EventsVerified:
-    """Check a published release again; see `verify` for what is checked.
-
-    Raises
-    ------
-    VerificationError
-        If it is not what its note, the job and the source allow.
-    """
-    return verify(plan, note, written, engine)
 
 
 def _read(plan: EventsPlan, engine: Engine) -> _Source:

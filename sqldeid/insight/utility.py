@@ -19,12 +19,12 @@ from sqldeid.errors import JobError
 from sqldeid.findings import Classification, Scores
 from sqldeid.insight.utility_model import MOST_CLASSES, Model, fit_and_score, most_frequent
 from sqldeid.insight.utility_rows import as_they_were, features, generalised, read_originals, read_released
+from sqldeid.making import Hearing, Making
 from sqldeid.publish import Staging
 from sqldeid.sql import identifier, literal, render
 from sqldeid.tables.plan.columns import OtherColumn, QuasiIdentifier
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.release import release as releasing
-from sqldeid.tables.release.release import Listener
 from sqldeid.tables.rows.shape import count_persons, keep
 
 _PART = "sqldeid part"
@@ -75,7 +75,7 @@ def classify(
     held_out: TablePlan | None,
     engine: Engine,
     place: Aside,
-    listener: Listener,
+    listener: Hearing,
 ) -> Classification:
     """Split, anonymise the training part by the job, fit, and test.
 
@@ -91,7 +91,7 @@ def classify(
     started = monotonic()
     ready = _prepare(asked, plan, held_out, engine)
     classes = _count_classes(ready, engine)
-    made = releasing.run(ready.train, engine, place, "", listener)
+    made = releasing.run(ready.train, Making(engine, place, "", listener))
     listener.step(plan.name, "training the models")
     if place.written is None or not made.released:
         raise JobError(f"{plan.key}: every row of the training part is suppressed; there is nothing to train on")

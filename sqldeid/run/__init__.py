@@ -1,20 +1,23 @@
 """The one orchestrator, and the entry point for pipelines: a job and a database in, all its releases out, or none."""
 
 from sqldeid.run.evaluating import evaluate
-from sqldeid.run.orchestrator import anonymize, assess, plan, selected, verify, verify_certificates
+from sqldeid.run.orchestrator import anonymize, assess, explain, plan, verify, verify_certificates
 from sqldeid.run.places import Options, destination, naming_job, reading
 from sqldeid.run.tradeoffs import tradeoff
-from sqldeid.tables.release.release import Listener
-from sqldeid.tables.release.tradeoff import Asked
+from sqldeid.run.wings import selected
+from sqldeid.tables import Asked, Listener, Proven, Verified
 
 __all__ = [
     "Asked",
     "Listener",
     "Options",
+    "Proven",
+    "Verified",
     "anonymize",
     "assess",
     "destination",
     "evaluate",
+    "explain",
     "naming_job",
     "plan",
     "reading",

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from sqlglot import exp
-
-from sqldeid.engine.base import Engine
+from sqldeid import tables
 from sqldeid.errors import JobError, SqldeidError, VerificationError
-from sqldeid.events.plan import EventsPlan
 from sqldeid.job.problems import did_you_mean
 from sqldeid.keys import VARIABLE, read_key
 from sqldeid.ledger.book import Book
@@ -22,11 +20,7 @@ from sqldeid.ledger.hashing import label_of
 from sqldeid.ledger.recurrence import NEW_PERSONS, NEW_VALUES, Insisted
 from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Staging, key_of
 from sqldeid.run.places import Options
-from sqldeid.run.wings import Plan
-from sqldeid.series.plan import SeriesPlan
-from sqldeid.tables.ledger.audit import unreleased
-from sqldeid.tables.plan.plan import TablePlan
-from sqldeid.tables.release.policy import Policy, apply_policy, read_policies
+from sqldeid.run.wings import Plan, is_linked, nature_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +35,8 @@ class Earlier:
         What was released of whom; None where releases are not held to earlier ones.
     """
 
-    policies: Mapping[str, Policy] | None
+    policies: Mapping[str, Any] | None
     ledger: Ledger | None
-
-    def fit(self, plan: TablePlan, job_sha256: str) -> tuple[TablePlan, Policy | None]:
-        """The plan with the hierarchies of its policy, and the policy, where there is one."""
-        return (plan, None) if self.policies is None else apply_policy(plan, self.policies, job_sha256)
 
     def publish(self, staging: Staging) -> tuple[str, ...]:
         """Write the releases down in the ledger, publish them; where that fails, the ledger is as it was before."""
@@ -65,7 +55,7 @@ class Earlier:
 
 def open_earlier(
     options: Options,
-    plans: Sequence[TablePlan | Plan],
+    units: Sequence[Plan],
     stack: ExitStack,
     held: Sequence[Mapping[str, object]],
     into: Path | None,
@@ -74,6 +64,8 @@ def open_earlier(
 
     Parameters
     ----------
+    units
+        What the run makes, linked tables at once.
     held
         Notes of the releases that are replaced and were held to a ledger.
     into
@@ -86,11 +78,12 @@ def open_earlier(
     EngineError
         If another run uses the ledger.
     """
+    plans = _single(units, options)
     if options.policy is not None:
         if options.certificate:
             raise JobError("--certificate: a policy's node is not searched, and has no proof; leave one of them out")
         _refuse_others("--policy", plans)
-    policies = None if options.policy is None else read_policies(options.policy)
+    policies = None if options.policy is None else tables.read_policies(options.policy)
     _refuse_unheard(options, plans)
     if options.ledger is None:
         return Earlier(policies, None)
@@ -102,9 +95,35 @@ def open_earlier(
     return Earlier(policies, ledger)
 
 
-def _refuse_many(plans: Sequence[TablePlan | Plan]) -> None:
+def _single(units: Sequence[Plan], options: Options) -> list[Plan]:
+    """The releases that are not linked tables: only of them there is a policy, or a ledger.
+
+    Raises
+    ------
+    JobError
+        If one is asked for with linked tables.
+    """
+    for unit in units:
+        if not is_linked(unit):
+            continue
+        if options.policy is not None:
+            raise JobError(
+                f"{unit.key}: --policy applies the node of one table, and linked tables have a common one; search anew "
+                "without it",
+                key="--policy",
+            )
+        if options.ledger is not None:
+            raise JobError(
+                f"{unit.key}: --ledger compares single tables with earlier releases, not the join of linked ones; take "
+                "link out, or release them once and without --ledger",
+                key="--ledger",
+            )
+    return [unit for unit in units if not is_linked(unit)]
+
+
+def _refuse_many(plans: Sequence[Plan]) -> None:
     for planned in plans:
-        if isinstance(planned, TablePlan) and planned.many:
+        if nature_of(planned).many:
             key = f"{planned.key}.rows"
             raise JobError(
                 f'{key}: --ledger knows each person by one row, and does not go with rows = "many"; give one row per '
@@ -113,14 +132,15 @@ def _refuse_many(plans: Sequence[TablePlan | Plan]) -> None:
             )
 
 
-def _refuse_unheard(options: Options, plans: Sequence[TablePlan | Plan]) -> None:
+def _refuse_unheard(options: Options, plans: Sequence[Plan]) -> None:
     """What is said to a ledger where there is none, or of a column that no release tells."""
     for option, given in ((NEW_PERSONS, options.new_persons), (NEW_VALUES, options.new_values)):
         if given and options.ledger is None:
             raise JobError(f"{option}: it is said to a ledger; name that with --ledger, or leave it out", key=option)
-    told = {label_of(c.name) for p in plans if isinstance(p, TablePlan) for c in p.others}
+    columns = [nature_of(p).columns for p in plans] if options.new_values else []
+    told = {label for found in columns for label in found or ()}
     for name in options.new_values:
-        if label_of(name) not in told and all(isinstance(p, TablePlan) for p in plans):
+        if label_of(name) not in told and None not in columns:
             hint = did_you_mean(name, told)
             raise JobError(f"{NEW_VALUES}: no release shows a column {name} beside its classes{hint}", key=NEW_VALUES)
 
@@ -137,10 +157,9 @@ def _refuse_another(ledger: Ledger, held: Sequence[Mapping[str, object]]) -> Non
             )
 
 
-def _open_ledger(options: Options, plans: Sequence[TablePlan | Plan], stack: ExitStack) -> Ledger:
+def _open_ledger(options: Options, plans: Sequence[Plan], stack: ExitStack) -> Ledger:
     for planned in plans:
-        private = isinstance(planned, EventsPlan) and planned.method == "laplace"
-        if not private and not isinstance(planned, (TablePlan, SeriesPlan)):
+        if not nature_of(planned).ledger:
             raise JobError(
                 f"{planned.key}: --ledger is for tables (but for mondrian), series, and events with laplace; choose "
                 "them with --only",
@@ -156,23 +175,9 @@ def _open_ledger(options: Options, plans: Sequence[TablePlan | Plan], stack: Exi
     return Ledger(book, Insisted(options.new_persons, frozenset(label_of(name) for name in options.new_values)))
 
 
-def held_back(plan: TablePlan, note: Mapping[str, object], engine: Engine, options: Options) -> exp.Table | None:
-    """Whom a published release leaves out for the ledger's sake; None where it was made without one.
-
-    Raises
-    ------
-    VerificationError
-        If the ledger is not given, or is another.
-    """
-    with ExitStack() as stack:
-        found = noted_ledger(plan, note, options, stack)
-        return None if found is None else unreleased(found[0].book, plan, engine, found[1], note.get(LEDGER_MARK))
-
-
-def noted_ledger(
-    plan: TablePlan | SeriesPlan, note: Mapping[str, object], options: Options, stack: ExitStack
-) -> tuple[Ledger, int] | None:
-    """The ledger that a release was made with, open until the stack is closed, and the release's number there.
+@contextmanager
+def noted_ledger(plan: Plan, note: Mapping[str, object], options: Options) -> Iterator[tuple[Ledger, int] | None]:
+    """The ledger that a release was made with, and the release's number there; None where it was made without one.
 
     Raises
     ------
@@ -181,18 +186,20 @@ def noted_ledger(
     """
     release = note.get(LEDGER_NOTE)
     if not isinstance(release, int):
-        return None
+        yield None
+        return
     if options.ledger is None:
-        what = "rows" if isinstance(plan, TablePlan) else "persons"
+        held = nature_of(plan).held
         raise VerificationError(
-            f"{plan.key}: a ledger held {what} back from this release; name it with --ledger, and its key", key=plan.key
+            f"{plan.key}: a ledger held {held} back from this release; name it with --ledger, and its key", key=plan.key
         )
     if not Path(options.ledger).exists():
         raise JobError(f"--ledger: {options.ledger} does not exist", key="--ledger")
-    return _open_ledger(options, [plan], stack), release
+    with ExitStack() as stack:
+        yield _open_ledger(options, [plan], stack), release
 
 
-def _refuse_others(option: str, plans: Sequence[TablePlan | Plan]) -> None:
+def _refuse_others(option: str, plans: Sequence[Plan]) -> None:
     for planned in plans:
-        if not isinstance(planned, TablePlan):
+        if not nature_of(planned).policy:
             raise JobError(f"{planned.key}: {option} is for table releases; choose them with --only", key=planned.key)

@@ -9,6 +9,7 @@ from typing import cast
 
 from sqlglot import exp
 
+from sqldeid import tables
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.engine.remote import Remote
@@ -20,12 +21,10 @@ from sqldeid.job import Job
 from sqldeid.publish import TARGET, Note
 from sqldeid.publish.places import TableStatement, ViewStatement
 from sqldeid.run.foreign import refuse_missing_parts
-from sqldeid.run.linked import groups_of
-from sqldeid.run.orchestrator import selected
 from sqldeid.run.places import Options, naming_job, naming_release, reading
+from sqldeid.run.wings import groups_of, selected
 from sqldeid.sql import Statement, identifier, literal, render, table_name
-from sqldeid.tables.plan import plan as planning
-from sqldeid.tables.release.release import Listener
+from sqldeid.tables import Listener
 
 
 def evaluate(
@@ -74,9 +73,9 @@ def evaluate(
     reader = reading(database, _beside(database), options.settings, command="evaluate")
     with reader as engine, naming_job(job), naming_release(f"tables.{name}"):
         table = job.tables[name]
-        trained = planning.plan(name, table, engine, job.folder)
+        trained = tables.plan_part(name, table, engine, job.folder)
         others = table.model_copy(update={"source": test})
-        held_out = None if test is None else planning.plan(name, others, engine, job.folder)
+        held_out = None if test is None else tables.plan_part(name, others, engine, job.folder)
         return classify(asked, trained, held_out, engine, Aside(engine), listener or Listener())
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from sqldeid import tables
 from sqldeid.engine.opening import Database, Settings, is_connection, path_of
 from sqldeid.errors import JobError
 from sqldeid.findings import Explored, ExploredSequences, ExploredText
@@ -15,10 +16,8 @@ from sqldeid.insight import explore_text as text_
 from sqldeid.insight.explore_source import Source, open_table
 from sqldeid.job import Job
 from sqldeid.run.foreign import refuse_missing_parts
-from sqldeid.run.orchestrator import selected
 from sqldeid.run.places import Options, naming_job, naming_release, reading
-from sqldeid.tables.plan import plan as planning
-from sqldeid.tables.rows.shape import count_persons, keep
+from sqldeid.run.wings import selected
 
 
 def explore(
@@ -98,10 +97,10 @@ def explore_job(
     refuse_missing_parts(job, [name], database, "explore")
     with reading(database, _beside(database), options.settings, command="explore") as engine:
         with naming_job(job):
-            part = planning.plan(name, job.tables[name], engine, job.folder)
+            part = tables.plan_part(name, job.tables[name], engine, job.folder)
             with naming_release(part.key):
-                kept = keep(part, engine)
-                found = count_persons(part, engine, kept)
+                kept = tables.keep(part, engine)
+                found = tables.count_persons(part, engine, kept)
         released = tuple(dict.fromkeys(c.source for c in part.released))
         person = next(c for c in engine.columns(kept) if c.name == part.person) if part.many else None
         persons = found.persons if part.many else found.rows

@@ -7,29 +7,23 @@ number; then the table is written and verified, and the series after it, alone a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import cast
 
 from sqlglot import exp
 
+from sqldeid import series, tables
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.job import Job
-from sqldeid.keys import Key
-from sqldeid.ledger.hashing import spelling
+from sqldeid.making import Checking, Hearing, Published, Together
 from sqldeid.numbering import Members, TableClasses
 from sqldeid.publish import Staging
 from sqldeid.result import Release, Told
-from sqldeid.run.linked import Unit
 from sqldeid.run.places import Options, naming_release
-from sqldeid.series import recheck as rechecking
-from sqldeid.series import release as series
-from sqldeid.series.plan import SeriesPlan
-from sqldeid.series.together import Together
-from sqldeid.tables.followed.companion import numbered
-from sqldeid.tables.followed.recheck import recheck_accompanied
-from sqldeid.tables.plan.plan import TablePlan
-from sqldeid.tables.release.release import Listener
-from sqldeid.tables.verify.verify import Verified
+from sqldeid.run.wings import Plan, nature_of
+from sqldeid.series import SeriesPlan
+from sqldeid.tables import Listener, TablePlan, Verified
 
 
 @dataclass(slots=True)
@@ -38,7 +32,7 @@ class Following:
 
     plan: SeriesPlan
     engine: Engine
-    listener: Listener = field(default_factory=Listener)
+    listener: Hearing = field(default_factory=Listener)
     begun: series.Begun | None = None
     placed: exp.Table | None = None
 
@@ -71,7 +65,7 @@ class Pairs:
     """The linked series of a run, by the name of their table; and what holds its other series to each other."""
 
     by_table: Mapping[str, Following]
-    together: Together | None = field(default_factory=Together)
+    together: Together | None = None
 
     def partner(self, table: str) -> Following | None:
         """The series that follow a table."""
@@ -82,9 +76,7 @@ class Pairs:
         return next((f for f in self.by_table.values() if f.name == name), None)
 
 
-def pair(
-    job: Job, plans: Sequence[object], engine: Engine, options: Options, listener: Listener | None = None
-) -> Pairs:
+def pair(job: Job, plans: Sequence[Plan], engine: Engine, options: Options, listener: Hearing | None = None) -> Pairs:
     """Bring linked releases together.
 
     Parameters
@@ -97,18 +89,17 @@ def pair(
     JobError
         If one of a pair is not in the run, their keys are of different types, or a policy or ledger is given.
     """
-    there = {p.name: p for p in plans if isinstance(p, (TablePlan, SeriesPlan))}
+    there = {p.name: p for p in plans if nature_of(p).person}
     found = {}
     for name, part in job.series.items():
         if part.link is None or (name not in there and part.link not in there):
             continue
         _refuse_half(job, name, part.link, there)
         table, follower = there[part.link], there[name]
-        if not isinstance(table, TablePlan) or not isinstance(follower, SeriesPlan):
-            raise JobError(f"series.{name}.link: tables.{part.link} has no classes", key=f"series.{name}.link")
-        _refuse(table, follower, options)
-        found[part.link] = Following(follower, engine, listener or Listener())
-    return Pairs(found)
+        _refuse(cast(TablePlan, table), cast(SeriesPlan, follower), options)
+        found[part.link] = Following(cast(SeriesPlan, follower), engine, listener or Listener())
+    alone = sum(nature_of(p).together for p in plans) < 2
+    return Pairs(found, None if alone or options.without_ledger else series.Together())
 
 
 def _refuse_half(job: Job, name: str, link: str, there: Mapping[str, object]) -> None:
@@ -123,13 +114,14 @@ def _refuse_half(job: Job, name: str, link: str, there: Mapping[str, object]) ->
 
 def _refuse(table: TablePlan, follower: SeriesPlan, options: Options) -> None:
     key = f"{follower.key}.link"
-    if table.person_type != spelling(follower.person):
+    here, there = nature_of(table).person, nature_of(follower).person
+    if here != there:
         raise JobError(
-            f"{key}: {table.key}.person is of type {table.person_type}, and {follower.key}.person of type "
-            f"{spelling(follower.person)}, so that keys cannot be compared; cast one of them in a source query",
+            f"{key}: {table.key}.person is of type {here}, and {follower.key}.person of type {there}, "
+            "so that keys cannot be compared; cast one of them in a source query",
             key=key,
         )
-    numbered(table)
+    tables.numbered(table)
     for option, given in (("--policy", options.policy), ("--ledger", options.ledger)):
         if given is not None:
             raise JobError(
@@ -139,20 +131,14 @@ def _refuse(table: TablePlan, follower: SeriesPlan, options: Options) -> None:
             )
 
 
-def tell(plans: Sequence[Unit], pairs: Pairs) -> list[Unit]:
+def tell(plans: Sequence[Plan], pairs: Pairs) -> list[Plan]:
     """The plans, with each table's line about the series that follow it."""
-    return [
-        replace(p, followed=f.name) if isinstance(p, TablePlan) and (f := pairs.partner(p.name)) is not None else p
-        for p in plans
-    ]
+    followed = {table: following.name for table, following in pairs.by_table.items()}
+    return [tables.followed_by(cast(TablePlan, p), followed[p.name]) if p.name in followed else p for p in plans]
 
 
 def recheck_pair(
-    table: TablePlan,
-    following: Following,
-    published: Mapping[str, tuple[exp.Expr, Mapping[str, object]]],
-    engine: Engine,
-    key: Key | None,
+    table: TablePlan, following: Following, published: Mapping[str, Published], checking: Checking
 ) -> dict[str, Verified | Told]:
     """Check two published releases again, each with the other.
 
@@ -166,20 +152,21 @@ def recheck_pair(
     VerificationError
         If either is not what job, notes and sources say, or they do not belong together.
     """
-    again: list[rechecking.Reshaped] = []
+    engine = checking.engine
+    again: list[series.Reshaped] = []
 
     def admit(classes: TableClasses) -> Members:
         with naming_release(following.plan.key):
-            found = rechecking.reshape(following.plan, engine, classes)
+            found = series.reshape(following.plan, engine, classes)
         again.append(found)
         if found.members is None:
             raise VerificationError(f"{following.plan.key}.link: nobody is in both releases", key=following.plan.key)
         return found.members
 
-    written, note = published[table.name]
-    verified, placed, together = recheck_accompanied(table, note, written, engine, following.name, admit, key)
+    there = published[table.name]
+    verified, placed, together = tables.recheck_followed(table, there, following.name, admit, checking)
     written, note = published[following.name]
     return {
         table.name: verified,
-        following.name: rechecking.recheck_shaped(again[0], note, written, engine, placed, together),
+        following.name: series.recheck_shaped(again[0], note, written, engine, placed, together),
     }

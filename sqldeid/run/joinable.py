@@ -21,8 +21,7 @@ from sqldeid.engine.base import Column, Engine
 from sqldeid.job import Job
 from sqldeid.publish import SOURCE_NOTE, Note, Staging
 from sqldeid.sql import column, identifier, literal, render
-from sqldeid.tables.plan.linking import Linked
-from sqldeid.tables.rows.linked import join_written
+from sqldeid.tables import Linked, join_written
 
 ENOUGH = 0.1
 """A column is comparable if this share of the rows of either table has a value that occurs in the other."""
@@ -142,7 +141,7 @@ def warnings_of(found: Sequence[Joinable]) -> tuple[str, ...]:
 
 
 def find_joinable(
-    job: Job, written: Mapping[str, exp.Expr], engine: Engine, units: Sequence[object] = ()
+    job: Job, written: Mapping[str, exp.Expr], engine: Engine, linked: Sequence[Linked] = ()
 ) -> tuple[Joinable, ...]:
     """Compare the releases that may hold the same persons and are not linked.
 
@@ -150,18 +149,16 @@ def find_joinable(
     ----------
     written
         What to read, by release; those that are not there are not compared. Events are never: nobody's are released.
-    units
-        The run's; linked tables among them are compared as the join that whoever holds them makes.
+    linked
+        The run's linked tables, which are compared as the join that whoever holds them makes.
 
     Notes
     -----
     Cost of a pair: one scan of either release, and of the classes of their common columns for each set that is tried.
     """
-    linked = {name: unit for unit in units if isinstance(unit, Linked) for name in unit.names}
-    joins = {u.names: join_written(u, [written[n] for n in u.names], engine) for u in _joined(job, linked, written)}
-    pairs = dict.fromkeys(
-        (_together(here, linked), _together(there, linked), kind) for here, there, kind in _pairs(job)
-    )
+    units = {name: unit for unit in linked for name in unit.names}
+    joins = {u.names: join_written(u, [written[n] for n in u.names], engine) for u in _joined(job, units, written)}
+    pairs = dict.fromkeys((_together(here, units), _together(there, units), kind) for here, there, kind in _pairs(job))
     found = []
     for number, (here, there, kind) in enumerate(pairs):
         if not {*here, *there} <= written.keys():

@@ -44,7 +44,7 @@ from sqldeid.publish import (
     refuse_forgotten,
 )
 from sqldeid.run.foreign import bring, notes_on, open_engine, open_staging, refuse_missing_parts, writes_here
-from sqldeid.tables.release.policy import Given
+from sqldeid.tables import Given
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from sqldeid import tables
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.job import Job
 from sqldeid.result import Tradeoff
 from sqldeid.run.foreign import refuse_missing_parts
-from sqldeid.run.linked import gather_tables, trade_linked
-from sqldeid.run.orchestrator import tables_among
 from sqldeid.run.places import Options, naming_job, naming_release, reading
-from sqldeid.tables.plan.linking import Linked
-from sqldeid.tables.release.release import Listener
-from sqldeid.tables.release.tradeoff import Asked, trade
+from sqldeid.run.wings import gather, tables_among
+from sqldeid.tables import Asked, Listener
 
 
 def tradeoff(
@@ -39,10 +37,7 @@ def tradeoff(
     refuse_missing_parts(job, names, database, "tradeoff")
     with reading(database, path, options.settings, command="tradeoff") as engine, naming_job(job):
         found = {}
-        for part in gather_tables(job, names, engine):
+        for part in gather(job, names, lambda group: tables.plan_lattice(group, job, engine)):
             with naming_release(part.key):
-                if isinstance(part, Linked):
-                    found[part.name] = trade_linked(part, engine, asked, listener or Listener())
-                else:
-                    found[part.name] = trade(part, engine, asked, listener or Listener())
+                found[part.name] = tables.tradeoff(part, engine, asked, listener or Listener())
         return found

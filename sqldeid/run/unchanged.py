@@ -30,26 +30,23 @@ Source: soundness.md 5, 18, 23.
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
 from sqlglot import exp
 
-from sqldeid.engine.base import Column, Engine
+from sqldeid.engine.base import Engine
 from sqldeid.engine.offers import NAMES
 from sqldeid.errors import JobError
-from sqldeid.events.plan import EventsPlan
 from sqldeid.job import Job
 from sqldeid.keys import Key, read_key, state_key
+from sqldeid.making import Nature
 from sqldeid.publish import LEDGER_NOTE, SOURCE_NOTE, key_of
 from sqldeid.run.places import Options
-from sqldeid.series.plan import SeriesPlan
-from sqldeid.sql import column, identifier, render
-from sqldeid.tables.mondrian.plan import PartitionPlan
-from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.run.wings import Plan, nature_of, wing_of
+from sqldeid.sql import identifier, render
 
 _SCOPE = b"sqldeid source mark\0"
 _DIGITS = 32
@@ -57,25 +54,11 @@ _SALT = 16
 Mark = Mapping[str, object]
 COMPOSES = "composes by epsilon"
 """In place of marks on a differentially private release, which is never asked for its source."""
-_Plan = TablePlan | PartitionPlan | SeriesPlan | EventsPlan
-
-_NOT_OF_CLASSES = {"source", "where", "variables", "perturb", "disagreement", "labels", "round", "shape"}
-"""Keys of a series release that leave its classes as they are, or that change what is read, which is compared."""
 
 _APART = (
     "it may have some of the same persons in other classes. Make the releases in one run, without --only and with "
     "--replace, where they are compared person by person"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """A relation that a release reads: its name among them, the person key, and the columns by label."""
-
-    name: str
-    source: exp.Expr
-    person: exp.Expr | None
-    columns: Sequence[tuple[str, exp.Expr]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +76,9 @@ class _Facts:
 
 @dataclass(frozen=True, slots=True)
 class _Now:
-    """A release that could be made now: its plan, the holder's keys, and its source; None where there is no key."""
+    """A release that could be made now: its nature, the holder's keys, and its source; None where there is no key."""
 
-    plan: _Plan
+    nature: Nature
     keys: Sequence[Key]
     facts: _Facts | None
 
@@ -121,7 +104,7 @@ class Sources:
     options: Options
     names: Sequence[str]
     there: Sequence[Mapping[str, object]]
-    planned: Callable[[str], object]
+    planned: Callable[[str], Plan]
     _keys: list[Key] | None = None
     _compared: bool = False
 
@@ -160,7 +143,7 @@ class Sources:
         ours = self._is_ours(other)
         if not ours and not _of_one_source(noted, now, gone=what == "replaced"):
             return
-        if LEDGER_NOTE in note and isinstance(now.plan, (TablePlan, SeriesPlan)):
+        if LEDGER_NOTE in note and now.nature.ledger:
             held = "it was held to a ledger, and this run names none"
             _refuse(note, held if self.options.ledger is None else "", what)
             return
@@ -169,10 +152,8 @@ class Sources:
             return
         if not self._compared and (beside := self._now(other)) is not None:
             _refuse(note, _compare(noted, beside), what)
-        if isinstance(now.plan, SeriesPlan):
-            plan = self.planned(other)
-            if isinstance(plan, SeriesPlan) and plan.person.name.casefold() == now.plan.person.name.casefold():
-                _refuse(note, "" if not _compare(noted, now) else _APART, what)
+        if now.nature.subtracted and nature_of(self.planned(other)).subtracted == now.nature.subtracted:
+            _refuse(note, "" if not _compare(noted, now) else _APART, what)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -192,15 +173,12 @@ class Sources:
 
     def _now(self, name: str) -> _Now | None:
         plan = self.planned(name)
-        if isinstance(plan, TablePlan) and plan.sampled:
+        nature = nature_of(plan)
+        if nature.private:
             return None
-        if isinstance(plan, EventsPlan) and plan.method == "laplace":
-            return None
-        if not isinstance(plan, (TablePlan, PartitionPlan, SeriesPlan, EventsPlan)):
-            raise TypeError(f"{name}: nobody knows what such a release reads")
         if self._keys is None:
             self._keys = [key for key in (state_key(), read_key(self.options.key_file)) if key is not None]
-        return _Now(plan, self._keys, _facts(plan, self.engine) if self._keys else None)
+        return _Now(nature, self._keys, _facts(plan, nature, self.engine) if self._keys else None)
 
 
 def _refuse(note: Mapping[str, object], reason: str, what: str) -> None:
@@ -278,11 +256,11 @@ def _mark(facts: _Facts, key: Key, salt: str) -> Mark:
     }
 
 
-def _facts(plan: _Plan, engine: Engine) -> _Facts:
+def _facts(plan: Plan, nature: Nature, engine: Engine) -> _Facts:
     """What marks are made of; sums of hashes are by relation and column."""
     found: dict[str, str] = {}
     persons, whole, named = [], [], False
-    for read in _reads(plan, engine):
+    for read in wing_of(plan).reads(plan, engine):
         labelled = sorted(read.columns, key=lambda c: c[0])
         columns = [{"name": identifier(f"c{i}"), "column": c} for i, (_, c) in enumerate(labelled)]
         statement = render("run/sum_columns", source=read.source, person=read.person, columns=columns)
@@ -291,8 +269,8 @@ def _facts(plan: _Plan, engine: Engine) -> _Facts:
         whole.append(f"{read.name}: {row['whole']}")
         named = named or read.person is not None
         found |= {f"{read.name}/{label}": str(row[f"c{i}"]) for i, (label, _) in enumerate(labelled)}
-    of, base = _origin(plan.source)
-    return _Facts(found, "; ".join(persons), "; ".join(whole), named, of, base, _asked(plan))
+    of, base = _origin(nature.source)
+    return _Facts(found, "; ".join(persons), "; ".join(whole), named, of, base, nature.asked)
 
 
 def _origin(source: exp.Expr) -> tuple[str, str]:
@@ -303,63 +281,3 @@ def _origin(source: exp.Expr) -> tuple[str, str]:
         table.set("catalog", None)
     names = {".".join(part.name for part in table.parts).casefold() for table in tables}
     return bare.sql(dialect="duckdb"), ", ".join(sorted(names))
-
-
-def _asked(plan: _Plan) -> str:
-    """What of a job decides who is in a class of series with whom; empty for other releases."""
-    if not isinstance(plan, SeriesPlan):
-        return ""
-    part = plan.part.model_dump(mode="json", exclude=_NOT_OF_CLASSES)
-    items = () if plan.map is None else (plan.map.names, plan.map.items)
-    return json.dumps([part, repr(items)], sort_keys=True)
-
-
-def _reads(plan: _Plan, engine: Engine) -> Iterator[_Read]:
-    """What a release reads."""
-    if isinstance(plan, TablePlan):
-        yield from _of_table(plan, engine)
-    elif isinstance(plan, PartitionPlan):
-        columns = [c.source for c in plan.cuts] + [source for _, source, _ in plan.others]
-        person = None if plan.person is None else column(plan.person, "s")
-        yield _Read("source", plan.source, person, _named(columns))
-    elif isinstance(plan, EventsPlan):
-        named = [(f"order {n.name.name}", n.value) for n in plan.orders]
-        named += [(f"factor {n.name.name}", n.value) for n in plan.expressions]
-        columns = [*plan.states, *([plan.time] if plan.time is not None else [])]
-        yield _Read("source", plan.source, column(plan.owner.name, "s"), [*_named(columns), *named])
-    else:
-        yield from _of_series(plan, engine)
-
-
-def _of_table(plan: TablePlan, engine: Engine) -> Iterator[_Read]:
-    there = {c.name.casefold() for c in engine.columns(plan.source, key=plan.key)}
-    columns = [c.source for c in plan.released if c.source.name.casefold() in there]
-    yield _Read("source", plan.source, plan.person_column, _named(columns))
-    for stack in plan.stacked.stacks if plan.stacked is not None else ():
-        yield _all(f"stack {stack.name}", stack.relation, engine, stack.key)
-        if stack.through is not None:
-            yield _all(f"stack {stack.name} through", stack.through.relation, engine, stack.key)
-
-
-def _of_series(plan: SeriesPlan, engine: Engine) -> Iterator[_Read]:
-    columns = plan.columns
-    if columns is None:
-        yield _all("source", plan.source, engine, plan.key)
-    else:
-        person = column(plan.person.name, "s")
-        # a value belongs to its time and variable: the three are one
-        together = exp.func("ROW", *(column(c.name, "s") for c in (columns.time, columns.variable, columns.value)))
-        yield _Read("source", plan.source, person, [("measurement", together)])
-    for name, table in (plan.sisters or {}).items():
-        yield _all(name, table, engine, plan.key)
-    if plan.cohort is not None:
-        yield _all("cohort", plan.cohort.source, engine, plan.key)
-
-
-def _all(name: str, relation: exp.Expr, engine: Engine, key: str) -> _Read:
-    """All columns of a relation, whose rows are no persons."""
-    return _Read(name, relation, None, _named(engine.columns(relation, key=key)))
-
-
-def _named(columns: Sequence[Column]) -> list[tuple[str, exp.Expr]]:
-    return [(name, column(name, "s")) for name in dict.fromkeys(c.name for c in columns)]

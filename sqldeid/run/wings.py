@@ -1,67 +1,85 @@
-"""Find the wing of a release by its section of the job; every wing has the same face.
-
-section     face                    part of the job
-tables      sqldeid.tables.release.release  `job.tables[name]`
-series      sqldeid.series.release  `job.series[name]`
-events      sqldeid.events.release  `job.events[name]`
-"""
+"""Find the wing of a release by its section of the job; every wing has the same face."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib import import_module
-from pathlib import Path
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
-from sqlglot import exp
-
+from sqldeid import events, series, tables
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.job import Job
+from sqldeid.job.link_rules import link_groups
 from sqldeid.job.rules import SECTIONS
-from sqldeid.publish import Staging
+from sqldeid.making import Checking, Making, Nature, Published, Read
 from sqldeid.result import Release, Told
-from sqldeid.tables.release.release import Listener
+from sqldeid.run.parquet import refuse_types
+from sqldeid.stages import Explained, Target
+
+T = TypeVar("T")
 
 
-class Plan(Told, Protocol):
-    """What a release will do, from the job and the catalogue alone; its facts are what `--plan` prints."""
+class Plan(Protocol):
+    """What a release, or several that are linked, will do, from the job and the catalogue alone."""
 
     @property
     def name(self) -> str:
-        """The release's name."""
+        """The release's name; of linked ones, what they are called together."""
 
     @property
     def key(self) -> str:
         """Where the job asks for it: ``series.vitals``."""
 
-    def to_dict(self) -> dict[str, object]:
-        """The plan for JSON."""
+
+class Wing(Protocol):
+    """The package that a wing is."""
+
+    def plan(self, names: Sequence[str], job: Job, engine: Engine) -> Plan:
+        """Plan a release, or several that are linked; no input but the catalogue, no output."""
+
+    def nature(self, plan: Any) -> Nature:
+        """What a run must know of a plan."""
+
+    def reads(self, plan: Any, engine: Engine) -> Iterator[Read]:
+        """What a release reads."""
+
+    def run(self, planned: Any, making: Making) -> list[Release]:
+        """Make what was planned: staged and verified, not yet published."""
+
+    def recheck(self, planned: Any, there: Mapping[str, Published], checking: Checking) -> Mapping[str, Told | Any]:
+        """Check published releases again; VerificationError if they are not what they must be."""
+
+    def check_promise(self, planned: Any) -> None:
+        """Refuse a plan whose promise does not hold, as far as that is known before a run."""
+
+    def explain(self, planned: Any, target: Target) -> Explained:
+        """What `--plan` shows."""
 
 
-class Face(Protocol):
-    """The module that a wing shows."""
-
-    def plan(self, name: str, part: Any, engine: Engine, folder: Path) -> Plan:
-        """Plan a release; no input but the catalogue, no output."""
-
-    def run(self, plan: Any, engine: Engine, staging: Staging, job_sha256: str, listener: Listener) -> Release:
-        """Make a release: staged and verified, not yet published; it is `Told`, too."""
-
-    def recheck(self, plan: Any, note: Mapping[str, object], written: exp.Expr, engine: Engine) -> Told:
-        """Check a published release again; VerificationError if it is not what it must be."""
+_WINGS: Mapping[str, Wing] = {"tables": tables, "series": series, "events": events}
 
 
-_FACES = {
-    "tables": "sqldeid.tables.mondrian.release",  # of method = "mondrian"; others: `run.orchestrator`
-    "series": "sqldeid.series.release",
-    "events": "sqldeid.events.release",
-}
+def wing_of(plan: Plan) -> Wing:
+    """The wing that a plan is of."""
+    return _WINGS[plan.key.partition(".")[0]]
 
 
-def face(section: str) -> Face:
-    """The wing of a section of the job other than `tables`; loaded when first asked for."""
-    return cast(Face, import_module(_FACES[section]))
+def nature_of(plan: Plan) -> Nature:
+    """What a run must know of a plan."""
+    return wing_of(plan).nature(plan)
+
+
+def is_linked(plan: Plan) -> bool:
+    """Whether several releases are made at once."""
+    return len(nature_of(plan).names) > 1
+
+
+def plan_release(job: Job, names: Sequence[str], engine: Engine) -> Plan:
+    """Plan a release, or several that are linked; refuse what its files could not hold."""
+    planned = _WINGS[part_of(job, names[0])[0]].plan(names, job, engine)
+    if job.release.kind == "parquet":
+        refuse_types(nature_of(planned), engine)
+    return planned
 
 
 def part_of(job: Job, name: str) -> tuple[str, Any]:
@@ -76,3 +94,49 @@ def part_of(job: Job, name: str) -> tuple[str, Any]:
 def names_of(job: Job) -> list[str]:
     """All releases of a job in the order in which they are made: tables first, for a series may follow one."""
     return [name for section in SECTIONS for name in getattr(job, section, {})]
+
+
+def selected(job: Job, only: Sequence[str], *, apart: bool = False) -> list[str]:
+    """The releases to make, in the order in which they are made; linked tables all or none, unless taken `apart`."""
+    for name in only:
+        part_of(job, name)
+    names = [name for name in names_of(job) if not only or name in only]
+    if not apart:
+        _refuse_split(job, names, only)
+    return names
+
+
+def tables_among(job: Job, only: Sequence[str]) -> list[str]:
+    """The table releases among those selected: only they have classes of rows to assess, and a lattice."""
+    return [name for name in selected(job, only) if name in job.tables]
+
+
+def groups_of(job: Job) -> list[tuple[str, ...]]:
+    """The job's linked table releases."""
+    return link_groups(job.model_dump(include={"tables": {"__all__": {"link"}}}))
+
+
+def _refuse_split(job: Job, names: Sequence[str], only: Sequence[str]) -> None:
+    """Linked tables are made, checked and looked at together.
+
+    Raises
+    ------
+    JobError
+        If `only` takes some of them alone.
+    """
+    for group in groups_of(job):
+        chosen = [name for name in group if name in names]
+        if only and chosen and len(chosen) < len(group):
+            missing = ", ".join(name for name in group if name not in names)
+            raise JobError(
+                f"{job.name}: --only: tables.{chosen[0]} is linked with {missing}, and linked tables are one release; "
+                f"give --only {' --only '.join(group)}",
+                key="--only",
+            )
+
+
+def gather(job: Job, names: Sequence[str], plan: Callable[[Sequence[str]], T]) -> list[T]:
+    """Plan releases in their order, linked ones at once and in the place of the first of them."""
+    linked = {name: group for group in groups_of(job) for name in group}
+    groups = [linked.get(name, (name,)) for name in names]
+    return [plan(group) for name, group in zip(names, groups, strict=True) if name == group[0]]

@@ -1,12 +1,11 @@
-"""The wing's face: plan a release of series, make it (staged and verified, not yet published), check it again."""
+"""A release of series, made: staged and verified, not yet published."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.job.series import STATISTICS
 from sqldeid.ledger.core import Entered, Ledger
+from sqldeid.making import Hearing, Making
 from sqldeid.numbering import Members, TableClasses
 from sqldeid.publish import Note, Staging
 from sqldeid.series.blocks import Effect, new_numbers, release_blocks, rows_of, secret
@@ -26,26 +26,13 @@ from sqldeid.series.link import Link, loss_warnings, members, raised, refuse_alo
 from sqldeid.series.own_effect import measure_own_effect
 from sqldeid.series.perturb.draws import generator
 from sqldeid.series.plan import SeriesPlan
-from sqldeid.series.planning import plan
-from sqldeid.series.recheck import recheck
 from sqldeid.series.result import SeriesRelease
 from sqldeid.series.shape import Shaped, shape, shown_steps
 from sqldeid.series.standing import Looking
-from sqldeid.series.together import Together
 from sqldeid.series.utility import measure_utility
 from sqldeid.series.verify import Verified, name_table, verify
 from sqldeid.series.witness import Witness
 from sqldeid.sql import identifier, render
-
-__all__ = ["begin", "finish", "plan", "recheck", "run"]
-
-
-class Hearing(Protocol):
-    """Who hears how far a run is."""
-
-    @property
-    def step(self) -> Callable[[str, str], None]:
-        """Called with release and the step that begins."""
 
 
 @dataclass(slots=True)
@@ -88,23 +75,8 @@ class Begun:
     entered: Entered | None = None
 
 
-def run(
-    planned: SeriesPlan,
-    engine: Engine,
-    staging: Staging,
-    job_sha256: str,
-    listener: Hearing,
-    ledger: Ledger | None = None,
-    together: Together | None = None,
-) -> SeriesRelease:
+def run(planned: SeriesPlan, making: Making) -> SeriesRelease:
     """Produce one release up to, not including, its publication.
-
-    Parameters
-    ----------
-    ledger
-        Of the releases before; it holds back persons and takes the release down.
-    together
-        The run's other releases of series, where nothing else holds them to each other.
 
     Raises
     ------
@@ -114,13 +86,14 @@ def run(
         If what was written fails its re-check.
     """
     refuse_alone(planned)
+    engine, ledger, together = making.engine, making.ledger, making.together
     known = None if ledger is None else looking_up(ledger.book, planned)
-    begun = begin(planned, engine, listener, looking=known, named=together is not None)
+    begun = begin(planned, engine, making.listener, looking=known, named=together is not None)
     if ledger is not None:
-        begun = _admitted(begun, ledger, engine, job_sha256)
+        begun = _admitted(begun, ledger, engine, making.job_sha256)
     elif together is not None:
         together.add(planned, begun.shaped, engine)
-    return finish(begun, engine, staging)
+    return finish(begun, engine, making.staging)
 
 
 def _admitted(begun: Begun, ledger: Ledger, engine: Engine, job_sha256: str) -> Begun:

@@ -177,13 +177,6 @@ ENGINE = [
 
 INSIGHT = [
     Case(
-        "insight/group_classes",
-        {"grouped": OUT, "source": PEOPLE, "columns": [identifier(SEX), identifier(AGE)]},
-        [(1,), (1,), (2,), (2,)],
-        PEOPLE_SETUP,
-        read=ALL_OUT + "1",
-    ),
-    Case(
         "insight/list_values",
         {"column": column(SEX, "s"), "type": TEXT, "source": PEOPLE},
         [("it's",), ("😀",), (None,)],
@@ -275,6 +268,13 @@ PUBLISH = [
 ]
 
 TABLES = [
+    Case(
+        "tables/release/group_classes",
+        {"grouped": OUT, "source": PEOPLE, "columns": [identifier(SEX), identifier(AGE)]},
+        [(1,), (1,), (2,), (2,)],
+        PEOPLE_SETUP,
+        read=ALL_OUT + "1",
+    ),
     Case("tables/rows/check_person", {"source": PEOPLE, "person": column("id", "s")}, [(6, 6, 6)], PEOPLE_SETUP),
     Case(
         "tables/rows/check_person",

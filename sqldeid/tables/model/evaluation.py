@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from sqldeid.arrays import Ints
-from sqldeid.tables.criteria.concealing import Profile
+from sqldeid.tables.criteria.knowledge import Profile
 from sqldeid.tables.model.lattice import Node
 
 

@@ -20,23 +20,21 @@ row, so that a reader cannot count how many are 45 or older. And it is greedy: n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
+from sqldeid.making import Making
 from sqldeid.publish import Note, Staging
 from sqldeid.sql import column, identifier, render
-from sqldeid.tables.mondrian.plan import PartitionPlan, plan
+from sqldeid.tables.mondrian.plan import PartitionPlan
 from sqldeid.tables.mondrian.points import Parts, others_of, part, values_of
 from sqldeid.tables.mondrian.result import PartitionRelease, PartitionVerified
 from sqldeid.tables.mondrian.verify import verify_parts
 
-__all__ = ["PartitionPlan", "plan", "recheck", "run"]
 
-
-def run(planned: PartitionPlan, engine: Engine, staging: Staging, job_sha256: str, listener: Any) -> PartitionRelease:
+def run(planned: PartitionPlan, making: Making) -> PartitionRelease:
     """Produce one release up to, not including, its publication.
 
     Raises
@@ -48,11 +46,12 @@ def run(planned: PartitionPlan, engine: Engine, staging: Staging, job_sha256: st
     VerificationError
         If what was written fails its re-check.
     """
+    engine, listener = making.engine, making.listener
     before = engine.moved
     listener.step(planned.name, "cutting at medians")
     parts = part(planned, engine)
     listener.step(planned.name, "writing the release")
-    written = _stage(planned, parts, engine, staging)
+    written = _stage(planned, parts, engine, making.staging)
     listener.step(planned.name, "verifying what was written")
     found = verify_parts(planned, parts, written, engine)
     rows, size = (after - old for after, old in zip(engine.moved, before, strict=True))

@@ -11,7 +11,8 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.keys import Key
-from sqldeid.publish import LINKED_NOTE, SOURCE_NOTE, Staging
+from sqldeid.making import Hearing, Making
+from sqldeid.publish import LINKED_NOTE, SOURCE_NOTE
 from sqldeid.result import Criterion, TableRelease
 from sqldeid.tables.disguise.disguise import warnings_of
 from sqldeid.tables.plan.linking import Linked, qualified
@@ -30,16 +31,7 @@ class Made:
     release: TableRelease
 
 
-def run_linked(
-    linked: Linked,
-    engine: Engine,
-    staging: Staging,
-    job_sha256: str,
-    listener: Listener,
-    *,
-    certificate: bool = False,
-    key: Key | None = None,
-) -> Made:
+def run_linked(linked: Linked, making: Making) -> Made:
     """Search, stage and verify linked releases as the join that they are; as `release.run`.
 
     Raises
@@ -47,18 +39,18 @@ def run_linked(
     JobError, HierarchyError, NoSolutionError, VerificationError
         As `release.run`; also if nobody is in all of the tables.
     """
+    engine, key = making.engine, making.key()
     with linked.naming():
-        listener.step(linked.name, "joining the sources")
+        making.listener.step(linked.name, "joining the sources")
         joined = join_sources(linked, engine)
-        apart = Apart(linked, engine, staging)
-        told = as_one(linked, listener)
-        release = run(joined.plan, engine, apart, job_sha256, told, certificate=certificate, key=key)
+        apart, told = Apart(linked, engine, making.staging), as_one(linked, making.listener)
+        release = run(joined.plan, replace(making, staging=apart, listener=told, key=lambda: key))
         with telling_of_changes(engine):
             check_sources(joined, engine)
     return Made(joined, release)
 
 
-def as_one(linked: Linked, listener: Listener) -> Listener:
+def as_one(linked: Linked, listener: Hearing) -> Hearing:
     """A listener that hears what the releases are called together."""
     return Listener(lambda _, step: listener.step(linked.name, step), listener.search)
 

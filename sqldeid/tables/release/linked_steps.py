@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from sqldeid.stages import Step
 from sqldeid.tables.plan.linking import Linked
 from sqldeid.tables.release.steps import (
     DIALECT,
-    Step,
     certificate_steps,
     restacking_steps,
     shaping_steps,

@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import Interrupted, NoSolutionError
-from sqldeid.keys import Key
-from sqldeid.ledger.core import Ledger
-from sqldeid.numbering import Partner
-from sqldeid.publish import Note, Staging
+from sqldeid.making import Hearing, Making
+from sqldeid.publish import Note
 from sqldeid.result import TableRelease
 from sqldeid.tables.certificate.certificate import NotProvenError
 from sqldeid.tables.certificate.proof import certify
@@ -33,7 +31,7 @@ from sqldeid.tables.plan.effective import with_m
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.release.explain import explained
 from sqldeid.tables.release.linking_values import linking_values
-from sqldeid.tables.release.policy import Policy, fold_again, retell, reuse, with_policy
+from sqldeid.tables.release.policy import Policy, apply_policy, fold_again, retell, reuse, with_policy
 from sqldeid.tables.release.summary import near_keys, summarise
 from sqldeid.tables.search import Outcome, Problem, Progress, search
 from sqldeid.tables.search.base import no_solution
@@ -63,33 +61,8 @@ class Listener:
     search: Callable[[Progress], None] = lambda progress: None
 
 
-def run(
-    plan: TablePlan,
-    engine: Engine,
-    staging: Staging,
-    job_sha256: str,
-    listener: Listener,
-    *,
-    certificate: bool = False,
-    key: Key | None = None,
-    policy: Policy | None = None,
-    ledger: Ledger | None = None,
-    partner: Partner | None = None,
-) -> TableRelease:
+def run(planned: TablePlan, making: Making) -> TableRelease:
     """Produce one release up to, not including, its publication.
-
-    Parameters
-    ----------
-    certificate
-        Whether the search's proof is wanted with the result.
-    key
-        Of the pseudonyms, where the job has any.
-    policy
-        An earlier release's, to which `apply_policy` fitted the plan; nothing is searched then.
-    ledger
-        Of the releases before; it holds back rows and takes the release down.
-    partner
-        The series that are linked to the release; they say who is in both, by which new number.
 
     Raises
     ------
@@ -100,24 +73,19 @@ def run(
     VerificationError
         If what was written fails its re-check.
     """
+    plan, policy = planned, None
+    if making.policies is not None:
+        plan, policy = apply_policy(planned, making.policies, making.job_sha256)
     if plan.sampled:
-        safe = run_safe(plan, engine, staging, lambda p, node, k: note_of(p, node, k, None), listener.step)
-        return safe if ledger is None else spend(ledger, plan, engine, safe, job_sha256)
-    return _search_and_stage(plan, engine, staging, job_sha256, listener, certificate, key, policy, ledger, partner)
+        step = making.listener.step
+        safe = run_safe(plan, making.engine, making.staging, lambda p, node, k: note_of(p, node, k, None), step)
+        return safe if making.ledger is None else spend(making.ledger, plan, making.engine, safe, making.job_sha256)
+    return _search_and_stage(plan, policy, making)
 
 
-def _search_and_stage(
-    plan: TablePlan,
-    engine: Engine,
-    staging: Staging,
-    job_sha256: str,
-    listener: Listener,
-    certificate: bool,
-    key: Key | None,
-    policy: Policy | None,
-    ledger: Ledger | None,
-    partner: Partner | None,
-) -> TableRelease:
+def _search_and_stage(plan: TablePlan, policy: Policy | None, making: Making) -> TableRelease:
+    engine, listener, ledger, partner = making.engine, making.listener, making.ledger, making.partner
+    key = making.key() if pseudonyms(plan) else None
     secrets = fresh_secrets(plan, key, repeated=ledger is not None)
     moved = engine.moved
     listener.step(plan.name, "folding the source")
@@ -137,8 +105,8 @@ def _search_and_stage(
         chosen, plan, folded = company.chosen, company.chosen.plan, replace(folded, source=company.source)
     note = accompanied(note_of(plan, outcome.node, chosen.k, frozen, secrets), company)
     write = stage_computed if plan.part.view == "computed" else stage
-    let_out = None if ledger is None else admit(ledger, chosen, engine, job_sha256)
-    written = write(chosen if let_out is None else let_out.chosen, engine, staging, noted(note, let_out))
+    let_out = None if ledger is None else admit(ledger, chosen, engine, making.job_sha256)
+    written = write(chosen if let_out is None else let_out.chosen, engine, making.staging, noted(note, let_out))
     listener.step(plan.name, "verifying what was written")
     hierarchies = [c.hierarchy for c in folded.columns]
     source, held = folded.source, held_by(let_out) if company is None else company.held
@@ -153,15 +121,15 @@ def _search_and_stage(
     result = with_ledger(replace(result, warnings=(*result.warnings, *near, *linking)), let_out)
     if company is not None:
         result = replace(result, followed=followed(company, joined))
-    result = with_policy(result, asked, chosen.k, job_sha256, folded)
+    result = with_policy(result, asked, chosen.k, making.job_sha256, folded)
     if policy is not None:
         return retell(result, plan)
     result = explained(result, replace(chosen, plan=choosing(chosen.plan)), outcome, chooser)
-    return _certified(result, chosen, outcome) if certificate else result
+    return _certified(result, chosen, outcome) if making.certificate else result
 
 
 def _node_of(
-    plan: TablePlan, folded: Folded, engine: Engine, listener: Listener, policy: Policy | None
+    plan: TablePlan, folded: Folded, engine: Engine, listener: Hearing, policy: Policy | None
 ) -> tuple[Outcome, Checker, Checker]:
     """The node to release, found or the policy's; what checks it by all criteria, and what the node is chosen by."""
     checker = checker_of(plan, folded, engine)
@@ -246,7 +214,7 @@ def choose(plan: TablePlan, folded: Folded, outcome: Outcome, checker: Checker) 
     return Chosen(plan, folded, outcome.node, k, near.judge, failing)
 
 
-def find_node(plan: TablePlan, folded: Folded, checker: Checker, listener: Listener) -> tuple[Outcome, Checker]:
+def find_node(plan: TablePlan, folded: Folded, checker: Checker, listener: Hearing) -> tuple[Outcome, Checker]:
     """Search the lattice by the job's method; the outcome, and the checker by whose k it is released.
 
     `inverse-ola` reads class sizes, or risks, alone: what the k or m that it found suppresses is asked at the end.
@@ -261,7 +229,7 @@ def find_node(plan: TablePlan, folded: Folded, checker: Checker, listener: Liste
     return replace(outcome, evaluation=checker([outcome.node])[0]), checker
 
 
-def _search_lattice(plan: TablePlan, folded: Folded, checker: Checker, listener: Listener) -> Outcome:
+def _search_lattice(plan: TablePlan, folded: Folded, checker: Checker, listener: Hearing) -> Outcome:
     asked, hidden = plan.part.search, plan.part.privacy.m_concealing
     most_m = hidden.m if hidden is not None and asked.method == "inverse-ola" else None
     marginals = [c.marginal for c in folded.columns]

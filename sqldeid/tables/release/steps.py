@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
 from sqldeid.errors import UnknownKindError
 from sqldeid.sql import Statement, identifier, render, table_name
 from sqldeid.sql.templates import head_of, source_of
+from sqldeid.stages import Step
 from sqldeid.tables.check.bases import METHODS
 from sqldeid.tables.criteria import others_of
 from sqldeid.tables.disguise.disguise import disguised, pseudonyms, shifted
@@ -53,37 +54,6 @@ _LAST = {
 
 UNSTILL = ("spark",)
 """Engines without a snapshot: the source's persons are counted so that they are known again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One statement, or one kind of statement, of a run.
-
-    Parameters
-    ----------
-    template
-        Its template, as ``area/verb_noun``.
-    purpose
-        What it is for: the first sentence of the template's head.
-    times
-        How often it is run, where that is known; None where the search decides.
-    statements
-        Its text, where it follows from job and catalogue alone; temporary tables carry other names in a run.
-    """
-
-    template: str
-    purpose: str
-    times: int | None = 1
-    statements: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, object]:
-        """For JSON."""
-        return {
-            "template": self.template,
-            "purpose": self.purpose,
-            "times": self.times,
-            "statements": list(self.statements),
-        }
 
 
 def steps(plan: TablePlan, kind: str, dialect: str = DIALECT) -> tuple[Step, ...]:

@@ -15,6 +15,7 @@ from time import monotonic
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, NoSolutionError
+from sqldeid.making import Hearing
 from sqldeid.result import GreatestK, Tradeoff, TradePoint
 from sqldeid.tables.check.thresholds import Thresholds
 from sqldeid.tables.fold.fold import Folded, fold
@@ -23,7 +24,7 @@ from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.model.loss import make_loss
 from sqldeid.tables.plan.choosing import by_k, choosing
 from sqldeid.tables.plan.plan import TablePlan
-from sqldeid.tables.release.release import Listener, checker_of
+from sqldeid.tables.release.release import checker_of
 from sqldeid.tables.search import Problem, search
 
 
@@ -60,7 +61,7 @@ def trade(
     plan: TablePlan,
     engine: Engine,
     asked: Asked,
-    listener: Listener,
+    listener: Hearing,
     *,
     folded: Folded | None = None,
     seconds: float | None = None,
@@ -109,7 +110,7 @@ def _points(
     answers: Thresholds | _Criteria,
     pairs: Sequence[tuple[int, float]],  # by k, then by limit: of the orders tried, the one that counts fewest nodes
     seconds: float | None,
-    listener: Listener,
+    listener: Hearing,
 ) -> list[TradePoint]:
     """The best node of each pair; what one search learns is where the next starts."""
     points: list[TradePoint] = []
@@ -192,7 +193,7 @@ def _point(
     limit: float,
     before: Sequence[TradePoint],
     seconds: float | None,
-    listener: Listener,
+    listener: Hearing,
 ) -> TradePoint:
     """The best node of one pair; the search starts from what stricter pairs chose and from all that fails."""
     known, started = answers.checks, monotonic()
@@ -231,7 +232,7 @@ def _improved(
     answers: Thresholds | _Criteria,
     point: TradePoint,
     points: Sequence[TradePoint],
-    listener: Listener,
+    listener: Hearing,
 ) -> TradePoint:
     """A point that was not proven, with a stricter pair's node where that is better: it is admissible here, too."""
     k, limit = point.k, point.suppression_limit
@@ -260,7 +261,7 @@ def _worth(problem: Problem, known: Iterable[Evaluation]) -> list[Node]:
     ]
 
 
-def _problem(plan: TablePlan, folded: Folded, allowed: int, evaluate: Evaluate, listener: Listener) -> Problem:
+def _problem(plan: TablePlan, folded: Folded, allowed: int, evaluate: Evaluate, listener: Hearing) -> Problem:
     marginals = [c.marginal for c in folded.columns]
     return Problem(
         lattice=plan.lattice,
@@ -281,7 +282,7 @@ def _inverse(
     engine: Engine,
     limits: tuple[float, ...],
     max_losses: tuple[float, ...],
-    listener: Listener,
+    listener: Hearing,
 ) -> tuple[GreatestK, ...]:
     """The greatest k within each loss; histograms are counted once a node."""
     if not max_losses:
@@ -299,7 +300,7 @@ def _inverse(
     return tuple(found)
 
 
-def _greatest(plan: TablePlan, folded: Folded, kept: _Kept, limit: float, most: float, listener: Listener) -> GreatestK:
+def _greatest(plan: TablePlan, folded: Folded, kept: _Kept, limit: float, most: float, listener: Hearing) -> GreatestK:
     allowed = allowed_rows(limit, folded.rows)
     problem = _problem(plan, folded, allowed, kept, listener)
     try:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqldeid.tables.criteria.concealing import Cells, decide, risks
+from sqldeid.tables.criteria.knowledge import Cells, decide, risks
 from tests.support.examples import examples
 
 

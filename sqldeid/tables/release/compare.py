@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqldeid.engine.base import Engine
-from sqldeid.result import Release, TableRelease
-from sqldeid.run.wings import Plan
+from sqldeid.making import Hearing
+from sqldeid.result import TableRelease
 from sqldeid.tables.fold.fold import fold
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.release.explain import unique_sets
-from sqldeid.tables.release.release import Listener, checker_of
+from sqldeid.tables.release.release import checker_of
 from sqldeid.tables.release.tradeoff import Asked, trade
 
 KS, LIMITS = (2, 3, 5, 10, 25, 100), (0.0, 0.01, 0.05, 0.1)
@@ -20,9 +20,9 @@ LEAST_SECONDS = 5.0
 """That all pairs together may take, however quick the search was."""
 
 
-def explain(planned: TablePlan | Plan, release: Release, engine: Engine, listener: Listener) -> Release:
+def compare(planned: TablePlan, release: TableRelease, engine: Engine, listener: Hearing) -> TableRelease:
     """The release with what a report tells of it; a drawn node has no neighbours that it could be compared with."""
-    if not isinstance(planned, TablePlan) or not isinstance(release, TableRelease) or planned.sampled:
+    if planned.sampled:
         return release
     privacy = planned.part.privacy
     listener.step(planned.name, "comparing other k and limits")

@@ -1,0 +1,163 @@
+"""What a run and the wings hand each other: what a release is made and checked with, and what a run must know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Column, Engine
+from sqldeid.keys import Key
+from sqldeid.ledger.core import Ledger
+from sqldeid.numbering import Partner
+from sqldeid.publish import Staging
+from sqldeid.sql import column
+
+Published = tuple[exp.Expr, Mapping[str, object]]
+"""What to read of a published release, and the note on it."""
+
+
+class Hearing(Protocol):
+    """Who hears how far a run is."""
+
+    @property
+    def step(self) -> Callable[[str, str], None]:
+        """Called with release and the step that begins."""
+
+    @property
+    def search(self) -> Callable[[Any], None]:
+        """Called with where a search stands, after every statement."""
+
+
+class Together(Protocol):
+    """What the releases of one run hold each other to, beside what each promises alone."""
+
+    def add(self, plan: Any, shaped: Any, engine: Engine) -> None:
+        """Take in a release; refuse it where it can be compared with one before to single people out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What a release is made with.
+
+    Parameters
+    ----------
+    key
+        Reads the key of pseudonyms; it is asked only where there are any.
+    certificate, explain
+        Whether a search's proof, and what a report tells beyond the release, are wanted.
+    policies
+        The policies of an earlier result, as the tables' wing read them; None where nodes are searched.
+    ledger
+        Of the releases before; it holds back persons and takes the release down.
+    partner
+        The series that follow a table.
+    together
+        What the run's releases of series hold each other to, where nothing else does.
+    """
+
+    engine: Engine
+    staging: Staging
+    job_sha256: str
+    listener: Hearing
+    key: Callable[[], Key | None] = lambda: None
+    certificate: bool = False
+    explain: bool = False
+    policies: Mapping[str, Any] | None = None
+    ledger: Ledger | None = None
+    partner: Partner | None = None
+    together: Together | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """What a published release is checked with.
+
+    Parameters
+    ----------
+    key
+        Reads the key of pseudonyms; it is asked only where there are any.
+    ledger
+        Opens the ledger that the release with this note was made with; gives its number there, too. None where it was
+        made without one.
+    """
+
+    engine: Engine
+    key: Callable[[], Key | None]
+    ledger: Callable[[Mapping[str, object]], AbstractContextManager[tuple[Ledger, int] | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Nature:
+    """What a run must know of a planned release, of whatever kind.
+
+    Parameters
+    ----------
+    names
+        The releases that are made at once: one, or several linked tables.
+    source
+        What the statements read.
+    policy, ledger
+        Whether the node of an earlier release can be applied, and whether a ledger can hold it to earlier releases.
+    many
+        Whether a person may have many rows.
+    held
+        What a ledger holds back of it: "rows" or "persons".
+    columns
+        Labels of the columns that it shows beside its classes; None where it is no table of classes.
+    lattice
+        Whether its node is one of a lattice.
+    person
+        How the person key's values are spelt, where releases can be linked by it.
+    private
+        Whether it is differentially private; such releases compose, and are not compared with earlier ones.
+    subtracted
+        The person key, in small letters, where other classes of the same persons can be subtracted; else empty.
+    asked
+        What of the job decides who is in a class with whom, where `subtracted`.
+    together
+        Whether it is held to the run's others of its kind, where nothing else does that.
+    released
+        The columns of tables: the release's key, their name there, the column of the source.
+    typed
+        The columns of the source that leave with their own types, whatever is found, by their keys in the job.
+    """
+
+    names: tuple[str, ...]
+    source: exp.Expr
+    policy: bool = False
+    ledger: bool = False
+    many: bool = False
+    held: str = "persons"
+    columns: frozenset[str] | None = None
+    lattice: bool = False
+    person: str = ""
+    private: bool = False
+    subtracted: str = ""
+    asked: str = ""
+    together: bool = False
+    released: tuple[tuple[str, str, Column], ...] = ()
+    typed: tuple[tuple[str, Column], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A relation that a release reads: its name among them, the person key, and the columns by label."""
+
+    name: str
+    source: exp.Expr
+    person: exp.Expr | None
+    columns: Sequence[tuple[str, exp.Expr]]
+
+
+def every_column(name: str, relation: exp.Expr, engine: Engine, key: str) -> Read:
+    """All columns of a relation, whose rows are no persons."""
+    return Read(name, relation, None, named(engine.columns(relation, key=key)))
+
+
+def named(columns: Sequence[Column]) -> list[tuple[str, exp.Expr]]:
+    """Columns by their names, each once."""
+    return [(name, column(name, "s")) for name in dict.fromkeys(c.name for c in columns)]

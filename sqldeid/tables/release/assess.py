@@ -1,0 +1,142 @@
+"""Class sizes and re-identification risk of a job's tables and releases (Mazzone 2019, ch. 3; El Emam 2013)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.making import Published
+from sqldeid.result import Measured, Risk, risk_of, risk_of_persons
+from sqldeid.sql import identifier, render
+from sqldeid.tables.mondrian.criteria import measure_written
+from sqldeid.tables.mondrian.plan import PartitionPlan
+from sqldeid.tables.plan.linking import Linked
+from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.rows.linked import join_sources, join_written
+from sqldeid.tables.rows.shape import count_persons, keep
+from sqldeid.tables.verify.judgement import Judgement
+from sqldeid.tables.verify.persons import PersonJudgement, as_they_are
+from sqldeid.tables.verify.verify import Verified, recheck
+
+
+def assess(plan: TablePlan | PartitionPlan | Linked, there: Sequence[Published] | None, engine: Engine) -> Risk:
+    """Class sizes, criteria achieved and risk of a source as it stands, or of what was released.
+
+    Parameters
+    ----------
+    there
+        The published release, or the linked ones in their order; None where the source is looked at.
+    """
+    if isinstance(plan, Linked):
+        return _of_linked(plan, there, engine)
+    if isinstance(plan, PartitionPlan):
+        return _of_parts(plan, there, engine)
+    if plan.many:
+        if there is None:
+            return _of_persons(plan, keep(plan, engine), engine)
+        relation, note = there[0]
+        return _of_released(recheck(plan, dict(note), relation, engine))
+    source = keep(plan, engine) if there is None or plan.beyond_k else plan.source
+    relation, columns = source, [q.source.name for q in plan.qis]
+    if there is not None:
+        relation, columns = there[0][0], [q.name for q in plan.qis]
+    risk = replace(_sizes(relation, columns, engine), counted=f"{plan.unit}s")
+    return _with_criteria(risk, plan, source, relation, engine)
+
+
+def _of_linked(linked: Linked, there: Sequence[Published] | None, engine: Engine) -> Risk:
+    """The risk of the join: of the sources, or of what was released."""
+    with linked.naming():
+        plan = join_sources(linked, engine).plan
+        relation, columns = plan.source, [q.source.name for q in plan.qis]
+        if there is not None:
+            relation = join_written(linked, [written for written, _ in there], engine)
+            columns = [q.name for q in plan.qis]
+        return _with_criteria(_sizes(relation, columns, engine), plan, plan.source, relation, engine)
+
+
+def _of_parts(plan: PartitionPlan, there: Sequence[Published] | None, engine: Engine) -> Risk:
+    """The risk of a release by Mondrian, or of its source."""
+    relation, columns = plan.source, [cut.source.name for cut in plan.cuts]
+    named = {wanted: identifier(source.name) for wanted, source, _ in plan.others}
+    if there is not None:
+        relation, columns = there[0][0], [cut.name for cut in plan.cuts]
+        named = {wanted: identifier(wanted) for wanted in named}
+    risk = _sizes(relation, columns, engine)
+    return replace(risk, criteria=measure_written(plan.criteria, relation, columns, engine, named))
+
+
+def _sizes(relation: exp.Expr, columns: Sequence[str], engine: Engine) -> Risk:
+    """Group a table by its quasi-identifying columns and derive the risk of its class sizes.
+
+    Parameters
+    ----------
+    relation
+        Table, subquery or file function.
+    columns
+        The quasi-identifying columns, as the table names them.
+
+    Cost: one scan of the table.
+    """
+    grouped = engine.workbench("assess")
+    engine.execute(
+        render(
+            "tables/release/group_classes", grouped=grouped, source=relation, columns=[identifier(c) for c in columns]
+        )
+    )
+    rows = engine.query(render("tables/verify/count_sizes", grouped=grouped)).to_pylist()
+    engine.drop(grouped)
+    return risk_of({int(r["size"]): int(r["classes"]) for r in rows})
+
+
+def _of_persons(plan: TablePlan, source: exp.Expr, engine: Engine) -> Risk:
+    """The risk of a source whose persons may have many rows, by the persons of its classes; with the job's criteria.
+
+    Parameters
+    ----------
+    source
+        The rows of `plan`, from `sqldeid.tables.rows.shape.keep`.
+
+    Cost: one scan of the table, and one per sensitive column.
+    """
+    count_persons(plan, engine, source)
+    judgement = PersonJudgement(plan, engine, source, as_they_are(plan), source)
+    sizes = judgement.sizes()
+    share = max((s for *_, s in sizes), default=0.0)
+    criteria, _ = judgement.measured()
+    return replace(risk_of_persons(((p, classes, rows) for p, classes, rows, _ in sizes), share), criteria=criteria)
+
+
+def _of_released(verified: Verified) -> Risk:
+    """The risk of a release whose persons may have many rows: it does not show whose a row is, its re-check does."""
+    found = verified.persons
+    if found is None:
+        raise ValueError("the release has one row a person")
+    criteria = tuple(Measured(c.name, c.column, c.asked, c.achieved, met=True) for c in verified.criteria)
+    return replace(risk_of_persons(found.sizes, found.greatest_share), criteria=criteria)
+
+
+def _with_criteria(risk: Risk, plan: TablePlan, source: exp.Expr, relation: exp.Expr, engine: Engine) -> Risk:
+    """Add what a table achieves by the criteria of a job beyond k: l, t, and 1/m with the worst knowledge state.
+
+    Parameters
+    ----------
+    risk
+        From the class sizes.
+    source
+        The rows of `plan`, from `sqldeid.tables.rows.shape.keep`; t-closeness is measured against them.
+    relation
+        `source` again, or the release.
+
+    Cost: two scans of the table per sensitive column. m-concealing walks all of its knowledge states.
+    """
+    if not plan.beyond_k:
+        return risk
+    criteria, hidden = Judgement(plan, engine, source, (), relation).measured()
+    if hidden is None:
+        return replace(risk, criteria=criteria)
+    one_over_m = 1 / hidden.greatest if hidden.greatest else None
+    return replace(risk, criteria=criteria, one_over_m=one_over_m, worst_state=hidden.worst_state)

@@ -1,0 +1,163 @@
+"""A planned table release as `--plan` shows it: columns, what they must meet, and the statements in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from sqldeid.stages import Explained, Generalised, Part, Step, Target
+from sqldeid.tables.criteria import known
+from sqldeid.tables.mondrian.plan import PartitionPlan
+from sqldeid.tables.plan.choosing import by_k
+from sqldeid.tables.plan.linking import Linked
+from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
+from sqldeid.tables.release.linked_steps import linked_certificate_steps, linked_steps
+from sqldeid.tables.release.release import no_certificate
+from sqldeid.tables.release.steps import certificate_steps, in_dialect, steps
+
+Facts = list[tuple[str, object]]
+
+FOLLOWED = "series.{}: formed within its classes; who is in both gets one person_number, and nobody is in one alone"
+"""What a plan says of the series that are linked to a table."""
+
+
+def explain(planned: TablePlan | PartitionPlan | Linked, target: Target) -> Explained:
+    """What a run of a plan would do. Cost: no statement is run."""
+    if isinstance(planned, PartitionPlan):
+        content = {**planned.to_dict(), "written": target.shown(planned.name), "kind": target.kind}
+        return Explained((Part(planned.name, " (tables)", None, tuple(planned.facts())),), content)
+    if isinstance(planned, Linked):
+        return _explain_linked(planned, target)
+    listed = in_dialect(steps(planned, target.kind, target.dialect), target.dialect)
+    reason = no_certificate(planned)
+    part = Part(planned.name, f" from {planned.source_label}", _columns(planned), tuple(_facts(planned)))
+    proof = None if reason else certificate_steps(planned)
+    return Explained((part,), _content(planned, target, listed), listed, proof, reason)
+
+
+def _explain_linked(planned: Linked, target: Target) -> Explained:
+    """Linked tables: each table's columns, then what is done with their join."""
+    parts = [Part(m.name, f" from {m.source_label}", _columns(m), (*_others(m), *_stacks(m))) for m in planned.members]
+    persons = f"{', '.join(sorted({m.person or '' for m in planned.members}))}: who is in all of them"
+    said = ", linked: searched, suppressed and verified as one table"
+    parts.append(Part(planned.name, said, None, (("Person", persons), *_demands(planned.joint))))
+    listed = in_dialect(linked_steps(planned, target.kind, target.dialect), target.dialect)
+    reason = no_certificate(planned.joint)
+    content = {
+        **_content(planned.joint, target, listed),
+        "linked": list(planned.names),
+        "source": {m.name: m.source_label for m in planned.members},
+        "person": {m.name: m.person for m in planned.members},
+        "written": [target.shown(name) for name in planned.names],
+        "stacks": {m.name: {s.name: s.text for s in m.stacked.stacks} for m in planned.members if m.stacked},
+    }
+    return Explained(tuple(parts), content, listed, None if reason else linked_certificate_steps(planned), reason)
+
+
+def followed_by(planned: TablePlan, series: str) -> TablePlan:
+    """The plan with what it says of the series that follow it."""
+    return replace(planned, followed=series)
+
+
+def _columns(plan: TablePlan) -> tuple[Generalised, ...]:
+    return tuple(
+        Generalised(
+            q.name,
+            f"{q.hierarchy_name}, {q.shown}" if q.shown else q.hierarchy_name,
+            tuple(q.hierarchy.level_names),
+        )
+        for q in plan.qis
+    )
+
+
+def _others(plan: TablePlan) -> Facts:
+    """The other columns, by role and by what becomes of them."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for c in plan.columns:
+        if not isinstance(c, QuasiIdentifier):
+            shown = c.shown or ("as in the source" if c.released else "not released")
+            found.setdefault((c.role.capitalize(), shown), []).append(c.name)
+    return [(role, f"{', '.join(names)} ({shown})") for (role, shown), names in found.items()]
+
+
+def _stacks(plan: TablePlan) -> Facts:
+    return [(f"Stack {s.name}", s.text) for s in (plan.stacked.stacks if plan.stacked else ())]
+
+
+def _facts(plan: TablePlan) -> Facts:
+    return [
+        *_others(plan),
+        ("Person", _person(plan)),
+        *_stacks(plan),
+        *_demands(plan),
+        *([("Followed by", FOLLOWED.format(plan.followed))] if plan.followed else []),
+    ]
+
+
+def _person(plan: TablePlan) -> str:
+    if plan.person is None:
+        return "not named: each row is taken for another person, and rows are counted"
+    return f"{plan.person}: may have many rows; persons are counted" if plan.many else plan.person
+
+
+def _demands(plan: TablePlan) -> Facts:
+    """The lattice, what its nodes must meet, and how one is found."""
+    privacy, search = plan.part.privacy, plan.part.search
+    limits = [
+        f"{name} {value}"
+        for name, value in (("time limit", search.time_limit), ("checks limit", search.checks_limit))
+        if value is not None
+    ]
+    blank = "kept with every quasi-identifying column at its top" if privacy.blanks else "left out"
+    size = plan.lattice.size
+    return [
+        ("Lattice", f"{size:,} node{'s' * (size != 1)}"),
+        ("K-anonymity", f"k = {privacy.k}"),
+        *criteria(plan),
+        ("Suppression", f"at most {100 * privacy.suppression_limit:g} % of the rows, {blank}"),
+        *_beyond(plan),
+        ("Search", ", ".join([f"{search.method}, least {search.loss}", *limits])),
+    ]
+
+
+def _beyond(plan: TablePlan) -> Iterator[tuple[str, object]]:
+    """The limit of its own of what criteria beyond k suppress."""
+    if by_k(plan):
+        most = 100 * (plan.part.privacy.criteria_limit or 0)
+        yield "Node", f"chosen by k alone; then at most {most:g} % in classes that fail another criterion"
+
+
+def criteria(plan: TablePlan) -> Iterator[tuple[str, object]]:
+    """The criteria beyond k-anonymity, with what they ask."""
+    for c in plan.criteria:
+        yield known(c).name.capitalize(), f"{c.told}, of {c.column}"
+    if (hidden := plan.concealing) is not None:
+        stated = ", ".join(f"{name} ({p:g})" for name, p in hidden.known) or "nothing more"
+        yield hidden.name.capitalize(), f"m = {hidden.asked:g}; known with probability: {stated}"
+
+
+def _content(plan: TablePlan, target: Target, listed: tuple[Step, ...]) -> Mapping[str, object]:
+    """The plan for JSON."""
+    return {
+        "source": plan.source_label,
+        "person": plan.person,
+        "stacks": {s.name: s.text for s in (plan.stacked.stacks if plan.stacked else ())},
+        "columns": {c.name: _qi_dict(c) if isinstance(c, QuasiIdentifier) else {"role": c.role} for c in plan.columns},
+        "lattice_size": plan.lattice.size,
+        "privacy": plan.part.privacy.model_dump(),
+        "search": plan.part.search.model_dump(exclude_none=True),
+        "written": target.shown(plan.name),
+        "kind": target.kind,
+        "statements": [step.to_dict() for step in listed],
+        **({"followed": plan.followed} if plan.followed else {}),
+    }
+
+
+def _qi_dict(c: QuasiIdentifier) -> dict[str, object]:
+    return {
+        "role": "quasi-identifying",
+        "hierarchy": c.hierarchy_name,
+        "height": c.hierarchy.height,
+        "levels": list(c.hierarchy.level_names),
+        "uncovered": c.uncovered,
+    }
