@@ -108,11 +108,11 @@ def test_steps_are_those_of_a_run(kind, certificate, folder, rendered):
     listed, checking = steps(plan, job.release.kind), certificate_steps(plan)
     rendered.clear()
     result = sqldeid.anonymize(job, "db.duckdb", options=sqldeid.Options(certificate=certificate))
-    compare(listed, [name for name in rendered if not name.startswith("engine/")])
+    compare(listed, [name for name in rendered if not name.startswith("engine/") or name == "engine/count_rows"])
     if certificate and not no_certificate(plan):
         rendered.clear()
         sqldeid.verify_certificates(job, "db.duckdb", {"people": result.releases["people"].certificate})
-        compare(checking, [name for name in rendered if not name.startswith("engine/")])
+        compare(checking, [name for name in rendered if not name.startswith("engine/") or name == "engine/count_rows"])
 
 
 LINKED = """
@@ -142,11 +142,11 @@ def test_steps_of_linked_tables_are_those_of_a_run(kind, folder, rendered, monke
     rendered.clear()
     result = sqldeid.anonymize(job, "db.duckdb", options=sqldeid.Options(certificate=True))
     rendered.remove("tables/write/stage_rows")  # rendered for a table, then once more for the temporary one that is run
-    compare(listed, [name for name in rendered if not name.startswith("engine/")])
+    compare(listed, [name for name in rendered if not name.startswith("engine/") or name == "engine/count_rows"])
     proofs = {name: release.certificate for name, release in result.releases.items()}
     rendered.clear()
     sqldeid.verify_certificates(job, "db.duckdb", proofs)
-    compare(checking, [name for name in rendered if not name.startswith("engine/")])
+    compare(checking, [name for name in rendered if not name.startswith("engine/") or name == "engine/count_rows"])
 
 
 PSEUDONYM = 'id = { role = "identifying", pseudonym = true }'
