@@ -16,11 +16,13 @@ from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.opening import open_connection
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.job.series import Series
+from sqldeid.making import Making
 from sqldeid.numbering import TableClasses
 from sqldeid.series.link import Link, combine, members, raised
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.planning import plan
-from sqldeid.series.release import recheck, run
+from sqldeid.series.recheck import recheck
+from sqldeid.series.release import run
 from sqldeid.series.shape import Shaped, shape
 from sqldeid.series.verify_link import verify_linked
 from tests.support.series_data import features, mondrian
@@ -183,7 +185,7 @@ def _too_few(shaped: Shaped, kept: np.ndarray, k: int) -> set[int]:
 def test_linked_series_are_not_made_or_checked_without_their_table(engine: DuckDBEngine) -> None:
     asked = planned(engine, as_frame({0: np.ones((2, 3))}))
     for refused in (
-        lambda: run(asked, engine, None, "", None),  # type: ignore[arg-type]
+        lambda: run(asked, Making(engine, None, "", None)),  # type: ignore[arg-type]
         lambda: recheck(asked, {}, engine.workbench("none"), engine),
     ):
         with pytest.raises(JobError, match="is made and checked with it"):

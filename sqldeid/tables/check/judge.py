@@ -21,8 +21,8 @@ from sqldeid.tables.check.passing_rows import survivors
 from sqldeid.tables.check.refold import Refold
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, others_of, terms_of
 from sqldeid.tables.criteria.bounds import UNIT
-from sqldeid.tables.criteria.knowledge import Cells, Profile, decide, profile
 from sqldeid.tables.criteria.histograms import Histograms
+from sqldeid.tables.criteria.knowledge import Cells, Profile, decide, profile
 from sqldeid.tables.fold.fold import Folded
 from sqldeid.tables.fold.sensitive import Sensitive, code_name
 
