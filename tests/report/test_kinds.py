@@ -68,6 +68,7 @@ def test_every_question_has_its_section_in_order(made: tuple[str, Any, str]) -> 
     assert -1 not in at and at == sorted(at)
 
 
+@pytest.mark.sampled(2)
 def test_nothing_of_a_person_stands_in_it(made: tuple[str, Any, str]) -> None:
     _, tree, page = made
     for written in (text_of(page), public_page(tree)):

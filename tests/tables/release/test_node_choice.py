@@ -148,6 +148,7 @@ def node_of(folder: Path, persons: Rows, ill: Sequence[str], privacy: Mapping[st
         return {name: int(level) for name, level in named}
 
 
+@pytest.mark.deep
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_other_sensitive_values_never_change_the_node(tmp_path: Path, data: st.DataObject) -> None:
