@@ -109,26 +109,31 @@ def folder() -> Path:
 
 def template_names() -> tuple[str, ...]:
     """All templates as ``room/verb_noun`` or ``room/verb_noun.engine``, the room as in `sqldeid/`, sorted."""
-    found = []
-    for path in folder().rglob(f"*{SUFFIX}"):
-        name = path.relative_to(folder()).as_posix().removesuffix(SUFFIX)
+    found: list[str] = []
+    for name in _files():
         room, noun, engine = _parted(name)
-        if noun == COLLECTION:
-            found += [f"{room}/{statement}{engine}" for statement in statements_in(path.read_text(encoding="utf-8"))]
-        else:
-            found.append(name)
+        found += [f"{room}/{one}{engine}" for one in _collected(name)] if noun == COLLECTION else [name]
     return tuple(sorted(found))
 
 
 @cache
 def source_of(name: str) -> str | None:
     """The text of a template by its full name: its own file, or its part of the room's collection, or None."""
-    own = folder() / f"{name}{SUFFIX}"
-    if own.is_file():
-        return own.read_text(encoding="utf-8")
+    if name in _files():
+        return (folder() / f"{name}{SUFFIX}").read_text(encoding="utf-8")
     room, noun, engine = _parted(name)
-    collection = folder() / room / f"{COLLECTION}{engine}{SUFFIX}"
-    return statements_in(collection.read_text(encoding="utf-8")).get(noun) if collection.is_file() else None
+    return _collected(f"{room}/{COLLECTION}{engine}").get(noun)
+
+
+@cache
+def _files() -> frozenset[str]:
+    root = folder()
+    return frozenset(path.relative_to(root).as_posix().removesuffix(SUFFIX) for path in root.rglob(f"*{SUFFIX}"))
+
+
+@cache
+def _collected(name: str) -> dict[str, str]:
+    return statements_in(source_of(name) or "") if name in _files() else {}
 
 
 def statements_in(collection: str) -> dict[str, str]:
