@@ -14,6 +14,7 @@ from sqldeid.errors import JobError
 from sqldeid.insight.fitting import Sought, fit_all
 from sqldeid.insight.identifiers import Finding, find_column, is_death_date, is_text_age
 from sqldeid.insight.profile import ColumnFacts, TableFacts
+from sqldeid.insight.repeating import find_repeating
 from sqldeid.insight.words import says_age, says_birth, says_part_of_birth, says_secret, says_year, spelt, words_of
 from sqldeid.sql import column, render
 
@@ -130,7 +131,7 @@ def propose(facts: TableFacts, engine: Engine) -> Proposed:
 
     Cost: one scan for each column that may be quasi-identifying and for which shipped hierarchies are tried.
     """
-    found = _person(facts)
+    found = _person(facts, engine)
     person, key = found.name, next((c for c in facts.columns if c.name == found.name), None)
     whole = any(says_year(c.name) and says_birth(c.name) for c in facts.columns)
     chosen = _choose([_born(c, whole) or _column(c, person, many=found.many) for c in facts.columns])
@@ -142,8 +143,8 @@ def propose(facts: TableFacts, engine: Engine) -> Proposed:
     return Proposed(facts, columns, person, found.why, k, diverse, found.many, order, found.known)
 
 
-def _person(facts: TableFacts) -> _Person:
-    """The column that tells persons apart, and why; none where rows share persons."""
+def _person(facts: TableFacts, engine: Engine) -> _Person:
+    """The column that tells persons apart, and why: by its name, else by counts; none where rows share persons."""
     keys = [c for c in facts.columns if c.kind in ("integer", "text", "number")]
     about = [
         c
@@ -159,6 +160,13 @@ def _person(facts: TableFacts) -> _Person:
             return _Person(c.name, f"every row has its own{none}; it is not released", known=c.there == c.rows)
         why = f"persons have several rows, which k then counts once{none}; it is not released"
         return _Person(c.name, why, many=True, known=c.there == c.rows)
+    if (again := find_repeating(facts, engine)) is not None:
+        none = "" if again.there == again.rows else "; rows without one are left out"
+        why = (
+            f"its values repeat, and each goes with one sex, birth or the like, so it seems to be the person{none}; "
+            "of persons who have several of it, name the key instead"
+        )
+        return _Person(again.name, why, many=True, known=again.there == again.rows)
     for c in [c for c in keys if _names(c, ("id", "key"))][:2]:
         if _unique(c):
             return _Person(c.name, "every row has its own, so each row is taken for a person; it is not released")

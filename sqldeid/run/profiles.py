@@ -38,7 +38,8 @@ def init(database: Database, table: str | None = None, *, settings: Settings | N
     JobError
         If there is no such table, or nothing in it that could be generalised.
 
-    Cost: two scans of the table, one of each column, and one more of those for which shipped hierarchies are tried.
+    Cost: two scans of the table, one of each column, and one more of those for which shipped hierarchies are tried, and
+    where no name tells a person key, of up to eight that may be one.
     From a server come counts, and the different values of these last.
     """
     with reading(database, _beside(database), settings or Settings(), command="init") as engine:

@@ -337,6 +337,18 @@ CASES += [
         PEOPLE_SETUP,
     ),
     Case(
+        "insight/count_mixed",
+        {
+            "source": PEOPLE,
+            "keys": [
+                {"number": 0, "column": column("id", "s"), "others": [column(SEX, "s"), column(AGE, "s")]},
+                {"number": 4, "column": column(SEX, "s"), "others": [column(AGE, "s")]},
+            ],
+        },
+        [(0, 0), (4, 1)],
+        PEOPLE_SETUP,
+    ),
+    Case(
         "insight/sample_rows",
         {
             "sampled": OUT,

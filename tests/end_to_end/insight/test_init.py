@@ -286,6 +286,40 @@ def test_a_person_key_that_repeats_makes_a_job_of_many_rows(tmp_path: Path) -> N
     assert one.rows == 130 and one.persons is None
 
 
+BY_COUNTS = ADMITTED.replace("AS hadm_id", "AS id").replace("1 + i % 2", "1 + CAST(HASH(i % 130) % 2 AS INTEGER)")
+
+
+def test_a_person_key_that_repeats_is_counted_whatever_its_name(tmp_path: Path) -> None:
+    """`id` has a value of its own in each row and was taken for the person, of whom there are fewer."""
+    query = BY_COUNTS.replace("AS subject_id", "AS kennung")
+    source = database(tmp_path / "d.duckdb", query)
+    text = sqldeid.init(source)
+    table = tomllib.loads(text)["tables"]["admissions"]
+    assert (table["person"], table["rows"]) == ("kennung", "many")
+    found = run(text, source)
+    assert found.persons is not None and found.persons.persons == 130
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["(i * 7) % 131", "'Z' || i // 3", "i % 11", "400 - i", "CASE WHEN i % 9 > 0 THEN i // 2 * 3 END"],
+    ids=["of both sexes", "of three rows in turn", "a code", "of each row", "of pairs in turn"],
+)
+def test_what_repeats_but_is_of_several_sexes_is_no_person(tmp_path: Path, other: str) -> None:
+    query = BY_COUNTS.replace("i % 130 AS subject_id", f"{other} AS zipped")
+    source = database(tmp_path / "d.duckdb", query)
+    table = tomllib.loads(sqldeid.init(source))["tables"]["admissions"]
+    assert table["person"] == "id" and "rows" not in table
+
+
+def test_of_keys_that_repeat_the_coarsest_is_the_person(tmp_path: Path) -> None:
+    """A stay has one sex, too: the person has several."""
+    rows = BY_COUNTS.replace("i % 130 AS subject_id", "i % 260 AS fall, i % 130 AS pat_k")
+    source = database(tmp_path / "d.duckdb", rows)
+    table = tomllib.loads(sqldeid.init(source))["tables"]["admissions"]
+    assert (table["person"], table["rows"]) == ("pat_k", "many")
+
+
 def test_rows_without_a_person_are_left_out_of_the_job(tmp_path: Path) -> None:
     query = ADMITTED.replace("i % 130 AS subject_id", "CASE WHEN i % 9 > 0 THEN i % 130 END AS subject_id")
     source = database(tmp_path / "d.duckdb", query)
