@@ -159,5 +159,10 @@ def every_column(name: str, relation: exp.Expr, engine: Engine, key: str) -> Rea
 
 
 def named(columns: Sequence[Column]) -> list[tuple[str, exp.Expr]]:
-    """Columns by their names, each once."""
-    return [(name, column(name, "s")) for name in dict.fromkeys(c.name for c in columns)]
+    """Columns by their names, each once; of Spark's maps, which have no hash, the text."""
+    once = {c.name: c for c in columns}.values()
+    return [(c.name, exp.cast(column(c.name, "s"), "text") if _is_map(c) else column(c.name, "s")) for c in once]
+
+
+def _is_map(source: Column) -> bool:
+    return source.type.upper().startswith("MAP<")

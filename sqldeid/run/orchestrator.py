@@ -78,14 +78,13 @@ def anonymize(
     releases: list[Release] = []
     written: dict[str, str] = {}
     joinable: tuple[Joinable, ...] = ()
-    warned: tuple[str, ...] = ()
     try:
         with ExitStack() as stack:
             engine, staging, there = open_run(job, database, names, options, stack)
             with naming_job(job):
                 units = gather(job, names, lambda group: plan_release(job, group, engine))
                 sources = Sources(job, engine, options, names, there, lambda name: plan_release(job, [name], engine))
-                noticing, warned = Noticing(staging, sources.mark), sources.warnings
+                noticing = Noticing(staging, sources.mark)
                 held = [note for note in there if note["release"] in names and LEDGER_NOTE in note]
                 pairs = pair(job, units, engine, options, listener)
                 earlier = open_earlier(options, units, stack, held, destination(job).into)
@@ -107,7 +106,7 @@ def anonymize(
         if not written:  # between two statements; within one the engine says so
             raise Interrupted("interrupted; nothing was published") from None
     found = {r.name: _published(r, written[r.name]) for r in releases}
-    return _result(job, database, found, joinable, options, monotonic() - started, warned)
+    return _result(job, database, found, joinable, options, monotonic() - started)
 
 
 def plan(job: Job, database: Database, *, options: Options | None = None) -> list[Plan]:
@@ -240,7 +239,6 @@ def _result(
     joinable: tuple[Joinable, ...],
     options: Options,
     seconds: float,
-    warned: tuple[str, ...],
 ) -> Result:
     """What a run tells."""
     return Result(
@@ -249,7 +247,7 @@ def _result(
         job_sha256=job.sha256,
         source={"database": shown(database), "engine": dialect_of(database)},
         seconds=round(seconds, 3),
-        warnings=(*job.warnings(), *warnings_of(joinable), *key_warnings(options.key_file), *warned),
+        warnings=(*job.warnings(), *warnings_of(joinable), *key_warnings(options.key_file)),
         job=job.name,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={"sqldeid": version("sqldeid"), "duckdb": version("duckdb"), "python": python_version()},

@@ -4,7 +4,7 @@ Two releases of a source that changed in between can be compared: what is differ
 did, and may be one person's. A ledger holds the second to the first. Without one, the second is refused.
 
 Guarantee
-    Without a ledger, a release of a DuckDB source is replaced, or given a companion, only if no column that both use
+    Without a ledger, a release is replaced, or given a companion, only if no column that both use
     has another sum of hashes of (person, value) over all rows than when the first one was made; or the holder has
     said that the first one was never given out. A companion is a release of the same job, or of any job that reads
     the same rows of the same table under another name; what goes with a file that is replaced as a whole is replaced,
@@ -14,11 +14,11 @@ Guarantee
 Assumes
     The first release is where the second goes: of releases elsewhere nothing is known here. Sums of 64-bit hashes are
     the same for two sources by chance alone; whoever may write to the source could make them so, and learns nothing
-    that way that the source does not hold.
+    that way that the source does not hold. On Spark, which has no snapshot of a source, the sums are of one scan after
+    the release was decided; what is written is compared with the source then (`sqldeid.tables.write`).
 
 Does not protect
     Differentially private releases (epsilon-safe, laplace) are not asked: they compose by ε, which the ledger adds up.
-    On Postgres and Spark sources are not compared; whoever replaces a release there is warned (`Sources.warnings`).
 
 The sums are kept in the note on the release as HMAC under the holder's key (`sqldeid.keys`) and a salt that is drawn
 for each note: who reads a release, and guesses a source, cannot confirm it; who reads two does not see whether
@@ -33,17 +33,15 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.engine.offers import NAMES
 from sqldeid.errors import JobError
 from sqldeid.job import Job
 from sqldeid.keys import Key, read_key, state_key
 from sqldeid.making import Nature
-from sqldeid.publish import LEDGER_NOTE, SOURCE_NOTE, key_of
+from sqldeid.publish import LEDGER_NOTE, SOURCE_NOTE
 from sqldeid.run.places import Options
 from sqldeid.run.wings import Plan, nature_of, wing_of
 from sqldeid.sql import identifier, render
@@ -72,6 +70,7 @@ class _Facts:
     of: str
     base: str
     asked: str
+    made_by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +107,8 @@ class Sources:
     _keys: list[Key] | None = None
     _compared: bool = False
 
-    def mark(self, name: str) -> list[Mark] | str | None:
-        """What the note on a release keeps: a mark by each key; `COMPOSES` where that is so; None on another engine.
+    def mark(self, name: str) -> list[Mark] | str:
+        """What the note on a release keeps: a mark by each key; `COMPOSES` where that is so.
 
         Asked once the release is decided: its own steps have read the source then, and said what is wrong with its SQL.
 
@@ -120,8 +119,6 @@ class Sources:
         JobError
             If a release is there whose source has changed, or of which that is not known.
         """
-        if self.engine.capabilities.dialect != "duckdb":
-            return None
         now = self._now(name)
         if now is None:
             return COMPOSES
@@ -154,19 +151,6 @@ class Sources:
             _refuse(note, _compare(noted, beside), what)
         if now.nature.subtracted and nature_of(self.planned(other)).subtracted == now.nature.subtracted:
             _refuse(note, "" if not _compare(noted, now) else _APART, what)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Where sources are not compared: of releases that are replaced or given companions, one sentence."""
-        dialect = self.engine.capabilities.dialect
-        beside = [key_of(n) for n in self.there if n["release"] in self.names or self._is_ours(str(n["release"]))]
-        if dialect == "duckdb" or self.options.without_ledger or not beside:
-            return ()
-        return (
-            f"{', '.join(dict.fromkeys(beside))}: replaced, or given a companion, while on {NAMES[dialect]} it is not "
-            "looked at whether the source has changed since; whoever holds two releases of a source that changed can "
-            "tell apart what changed. If nobody was ever given the one before, say so by --without-ledger",
-        )
 
     def _is_ours(self, name: str) -> bool:
         return any(name in part for part in (self.job.tables, self.job.series, self.job.events))
@@ -221,7 +205,7 @@ def _compare(noted: object, now: _Now) -> str:
         return "its note was made with another key, on another machine or by another user, and cannot be compared"
     before, after = pairs[0]
     if before.get("engine") != after["engine"]:
-        return "its note was made by another version of DuckDB, and cannot be compared"
+        return "its note was made by another version of the engine, and cannot be compared"
     old, new = before.get("sums"), after["sums"]
     if not isinstance(old, Mapping) or not isinstance(new, Mapping):
         return "its note cannot be read"
@@ -245,7 +229,7 @@ def _mark(facts: _Facts, key: Key, salt: str) -> Mark:
     return {
         "salt": salt,
         "key": keyed("key"),
-        "engine": keyed("engine", version("duckdb")),
+        "engine": keyed("engine", facts.made_by),
         "of": keyed("of", facts.of),
         "base": keyed("base", facts.base),
         "asked": keyed("asked", facts.asked),
@@ -259,7 +243,7 @@ def _mark(facts: _Facts, key: Key, salt: str) -> Mark:
 def _facts(plan: Plan, nature: Nature, engine: Engine) -> _Facts:
     """What marks are made of; sums of hashes are by relation and column."""
     found: dict[str, str] = {}
-    persons, whole, named = [], [], False
+    persons, whole, named, made_by, dialect = [], [], False, "", engine.capabilities.dialect
     for read in wing_of(plan).reads(plan, engine):
         labelled = sorted(read.columns, key=lambda c: c[0])
         columns = [{"name": identifier(f"c{i}"), "column": c} for i, (_, c) in enumerate(labelled)]
@@ -268,9 +252,10 @@ def _facts(plan: Plan, nature: Nature, engine: Engine) -> _Facts:
         persons.append(f"{read.name}: {row['rows']} {row['persons']}")
         whole.append(f"{read.name}: {row['whole']}")
         named = named or read.person is not None
+        made_by = row["made_by"] if dialect == "duckdb" else f"{dialect} {row['made_by']}"
         found |= {f"{read.name}/{label}": str(row[f"c{i}"]) for i, (label, _) in enumerate(labelled)}
     of, base = _origin(nature.source)
-    return _Facts(found, "; ".join(persons), "; ".join(whole), named, of, base, nature.asked)
+    return _Facts(found, "; ".join(persons), "; ".join(whole), named, of, base, nature.asked, made_by)
 
 
 def _origin(source: exp.Expr) -> tuple[str, str]:

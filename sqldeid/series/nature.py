@@ -45,7 +45,10 @@ def reads(plan: SeriesPlan, engine: Engine) -> Iterator[Read]:
     else:
         person = column(plan.person.name, "s")
         # a value belongs to its time and variable: the three are one
-        together = exp.func("ROW", *(column(c.name, "s") for c in (columns.time, columns.variable, columns.value)))
+        row = "STRUCT" if engine.capabilities.dialect == "spark" else "ROW"
+        together = exp.Anonymous(
+            this=row, expressions=[column(c.name, "s") for c in (columns.time, columns.variable, columns.value)]
+        )
         yield Read("source", plan.source, person, [("measurement", together)])
     for name, table in (plan.sisters or {}).items():
         yield every_column(name, table, engine, plan.key)

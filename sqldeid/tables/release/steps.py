@@ -26,13 +26,11 @@ DIALECT = "duckdb"
 
 _OWN = {
     "postgres": {
-        "run/sum_columns": (),
         "publish/create_schema": ("publish/list_schemas", "publish/create_schema", "publish/claim_name"),
         "tables/write/stage_rows": ("tables/write/stage_rows", "publish/copy_table"),
         "tables/write/stage_classes": ("tables/write/stage_classes", "publish/copy_table"),
     },
     "spark": {
-        "run/sum_columns": (),
         "publish/create_view": ("publish/flip_view",),
         "publish/comment_view": (),
         "publish/copy_parquet": (

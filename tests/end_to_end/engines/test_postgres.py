@@ -502,15 +502,3 @@ def test_what_may_hold_a_password_is_not_repeated(
 )
 def test_what_a_url_shows(url: str, label: str) -> None:
     assert choosing.shown(url) == label
-
-
-def test_it_is_told_that_sources_are_not_compared(server: InPostgres, tmp_path: Path) -> None:
-    """Where a release is replaced: in the database, and in a file here."""
-    for target in ({}, {"into": str(tmp_path / "out.duckdb")}):
-        assert not anonymize(wanted(target), server.database).warnings
-        [said] = anonymize(wanted(target), server.database, options=Options(replace=True)).warnings
-        assert said.startswith(
-            "tables.r: replaced, or given a companion, while on Postgres it is not looked at whether"
-        )
-        sure = Options(replace=True, without_ledger=True)
-        assert not anonymize(wanted(target), server.database, options=sure).warnings

@@ -1,0 +1,161 @@
+"""On Postgres and Spark, too, a release is not replaced, nor given a companion, where its source has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sqldeid
+from sqldeid.errors import JobError
+from tests.support.foreign import in_postgres
+from tests.support.on_spark import Both, load, named
+from tests.support.spark_tables import both
+
+__all__ = ["both"]
+
+REPLACE = sqldeid.Options(replace=True)
+SURE = sqldeid.Options(replace=True, without_ledger=True)
+TABLE = {
+    "person": "id",
+    "columns": {
+        "age": {"role": "quasi-identifying", "hierarchy": {"bands": [10]}},
+        "ward": {"role": "sensitive"},
+    },
+    "privacy": {"k": 2, "suppression_limit": 0.9},
+}
+SERIES = {
+    "person": "id",
+    "time": "hour",
+    "time_unit": "hours",
+    "variable": "item",
+    "value": "value",
+    "variables": {"HR": {"items": ["HR"]}},
+    "durations": {"k": 4},
+    "privacy": {"k": 4},
+}
+EVENTS = {"object": "id", "time": "at", "state": ["ward"], "privacy": {"method": "ratio", "epsilon": 5.0}}
+CUT = {"age": {"role": "quasi-identifying", "hierarchy": {"median": "range"}}, "ward": {"role": "sensitive"}}
+
+
+def parts(people: str, charted: str) -> dict[str, Any]:
+    """All kinds of release that are compared, of two tables."""
+    mondrian = {**TABLE, "columns": CUT, "search": {"method": "mondrian"}, "privacy": {"k": 2}}
+    return {
+        "tables": {"r": {"source": people, **TABLE}, "m": {"source": people, **mondrian}},
+        "series": {"s": {"source": charted, **SERIES}},
+        "events": {"e": {"source": people, **EVENTS}},
+    }
+
+
+def people(number: int, *, moved: bool = False) -> pa.Table:
+    every = range(1, number + 1)
+    wards = ["c" if moved and i == 3 else "ab"[i % 2] for i in every]
+    table = {
+        "id": pa.array(every, pa.int64()),
+        "age": pa.array([20 + i % 3 for i in every], pa.int32()),
+        "ward": wards,
+        "at": pa.array([1_000_000_000_000_000 + i * 1_000_000 for i in every], pa.timestamp("us")),
+    }
+    return pa.table(table)
+
+
+def charted(number: int) -> pa.Table:
+    rows = [(i, h, "HR", 60 + i * 1.7 + (i * 7 + h * 3) % 5) for i in range(1, number + 1) for h in range(6)]
+    ids, hours, items, values = zip(*rows, strict=True)
+    return pa.table(
+        {"id": pa.array(ids, pa.int64()), "hour": pa.array(hours, pa.int32()), "item": items, "value": values}
+    )
+
+
+@dataclass
+class Engine:
+    """A database of another engine, its tables, and where releases go in it."""
+
+    database: Any
+    load: Any
+    schema: str
+
+    def job(self, folder: Path, only: str, into: str = "") -> sqldeid.Job:
+        everything = parts(*self.names)
+        section = next(s for s, releases in everything.items() if only in releases)
+        place = {"into": str(folder / into)} if into else {"schema": self.schema}
+        return sqldeid.Job.parse({"release": place, section: {only: everything[section][only]}})
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return "changing_people", "changing_charted"
+
+    def fill(self, number: int, *, moved: bool = False) -> None:
+        self.load(self.names[0], people(number, moved=moved))
+        self.load(self.names[1], charted(number))
+
+
+@pytest.fixture
+def postgres_engine(postgres_cluster: str) -> Iterator[Engine]:
+    with in_postgres(postgres_cluster) as server:
+
+        def fill(name: str, rows: pa.Table) -> None:
+            with server.connect() as c:
+                c.execute(f"DROP TABLE IF EXISTS {name}")
+            server.load(name, rows)
+
+        yield Engine(server.database, fill, "release")
+
+
+@pytest.fixture
+def spark_engine(both: Both, request: pytest.FixtureRequest) -> Engine:
+    def fill(name: str, rows: pa.Table) -> None:
+        both.spark.sql(f"DROP TABLE IF EXISTS {name}")
+        load(both.spark, name, rows)
+
+    return Engine(both.spark, fill, named(request.node.name))
+
+
+def hold(engine: Engine, folder: Path, name: str, into: str) -> None:
+    """A release is replaced while nothing changes, and not once a value, or the persons, have changed."""
+    engine.fill(8)
+    asked = engine.job(folder, name, into)
+    sqldeid.anonymize(asked, engine.database)
+    sqldeid.anonymize(asked, engine.database, options=REPLACE)
+    for change in ({"number": 9}, {"number": 9, "moved": True}):
+        engine.fill(**change)
+        if name == "s" and "moved" in change:
+            continue  # nobody is moved in the table that series are of
+        with pytest.raises(JobError, match=r"has changed since.*--without-ledger") as refused:
+            sqldeid.anonymize(asked, engine.database, options=REPLACE)
+        assert refused.value.key == "--without-ledger"
+        sqldeid.anonymize(asked, engine.database, options=SURE)
+    sqldeid.verify(asked, engine.database)
+
+
+@pytest.mark.parametrize("into", ["", "out.duckdb"])
+@pytest.mark.parametrize("name", ["r", "m", "s", "e"])
+def test_only_an_unchanged_source_is_released_again(
+    postgres_engine: Engine, tmp_path: Path, name: str, into: str
+) -> None:
+    hold(postgres_engine, tmp_path, name, into)
+
+
+@pytest.mark.parametrize(("name", "into"), [("r", ""), ("r", "out.duckdb"), ("m", ""), ("s", ""), ("e", "")])
+@pytest.mark.xdist_group("spark")
+def test_on_spark_too(spark_engine: Engine, tmp_path: Path, name: str, into: str) -> None:
+    hold(spark_engine, tmp_path, name, into)
+
+
+def test_what_a_session_sets_is_no_change(postgres_engine: Engine, tmp_path: Path) -> None:
+    """Zone, styles of dates and digits of floats change spellings; a row in another order changes nothing."""
+    postgres_engine.fill(8)
+    asked = postgres_engine.job(tmp_path, "e")
+    sqldeid.anonymize(asked, postgres_engine.database)
+    url = postgres_engine.database
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PGTZ", "Asia/Tokyo")
+        patch.setenv("PGDATESTYLE", "German")
+        patch.setenv("PGOPTIONS", "-c extra_float_digits=-10 -c intervalstyle=sql_standard")
+        postgres_engine.load(postgres_engine.names[0], people(8).take(list(reversed(range(8)))))
+        sqldeid.anonymize(asked, url, options=REPLACE)
