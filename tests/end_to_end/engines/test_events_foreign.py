@@ -99,7 +99,10 @@ def test_laplace_counts_the_same_over_public_domains(both: Both, tmp_path: Path)
 
 
 def test_counts_go_over_the_wire_and_no_row_of_the_source(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers of states, sets and clusters leave, with counts and means, and days; what was made comes in."""
+    """Numbers of states, sets and clusters leave, with counts, means, days and sums of hashes; what was made comes in.
+
+    Once it is written, the states that it shows leave, too, for its codebook.
+    """
     left, came, query, put = [], [], PostgresEngine.query, PostgresEngine.put
 
     def asked(engine: PostgresEngine, sql: str) -> pa.Table:
@@ -116,10 +119,12 @@ def test_counts_go_over_the_wire_and_no_row_of_the_source(both: Both, monkeypatc
     for rows in left:
         assert not {"object", "part", "position", "moment", "subject_id", "intime"} & set(rows.column_names)
         for field in rows.schema:
-            if pa.types.is_string(field.type):
-                assert field.name == "shingle" and re.fullmatch(
-                    r"[0-9-]*", "".join(rows.column(field.name).to_pylist())
-                )
+            if pa.types.is_string(field.type) and field.name == "shown":
+                released = {str(value) for row in both.foreign.read("moved.x") for value in row}
+                assert released >= set(map(str, rows.column("shown").to_pylist()))
+            elif pa.types.is_string(field.type):
+                assert re.fullmatch(r"shingle|persons|whole|c\d+|made_by", field.name)
+                assert re.fullmatch(r"[0-9-]*", "".join(rows.column(field.name).to_pylist()))
             if pa.types.is_timestamp(field.type):
                 assert field.name == "first" and len(set(rows.column("first").to_pylist())) == 1
     assert any(rows.column_names == SCHEMA.names and len(rows) == found.events for rows in came)

@@ -164,8 +164,9 @@ def test_a_view_a_file_and_what_goes_over_the_wire(server: InPostgres, here: Her
     files = job({"into": str(tmp_path / "there.duckdb")}, k=RELEASES["k"])
     anonymize(files, server.database)
     verify(files, server.database)
+    anonymize(job({"schema": "as_file"}, k=RELEASES["k"]), here.file)
     with duckdb.connect(str(tmp_path / "there.duckdb")) as c:
-        assert bag(c.execute("FROM release.k").fetchall()) == bag(here.rows("of_k.k"))
+        assert bag(c.execute("FROM release.k").fetchall()) == bag(here.rows("as_file.k"))
 
 
 def test_bad_input_is_refused_in_postgres(server: InPostgres) -> None:

@@ -94,7 +94,7 @@ def test_what_a_link_costs_on_the_challenge_of_2012(
     result, account = linked(job, challenge, tmp_path)
     assert f"{100 * account['released'] / account['in_both']:.0f} %" == left
     readme = " ".join((repository / "README.md").read_text(encoding="utf-8").split())
-    assert f"of the {account['in_both']:,} stays" in readme and left in readme
+    assert f"of {account['in_both']:,} stays" in readme and left in readme
     assert any("series.vitals.link" in text for text in result.releases["vitals"].warnings) == (durations == 50)
     with duckdb.connect(str(tmp_path / "out.duckdb"), read_only=True) as connection:
         found = connection.execute(f"SELECT MIN(persons), SUM(persons) FROM ({SHOWN})").fetchone()
