@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
 
-from sqldeid import series, tables
+from sqldeid import tables
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.job import Job
@@ -22,8 +23,12 @@ from sqldeid.publish import Staging
 from sqldeid.result import Release, Told
 from sqldeid.run.places import Options, naming_release
 from sqldeid.run.wings import Plan, nature_of
-from sqldeid.series import SeriesPlan
 from sqldeid.tables import Listener, TablePlan, Verified
+
+# At run time the wing of series is loaded where a job has any: a job of tables does not wait for it.
+if TYPE_CHECKING:
+    from sqldeid import series
+    from sqldeid.series import SeriesPlan
 
 
 @dataclass(slots=True)
@@ -44,7 +49,7 @@ class Following:
     def admit(self, classes: TableClasses) -> Members:
         """Form series within the table's classes."""
         with naming_release(self.plan.key):
-            self.begun = series.begin(self.plan, self.engine, self.listener, classes)
+            self.begun = _series().begin(self.plan, self.engine, self.listener, classes)
         if self.begun.members is None:
             raise VerificationError(f"{self.plan.key}.link: nobody is in both releases", key=self.plan.key)
         return self.begun.members
@@ -57,7 +62,8 @@ class Following:
         """Write and verify the series."""
         if self.begun is None or self.placed is None:
             raise VerificationError(f"{self.plan.key}.link: its table was not written before it", key=self.plan.key)
-        return series.finish(self.begun, self.engine, staging, self.placed)
+        made: Release = _series().finish(self.begun, self.engine, staging, self.placed)
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +102,16 @@ def pair(job: Job, plans: Sequence[Plan], engine: Engine, options: Options, list
             continue
         _refuse_half(job, name, part.link, there)
         table, follower = there[part.link], there[name]
-        _refuse(cast(TablePlan, table), cast(SeriesPlan, follower), options)
-        found[part.link] = Following(cast(SeriesPlan, follower), engine, listener or Listener())
+        _refuse(cast(TablePlan, table), cast("SeriesPlan", follower), options)
+        found[part.link] = Following(cast("SeriesPlan", follower), engine, listener or Listener())
     alone = sum(nature_of(p).together for p in plans) < 2
-    return Pairs(found, None if alone or options.without_ledger else series.Together())
+    return Pairs(found, None if alone or options.without_ledger else _series().Together())
+
+
+def _series() -> ModuleType:
+    from sqldeid import series
+
+    return series
 
 
 def _refuse_half(job: Job, name: str, link: str, there: Mapping[str, object]) -> None:
@@ -157,7 +169,7 @@ def recheck_pair(
 
     def admit(classes: TableClasses) -> Members:
         with naming_release(following.plan.key):
-            found = series.reshape(following.plan, engine, classes)
+            found: series.Reshaped = _series().reshape(following.plan, engine, classes)
         again.append(found)
         if found.members is None:
             raise VerificationError(f"{following.plan.key}.link: nobody is in both releases", key=following.plan.key)
@@ -168,5 +180,5 @@ def recheck_pair(
     written, note = published[following.name]
     return {
         table.name: verified,
-        following.name: series.recheck_shaped(again[0], note, written, engine, placed, together),
+        following.name: _series().recheck_shaped(again[0], note, written, engine, placed, together),
     }

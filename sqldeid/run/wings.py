@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from sqldeid import events, series, tables
 from sqldeid.engine.base import Engine
-from sqldeid.errors import JobError
+from sqldeid.errors import JobError, UnknownKindError
 from sqldeid.job import Job
 from sqldeid.job.link_rules import link_groups
 from sqldeid.job.rules import SECTIONS
@@ -56,12 +55,28 @@ class Wing(Protocol):
         """What `--plan` shows."""
 
 
-_WINGS: Mapping[str, Wing] = {"tables": tables, "series": series, "events": events}
+def _wing(section: str) -> Wing:
+    """The wing of a section of the job, loaded when first asked for: a job of tables needs no other, half a second."""
+    match section:
+        case "tables":
+            from sqldeid import tables
+
+            return tables
+        case "series":
+            from sqldeid import series
+
+            return series
+        case "events":
+            from sqldeid import events
+
+            return events
+        case unknown:
+            raise UnknownKindError(unknown, "section of a job")
 
 
 def wing_of(plan: Plan) -> Wing:
     """The wing that a plan is of."""
-    return _WINGS[plan.key.partition(".")[0]]
+    return _wing(plan.key.partition(".")[0])
 
 
 def nature_of(plan: Plan) -> Nature:
@@ -76,7 +91,7 @@ def is_linked(plan: Plan) -> bool:
 
 def plan_release(job: Job, names: Sequence[str], engine: Engine) -> Plan:
     """Plan a release, or several that are linked; refuse what its files could not hold."""
-    planned = _WINGS[part_of(job, names[0])[0]].plan(names, job, engine)
+    planned = _wing(part_of(job, names[0])[0]).plan(names, job, engine)
     if job.release.kind == "parquet":
         refuse_types(nature_of(planned), engine)
     return planned
