@@ -49,7 +49,7 @@ def cli() -> None:
     """
 
 
-for command in (
+for command in (  # in the order of use; the help lists them by name
     demo,
     init,
     explore,

@@ -18,6 +18,9 @@ SEARCH_KEYS = ("method", "choose", "loss", "max_loss", "time_limit", "checks_lim
 MOST_KNOWN = 12
 """Columns that m-concealing may call known, over all linked tables."""
 
+UNWEIGHTED = ("dm_star", "entropy")
+"""Losses for which no weights of columns are defined; weights are refused with them, not ignored."""
+
 _DEFAULTS: Mapping[tuple[str, ...], object] = {("text",): False, ("privacy", "suppression"): "drop"}
 _NEVER = {
     "epsilon-safe": "its guarantee is of one table alone, without pseudonyms",
@@ -135,7 +138,7 @@ def _agreement(first: str, linked: Mapping[str, Mapping[str, object]]) -> Iterat
                 yield name, ("search", key), "linked tables share one search: say the same in each, or in one alone"
         if inverse and asked_per_class(section(table, "privacy")):
             yield name, ("link",), "the linked tables are searched by inverse-ola, which knows no l or t; use another"
-        if search.get("weights") and any(_loss(t) in ("dm_star", "entropy") for t in linked.values()):
+        if search.get("weights") and any(_loss(t) in UNWEIGHTED for t in linked.values()):
             yield name, ("search", "weights"), "the linked tables share one loss, for which no weights are defined"
     known = sum(len(section(section(section(t, "privacy"), "m_concealing"), "known")) for t in linked.values())
     if known > MOST_KNOWN:

@@ -230,7 +230,7 @@ def search_problems(search: Mapping[str, object]) -> Iterator[Problem]:
     for name in _UNREAD.get(str(search.get("method")), ()):
         if search.get(name) is not None:
             yield Problem((name,), f"is for methods that search a lattice; {search['method']} {_WHY[name]}: remove it")
-    if search.get("weights") and loss in ("dm_star", "entropy"):
+    if search.get("weights") and loss in link_rules.UNWEIGHTED:
         yield Problem(("weights",), f'are defined for loss = "loss" and "prec", not for "{loss}"; remove them')
 
 

@@ -12,6 +12,7 @@ from sqldeid.job.parts import CLOSED, MAX_WHOLE, Number, Positive, Source, Text,
 from sqldeid.job.rules import Problem
 from sqldeid.job.sections import section
 
+Method = Literal["projection", "source", "genetic", "shared"]
 METHOD: Literal["shared"] = "shared"
 """How series are changed where nothing is said: the one that protects against who knows raw values."""
 Statistic = Literal["mean", "variance", "min", "max"]
@@ -133,7 +134,7 @@ class Perturb(BaseModel):
 
     model_config = CLOSED
 
-    method: Literal["projection", "source", "genetic", "shared"] = Field(
+    method: Method = Field(
         default=METHOD,
         description="shared: protects also against who knows raw values; nothing of a series' own shape is released. "
         "These keep its shape, and who knows five values finds it nine times in ten: projection: exact. source: its "

@@ -7,7 +7,7 @@ Messages name the place and what must stand there, never a value: results hold d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -26,6 +26,7 @@ from sqldeid.report.words import not_protected
 from sqldeid.result import Tree
 
 _WRITES = "`sqldeid anonymize --json FILE` writes a result"
+_Loss: TypeAlias = Literal["loss", "prec", "dm_star", "entropy"]
 _SHOWN = 3
 """Places that a message names."""
 
@@ -96,7 +97,7 @@ class _Risks(Part):
 
 class _Search(Part):
     method: str
-    loss: Literal["loss", "prec", "dm_star", "entropy"]
+    loss: _Loss
     optimal: bool
     gap: Number
     lattice_size: Count | Annotated[int, Field(ge=0)]
@@ -167,7 +168,7 @@ class _Greatest(BaseModel):
 class _Tradeoff(Part):
     name: str
     rows: Count
-    loss: Literal["loss", "prec", "dm_star", "entropy"]
+    loss: _Loss
     heights: Mapping[str, Count]
     points: Sequence[_Point]
     inverse: Sequence[_Greatest]

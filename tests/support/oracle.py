@@ -157,6 +157,7 @@ def exhaustive(table: Table, name: str, allowed: int) -> Node | None:
         if failing > allowed:
             continue
         loss = table.loss(name, node)
+        # floats would part nodes that lose alike; other losses are exact
         loss = Fraction(round(float(loss), 9)) if name == "entropy" else loss
         if best is None or (loss, failing, node) < best:
             best = (loss, failing, node)

@@ -1,7 +1,8 @@
 """Change series so that they have the features of their class (equation 4.1 of Mazzone 2020).
 
-One door for all methods: `perturb`. What is drawn at random depends on the seed and on the series' own numbers, so that
-the same seed gives the same release whatever the chunks or threads.
+One door for all methods: `perturb`; docs/design/add-a-perturbation says what one more needs. What is drawn at random
+depends on the seed and on the series' own numbers, so that the same seed gives the same release whatever the chunks or
+threads.
 """
 
 from __future__ import annotations

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from sqldeid.errors import JobError
-from sqldeid.job.series import METHOD
+from sqldeid.job.series import METHOD, Method
 
-Method: TypeAlias = Literal["projection", "source", "genetic", "shared"]
 Fitness: TypeAlias = Literal["weighted", "annealing", "dampened", "capped"]
-METHODS: tuple[Method, ...] = ("projection", "source", "genetic", "shared")
+METHODS: tuple[Method, ...] = get_args(Method)
 FITNESS: tuple[Fitness, ...] = ("weighted", "annealing", "dampened", "capped")
 
 

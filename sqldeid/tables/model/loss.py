@@ -2,7 +2,8 @@
 
 Every loss is an integer number of units, so that two nodes compare exactly; `Loss.value` turns units into the
 published scale. `loss`, `prec` and `entropy` of a node, apart from what suppression adds to `loss`, are sums of one
-part per column and level: known for every node before any check.
+part per column and level: known for every node before any check. docs/design/add-a-loss says where else a loss
+is named.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Loss:
         What one unit is worth in the published scale.
     parts
         Units, times 2**guard, that column j at level x adds before suppression, or None where there is no data-free
-        bound (`dm_star`).
+        bound. That is `dm_star` alone: where `parts` is None, searches and certificates take `Evaluation.squares`.
     suppressed_row
         Units that one suppressed row costs in all; 0 for losses taken before suppression.
     leaf
