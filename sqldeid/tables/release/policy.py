@@ -29,9 +29,10 @@ from sqldeid.result import TableRelease
 from sqldeid.tables.check.check import Checker
 from sqldeid.tables.check.judge import Judge
 from sqldeid.tables.fold.fold import Folded, fold
+from sqldeid.tables.model.evaluation import Evaluation, allowed_rows
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.model.loss import make_loss
-from sqldeid.tables.plan.choosing import by_k, within
+from sqldeid.tables.plan.choosing import allowed_beyond, by_k, within
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.search import Outcome
 
@@ -224,11 +225,12 @@ def reuse(plan: TablePlan, folded: Folded, checker: Checker, policy: Policy) -> 
     k = max(policy.k, plan.part.privacy.k)
     checker = replace(checker, k=k, judge=None if checker.judge is None else replace(checker.judge, k=k))
     node = tuple(policy.node[q.name] for q in plan.qis)
-    evaluation, few = checker([node])[0], _few(plan, checker, node) if by_k(plan) else 0
-    if not within(plan, folded.rows, few, evaluation.failing):
+    evaluation = checker([node])[0]
+    alone = _by_k_alone(plan, checker, node) if by_k(plan) else evaluation
+    if not within(plan, folded.rows, alone.failing, evaluation.failing):
         raise VerificationError(_shortfall(plan, folded, checker, node), key=plan.key)
     loss = make_loss(plan.part.search.loss, [c.marginal for c in folded.columns], folded.rows)
-    exact = loss.of(evaluation)
+    exact = loss.of(alone)
     outcome = Outcome(
         node=node,
         evaluation=evaluation,
@@ -240,25 +242,30 @@ def reuse(plan: TablePlan, folded: Folded, checker: Checker, policy: Policy) -> 
         checks=1,
         statements=1,
         seconds=monotonic() - started,
-        checked={node: evaluation},
+        checked={node: alone},
         k=k if k > plan.part.privacy.k else None,
     )
     return outcome, checker
 
 
-def _few(plan: TablePlan, checker: Checker, node: Node) -> int:
-    """Rows that fail by k alone."""
+def _by_k_alone(plan: TablePlan, checker: Checker, node: Node) -> Evaluation:
+    """The node by the size of its classes, in persons where they may have many rows, as the search sees it."""
+    return replace(checker, judge=_judge_of_k(plan, checker))([node])[0]
+
+
+def _judge_of_k(plan: TablePlan, checker: Checker) -> Judge | None:
+    """What counts the persons of classes; None where a row is a person, whom the classes count themselves."""
     judge = checker.judge
-    alone = replace(judge, criteria=(), concealing=None) if judge is not None and plan.many else None
-    return replace(checker, judge=alone)([node])[0].failing
+    return replace(judge, criteria=(), concealing=None) if judge is not None and plan.many else None
 
 
 def _shortfall(plan: TablePlan, folded: Folded, checker: Checker, node: Node) -> str:
     """What the node lacks: rows over the limit, by criterion."""
     arm, k = checker.arm(0, node), checker.k
-    few = replace(checker, judge=None)([node])[0].failing
-    parts = [f"{_rows(few)} in classes of fewer than {k}"] if few else []
-    judge = checker.judge
+    judge, of_k = checker.judge, _judge_of_k(plan, checker)
+    few = replace(checker, judge=None)([node])[0].failing if of_k is None else _failing(of_k, arm)
+    fewer = f"fewer than {k} persons" if plan.many else f"fewer than {k}"
+    parts = [f"{_rows(few)} in classes of {fewer}"] if few else []
     failing = few
     if judge is not None:
         for criterion in judge.criteria:
@@ -272,11 +279,14 @@ def _shortfall(plan: TablePlan, folded: Folded, checker: Checker, node: Node) ->
                 parts.append(f"{_rows(found - few)} in classes that fail {judge.concealing.name}")
         failing = _failing(judge, arm)
     privacy, limit = plan.part.privacy, f"suppression_limit = {plan.part.privacy.suppression_limit:g} allows"
+    over = failing - checker.allowed
     if by_k(plan):
-        limit = f"{limit} for classes of fewer than {k} and criteria_limit = {privacy.criteria_limit:g} for the others"
+        limit = f"{limit} for classes of {fewer} and criteria_limit = {privacy.criteria_limit:g} for the others"
+        beyond = allowed_beyond(plan, folded.rows)
+        over = max(few - allowed_rows(privacy.suppression_limit, folded.rows), 0) + max(failing - few - beyond, 0)
     return (
         f"{plan.key}: the policy's node no longer meets the criteria: {_rows(failing)} of {folded.rows:,} would be "
-        f"suppressed, {max(failing - checker.allowed, 0):,} more than {limit} "
+        f"suppressed, {max(over, 0):,} more than {limit} "
         f"({'; '.join(parts)}). Nothing was published; search anew, without {_OPTION}"
     )
 
