@@ -159,10 +159,17 @@ def every_column(name: str, relation: exp.Expr, engine: Engine, key: str) -> Rea
 
 
 def named(columns: Sequence[Column]) -> list[tuple[str, exp.Expr]]:
-    """Columns by their names, each once; of Spark's maps, which have no hash, the text."""
+    """Columns by their names, each once, as their hashes take them.
+
+    Spark's hash passes over NULL within an array or struct and takes no map: of these it is the JSON that is hashed.
+    """
     once = {c.name: c for c in columns}.values()
-    return [(c.name, exp.cast(column(c.name, "s"), "text") if _is_map(c) else column(c.name, "s")) for c in once]
+    return [(c.name, exp.func("TO_JSON", value) if _is_nested(c) else value) for c in once for value in [_of(c)]]
 
 
-def _is_map(source: Column) -> bool:
-    return source.type.upper().startswith("MAP<")
+def _of(source: Column) -> exp.Expr:
+    return column(source.name, "s")
+
+
+def _is_nested(source: Column) -> bool:
+    return source.type.upper().startswith(("ARRAY<", "MAP<", "STRUCT<"))

@@ -45,10 +45,12 @@ def reads(plan: SeriesPlan, engine: Engine) -> Iterator[Read]:
     else:
         person = column(plan.person.name, "s")
         # a value belongs to its time and variable: the three are one
-        row = "STRUCT" if engine.capabilities.dialect == "spark" else "ROW"
-        together = exp.Anonymous(
-            this=row, expressions=[column(c.name, "s") for c in (columns.time, columns.variable, columns.value)]
-        )
+        parts: list[exp.Expr] = [column(c.name, "s") for c in (columns.time, columns.variable, columns.value)]
+        if engine.capabilities.dialect == "spark":  # its hash passes over NULL within a struct
+            parts += [exp.Is(this=part.copy(), expression=exp.Null()) for part in parts]
+            together = exp.Anonymous(this="XXHASH64", expressions=parts)
+        else:
+            together = exp.Anonymous(this="ROW", expressions=parts)
         yield Read("source", plan.source, person, [("measurement", together)])
     for name, table in (plan.sisters or {}).items():
         yield every_column(name, table, engine, plan.key)
