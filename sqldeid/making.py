@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -159,12 +160,16 @@ def every_column(name: str, relation: exp.Expr, engine: Engine, key: str) -> Rea
 
 
 def named(columns: Sequence[Column]) -> list[tuple[str, exp.Expr]]:
-    """Columns by their names, each once, as their hashes take them.
+    """Columns by their names, each once, as their hashes take them; in small letters where these tell them apart.
 
+    DuckDB and Spark take "WARD" for ward: a column that is spelt otherwise is no other column.
     Spark's hash passes over NULL within an array or struct and takes no map: of these it is the JSON that is hashed.
     """
     once = {c.name: c for c in columns}.values()
-    return [(c.name, exp.func("TO_JSON", value) if _is_nested(c) else value) for c in once for value in [_of(c)]]
+    alike = Counter(c.name.casefold() for c in once)
+    labels = (c.name.casefold() if alike[c.name.casefold()] == 1 else c.name for c in once)
+    hashed = (exp.func("TO_JSON", value) if _is_nested(c) else value for c in once for value in [_of(c)])
+    return list(zip(labels, hashed, strict=True))
 
 
 def _of(source: Column) -> exp.Expr:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
 import sqldeid
 from sqldeid.errors import JobError
-from tests.support.foreign import in_postgres
+from tests.support.foreign import in_duckdb, in_postgres
 from tests.support.on_spark import Both, load, named
 from tests.support.spark_tables import both
 
@@ -180,3 +181,22 @@ def test_what_a_session_sets_is_no_change(postgres_engine: Engine, tmp_path: Pat
         patch.setenv("PGOPTIONS", "-c extra_float_digits=-10 -c intervalstyle=sql_standard")
         postgres_engine.load(postgres_engine.names[0], people(8).take(list(reversed(range(8)))))
         sqldeid.anonymize(asked, url, options=REPLACE)
+
+
+def test_a_column_that_is_spelt_otherwise_is_the_same(tmp_path: Path) -> None:
+    """DuckDB does not tell ward from WARD: a change of its values is seen, the spelling alone is none."""
+    path = in_duckdb(tmp_path / "source.duckdb", {"people": people(8)})
+    asked = sqldeid.Job.parse(
+        {"release": {"into": str(tmp_path / "out.duckdb")}, "tables": {"r": {"source": "people", **TABLE}}}
+    )
+    sqldeid.anonymize(asked, path)
+    with duckdb.connect(str(path)) as c:
+        c.execute("ALTER TABLE people RENAME ward TO other")
+        c.execute('ALTER TABLE people RENAME other TO "WARD"')
+    sqldeid.anonymize(asked, path, options=REPLACE)
+    with duckdb.connect(str(path)) as c:
+        c.execute("UPDATE people SET ward = 'c' WHERE id = 3")
+        c.execute("ALTER TABLE people RENAME ward TO other")
+        c.execute("ALTER TABLE people RENAME other TO Ward")
+    with pytest.raises(JobError, match="has changed since"):
+        sqldeid.anonymize(asked, path, options=REPLACE)
