@@ -316,7 +316,7 @@ def _choosing(table: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem(
             ("privacy", "criteria_limit"),
             'missing; with search.choose = "by-k" say what share of the rows (0 to 1) may be suppressed because their '
-            "classes fail l, t or m",
+            "classes fail another criterion than k",
         )
 
 

@@ -147,6 +147,8 @@ def test_a_job_says_what_is_wrong(name: str, database: Path) -> None:
             job(database.parent, {key: wrong})
     with pytest.raises(JobError, match="inverse-ola"):
         job(database.parent, {key: entry}, search={"method": "inverse-ola", "max_loss": 0.5})
+    with pytest.raises(JobError, match=r"criteria_limit: missing.*another criterion than k"):
+        job(database.parent, {key: entry}, search={"choose": "by-k"})
 
 
 def test_certificates_name_newer_criteria_only_where_they_are_asked(database: Path) -> None:
