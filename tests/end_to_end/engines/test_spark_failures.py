@@ -189,7 +189,7 @@ def test_a_statement_that_is_cancelled(cluster: Cluster, command: Any, monkeypat
         context.cancelAllJobs()
 
     thread = threading.Thread(target=cancel)
-    before_statement(monkeypatch, "tables/write/stage_rows", thread.start)
+    before_statement(monkeypatch, "run/sum_columns", thread.start)
     try:
         assert "cancelled on the server by somebody else: run again" in judged(command(cluster.url, source='"slow"'))
     finally:
