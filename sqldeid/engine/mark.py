@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from filelock import FileLock
@@ -27,8 +28,9 @@ class Mark:
         self._lock = _lock(self._path)
         try:
             self._lock.acquire()
-        except OSError:  # no mark: others take the run for alive
-            self.close()
+        except OSError:  # no mark, and no file that would look like a dead run's: others take the run for alive
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """The run is over: nothing of it is staged any more."""

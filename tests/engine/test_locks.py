@@ -87,6 +87,7 @@ def test_a_folder_that_cannot_be_locked_is_refused_and_nothing_stays(
         patched.setattr(filelock._unix, "lock_fd_nonblocking", no_locks)
         with pytest.raises(EngineError, match=r"no folder can be made there .*locks"):
             PrivateFolder(tmp_path / "out.duckdb")
+        patched.setattr("tempfile.tempdir", str(tmp_path))
         mark.Mark("0000eeee").close()
     assert not list(tmp_path.iterdir())
     with pytest.raises(EngineError, match="no folder can be made there"):
