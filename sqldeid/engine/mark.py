@@ -11,7 +11,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 
 class Mark:
@@ -28,7 +28,9 @@ class Mark:
         self._lock = _lock(self._path)
         try:
             self._lock.acquire()
-        except OSError:  # no mark, and no file that would look like a dead run's: others take the run for alive
+        except Timeout:
+            pass  # another holds it
+        except OSError:  # no mark: others take the run for alive, and a file that stayed would look like a dead one's
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
 
