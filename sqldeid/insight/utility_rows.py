@@ -140,5 +140,16 @@ def _prepared(values: pa.ChunkedArray, kind: str) -> pa.Array:
     if kind not in NUMERIC:
         return array.cast(pa.string())
     if kind in ("date", "timestamp"):
-        array = array.cast(pa.timestamp("us")).cast(pa.int64())
+        return _instants(array)
     return array.cast(pa.float64(), safe=False)
+
+
+def _instants(array: pa.Array) -> pa.Array:
+    """Dates and times as microseconds; DuckDB's infinite ones, the ends of their integers, as infinite numbers."""
+    days = pa.types.is_date32(array.type)
+    whole = array.cast(pa.int32()) if days else array.cast(pa.timestamp("us")).cast(pa.int64())
+    end = (1 << (31 if days else 63)) - 1
+    numbers = whole.to_numpy(zero_copy_only=False).astype(np.float64)
+    ends = pc.fill_null(pc.or_(pc.equal(whole, end), pc.equal(whole, -end)), False).to_numpy(zero_copy_only=False)
+    made = np.where(ends, np.copysign(np.inf, numbers), numbers * (86_400e6 if days else 1.0))
+    return pa.array(made, pa.float64(), mask=whole.is_null().to_numpy(zero_copy_only=False))

@@ -201,6 +201,26 @@ def test_infinite_numbers_count_as_missing_and_huge_ones_do_not():
     assert not any("infinite" in said for said in told)
 
 
+def test_infinite_and_far_dates_are_no_internal_error(tmp_path):
+    with duckdb.connect(str(tmp_path / "far.duckdb")) as c:
+        c.execute(
+            "CREATE TABLE people AS SELECT n AS id, "
+            "CASE n % 9 WHEN 0 THEN DATE 'infinity' WHEN 1 THEN DATE '-infinity' "
+            "WHEN 2 THEN NULL ELSE DATE '2020-01-01' + CAST(n AS INTEGER) END AS born, "
+            "CASE WHEN n % 7 = 0 THEN TIMESTAMP 'infinity' ELSE TIMESTAMP '9999-01-01' END AS seen, "
+            "n % 2 AS sex, CASE WHEN n % 3 = 0 THEN 'a' ELSE 'b' END AS ill FROM range(400) t(n)"
+        )
+    columns = {
+        "born": {"role": "quasi-identifying", "hierarchy": {"suppress": True}},
+        "seen": {"role": "insensitive"},
+        "ill": {"role": "sensitive"},
+    }
+    part = {"source": "people", "person": "id", "columns": columns, "privacy": {"k": 5, "suppression_limit": 0.9}}
+    asked = sqldeid.Job.parse({"tables": {"people": part}})
+    found = sqldeid.evaluate.classification(asked, tmp_path / "far.duckdb", "ill")
+    assert found.originals is not None and any("count as missing" in said for said in found.warnings)
+
+
 @pytest.mark.parametrize(
     ("label", "part", "options", "said"),
     [
