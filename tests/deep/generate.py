@@ -2,92 +2,20 @@
 
 A case is a folder with a source (DuckDB, CSV or Parquet), hierarchy files, a job and commands to run on them. What
 must never leave the source holds the word `CANARY`. To have a new key of the job tried, add it to `TABLE_KEYS`,
-`SERIES_KEYS`, `EVENTS_KEYS` or `OPTIONS`: a key that the program does not know yet is refused, which is expected.
+`SERIES_KEYS`, `EVENTS_KEYS`, `CRITERIA` or `SEARCHES`, and an option or a command to `commands.py`: a key that the
+program does not know yet is refused, which is expected. Names, values and types are those of `hostile.py`.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import tomlkit
 
-CANARY = "CANARY"
-KEY = "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778899aabbccddeeff0"
-
-
-class Random(random.Random):
-    """A generator of one case."""
-
-    wild = False
-    """Whether anything goes; else most of what is asked fits together, so that jobs run."""
-
-    def often(self, wildly: float, tamely: float) -> bool:
-        """True in this share of cases."""
-        return self.random() < (wildly if self.wild else tamely)
-
-
-Make = Callable[[Random], Any]
-
-NAMES = (
-    *("age", "sex", "zip code", "sel;ect", 'qu"ote', "apo'strophe", "select", "naïve 患者", "a.b", "%s", "{x}", "[1]"),
-    *("*", "-v", "new\nline", "tab\t", "__snapshot", "x" * 63, "ROWID", "Ünï", "$1", ":p", "null", "k=v", "🙂", "_"),
-)
-FILES = ("s", "a[1]", "p?", "*", "it's", "x;y", "naïve 患者", "-rf", "k=v", "s3:x", "%20", "a b", "new\nline", "{a,b}")
-TEXTS = (
-    "",
-    " ",
-    "a",
-    "A",
-    "ä",
-    "*",
-    "NULL",
-    "0",
-    "007",
-    "'",
-    '"',
-    ";",
-    "a,b",
-    "\\",
-    "\n",
-    "患者",
-    "1e5",
-    "x" * 300,
-    "nan",
-)
-
-TYPES: dict[str, str] = {
-    "INTEGER": "CAST(h(i, {n}) % {d} AS INTEGER)",
-    "BIGINT": "CAST(h(i, {n}) % {d} AS BIGINT) * 3000000000",
-    "HUGEINT": "CAST(h(i, {n}) % {d} AS HUGEINT) * 300000000000000000000",
-    "UTINYINT": "CAST(h(i, {n}) % {d} AS UTINYINT)",
-    "DOUBLE": "CASE h(i, {n}) % {d} WHEN 0 THEN 'nan'::DOUBLE WHEN 1 THEN 'inf'::DOUBLE ELSE h(i, {n}) % {d} / 7e0 END",
-    "FLOAT": "CAST(h(i, {n}) % {d} / 3e0 AS FLOAT)",
-    "DECIMAL": "CAST(h(i, {n}) % {d} / 8e0 AS DECIMAL(18, 3))",
-    "VARCHAR": "({t})[1 + h(i, {n}) % {d}]",
-    "DATE": "DATE '2000-01-01' + CAST(h(i, {n}) % {d} * 37 AS INTEGER)",
-    "far DATE": "[DATE 'infinity', '-infinity', '0001-01-01', '5874897-12-31', '2020-02-29', '290000-01-01 (BC)'][1 + h(i, {n}) % 6]",
-    "TIMESTAMP": "TIMESTAMP '2000-01-01' + to_hours(CAST(h(i, {n}) % {d} * 31 AS BIGINT))",
-    "far TIMESTAMP": "[TIMESTAMP 'infinity', '-infinity', '0001-01-01', '9999-12-31', '2020-02-29', '290000-01-01'][1 + h(i, {n}) % 6]",
-    "TIMESTAMPTZ": "TIMESTAMPTZ '2000-01-01 00:00:00+00' + to_hours(CAST(h(i, {n}) % {d} * 31 AS BIGINT))",
-    "TIME": "TIME '00:00:00' + to_minutes(CAST(h(i, {n}) % {d} AS BIGINT))",
-    "TIMETZ": "CAST(TIME '00:00:00' + to_minutes(CAST(h(i, {n}) % {d} AS BIGINT)) AS TIMETZ)",
-    "BOOLEAN": "h(i, {n}) % 2 = 0",
-    "UUID": "CAST(md5(CAST(h(i, {n}) % {d} AS VARCHAR)) AS UUID)",
-    "ENUM": "CAST(['lo', 'mid', 'hi'][1 + h(i, {n}) % 3] AS ENUM('lo', 'mid', 'hi', 'never'))",
-    "BLOB": "CAST(chr(97 + CAST(h(i, {n}) % 9 AS INTEGER)) AS BLOB)",
-    "INTERVAL": "to_days(CAST(h(i, {n}) % {d} AS INTEGER))",
-    "LIST": "[h(i, {n}) % {d}, 1]",
-    "STRUCT": "{{'a': h(i, {n}) % {d}}}",
-    "BIT": "CAST('10' || CAST(h(i, {n}) % 2 AS VARCHAR) AS BIT)",
-}
-
-UNFIT = ("BLOB", "INTERVAL", "LIST", "STRUCT", "BIT")
-"""Types that cannot be quasi-identifying."""
+from tests.deep.commands import Case, story
+from tests.deep.hostile import CUT, FILES, JUNK, KEY, NAMES, Make, Random
+from tests.deep.sources import Made, source
 
 RULES: dict[str, Make] = {
     "suppress": lambda r: {"suppress": True},
@@ -95,25 +23,68 @@ RULES: dict[str, Make] = {
     "edges": lambda r: {"edges": r.choice([[[3, 6]], [[2, 4, 8], [4]], [[]], [[5, 1]]]), "tails": r.random() < 0.5},
     "mask": lambda r: {"mask": r.choice([[1], [1, 2, 3], [0], [9]])},
     "keep_first": lambda r: {"keep_first": r.choice([[2, 1], [1], [3]])},
-    "dates": lambda r: {"dates": r.choice([["month", "year"], ["year", "decade"], ["week"], ["day"]])},
-    "file": lambda r: r.choice(["tree.csv", "half.csv", "torn.csv", "empty.csv", "tree[1].csv"]),
-    "shipped": lambda r: r.choice(["adult/age", "adult/sex", "mimic3/gender", "icd9/diagnoses"]),
+    "dates": lambda r: {"dates": r.choice([["month", "year"], ["year", "decade"], ["quarter"], ["day"], ["week"]])},
+    "file": lambda r: r.choice(
+        ["tree.csv", "half.csv", "torn.csv", "empty.csv", "tree[1].csv", "bom.csv", "quote.csv", "wide.csv", "nul.csv"]
+    ),
+    "shipped": lambda r: r.choice(["adult/age", "adult/sex", "mimic3/gender", "icd9/diagnoses", "age/text"]),
     "none": lambda r: None,
 }
-
-CRITERIA: dict[str, dict[str, Any]] = {
-    "l_diversity": {"column": "illness", "l": 2},
-    "t_closeness": {"column": "illness", "t": 0.4},
-    "m_concealing": {"m": 0.5, "known": {"illness": 0.1}},
+NUMBERS = ({"bands": [5, 10]}, {"bands": [2]}, {"edges": [[3, 6]]}, {"edges": [[2, 4, 8], [4]], "tails": True})
+DATES = ({"dates": ["month", "year"]}, {"dates": ["day"]}, {"dates": ["quarter", "decade"]})
+LETTERS = ({"mask": [1]}, {"mask": [1, 2, 3]}, {"keep_first": [2, 1]}, {"keep_first": [3]})
+FITTING: dict[str, tuple[dict[str, Any], ...]] = {
+    **dict.fromkeys(("INTEGER", "TINYINT", "UTINYINT", "DECIMAL", "DOUBLE", "BIGINT", "far BIGINT"), NUMBERS),
+    **dict.fromkeys(("FLOAT", "far DOUBLE", "HUGEINT", "UBIGINT", "wide DECIMAL", "one value"), NUMBERS),
+    **dict.fromkeys(("DATE", "TIMESTAMP", "far DATE", "far TIMESTAMP", "TIMESTAMPTZ", "far TIMESTAMPTZ"), DATES),
+    **dict.fromkeys(("TIMESTAMP_S", "TIMESTAMP_NS"), DATES),
+    **dict.fromkeys(("VARCHAR", "many VARCHAR", "ENUM", "each its own", "only NULL"), LETTERS),
 }
+"""Rules that suit a type; others are suppressed."""
+
+CRITERIA: dict[str, Make] = {
+    "l_diversity": lambda r: r.choice(
+        [{"l": 2}, {"l": 2, "kind": "entropy"}, {"l": 2, "kind": "recursive", "c": 3}, {"l": 2, "scope": "joint"}]
+    ),
+    "t_closeness": lambda r: {
+        "t": r.choice([0.4, 0.8, 0, 1]),
+        **r.choice([{}, {"distance": "ordered"}, {"distance": "ordered", "order": ["flu", "cold", "HIV"]}]),
+    },
+    "delta_disclosure": lambda r: {"delta": r.choice([0.5, 2, 10, 1e-6, 0.1234567890123] if r.wild else [0.5, 2, 10])},
+    "beta_likeness": lambda r: {"beta": r.choice([1, 4, 1000, 0.01]), "kind": r.choice(["basic", "enhanced"])},
+    "m_concealing": lambda r: {"m": r.choice([0.5, 1]), "inclusion": r.choice([1.0, 0.9])},
+}
+SEARCHES: tuple[Make, ...] = (
+    *(lambda r: {"method": r.choice(["frontier", "best-first", "ola", "datafly", "igreedy"])},) * 3,
+    lambda r: {"method": "inverse-ola", "max_loss": r.choice([0.2, 0.7, 1.0])},
+    lambda r: {"loss": r.choice(["loss", "prec", "dm_star", "entropy"])},
+    lambda r: {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.5, "epsilon": 1.5, "population": 1000}},
+    lambda r: {"checks_limit": r.choice([1, 5])},
+    lambda r: {"time_limit": r.choice([1e-9, 60])},
+)
 TABLE_KEYS: dict[tuple[str, ...], Make] = {
-    ("where",): lambda r: r.choice(["id IS NOT NULL", "1 = 1", "id = ", "1/0 > 0", "EXISTS (SELECT 1)", "FALSE"]),
+    ("never_with",): lambda r: r.choice([["one"], ["two", "one"], "one", [], [{}]]),
+    ("where",): lambda r: r.choice(
+        [
+            "id IS NOT NULL",
+            "1 = 1",
+            "id = ",
+            "1/0 > 0",
+            "EXISTS (SELECT 1)",
+            "FALSE",
+            "illness <> 'HIV'",
+            "random() < 2",
+        ]
+    ),
     ("rows",): lambda r: r.choice(["many", "one"]),
     ("rows_are_persons",): lambda r: r.random() < 0.5,
+    ("text",): lambda r: True,
     ("view",): lambda r: r.choice(["computed", "snapshot"]),
     ("frozen",): lambda r: r.random() < 0.5,
+    ("link",): lambda r: r.choice(["one", "linked", ""]),
     ("privacy", "suppression"): lambda r: r.choice(["drop", "blank"]),
     ("privacy", "suppression_limit"): lambda r: r.choice([0.0, 0.05, 0.3, 0.9]),
+    ("privacy", "criteria_limit"): lambda r: r.choice([0.0, 0.9]),
     ("search", "method"): lambda r: r.choice(
         ["frontier", "best-first", "ola", "inverse-ola", "datafly", "igreedy", "mondrian", "epsilon-safe"]
     ),
@@ -122,6 +93,7 @@ TABLE_KEYS: dict[tuple[str, ...], Make] = {
     ("search", "choose"): lambda r: "by-k",
     ("privacy", "choose"): lambda r: "by-k",
     ("search", "checks_limit"): lambda r: r.choice([1, 5]),
+    ("search", "heuristic"): lambda r: r.choice(["range", "diversity"]),
     ("search", "weights"): lambda r: {r.choice(NAMES): 2.0},
     ("search", "epsilon_safe"): lambda r: {
         **{"beta": 0.5, "epsilon": 1.5, "utility": r.choice(["score", "draw"])},
@@ -130,25 +102,53 @@ TABLE_KEYS: dict[tuple[str, ...], Make] = {
 }
 SERIES_KEYS: dict[tuple[str, ...], Make] = {
     ("shape",): lambda r: r.choice(["wide", "long"]),
-    ("variables",): lambda r: {"HR": {"items": ["1"], "low": 20, "high": 300}, "x y": {"items": ["2"]}},
+    ("variables",): lambda r: {
+        "HR": {"items": ["1"], "low": 20, "high": 300, **r.choice([{}, {"round": 0.5}, {"resolution": 0.1}])},
+        r.choice(["x y", *NAMES]): {
+            "items": ["2"],
+            **r.choice([{}, {"factor": 2, "unit": "<b>"}, {"repair": "percent"}]),
+        },
+    },
     ("resample",): lambda r: r.choice(["mean", "point"]),
-    ("step_hours",): lambda r: r.choice([1, 0.5, 24]),
+    ("step_hours",): lambda r: r.choice([1, 0.5, 24, 1e-3]),
+    ("min_steps",): lambda r: r.choice([1, 2, 99]),
+    ("where",): lambda r: r.choice(["value > 0", "item = '1'", "FALSE", "nonsense"]),
     ("durations",): lambda r: {"k": r.choice([2, 5, 50]), "method": r.choice(["optimal", "source"])},
-    ("features",): lambda r: r.choice([["mean"], ["mean", "min", "max"], {"spread": "max(value) - min(value)"}, []]),
-    ("privacy", "nulls"): lambda r: r.choice(["null-aware", "strict", "source"]),
+    ("features",): lambda r: r.choice(
+        [["mean", "variance", "min", "max"], {"1": [], "spread": "max(value) - min(value)"}, ["mean"], {"2": ["mean"]}]
+    ),
+    ("cohort",): lambda r: {
+        "source": "people",
+        "person": "id",
+        "where": r.choice(["illness <> 'flu'", "TRUE", "1/0=1"]),
+    },
+    ("privacy", "nulls"): lambda r: r.choice(["null-aware", "null-strict", "null-pattern", "strict", "source"]),
     ("privacy", "targets"): lambda r: r.choice(["reachable", "source"]),
-    ("perturb",): lambda r: {"method": r.choice(["projection", "source", "shared"])},
-    ("round",): lambda r: r.choice([0.1, {"HR": 1}]),
-    ("drop",): lambda r: r.choice([["1"], [{"x": 1}]]),
+    ("privacy", "heuristic"): lambda r: r.choice(["range", "diversity"]),
+    ("perturb",): lambda r: r.choice(
+        [
+            *({"method": m} for m in ("projection", "source", "shared")),
+            *({"noise": 0.0}, {"noise": 1.0}, {"method": "genetic", "most_iterations": 5, "population": 6}),
+        ]
+    ),
+    ("round",): lambda r: r.choice([0.1, 5, 1e9, {"HR": 1}, {"1": 0.5}, {"2": 1e-6}]),
+    ("drop",): lambda r: r.choice([["1"], ["HR"], [{"x": 1}]]),
+    ("labels",): lambda r: {
+        "source": {"query": "SELECT id, illness = 'HIV' AS died FROM people"},
+        **{"person": "id", "column": "died"},
+    },
+    ("disagreement",): lambda r: r.choice([{}, {"distance": "dtw", "band": 2, "persons": 5}]),
     ("link",): lambda r: r.choice(["one", ["one"], {}]),
 }
 EVENTS_KEYS: dict[tuple[str, ...], Make] = {
     ("time",): lambda r: "at",
-    ("order",): lambda r: "seq",
+    ("order",): lambda r: r.choice(["seq", ["seq", "state"]]),
+    ("state",): lambda r: r.choice(["state", ["state", "seq"]]),
+    ("where",): lambda r: r.choice(["seq < 2", "FALSE", "state = "]),
     ("gap_hours",): lambda r: r.choice(["auto", "none", 48]),
     ("end",): lambda r: r.choice(["state", "duration"]),
-    ("clusters",): lambda r: {"share": 0.3, "hashes": 10},
-    ("factors",): lambda r: r.choice([["weekday"], ["hour", "month"]]),
+    ("clusters",): lambda r: {"share": r.choice([0.3, 1]), "hashes": 10},
+    ("factors",): lambda r: r.choice([["weekday"], ["hour", "month"], ["seq % 2"], []]),
     ("privacy",): lambda r: r.choice([{"method": "none"}, {"method": "ratio", "epsilon": 0.65}, LAPLACE]),
     ("generate",): lambda r: {"objects": r.choice([1, 20]), "seed": 3},
     ("attacks",): lambda r: False,
@@ -157,49 +157,8 @@ LAPLACE = {
     **{"method": "laplace", "epsilon": 1.0, "states": "states.txt", "other": "OTHER", "length_bins": [1, 2, 4]},
     **{"time_range": ["2020-01-01", "2022-01-01"], "gap_bins_hours": [1, 24], "events_max": 4},
 }
-OPTIONS: dict[str, Make] = {
-    "--only": lambda r: r.choice(["one", "two", "nobody"]),
-    "--replace": lambda r: None,
-    "--without-ledger": lambda r: None,
-    "--json": lambda r: r.choice(["result.json", "-"]),
-    "--public": lambda r: r.choice(["public.json", "public.html"]),
-    "--certificate": lambda r: "proof.json",
-    "--report": lambda r: "report.html",
-    "--ledger": lambda r: "ledger.duckdb",
-    "--key-file": lambda r: "key.txt",
-    "--plan": lambda r: None,
-    "-v": lambda r: None,
-    "-q": lambda r: None,
-    "--memory-limit": lambda r: r.choice(["1GB", "-5", "lots"]),
-}
-JUNK: tuple[Any, ...] = (
-    [],
-    {},
-    -1,
-    0,
-    10**18,
-    "",
-    "x",
-    1e308,
-    float("inf"),
-    float("nan"),
-    True,
-    [[]],
-    {"x": 1},
-    ["p"],
-    "\u0007",
-)
-
-
-@dataclass
-class Case:
-    """What is run: `commands` are lists of arguments, after the program's name."""
-
-    seed: int
-    folder: Path
-    source: Path
-    job: dict[str, Any]
-    commands: list[list[str]] = field(default_factory=list)
+ABOUT = {"title": "<script>alert(1)</script> {{ x }}", "contact": "a@b.c", "date": "2026-01-31", "text": "a\n\n<b>&"}
+Part = dict[str, Any]
 
 
 def case(seed: int, folder: Path, *, sound: bool = False) -> Case:
@@ -211,14 +170,14 @@ def case(seed: int, folder: Path, *, sound: bool = False) -> Case:
         Whether the job should run: for kills and full disks.
     """
     r = Random(seed)
-    r.wild = not sound and r.random() < 0.4
-    source = _source(r, folder, sound)
-    job = _job(r, source, folder, sound)
+    r.wild = 0.0 if sound else r.choice([0.0, 0.0, 0.0, 0.0, 0.15, 0.15, 0.15, 1.0])
+    made = source(r, folder, sound)
+    job = _job(r, made, sound)
     (folder / "job.toml").write_text(tomlkit.dumps(job), encoding="utf-8", errors="replace")
     (folder / "key.txt").write_text(KEY)
-    made = Case(seed, folder, source, job)
-    made.commands = [["anonymize", str(source), "--job", "job.toml"]] if sound else _commands(r, made)
-    return made
+    found = Case(seed, folder, made, job)
+    found.steps = [["anonymize", str(made.path), "--job", "job.toml"]] if sound else story(r, found)
+    return found
 
 
 def is_searched(made: Case) -> bool:
@@ -227,154 +186,180 @@ def is_searched(made: Case) -> bool:
     return bool(tables) and all(t.get("search", {}).get("method") != "mondrian" for t in tables.values())
 
 
-def _names(r: Random, number: int, sound: bool) -> list[str]:
-    chosen = r.sample(NAMES, number)
-    return [name if not sound else f"q{j}" for j, name in enumerate(chosen)]
-
-
-def _source(r: Random, folder: Path, sound: bool) -> Path:
-    """Tables `people`, `visits`, `charted` and `moves` in a database, or `people` alone in a file."""
-    rows = 200 if sound else r.choice([0, 2, 30, 60, 60, 120])
-    kind = "duckdb" if sound else r.choice(["duckdb"] * 4 + ["csv", "parquet", "csv.gz"])
-    source = folder / f"{'s' if sound else r.choice(FILES)}.{kind}"
-    plain = folder / "being-made"
-    with duckdb.connect(":memory:" if kind != "duckdb" else str(plain)) as c:
-        c.execute("SET TimeZone = 'UTC'")
-        c.execute("CREATE TEMP MACRO h(a, b) AS CAST(hash(a, b) % 1000003 AS BIGINT)")
-        types = ["INTEGER", "VARCHAR", "DATE", "INTEGER"] if sound else r.choices(list(TYPES), k=r.randint(1, 4))
-        types = types if r.wild else [t for t in types if t not in UNFIT] or ["INTEGER"]
-        names = _names(r, len(types), sound)
-        kept = ", ".join(_column(r, name, kind_, sound) for name, kind_ in zip(names, types, strict=True))
-        key = r.choice([f"'{CANARY}p' || i", "i"]) if not sound else "i"
-        c.execute(
-            f"CREATE TABLE people AS SELECT {key} AS id, {kept}, '{CANARY} name ' || i AS patient, "
-            f"'seen by {CANARY}' || i AS note, ['flu', 'HIV', 'cold'][1 + h(i, 99) % 3] AS illness FROM range({rows}) r(i)"
-        )
-        if kind == "duckdb":
-            _children(r, c, key, rows)
-        else:
-            form = (
-                "(FORMAT PARQUET)"
-                if kind == "parquet"
-                else "(HEADER, FORMAT CSV" + (", COMPRESSION GZIP)" if kind == "csv.gz" else ")")
-            )
-            c.execute(f"COPY people TO '{plain}' {form}")
-    plain.rename(source)
-    return source
-
-
-def _column(r: Random, name: str, kind: str, sound: bool) -> str:
-    texts = (
-        "[" + ", ".join("'" + t.replace("'", "''") + "'" for t in (TEXTS if not sound else "abcdefghijklmnopqrs")) + "]"
-    )
-    value = TYPES[kind].format(n=r.randrange(1000), d=r.choice([2, 5, 19]), t=texts)
-    if not sound and r.random() < 0.3:
-        value = f"CASE WHEN i % 7 = 0 THEN NULL ELSE {value} END"
-    return f'{value} AS "{name.replace(chr(34), chr(34) * 2)}"'
-
-
-def _children(r: Random, c: duckdb.DuckDBPyConnection, key: str, rows: int) -> None:
-    c.execute(
-        f"CREATE TABLE visits AS SELECT {key} AS id, 'c' || j % 4 AS code, j AS seq, j % 3 AS ward FROM range({rows}) r(i), range(3) s(j)"
-    )
-    c.execute(
-        f"CREATE TABLE charted AS SELECT {key} AS id, CAST(j * 60 AS INTEGER) AS minute, CAST(1 + h(i, j) % 2 AS VARCHAR) AS item, "
-        f"80 + h(i + 31 * j, 5) % 40 / 4e0 AS value FROM range({rows}) r(i), range({r.choice([1, 3, 6])}) s(j)"
-    )
-    c.execute(
-        f"CREATE TABLE moves AS SELECT {key} AS id, TIMESTAMP '2020-01-01' + to_hours(CAST(i + j * 20 AS BIGINT)) AS at, j AS seq, "
-        f"'w' || h(i, j) % 3 AS state, '{CANARY}' || i AS nurse FROM range({rows}) r(i), range(3) s(j)"
-    )
-
-
-def _job(r: Random, source: Path, folder: Path, sound: bool) -> dict[str, Any]:
-    _hierarchies(folder)
-    names = _described(source) if source.suffix == ".duckdb" else _described_file(source, folder)
-    job: dict[str, Any] = {"release": _release(r, source, sound), "tables": {}}
-    kinds = (
-        ["table"] if source.suffix != ".duckdb" else ["table"] * 4 + ["series", "events", "linked", "stack", "mondrian"]
-    )
-    for name in ["one"] if r.random() < 0.7 or sound else ["one", r.choice(["two", *FILES])]:
+def _job(r: Random, made: Made, sound: bool) -> Part:
+    job: Part = {"release": _release(r, made, sound), "tables": {}}
+    kinds = list(_PARTS) if made.database else ["table", "table", "mondrian"]
+    kinds += ["table"] * 4 * made.database
+    for name in ["one"] if r.random() < 0.75 or sound else ["one", r.choice(["two", *FILES, *NAMES])]:
         kind = r.choice(kinds if not sound else ["table", "table", "series", "events", "mondrian"])
-        _PARTS[kind](r, job, name, names, source, sound)
+        _PARTS[kind](r, job, name, made, sound)
     if not job["tables"]:
         del job["tables"]
-    if r.often(0.4, 0):
+    if r.often(0.3, 0.1) and not sound:
+        job["about"] = ABOUT
+    if r.often(0.5, 0):
         _spoil(r, job)
     return job
 
 
-def _release(r: Random, source: Path, sound: bool) -> dict[str, Any]:
-    into = r.choice(["out", "out.duckdb", *(f for f in FILES if not sound), ""])
-    kind = r.choice(["table", "table", "view", "parquet"])
-    if not r.wild and (source.suffix != ".duckdb" or kind == "parquet"):
-        into = into or "out"
-    if kind != "parquet" and not r.wild and source.suffix == ".duckdb" and r.random() < 0.5:
-        into = ""
+def _release(r: Random, made: Made, sound: bool) -> Part:
     if sound:
         return r.choice([{"into": "out.duckdb"}, {"into": "out", "as": "parquet"}, {"as": "view"}, {}])
-    return {"as": kind, **({"into": into} if into else {}), **({"schema": r.choice(NAMES)} if r.random() < 0.2 else {})}
+    kind = r.choice(["table", "table", "view", "parquet"])
+    into = r.choice(["out", "out.duckdb", *FILES, ""] if r.odd() else ["out", "out", "out.duckdb"])
+    if not r.odd() and (not made.database or kind == "parquet"):
+        into = into if kind == "parquet" and not into.endswith(".duckdb") else "out"
+    elif kind != "parquet" and made.database and r.random() < 0.5:
+        into = ""
+    schema = {"schema": r.choice(NAMES)} if r.random() < 0.15 and (kind != "parquet" or r.odd()) else {}
+    return {"as": kind, **({"into": into} if into else {}), **schema}
 
 
-def _table(r: Random, job: dict[str, Any], name: str, names: list[str], source: Path, sound: bool) -> None:
-    columns: dict[str, Any] = {"patient": {"role": "identifying"}, "note": {"role": "free-text"}}
-    for n in names:
-        role = r.choice(["quasi-identifying"] * 3 + ["sensitive", "insensitive"])
-        rule = RULES[r.choice(list(RULES)) if r.often(0.6, 0.1) else "suppress"](r)
-        columns[n] = {"role": role, **({"hierarchy": rule} if rule is not None and role[0] == "q" else {})}
-        if sound:
-            columns[n] = {"role": "quasi-identifying", "hierarchy": {"suppress": True}}
-    if not r.wild and names:
-        columns[names[0]] = {"role": "quasi-identifying", "hierarchy": {"suppress": True}}
+def _table(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
+    columns: Part = {"patient": {"role": "identifying"}, "note": {"role": "free-text"}}
+    for n, type_ in made.types.items():
+        columns[n] = {"role": "quasi-identifying", "hierarchy": {"suppress": True}} if sound else _role(r, type_)
+    if not any(c["role"][0] == "q" for c in columns.values()) and not r.odd():
+        columns[next(iter(made.types))] = {"role": "quasi-identifying", "hierarchy": {"suppress": True}}
     columns["illness"] = {"role": "sensitive"}
-    table = {
-        "source": _table_name(source),
-        "person": "id",
-        "columns": columns,
-        "privacy": {"k": r.choice([2, 2, 3, 10])},
-    }
+    table: Part = {"source": made.table, "person": "id", "columns": columns, "privacy": {"k": r.choice([2, 2, 3, 10])}}
     if not sound:
+        _asked(r, table)
         for path, make in TABLE_KEYS.items():
-            if r.often(0.1, 0.015):
+            if r.often(0.15, 0.008):
                 _put(table, path, make(r))
-        if r.random() < 0.25:
-            asked, content = r.choice(list(CRITERIA.items()))
-            table["privacy"][asked if r.often(0.8, 1) else "l_diversity"] = content
-        if r.random() < 0.1:
-            columns["id"] = {"role": "identifying", "pseudonym": True}
         if r.often(0.1, 0):
             del table["person"]
     job["tables"][name] = table
 
 
-def _mondrian(r: Random, job: dict[str, Any], name: str, names: list[str], source: Path, sound: bool) -> None:
-    _table(r, job, name, names, source, sound)
+def _role(r: Random, type_: str) -> Part:
+    """A role, and what goes with it; with a rule that suits the type, or any."""
+    role = r.choice(["quasi-identifying"] * 3 + ["sensitive", "insensitive"])
+    column: Part = {"role": role}
+    if role[0] == "q":
+        if r.odd() or r.random() < 0.06:
+            rule = RULES[r.choice(list(RULES))](r)
+        else:
+            rule = r.choice([*FITTING.get(type_, ()), {"suppress": True}])
+        column |= {"hierarchy": rule} if rule is not None else {}
+        column |= {"uncovered": r.choice(["prefix", "top"])} if r.often(0.2, 0.0) or isinstance(rule, str) else {}
+    elif type_ in ("DATE", "TIMESTAMP", "far DATE", "far TIMESTAMP", "TIMESTAMPTZ") and r.random() < 0.4:
+        column |= r.choice([{"shift": "person"}, {"to": "week"}, {"shift": "person", "to": "month"}])
+    if type_ in CUT and r.often(0.2, 0.05):
+        column["top_code"] = r.choice([3, 5.5, 0, -1, 10**18])
+    return column
+
+
+def _asked(r: Random, table: Part) -> None:
+    """Criteria, a search, and what a table's rows are, that go together in most cases."""
+    columns, privacy = table["columns"], table["privacy"]
+    sensitive = [n for n, c in columns.items() if c["role"] == "sensitive" and "shift" not in c]
+    for asked in r.sample(list(CRITERIA), r.choice([0, 0, 1, 1, 2])):
+        content = CRITERIA[asked](r)
+        if asked == "m_concealing":
+            content["known"] = {r.choice(sensitive): 0.1}
+        else:
+            content["column"] = r.choice(sensitive)
+            content.pop("scope" if len(sensitive) < 2 else "", None)
+        privacy[asked] = [content] if r.random() < 0.1 and asked != "m_concealing" else content
+    if any(c in privacy for c in CRITERIA) and r.random() < 0.4:
+        table["search"] = {"choose": "by-k"}
+        privacy["criteria_limit"] = r.choice([0.0, 0.5, 0.95])
+    elif r.random() < 0.3:
+        table["search"] = r.choice(SEARCHES)(r)
+        if not r.odd() and table["search"].get("method") in ("epsilon-safe", "inverse-ola"):
+            table["privacy"] = {c: v for c, v in privacy.items() if c not in CRITERIA}
+    if r.random() < 0.4:
+        table["privacy"]["suppression_limit"] = r.choice([0.05, 0.3, 0.9])
+    _rows(r, table)
+
+
+def _rows(r: Random, table: Part) -> None:
+    """What becomes of rows that fail, and whose rows they are."""
+    columns, drawn = table["columns"], table.get("search", {}).get("method") == "epsilon-safe"
+    if r.random() < 0.12 and (r.odd() or not drawn):
+        table["privacy"]["suppression"] = "blank"
+    if drawn and not r.odd():
+        table["columns"] = {n: c for n, c in columns.items() if c["role"] not in ("sensitive", "insensitive")}
+    elif r.random() < 0.1:
+        columns["id"] = {"role": "identifying", "pseudonym": True}
+    elif r.random() < 0.1:
+        del table["person"]
+        table["rows_are_persons"] = True
+        for column in columns.values():
+            column.pop("shift", None)
+
+
+def _many(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
+    """Several rows of a person."""
+    _table(r, job, name, made, sound)
     table = job["tables"][name]
-    for n in names:
-        median = {
-            "median": r.choice(["range", "mean"]),
-            **({"grid": r.choice([1, 0.5, "month"])} if r.random() < 0.5 else {}),
-        }
-        table["columns"][n] = {"role": "quasi-identifying", "hierarchy": median}
+    table |= {"source": r.choice(["stays", {"query": "SELECT * FROM stays"}]), "rows": "many", "person": "id"}
+    table.pop("rows_are_persons", None)
+    for n, column in table["columns"].items():
+        if not r.odd():
+            column.pop("shift", None)
+            table["columns"][n] = column if column.get("role") != "insensitive" else {"role": "sensitive"}
+    table["columns"] |= {
+        "ward": {"role": "quasi-identifying", "hierarchy": {"suppress": True}},
+        **({"ending": {"role": "sensitive"}} if r.random() < 0.5 else {}),
+        "stay": {"role": "identifying"},
+    }
+    if not r.odd():
+        table["columns"].pop("id", None)
+        table["privacy"] = {c: v for c, v in table["privacy"].items() if c not in ("suppression", "m_concealing")}
+
+
+def _mondrian(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
+    """Cuts at medians."""
+    _table(r, job, name, made, sound)
+    table = job["tables"][name]
+    for n, type_ in made.types.items():
+        if type_ not in CUT and not r.odd() and not sound:
+            table["columns"][n] = {"role": r.choice(["sensitive", "insensitive", "identifying"])}
+            continue
+        grid = r.choice([1, 0.5, 1e-6, 10**6, "day", "week", "month"]) if r.random() < 0.4 else None
+        grid = 0.5 if grid is None and type_ in ("DOUBLE", "FLOAT", "far DOUBLE") else grid
+        cut = {"median": r.choice(["range", "mean"]), **({"grid": grid} if grid is not None else {})}
+        table["columns"][n] = {"role": "quasi-identifying", "hierarchy": cut}
     if sound:
         table["columns"] = {n: c for n, c in table["columns"].items() if n in ("q0", "q2", "q3", "patient")}
         for n in ("q0", "q2", "q3"):
             table["columns"][n] = {"role": "quasi-identifying", "hierarchy": {"median": "range"}}
-    table["search"] = {"method": "mondrian"}
+    if not r.odd():
+        table["privacy"] = {
+            c: v for c, v in table["privacy"].items() if c in ("k", *CRITERIA) and c not in ("m_concealing",)
+        }
+        table["columns"].pop("id", None)
+        for entry in (table["privacy"].get(c) for c in CRITERIA):
+            for e in entry if isinstance(entry, list) else [entry or {}]:
+                for key in ("scope", "distance", "order"):
+                    e.pop(key, None)
+    table["search"] = {"method": "mondrian", **r.choice([{}, {"heuristic": r.choice(["range", "diversity"])}])}
 
 
-def _stack(r: Random, job: dict[str, Any], name: str, names: list[str], source: Path, sound: bool) -> None:
-    _table(r, job, name, names, source, sound)
+def _stack(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
+    """Rows of a child table as columns."""
+    _table(r, job, name, made, sound)
+    how = r.choice(
+        [{"first": 1}, {"first": 2}, {"items": [1, 3]}, {"first": 2, "unordered": True}, {"aggregate": "count"}]
+        + [{"aggregate": a} for a in ("min", "max", "first", "last")]
+    )
     job["tables"][name]["stack"] = {
-        "code": {
-            **{"from": "visits", "on": "id", "value": "code", "order": "seq", "first": r.choice([1, 2])},
+        r.choice(["code", "code", *NAMES]): {
+            **{"from": "visits", "on": "id", "value": "code", "order": "seq", "empty": r.choice(["keep", "drop"])},
+            **how,
             **r.choice([{"role": "quasi-identifying", "hierarchy": {"suppress": True}}, {"role": "sensitive"}]),
         }
     }
 
 
-def _linked(r: Random, job: dict[str, Any], name: str, names: list[str], source: Path, sound: bool) -> None:
-    _table(r, job, name, names, source, sound)
+def _linked(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
+    """Two tables with one pseudonym."""
+    _table(r, job, name, made, sound)
+    job["tables"][name] |= {"person": "id"}
+    job["tables"][name].pop("rows_are_persons", None)
     job["tables"][name]["columns"]["id"] = {"role": "identifying", "pseudonym": True}
     job["tables"]["linked"] = {
         **{"source": {"query": "SELECT id, min(ward) AS ward FROM visits GROUP BY id"}, "person": "id", "link": name},
@@ -386,33 +371,39 @@ def _linked(r: Random, job: dict[str, Any], name: str, names: list[str], source:
     }
 
 
-def _series(r: Random, job: dict[str, Any], name: str, names: list[str], source: Path, sound: bool) -> None:
-    part: dict[str, Any] = {
+def _series(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
+    part: Part = {
         **{"source": "charted", "person": "id", "time": "minute", "time_unit": "minutes", "variable": "item"},
         **{"value": "value", "durations": {"k": 3}, "privacy": {"k": 2}},
     }
     for path, make in SERIES_KEYS.items() if not sound else ():
-        if r.often(0.2, 0.07):
+        if r.often(0.25, 0.09):
             _put(part, path, make(r))
+    if (
+        not r.odd()
+        and isinstance(part.get("features"), (list, dict))
+        and part["features"] not in (["mean", "variance", "min", "max"],)
+    ):
+        part["perturb"] = {"method": "projection"}
+    if part.get("link") == "one" and not r.odd():
+        _table(r, job, "one", made, sound) if name != "one" and "one" not in job["tables"] else part.pop("link")
     job.setdefault("series", {})[name] = part
 
 
-def _events(r: Random, job: dict[str, Any], name: str, names: list[str], source: Path, sound: bool) -> None:
-    part: dict[str, Any] = {
-        "source": "moves",
-        "object": "id",
-        "time": "at",
-        "state": "state",
-        "privacy": {"method": "none"},
-    }
+def _events(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
+    part: Part = {"source": "moves", "object": "id", "time": "at", "state": "state", "privacy": {"method": "none"}}
     for path, make in EVENTS_KEYS.items() if not sound else ():
-        if r.random() < 0.25:
+        if r.often(0.3, 0.15):
             _put(part, path, make(r))
+    if part["privacy"] is LAPLACE and not r.odd():
+        for key in ("gap_hours", "end", "clusters", "factors"):
+            part.pop(key, None)
     job.setdefault("events", {})[name] = part
 
 
 _PARTS = {
     "table": _table,
+    "many": _many,
     "mondrian": _mondrian,
     "stack": _stack,
     "linked": _linked,
@@ -421,7 +412,7 @@ _PARTS = {
 }
 
 
-def _put(mapping: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+def _put(mapping: Part, path: tuple[str, ...], value: Any) -> None:
     for step in path[:-1]:
         mapping = mapping.setdefault(step, {})
     mapping[path[-1]] = value
@@ -438,72 +429,3 @@ def _spoil(r: Random, job: Any) -> None:
             del at[key]
         else:
             at[key if r.random() < 0.8 else r.choice(NAMES)] = r.choice(JUNK)
-
-
-def _hierarchies(folder: Path) -> None:
-    tree = "\n".join(f"{i};{'low' if i < 10 else 'high'};*" for i in range(60))
-    for name, text in {
-        **{"tree.csv": tree, "tree[1].csv": tree, "half.csv": "0;low;*\n1;low;*\n", "torn.csv": "0;a;x\n1;a;y\n"},
-        **{"empty.csv": "", "states.txt": "w0\nw1\nw2\n"},
-    }.items():
-        (folder / name).write_text(text)
-
-
-def _table_name(source: Path) -> str:
-    name = "people" if source.suffix == ".duckdb" else source.name.split(".")[0]
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _described(source: Path) -> list[str]:
-    plain = source.with_name("being-made")
-    source.rename(plain)
-    with duckdb.connect(str(plain), read_only=True) as c:
-        names = [row[0] for row in c.execute("DESCRIBE people").fetchall()]
-    plain.rename(source)
-    return [n for n in names if n not in ("id", "patient", "note", "illness")]
-
-
-def _described_file(source: Path, folder: Path) -> list[str]:
-    plain = folder / ("being-made" + "".join(source.suffixes[-2:] if source.suffix == ".gz" else [source.suffix]))
-    source.rename(plain)
-    with duckdb.connect() as c:
-        names = [row[0] for row in c.execute(f"DESCRIBE FROM '{plain}'").fetchall()]
-    plain.rename(source)
-    return [n for n in names if n not in ("id", "patient", "note", "illness")]
-
-
-def _commands(r: Random, made: Case) -> list[list[str]]:
-    source, found = str(made.source), ["--job", "job.toml"]
-    given: list[str] = []
-    for option, make in OPTIONS.items():
-        if r.often(0.1, 0.05) and not (option == "--without-ledger" and not r.wild):
-            value = make(r)
-            given += [option] if value is None else [option, str(value)]
-    table = _table_name(made.source)
-    others = [
-        ["verify", source, *found, *(["--certificate", "proof.json"] if r.random() < 0.3 else [])],
-        ["assess", source, *found, *(["--release"] if r.random() < 0.5 else [])],
-        ["explore", source, *r.choice([["--table", table], found])],
-        ["init", source, table],
-        ["tradeoff", source, *found, "--k", "2,3", "--limit", "0,0.1"],
-        ["evaluate", source, *found, "--label", "illness"],
-        ["report", "result.json", "-o", "again.html"],
-        ["hierarchy", "check", r.choice(["tree.csv", "torn.csv", "adult/age", "nowhere"])],
-        ["hierarchy", "show", r.choice(["tree.csv", "half.csv", "bands=5,10"])],
-        [
-            "hierarchy",
-            "build",
-            r.choice(["bands=5,10", "mask=1", "edges=1"]),
-            "-o",
-            "built.csv",
-            "--db",
-            source,
-            "--table",
-            table,
-            "--column",
-            "illness",
-        ],
-        ["anonymize", source, *found, "--replace"],
-    ]
-    commands = [["anonymize", source, *found, *given], ["verify", source, *found]]
-    return [*commands, *r.sample(others, r.randint(0, 2))]

@@ -7,18 +7,24 @@ import shutil
 import signal
 import time
 from collections import Counter
-from dataclasses import astuple
 from pathlib import Path
 
 import pytest
 
-from tests.deep.generate import CANARY, Case, case, is_searched
-from tests.deep.running import Forked, digest, leaks, leftovers, run
+from tests.deep.commands import Case
+from tests.deep.generate import case, is_searched
+from tests.deep.hostile import CANARY
+from tests.deep.processes import Hang, Processes
+from tests.deep.running import digest, leaks, leftovers
 
 pytestmark = pytest.mark.deep
 
-LONGEST = 3.0
-"""Seconds after which a run is stopped, at most."""
+LONGEST = 0.8
+"""Seconds of a processor after which a run is stopped, at most: what the longest take, however busy the machine is."""
+IMPORTING = 1.2
+"""What a new process takes before it begins, as a forked one does not."""
+NEW = 0.2
+"""Share of runs in processes that are truly new, which may be stopped while they import."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 REPLIES = ("nothing was published", "the releases were published")
 MODES: tuple[list[str], ...] = (
@@ -29,12 +35,14 @@ MODES: tuple[list[str], ...] = (
 )
 
 
-def whole(made: Case, tmp: Path) -> int:
+def whole(processes: Processes, made: Case, tmp: Path) -> int:
     """The exit code of `verify`: 0 all is there, 4 nothing is."""
-    return run(["verify", *made.commands[0][1:], "--temp-dir", str(tmp)], made.folder).code
+    return processes.run(["verify", *made.commands[0][1:], "--temp-dir", str(tmp)], made.folder).code
 
 
-def problems(made: Case, mode: list[str], with_signal: signal.Signals, code: int, said: str) -> list[str]:
+def problems(
+    processes: Processes, made: Case, mode: list[str], with_signal: signal.Signals, code: int, said: str
+) -> list[str]:
     found = []
     last = said.strip().splitlines()[-1] if said.strip() else ""
     stopped = {signal.SIGKILL: {-9}, signal.SIGTERM: {130, -15}, signal.SIGINT: {130, -2}}[with_signal]
@@ -51,7 +59,7 @@ def problems(made: Case, mode: list[str], with_signal: signal.Signals, code: int
     ):
         found.append(f"it is not said whether anything was published: {last}")
     if "--ledger" not in mode:
-        there = whole(made, made.folder / "tmp")
+        there = whole(processes, made, made.folder / "tmp")
         if there not in (0, 2, 4):
             found.append(f"verify ends with {there}")
         if (code == 0 or "were published" in said) and there != 0:
@@ -62,35 +70,42 @@ def problems(made: Case, mode: list[str], with_signal: signal.Signals, code: int
     return found
 
 
+def stopped(seed: int, folder: Path, processes: Processes, codes: Counter[str]) -> list[str]:
+    """What is wrong with a run that is stopped, and with the next."""
+    r, tmp = random.Random(seed), folder / "tmp"
+    tmp.mkdir(parents=True)
+    made, with_signal = case(seed, folder, sound=True), r.choice(SIGNALS)
+    new, after = r.random() < NEW, r.uniform(0.0, LONGEST)
+    mode = r.choice(MODES if is_searched(made) else MODES[:1])
+    command = [*made.commands[0], "--replace", *mode, "--temp-dir", str(tmp)]
+    before = digest(made.source, "into" not in made.job["release"])
+    told = f"seed {seed}: {with_signal.name} after {after:.2f} s, {made.job['release']}, {mode}"
+    try:
+        ran = processes.start(command, folder, new=new).end(after + IMPORTING * new * r.random(), with_signal)
+        codes[f"{with_signal.name} {ran.code}"] += 1
+        here = problems(processes, made, mode, with_signal, ran.code, ran.err)
+        if digest(made.source, "into" not in made.job["release"]) != before:
+            here.append("the source changed")
+        if with_signal != signal.SIGKILL and ran.code not in (-2, -15):
+            here += leftovers(folder)
+        again = processes.run(command, folder)
+    except Hang as hang:
+        return [f"{told}: hung: {hang}"]
+    if again.code not in (0, 3):
+        here.append(f"the next run ends with {again.code}: {again.err.strip().splitlines()[-1:]}")
+    here += [f"after the next run, {left}" for left in leftovers(folder)]
+    return [f"{told}: {what}" for what in here]
+
+
 def test_runs_are_stopped_at_any_moment(tmp_path: Path, fuzz: tuple[int, float, bool]) -> None:
     first, minutes, alone = fuzz
     end, seed, found, codes = time.monotonic() + 60 * minutes, first, list[str](), Counter[str]()
-    while time.monotonic() < end:
-        folder = tmp_path / str(seed)
-        (folder / "tmp").mkdir(parents=True)
-        r = random.Random(seed)
-        made, with_signal, after = case(seed, folder, sound=True), r.choice(SIGNALS), r.uniform(0.0, LONGEST)
-        mode = r.choice(MODES if is_searched(made) else MODES[:1])
-        before = digest(made.source, "into" not in made.job["release"])
-        forked = Forked(
-            [*made.commands[0], "--replace", *mode, "--temp-dir", str(folder / "tmp")], folder, tmp_path / "said"
-        )
-        code, _, said = astuple(forked.end([(after, with_signal)]))
-        codes[f"{with_signal.name} {code}"] += 1
-        here = problems(made, mode, with_signal, code, said)
-        if digest(made.source, "into" not in made.job["release"]) != before:
-            here.append("the source changed")
-        if with_signal != signal.SIGKILL and code != -2 and code != -15:
-            here += leftovers(folder)
-        again = run([*made.commands[0], "--replace", *mode, "--temp-dir", str(folder / "tmp")], folder)
-        if again.code not in (0, 3):
-            here.append(f"the next run ends with {again.code}: {again.err.strip().splitlines()[-1:]}")
-        here += [f"after the next run, {left}" for left in leftovers(folder) if "tmp" not in left]
-        told = f"seed {seed}: {with_signal.name} after {after:.2f} s, {made.job['release']}, {mode}"
-        found += [f"{told}: {what}" for what in here]
-        shutil.rmtree(folder)
-        seed += 1
-        if alone:
-            break
+    with Processes(tmp_path / "said") as processes:
+        while time.monotonic() < end:
+            found += stopped(seed, tmp_path / str(seed), processes, codes)
+            shutil.rmtree(tmp_path / str(seed))
+            seed += 1
+            if alone:
+                break
     print(f"\n{seed - first} runs from seed {first}: {dict(sorted(codes.items()))}")
     assert not found, "\n".join(found)

@@ -1,0 +1,62 @@
+"""A forked command ends, says and writes what one in a new process does."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+
+import pytest
+
+from tests.deep.commands import Change, Damage, Rewrite
+from tests.deep.generate import case
+from tests.deep.processes import Processes, Ran
+
+pytestmark = pytest.mark.deep
+
+SEEDS = range(4)
+
+
+def told(ran: Ran) -> tuple[int, str, str]:
+    """Without what differs between any two runs: seconds, digests, secret seeds."""
+    return ran.code, *(
+        re.sub(r"\d+(\.\d+)? ?m?s\b|[0-9a-f]{16,}|0\.\d+|\d\.\d{3,}", "·", t) for t in (ran.out, ran.err)
+    )
+
+
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory):
+    with Processes(tmp_path_factory.mktemp("said")) as made:
+        yield made
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_forked_command_does_what_a_new_process_does(seed, tmp_path, processes):
+    folder, ends = tmp_path / "case", {}
+    for new in (False, True):
+        folder.mkdir()
+        made, here = case(seed, folder), []
+        for step in made.steps:
+            if isinstance(step, (Change, Damage, Rewrite)):
+                step.do(made)
+            else:
+                here.append(told(processes.run(step, folder, new=new)))
+        ends[new] = here, sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*"))
+        shutil.rmtree(folder)
+    assert ends[False] == ends[True]
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_a_signal_ends_both_alike(new, tmp_path, processes):
+    made = case(3, tmp_path, sound=True)
+    ran = processes.start(made.commands[0], tmp_path, new=new).end(0.0, signal.SIGKILL)
+    assert ran.code == -9
+    assert processes.run(["--version"], tmp_path, new=new).code == 0
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_an_unknown_command_and_a_file_that_may_not_grow(new, tmp_path, processes):
+    made = case(3, tmp_path, sound=True)
+    assert processes.run(["nonsense"], tmp_path, new=new).code == 2
+    ran = processes.start([*made.commands[0], "--replace"], tmp_path, new=new, limit=1).end()
+    assert (ran.code, "Traceback" in ran.err) == (1, False)
