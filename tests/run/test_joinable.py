@@ -63,7 +63,7 @@ def below(counts: list[int], k: int) -> int:
 def test_the_worst_set_of_columns_and_its_counts(seed: int) -> None:
     frames = random_tables(seed)
     columns = {"id": {"role": "identifying"}, "place": QI, **dict.fromkeys(("stay", "remark", "own"), SHOWN)}
-    job = Job.parse({"tables": {"a": part("t0", K[0], columns), "b": part("t1", K[1], columns)}})
+    job = Job.parse({"tables": {"a": part("t0", K[0], columns), "b": part("t1", K[1], columns, never_with=["a"])}})
     with duckdb.connect() as c:
         for i, frame in enumerate(frames):
             c.register("frame", frame)

@@ -1,0 +1,342 @@
+"""Compare the tables of one run by the persons in their classes: their differences must not single people out.
+
+Two tables of one job are both given out. Where one has a person whom the other does not have, whoever holds both takes
+the rows of the one from those of the other, and what is left is that person's row. The tables are compared before
+anything is published, by the classes that each of them shows.
+
+Guarantee
+    Take the releases that show one column which is not quasi-identifying in all of them. The persons of a class of any
+    of them, told apart by which of the others show them with the same values of the columns that all show, are in
+    groups of at least the k of that release. So of no class can it be told by the others what fewer than k of its
+    persons have, because these alone are, or are not, in other cohorts, suppressed elsewhere, or shown otherwise there.
+    Where criteria beyond k speak of such a column, a class is in one such group: nothing is told of a part of it.
+    And of any two of these, and of two that share quasi-identifying columns alone but have other persons, no sum
+    and difference of classes is about fewer persons than the lesser k (`sqldeid.run.subtracting`); so bands of other
+    edges over the same persons are refused where they part fewer.
+
+Why not pairs alone: of cohorts A, B and C, where C holds both others and one person more, each two differ by many.
+Therefore all releases that show a column are told apart at once. Sums of three and more are not tried beyond that.
+
+Assumes
+    A person key of one name means the same persons; without one, rows of one source are compared by all its columns.
+    A column of one name means the same where it is shown. What `never_with` names nobody is given beside the release.
+
+Does not protect
+    Against the intersection of classes over the same persons in other columns, where a row is found again by its
+    values: `sqldeid.run.joinable` warns of it, and `link` judges the join. Against columns of other names that tell the
+    same, the comparison of a table with series or events, which show no class of the other's columns, and what
+    `verify` is asked for later: it looks at one release at a time. With a ledger its rules hold instead. Differentially
+    private releases compose, and are not compared.
+
+Source: soundness.md 5, 7, 18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Column, Engine
+from sqldeid.errors import JobError
+from sqldeid.making import Cohort, Nature, Placed
+from sqldeid.run.joinable import spelt_alike
+from sqldeid.run.subtracting import can_be_subtracted
+from sqldeid.sql import column, identifier, render
+
+
+@dataclass(frozen=True, slots=True)
+class _Trace:
+    """A release whose rows were placed: what it is called, its k, and the columns that were kept beside its classes."""
+
+    names: tuple[str, ...]
+    k: int
+    cohort: Cohort
+    table: exp.Table
+    columns: Mapping[str, tuple[exp.Identifier, Column]]
+
+    @property
+    def key(self) -> str:
+        """Where the job asks for it."""
+        return " + ".join(f"tables.{name}" for name in self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """Releases that are compared: by which labels their persons are known, and what else must be alike of a row."""
+
+    persons: tuple[str, ...]
+    alike: tuple[str, ...]
+    traces: tuple[_Trace, ...]
+    shared: bool
+
+    @property
+    def counted(self) -> bool:
+        """Whether one release may have several rows that are alike."""
+        own = [t.cohort.person for t in self.traces]
+        return any(t.cohort.many for t in self.traces) or any(p is None or p[0] not in self.persons for p in own)
+
+    @property
+    def keyed(self) -> bool:
+        """Whether a person key tells whose a row is; else rows are persons."""
+        return any(t.cohort.person is not None and self.persons == (t.cohort.person[0],) for t in self.traces)
+
+
+@dataclass(slots=True)
+class Compared:
+    """The tables of a run that may have persons in common, while they are made.
+
+    Parameters
+    ----------
+    natures
+        By what a release, or linked ones, are called as they are made.
+    """
+
+    natures: Mapping[str, Nature]
+    traces: list[_Trace] = field(default_factory=list)
+
+    def place(self, name: str, k: int, source: exp.Expr, engine: Engine) -> Placed | None:
+        """Where to put the rows of what a release reads, with their classes; None where it is compared with nothing."""
+        nature = self.natures.get(name)
+        if nature is None or nature.cohort is None:
+            return None
+        there = _labelled(nature.cohort, engine.columns(source))
+        kept = {
+            label: (identifier(f"c{i}"), c) for i, (label, c) in enumerate(there.items()) if self._asked(label, name)
+        }
+        table = engine.workbench(f"{name}_placed")
+        self.traces.append(_Trace(nature.names, k, nature.cohort, table, kept))
+        return Placed(table, [{"name": n, "column": column(c.name, "s")} for n, c in kept.values()])
+
+    def _asked(self, label: str, name: str) -> bool:
+        """Whether a column may be asked for: a person key, what a release shows, and all of a source without a key."""
+        own, cohorts = self.natures[name].cohort, [n.cohort for n in self.natures.values() if n.cohort is not None]
+        if own is not None and any(c.person is None and c.source == own.source for c in cohorts):
+            return True
+        return any(label in c.shown or (c.person is not None and c.person[0] == label) for c in cohorts)
+
+    def judge(self, engine: Engine) -> None:
+        """Refuse the releases that can be subtracted from each other down to fewer than k persons.
+
+        Cost: two statements for releases that show the same, and one for each two of them.
+
+        Raises
+        ------
+        JobError
+            If that is so, or their person keys cannot be compared.
+        """
+        if len(self.traces) < len(self.natures):
+            raise ValueError("a table was made whose rows were not placed")
+        for number, question in enumerate(_questions(self.traces)):
+            _judge(question, engine, number)
+        for trace in self.traces:
+            engine.drop(trace.table)
+        self.traces.clear()
+
+
+def compare_tables(natures: Iterable[Nature]) -> Compared | None:
+    """What compares the tables of a run; None where no two of them may have persons in common."""
+    tables = {"/".join(n.names): n for n in natures if n.cohort is not None}
+    return Compared(tables) if len(tables) > 1 else None
+
+
+def may_be_subtracted(here: Nature, there: Nature) -> bool:
+    """Whether two releases of one job must be made in one run, if they are not of the same persons.
+
+    Series of one person key; tables of one person key, or of one source, that show a common column, unless the job
+    states that nobody is given both.
+    """
+    if here.cohort is None or there.cohort is None:
+        return bool(here.subtracted) and here.subtracted == there.subtracted
+    a, b = here.cohort, there.cohort
+    keys = [c.person[0] for c in (a, b) if c.person is not None]
+    known = len(keys) == 2 and keys[0] == keys[1]
+    apart = a.never_with & {*there.names} or b.never_with & {*here.names}
+    return (known or (bool(a.source) and a.source == b.source)) and bool(a.shown.keys() & b.shown.keys()) and not apart
+
+
+def _labelled(cohort: Cohort, there: Sequence[Column]) -> dict[str, Column]:
+    """The columns of what is read, by label; the join of linked tables puts a release's name before each."""
+    found = {c.name.casefold(): c for c in there if "/" not in c.name}
+    by_name = {c.name: c for c in there}
+    found |= {label: by_name[c.name] for label, (c, _) in cohort.shown.items() if c.name in by_name}
+    if cohort.person is not None and cohort.person[1] in by_name:
+        found[cohort.person[0]] = by_name[cohort.person[1]]
+    return found
+
+
+def _questions(traces: Sequence[_Trace]) -> Iterator[_Question]:
+    """Each set of releases that must be compared, once."""
+    asked: dict[tuple[object, ...], _Question] = {}
+    for persons, members in _known_by(traces):
+        shown = dict.fromkeys(label for t in members for label in t.cohort.shown)
+        by_label = {label: tuple(t for t in members if label in t.cohort.shown) for label in shown}
+        told = {label: of for label, of in by_label.items() if not all(t.cohort.shown[label][1] for t in of)}
+        for of in told.values():
+            for together in _given_together(of):
+                alike = tuple(n for n, all_ in told.items() if set(map(id, together)) <= set(map(id, all_)))
+                question = _Question(persons, alike, together, shared=True)
+                asked[persons, tuple(map(id, together))] = question
+        for two in combinations(members, 2):
+            both = [label for label, of in by_label.items() if all(any(t is o for o in of) for t in two)]
+            if both and not any(label in told for label in both) and len(list(_given_together(two))) == 1:
+                asked[persons, tuple(map(id, two))] = _Question(persons, (), two, shared=False)
+    yield from (q for q in asked.values() if len(q.traces) > 1)
+
+
+def _known_by(traces: Sequence[_Trace]) -> Iterator[tuple[tuple[str, ...], list[_Trace]]]:
+    """Releases whose persons can be known again, and the labels by which."""
+    found: list[list[_Trace]] = []
+    for label in dict.fromkeys(t.cohort.person[0] for t in traces if t.cohort.person is not None):
+        sources = {t.cohort.source for t in traces if t.cohort.person is not None and t.cohort.person[0] == label}
+        members = [t for t in traces if label in t.columns and (_is_key(t, label) or t.cohort.source in sources - {""})]
+        found.append(members)
+        yield (label,), members
+    for source in dict.fromkeys(t.cohort.source for t in traces if t.cohort.source):
+        members = [t for t in traces if t.cohort.source == source]
+        common = tuple(label for label in members[0].columns if all(label in t.columns for t in members))
+        if not any(all(any(m is o for o in before) for m in members) for before in found):
+            yield common, members
+
+
+def _is_key(trace: _Trace, label: str) -> bool:
+    return trace.cohort.person is not None and trace.cohort.person[0] == label
+
+
+def _given_together(traces: tuple[_Trace, ...]) -> Iterator[tuple[_Trace, ...]]:
+    """The greatest sets of releases of which somebody may be given all."""
+    for a, b in combinations(traces, 2):
+        if _apart(a, b):
+            yield from _given_together(tuple(t for t in traces if t is not a))
+            yield from _given_together(tuple(t for t in traces if t is not b))
+            return
+    yield traces
+
+
+def _apart(a: _Trace, b: _Trace) -> bool:
+    return any(name in a.cohort.never_with for name in b.names) or any(name in b.cohort.never_with for name in a.names)
+
+
+def _judge(asked: _Question, engine: Engine, number: int) -> None:
+    """Compare releases by all that they show alike; by each column, and by persons alone, where these need not agree.
+
+    Values that differ do not make other persons: a column that is spelt otherwise in one of them must hide nobody.
+    """
+    if asked.keyed:
+        _refuse_spelling(asked)
+    settled = _judge_by(asked, engine, number)
+    if settled or not asked.keyed:
+        return
+    each = [(label,) for label in asked.alike] if len(asked.alike) > 1 else []
+    for alike in ((), *each):
+        _judge_by(replace(asked, alike=alike), engine, number, asked.alike)
+
+
+def _judge_by(asked: _Question, engine: Engine, number: int, told: Sequence[str] = ()) -> bool:
+    """Compare releases; whether it is known that nobody is shown with other values in one of them."""
+    folded, person = _fold(asked, engine, number), _unit(0) if asked.keyed else None
+    if asked.shared:
+        _refuse_torn(asked, folded, person, engine, {*asked.alike, *told})
+    for (i, here), (j, there) in combinations(enumerate(asked.traces), 2):
+        statement = render(
+            "run/list_cells",
+            folded=folded,
+            person=person,
+            here=_class(i),
+            there=_class(j),
+            reads=[_there(i), _there(j)],
+        )
+        cells = engine.query(statement).to_pylist()
+        if not asked.shared and not any(cell["apart"] for cell in cells):
+            continue
+        k = min(here.k, there.k)
+        if can_be_subtracted(((cell["here"], cell["there"], cell["n"]) for cell in cells), k):
+            raise _refusal(here, [there], f"sums of their classes differ by fewer than {k} persons")
+    settled = not asked.alike
+    if asked.alike and asked.keyed and not asked.counted:
+        row = engine.query(render("run/count_units", folded=folded, person=person)).to_pylist()[0]
+        settled = bool(row["units"] == row["persons"])
+    engine.drop(folded)
+    return settled
+
+
+def _fold(asked: _Question, engine: Engine, number: int) -> exp.Table:
+    """The rows of all, by person and what they show alike."""
+    labels = (*asked.persons, *(label for label in asked.alike if label not in asked.persons))
+    values = [spelt_alike([t.columns[label] for t in asked.traces], "t") for label in labels]
+    units = [_unit(i) for i in range(len(labels))]
+    sides = range(len(asked.traces))
+    releases = [
+        {
+            "table": t.table,
+            "units": [{"name": u, "value": v[i]} for u, v in zip(units, values, strict=True)],
+            "there": _there(i),
+            "class": _class(i),
+            "others": [{"there": _there(j), "class": _class(j), "own": j == i} for j in sides],
+        }
+        for i, t in enumerate(asked.traces)
+    ]
+    folded = engine.workbench(f"cohorts_{number}")
+    engine.execute(render("run/fold_cohorts", folded=folded, units=units, releases=releases, counted=asked.counted))
+    return folded
+
+
+def _refuse_torn(
+    asked: _Question, folded: exp.Table, person: exp.Identifier | None, engine: Engine, told: set[str]
+) -> None:
+    """Refuse classes that others part into fewer than k persons; at all, where a criterion beyond k holds of them."""
+    sides = range(len(asked.traces))
+    releases = [
+        {
+            "number": i,
+            "class": _class(i),
+            "k": t.k,
+            "others": [{"class": _class(j), "bit": 2**j} for j in sides if j != i],
+        }
+        for i, t in enumerate(asked.traces)
+    ]
+    statement = render("run/count_torn", folded=folded, person=person, releases=releases)
+    for row, trace in zip(engine.query(statement).to_pylist(), asked.traces, strict=True):
+        others = [t for t in asked.traces if t is not trace]
+        if row["few"]:
+            raise _refusal(trace, others, f"fewer than {trace.k} persons of a class are in one and not in another")
+        if row["torn"] and trace.cohort.judged & told:
+            what = f"what {trace.key} asks beyond k need not hold of it"
+            raise _refusal(trace, others, f"a part of a class is in one and not in another, and {what}")
+
+
+def _refuse_spelling(asked: _Question) -> None:
+    first = asked.traces[0]
+    for t in asked.traces[1:]:
+        here, there = (x.cohort.spelt for x in (first, t))
+        if here and there and here != there:
+            raise JobError.at(
+                f"{t.key}.person",
+                f"is of type {there}, in {first.key} of type {here}, so that it is not known whether both "
+                "hold the same persons; cast one of them in a source query",
+            )
+
+
+def _refusal(trace: _Trace, others: Sequence[_Trace], reason: str) -> JobError:
+    *before, last = sorted((trace, *others), key=lambda t: t.names)
+    return JobError.at(
+        last.key,
+        f"beside {', '.join(t.key for t in before)}, {reason}, so that whoever is given them can "
+        "subtract. Release the same persons, or none in common; link the releases; coarsen them until no row is "
+        "suppressed; hold them to each other with --ledger FILE; or, if nobody is ever given them all, say so by "
+        "never_with",
+    )
+
+
+def _unit(number: int) -> exp.Identifier:
+    return identifier(f"u{number}")
+
+
+def _class(number: int) -> exp.Identifier:
+    return identifier(f"class{number}")
+
+
+def _there(number: int) -> exp.Identifier:
+    return identifier(f"there{number}")
