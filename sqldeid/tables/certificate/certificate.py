@@ -131,7 +131,7 @@ class Facts:
         """Whether a checked node is not better than the best (or than the target of a gap)."""
         if not admissible(y, self.claim.allowed):
             return True
-        units = self.claim.loss.of(y)
+        units = self.claim.loss.least(y)
         if not self.claim.optimal:
             return units >= self.claim.target
         return (units, y.failing, y.node) >= self.claim.best

@@ -7,21 +7,24 @@ definitions and the tree walk with the search; its fold, its SQL and every count
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NoReturn
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
-from sqldeid.job.criteria import CRITERIA
 from sqldeid.result import HOLDER
-from sqldeid.tables.certificate.certificate import Claim, Facts, Tree, proves
+from sqldeid.stages import Stage
+from sqldeid.tables.certificate.certificate import Claim, Facts, NotProvenError, Tree, proves
 from sqldeid.tables.certificate.recount import Recount
 from sqldeid.tables.certificate.split_tree import cover
 from sqldeid.tables.model.evaluation import Evaluation, Marginal, admissible, allowed_rows
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.model.loss import make_loss
-from sqldeid.tables.plan.choosing import choosing
+from sqldeid.tables.plan.choosing import by_k, choosing
 from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.search import Outcome
+from sqldeid.tables.write.draft import Beside, Draft
 
 _ALWAYS = ("l_diversity", "t_closeness")
 """Criteria that a certificate names also where they are not asked for."""
@@ -30,57 +33,75 @@ FORMAT = 1
 
 
 def certify(
-    plan: TablePlan,
-    marginals: Sequence[Marginal],
-    rows: int,
-    best: Evaluation,
-    bound: int,
-    checked: Mapping[Node, Evaluation],
-    *,
-    optimal: bool,
+    plan: TablePlan, marginals: Sequence[Marginal], rows: int, best: Evaluation, outcome: Outcome
 ) -> dict[str, object]:
     """The certificate of a search's outcome, ready for JSON.
 
     Parameters
     ----------
-    bound
-        Units of the loss that no node is below; the optimum's own when `optimal`.
+    best
+        The node by what it was chosen by.
 
     Raises
     ------
     NotProvenError
         If the checks do not cover the lattice in a bounded number of boxes.
     """
-    loss = make_loss(plan.part.search.loss, marginals, rows)
-    allowed = allowed_rows(plan.part.privacy.suppression_limit, rows)
+    loss = make_loss(plan.search.loss, marginals, rows)
+    allowed = allowed_rows(plan.demands.suppression_limit, rows)
     exact = loss.of(best)
-    claim = Claim(plan.lattice.heights, allowed, loss, (exact, best.failing, best.node), bound, optimal)
-    tree, nodes = cover(claim, checked)
+    claim = Claim(plan.lattice.heights, allowed, loss, (exact, best.failing, best.node), outcome.bound, outcome.optimal)
+    tree, nodes = cover(claim, outcome.checked)
     return {
         "audience": HOLDER,
         "format": FORMAT,
-        **_terms(plan),
+        **terms_of_claim(plan),
         "rows": rows,
         "node": list(best.node),
         "suppressed": best.failing,
         "value": str(loss.unit * exact),
-        "bound": str(loss.unit * bound),
-        "optimal": optimal,
+        "bound": str(loss.unit * outcome.bound),
+        "optimal": outcome.optimal,
         "nodes": [[list(e.node), e.failing] for e in nodes],
         "tree": [list(step) for step in tree],
     }
 
 
-def _terms(plan: TablePlan) -> dict[str, object]:
+def certified(plan: TablePlan) -> Beside:
+    """What accompanies a release whose optimum is proven: the search's proof, or why there is none, is told."""
+
+    def tell(draft: Draft) -> None:
+        chosen, outcome = draft.chosen, draft.outcome
+        marginals = [c.marginal for c in chosen.folded.columns]
+        best = outcome.checked[outcome.node] if by_k(chosen.plan) else outcome.evaluation
+        try:
+            if reason := no_certificate(plan):
+                raise NotProvenError(reason)
+            proof = certify(choosing(chosen.plan), marginals, draft.result.rows, best, outcome)
+        except NotProvenError as error:
+            told = f"{plan.key}: there is no certificate: {error}"
+            draft.result = replace(draft.result, warnings=(*draft.result.warnings, told))
+        else:
+            draft.result = replace(draft.result, certificate=proof)
+
+    return Beside(told=(Stage("", tell),))
+
+
+def no_certificate(plan: TablePlan) -> str:
+    """Why a release of this plan has no certificate; empty where its search proves what it finds."""
+    return "" if plan.search.proves else f"{plan.search.method} proves nothing"
+
+
+def terms_of_claim(plan: TablePlan) -> dict[str, object]:
     """What the claim is about; compared with the job, word for word."""
-    privacy, search = plan.part.privacy, plan.part.search
+    demands, search = plan.demands, plan.search
     return {
         "release": plan.name,
         **({"unit": "person of many rows"} if plan.many else {}),
         "columns": {q.name: {"hierarchy": q.hierarchy_name, "height": q.hierarchy.height} for q in plan.qis},
         "weights": {q.name: str(q.weight) for q in plan.qis},
-        "k": privacy.k,
-        "suppression_limit": privacy.suppression_limit,
+        "k": demands.k,
+        "suppression_limit": demands.suppression_limit,
         "criteria": _criteria(plan),
         "loss": search.loss,
         **({} if search.choose == "by-all" else {"choose": search.choose}),
@@ -89,7 +110,7 @@ def _terms(plan: TablePlan) -> dict[str, object]:
 
 def _criteria(plan: TablePlan) -> dict[str, object]:
     """The criteria beyond k; keys that are newer than certificates are there where they are asked for alone."""
-    asked = plan.part.privacy.model_dump(include=set(CRITERIA), exclude_none=True)
+    asked = plan.demands.noted()
     return {name: value for name, value in asked.items() if value or name in _ALWAYS}
 
 
@@ -118,44 +139,51 @@ def check_certificate(plan: TablePlan, certificate: Mapping[str, object], engine
     knowledge state of the node's classes.
     """
     plan = choosing(plan)
-    terms = _terms(plan)
+    terms = terms_of_claim(plan)
     for name, value in terms.items():
         if certificate.get(name) != value:
-            _refuse(plan, f"its {name.replace('_', ' ')} are not those of the job")
+            refuse(plan, f"its {name.replace('_', ' ')} are not those of the job")
     if "unit" in certificate and "unit" not in terms:
-        _refuse(plan, "its classes are counted in persons of many rows, those of the job in rows")
+        refuse(plan, "its classes are counted in persons of many rows, those of the job in rows")
     parsed = _parse(plan, certificate)
     proof = Recount.of(plan, engine)
     if certificate.get("rows") != proof.rows:
-        _refuse(plan, "the source has another number of rows")
+        refuse(plan, "the source has another number of rows")
     found = proof.evaluate([parsed.best, *parsed.nodes])
     if [e.failing for e in found] != [parsed.suppressed, *parsed.failing]:
-        _refuse(plan, "its suppressed rows are not those that the source gives")
+        refuse(plan, "its suppressed rows are not those that the source gives")
     return _conclude(plan, parsed, proof, found[0], found[1:])
 
 
 def _conclude(
     plan: TablePlan, parsed: _Parsed, proof: Recount, best: Evaluation, nodes: Sequence[Evaluation]
 ) -> Proven:
-    loss = make_loss(plan.part.search.loss, proof.marginals, proof.rows)
+    loss = make_loss(plan.search.loss, proof.marginals, proof.rows)
     if not admissible(best, proof.allowed):
-        _refuse(plan, "its node is not admissible")
+        refuse(plan, "its node is not admissible")
     exact, bound = loss.of(best), parsed.bound / loss.unit
     if loss.unit * exact != parsed.value or bound.denominator != 1 or bound > exact:
-        _refuse(plan, "its loss is not what the source gives")
+        refuse(plan, "its loss is not what the source gives")
     if parsed.optimal and bound != exact:
-        _refuse(plan, "it calls a node optimal whose loss is not its bound")
+        refuse(plan, "it calls a node optimal whose loss is not its bound")
     key = (exact, best.failing, best.node)
     claim = Claim(plan.lattice.heights, proof.allowed, loss, key, int(bound), parsed.optimal)
     if not proves(parsed.tree, Facts(claim, tuple(nodes))):
-        _refuse(plan, "its boxes do not prove its claim")
+        refuse(plan, "its boxes do not prove its claim")
     names = [q.name for q in plan.qis]
     boxes = sum(isinstance(step[0], str) for step in parsed.tree)
     node = dict(zip(names, best.node, strict=True))
     return Proven(node, loss.value(exact), loss.value(int(bound)), parsed.optimal, len(nodes), boxes)
 
 
-def _refuse(plan: TablePlan, why: str) -> None:
+def refuse(plan: TablePlan, why: str) -> NoReturn:
+    """Refuse a certificate.
+
+    Raises
+    ------
+    VerificationError
+        Always.
+    """
     raise VerificationError.at(plan.key, f"the certificate does not hold: {why}")
 
 

@@ -13,7 +13,7 @@ from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.hierarchy import Hierarchy
-from sqldeid.sql import identifier, render
+from sqldeid.sql import identifier
 from sqldeid.tables.certificate.persons import PersonRejudge
 from sqldeid.tables.certificate.rejudge import Failing, Rejudge, sensitive_of
 from sqldeid.tables.model.evaluation import Evaluation, Marginal, admissible, allowed_rows
@@ -27,7 +27,10 @@ _NODES_PER_STATEMENT = 64
 
 @dataclass(frozen=True, slots=True)
 class Recount:
-    """The source folded for the proof, its marginals, and its criteria beyond k where there are any."""
+    """The source folded for the proof, its marginals, and its criteria beyond k where there are any.
+
+    `source` is what the plan reads, in its own engine.
+    """
 
     plan: TablePlan
     engine: Engine
@@ -36,6 +39,7 @@ class Recount:
     rows: int
     allowed: int
     judge: Rejudge | None
+    source: exp.Expr
 
     @classmethod
     def of(cls, plan: TablePlan, engine: Engine) -> Recount:
@@ -50,16 +54,13 @@ class Recount:
         rows = count_persons(plan, engine, source).rows
         hierarchies = [bind(plan, i, engine, source).hierarchy for i in range(len(plan.qis))]
         columns = [_levels(plan, i, q, h, engine) for i, (q, h) in enumerate(zip(plan.qis, hierarchies, strict=True))]
-        folded = engine.workbench(f"{plan.name}_proof")
-        engine.execute(
-            render(
-                "tables/certificate/prove_fold",
-                folded=folded,
-                source=source,
-                columns=columns,
-                sensitive=sensitive_of(plan),
-                person=plan.person_column if plan.many else None,
-            )
+        folded = engine.make(
+            "tables/certificate/prove_fold",
+            f"{plan.name}_proof",
+            source=source,
+            columns=columns,
+            sensitive=sensitive_of(plan),
+            person=plan.person_column if plan.many else None,
         )
         folded, bench = engine.to_bench(folded), engine.bench
         judging = PersonRejudge if plan.many else Rejudge
@@ -73,8 +74,8 @@ class Recount:
             raise VerificationError.at(
                 plan.key, "the certificate does not hold: a value of the source is in no group of its hierarchy"
             )
-        allowed = allowed_rows(plan.part.privacy.suppression_limit, rows)
-        return cls(plan, bench, folded, marginals, rows, allowed, judge)
+        allowed = allowed_rows(plan.demands.suppression_limit, rows)
+        return cls(plan, bench, folded, marginals, rows, allowed, judge, source)
 
     def evaluate(self, nodes: Sequence[Node]) -> list[Evaluation]:
         """The nodes' counts, by the proof's own SQL."""
@@ -84,11 +85,9 @@ class Recount:
         return found
 
     def _batch(self, nodes: Sequence[Node]) -> list[Evaluation]:
-        k = self.plan.part.privacy.k
+        k = self.plan.demands.k
         arms = [{"id": i, "columns": [_group(j, x) for j, x in enumerate(node)]} for i, node in enumerate(nodes)]
-        rows = self.engine.query(
-            render("tables/certificate/prove_nodes", folded=self.folded, nodes=arms, k=k)
-        ).to_pylist()
+        rows = self.engine.rows("tables/certificate/prove_nodes", folded=self.folded, nodes=arms, k=k)
         counted = {row["node"]: row for row in rows}
         found = [
             Evaluation(
@@ -108,8 +107,8 @@ class Recount:
         return found
 
     def _too_small(self, arms: Sequence[Mapping[str, object]]) -> Failing:
-        k = self.plan.part.privacy.k
-        read = self.engine.query(render("tables/certificate/prove_failing", folded=self.folded, nodes=list(arms), k=k))
+        k = self.plan.demands.k
+        read = self.engine.ask("tables/certificate/prove_failing", folded=self.folded, nodes=list(arms), k=k)
         groups = [read.column(f"c{j}").to_numpy().astype(np.int64) for j in range(len(self.marginals))]
         size = read.column("size").to_numpy().astype(np.int64)
         return Failing(read.column("node").to_numpy(), np.stack(groups, axis=1), size, size)
@@ -157,7 +156,7 @@ def _levels(
 
 
 def _rows_by_leaf(engine: Engine, folded: exp.Table, index: int, hierarchy: Hierarchy) -> Ints:
-    read = engine.query(render("tables/certificate/prove_marginals", folded=folded, leaf=_name(index, 0)))
+    read = engine.ask("tables/certificate/prove_marginals", folded=folded, leaf=_name(index, 0))
     rows = np.zeros(hierarchy.leaves, dtype=np.int64)
     for leaf, n in zip(read.column("leaf").to_pylist(), read.column("n").to_pylist(), strict=True):
         if leaf is not None:

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
-from sqldeid.sql import identifier, render
+from sqldeid.sql import identifier
 from sqldeid.tables.certificate.passing_rows import passing_rows
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, others_of, terms_of
 from sqldeid.tables.criteria.bounds import UNIT
@@ -72,12 +72,13 @@ class Rejudge:
         ranked = {c.name: engine.to_bench(rank_values(plan, c, engine, source, c.column, person)) for c in plan.judged}
         bench = engine.bench
         places = {c.name: identifier(f"p{i}") for i, c in enumerate(plan.judged)}
-        placed = bench.workbench(f"{plan.name}_proof_placed")
         sensitive = [
             {"name": s["name"], "alias": identifier(f"r{i}"), "ranked": ranked[c.name], "place": places[c.name]}
             for i, (c, s) in enumerate(zip(plan.judged, sensitive_of(plan), strict=True))
         ]
-        bench.execute(render("tables/certificate/prove_places", placed=placed, folded=folded, sensitive=sensitive))
+        placed = bench.make(
+            "tables/certificate/prove_places", f"{plan.name}_proof_placed", folded=folded, sensitive=sensitive
+        )
         return cls(plan, bench, placed, ranked, places)
 
     def failing(self, arms: Arms) -> Failing:
@@ -96,8 +97,8 @@ class Rejudge:
         return [f"c{j}" for j in range(len(self.plan.qis))]
 
     def _too_small(self, arms: Arms) -> Ints:
-        k = self.plan.part.privacy.k
-        read = self.engine.query(render("tables/certificate/prove_failing", folded=self.folded, nodes=list(arms), k=k))
+        k = self.plan.demands.k
+        read = self.engine.ask("tables/certificate/prove_failing", folded=self.folded, nodes=list(arms), k=k)
         return stacked(read, ["node", *self._names, "size", "size"])
 
     def _criterion(self, criterion: ClassCriterion, arms: Arms) -> Ints:
@@ -108,39 +109,37 @@ class Rejudge:
             "place": self.places[criterion.column],
             "nodes": list(arms),
             "names": [identifier(n) for n in self._names],
-            "k": self.plan.part.privacy.k,
+            "k": self.plan.demands.k,
             **terms_of(criterion).sql,
         }
         if others:
-            read = self.engine.query(render("tables/certificate/prove_joint", others=others, **asked))
+            read = self.engine.ask("tables/certificate/prove_joint", others=others, **asked)
         elif asked["kind"] == "bounded":
-            read = self.engine.query(render("tables/certificate/prove_bounded", **self._bounds(criterion), **asked))
+            read = self.engine.ask("tables/certificate/prove_bounded", **self._bounds(criterion), **asked)
         else:
             ranked = self.ranked[criterion.column]
-            read = self.engine.query(render("tables/certificate/prove_criterion", ranked=ranked, **asked))
+            read = self.engine.ask("tables/certificate/prove_criterion", ranked=ranked, **asked)
         rows = stacked(read, ["node", *self._names, "size", "forced"])
         return rows[rows[:, -1] > 0]
 
     def _bounds(self, criterion: ClassCriterion) -> dict[str, object]:
         """Least and most of each value's share, as the criterion states them."""
-        whole = self._whole(criterion.column)
+        whole = self.whole(criterion.column)
         bounds = criterion.bounds(whole)
         put = self.engine.put(f"{self.plan.name}_proof_bounds", pa.table(bounds.columns()))
         return {"bounds": put, "needed": bounds.needed, "rows": int(whole.sum()), "unit": UNIT}
 
     def _lost(self, criterion: ClassCriterion, arms: Arms) -> Ints:
         """Node, groups, size and rows that cannot be released below, of every class of at least k rows."""
-        k, others = self.plan.part.privacy.k, [self.places[name] for name in others_of(criterion)]
-        read = self.engine.query(
-            render(
-                "tables/certificate/prove_spread",
-                folded=self.folded,
-                place=self.places[criterion.column],
-                others=others,
-                nodes=list(arms),
-                names=[identifier(n) for n in self._names],
-                k=k,
-            )
+        k, others = self.plan.demands.k, [self.places[name] for name in others_of(criterion)]
+        read = self.engine.ask(
+            "tables/certificate/prove_spread",
+            folded=self.folded,
+            place=self.places[criterion.column],
+            others=others,
+            nodes=list(arms),
+            names=[identifier(n) for n in self._names],
+            k=k,
         )
         classes = stacked(read, ["node", *self._names, "size"])
         groups = stacked(read, ["node", *self._names, *(o.name for o in others)])
@@ -148,28 +147,26 @@ class Rejudge:
         place, rows = (read.column(c).to_numpy().astype(np.int64) for c in ("place", "c"))
         if not len(first):
             return np.column_stack([classes, rows])
-        whole = self._whole(criterion.column)
+        whole = self.whole(criterion.column)
         gone = np.add.reduceat(rows, alike) - passing_rows(criterion, alike, place, rows, whole)
         gone = np.add.reduceat(gone, np.searchsorted(alike, first))
         return np.column_stack([classes[first], gone])
 
-    def _whole(self, name: str) -> Ints:
+    def whole(self, name: str) -> Ints:
         """Rows of the whole table by place; a place that is only stated has none."""
-        read = self.engine.query(render("tables/certificate/read_ranked", ranked=self.ranked[name]))
+        read = self.engine.ask("tables/certificate/read_ranked", ranked=self.ranked[name])
         place, n = (read.column(c).to_numpy().astype(np.int64) for c in ("place", "n"))
         return np.bincount(place, weights=n).astype(np.int64)
 
     def _concealed(self, criterion: MConcealing, arm: Mapping[str, object]) -> Ints:
         """The classes of one node with a row above m."""
         known = [self.places[name] for name, _ in criterion.known]
-        read = self.engine.query(
-            render(
-                "tables/certificate/prove_known",
-                folded=self.folded,
-                columns=arm["columns"],
-                known=known,
-                k=self.plan.part.privacy.k,
-            )
+        read = self.engine.ask(
+            "tables/certificate/prove_known",
+            folded=self.folded,
+            columns=arm["columns"],
+            known=known,
+            k=self.plan.demands.k,
         )
         classes, owner = np.unique(stacked(read, self._names), axis=0, return_inverse=True)
         owner = owner.reshape(-1).astype(np.int64)
@@ -193,7 +190,7 @@ class Rejudge:
         fails[owner[: len(failing)]] = True
         size = keys[:, -1]
         if self.plan.criteria:
-            forced = np.where(size - forced < self.plan.part.privacy.k, size, forced)
+            forced = np.where(size - forced < self.plan.demands.k, size, forced)
         return Failing(keys[fails, 0], keys[fails, 1:-1], size[fails], forced[fails])
 
 

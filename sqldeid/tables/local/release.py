@@ -1,0 +1,222 @@
+"""`search.method = "local"`: classes that each have levels of their own, written, verified and bounded from below.
+
+The folded combinations come as arrays (`combinations`), are put into layers (`sqldeid.tables.peel`), and go back as one
+table of combinations with their layer, from which the source's engine writes labels.
+
+*Guarantee*: as of k-anonymity and the job's other criteria, on classes of equal labels. Which class a row is in depends
+on quasi-identifying values alone where k is all that is asked for. *Does not protect* against who knows that levels are
+as low as neighbours allow (`sqldeid.tables.local.result`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from time import monotonic
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import NoSolutionError
+from sqldeid.keys import Key
+from sqldeid.making import Cohorts, Hearing, Making
+from sqldeid.publish import Note, Staging
+from sqldeid.sql.steps import as_needed
+from sqldeid.stages import Stage, walk
+from sqldeid.tables.certificate.local_bound import certify_bound, no_bound
+from sqldeid.tables.disguise.disguise import RUN_NOTE, Secrets, disguise, fresh_secrets, pseudonyms
+from sqldeid.tables.disguise.statements import disguising
+from sqldeid.tables.fold.fold import Folded, fold
+from sqldeid.tables.local.combinations import Combinations, problem_of, read_combinations, refuse_too_many
+from sqldeid.tables.local.layers import Layers, layers_of
+from sqldeid.tables.local.plan import LocalPlan
+from sqldeid.tables.local.result import LocalRelease, LocalVerified
+from sqldeid.tables.local.rollup import RollUp
+from sqldeid.tables.local.statements import reading, rolling_up, verifying, writing
+from sqldeid.tables.local.summary import Found, summarised
+from sqldeid.tables.local.verify import Reading, verify_layers
+from sqldeid.tables.local.write import PLACING, place_layers, stage_layers
+from sqldeid.tables.model.lattice import Node
+from sqldeid.tables.peel import partition
+from sqldeid.tables.peel.problem import LocalProblem, Partition
+from sqldeid.tables.plan.plan import QuasiIdentifier
+from sqldeid.tables.verify.verify import noted_criteria
+from sqldeid.tables.write.unchanged_source import source_unchanged
+
+
+@dataclass(slots=True, repr=False)
+class LocalDraft:
+    """A release on its way: what each stage has found, for those after it.
+
+    Parameters
+    ----------
+    moved
+        Rows and bytes that had come out of the engine before.
+    folded, shaped
+        The source as it was folded, and as it leaves: disguised, where the job asks for that.
+    """
+
+    planned: LocalPlan
+    engine: Engine
+    staging: Staging
+    listener: Hearing
+    key: Key | None
+    moved: tuple[int, int] = (0, 0)
+    folded: Folded = field(init=False)
+    shaped: Folded = field(init=False)
+    found: Combinations = field(init=False)
+    problem: LocalProblem = field(init=False)
+    parts: Partition = field(init=False)
+    layers: Layers = field(init=False)
+    written: exp.Expr = field(init=False)
+    verified: LocalVerified = field(init=False)
+    secrets: Secrets | None = None
+    cohorts: Cohorts | None = None
+    seconds: float = 0.0
+
+    def say(self, text: str) -> None:
+        """Tell the listener which stage begins."""
+        self.listener.step(self.planned.name, text)
+
+
+LocalStage = Stage[LocalDraft]
+
+
+def run(planned: LocalPlan, making: Making) -> LocalRelease:
+    """Produce one release up to, not including, its publication.
+
+    Raises
+    ------
+    JobError, HierarchyError
+        If the data breaks a rule of the job, or its combinations do not fit into memory.
+    NoSolutionError
+        If more rows than allowed can be in no class that meets the criteria.
+    VerificationError
+        If what was written fails its re-check.
+    """
+    key = making.key() if pseudonyms(planned.table) else None
+    draft = LocalDraft(planned, making.engine, making.staging, making.listener, key, making.engine.moved)
+    draft.cohorts = making.cohorts
+    walk(way_of(planned, compared=making.cohorts is not None), draft, draft.say)
+    rows, size = (after - old for after, old in zip(draft.engine.moved, draft.moved, strict=True))
+    found = Found(draft.folded, draft.parts, draft.layers, draft.verified, draft.seconds, (rows, size))
+    result = summarised(planned, found, draft.written, draft.engine)
+    return _certified(planned, draft, result) if making.certificate else result
+
+
+def _certified(planned: LocalPlan, draft: LocalDraft, result: LocalRelease) -> LocalRelease:
+    """The result with the proof of its bound, or with a warning where there is none."""
+    plan, parts = planned.table, draft.parts
+    if reason := no_bound(plan, parts.parts):
+        told = f"{planned.key}: there is no certificate: {reason}"
+        return replace(result, warnings=(*result.warnings, told))
+    rows = int(draft.problem.rows.sum())
+    proof = certify_bound(plan, rows, parts.parts, parts.share, parts.unit, parts.bound)
+    return replace(result, certificate=proof)
+
+
+def way_of(planned: LocalPlan, *, compared: bool = False) -> tuple[LocalStage, ...]:
+    """The stages of a release, in order."""
+    plan = planned.table
+    rolled = (Stage("rolling up to common levels", _roll_up, lambda target: rolling_up(planned, target)),)
+    return (
+        Stage("folding the source", _fold, lambda target: reading(plan, target)),
+        Stage("forming classes", _form),
+        Stage("writing the release", _disguise, lambda _: disguising(plan)),
+        Stage("", _write, lambda target: writing(planned, target)),
+        *([Stage("", _place, lambda _: as_needed(*PLACING))] if compared else []),
+        Stage("verifying what was written", _verify, lambda target: verifying(planned, target)),
+        *(rolled if planned.roll_up else ()),
+    )
+
+
+def _fold(draft: LocalDraft) -> None:
+    """Draw the secrets, fold the source, and read its combinations."""
+    planned, engine = draft.planned, draft.engine
+    draft.secrets = fresh_secrets(planned.table, draft.key, repeated=False)
+    draft.folded = fold(planned.table, engine)
+    refuse_too_many(planned, draft.folded, engine.bench)
+    draft.found = read_combinations(draft.folded, engine.bench)
+    draft.problem = problem_of(planned, draft.folded, draft.found, engine.bench)
+
+
+def _form(draft: LocalDraft) -> None:
+    """Form classes; refuse to go on where more rows than allowed are in none."""
+    began = monotonic()
+    draft.parts = partition(draft.problem)
+    draft.seconds = monotonic() - began
+    draft.layers = layers_of(draft.problem, draft.parts, blank=draft.planned.table.demands.blanks)
+    lost = int(draft.problem.rows[~draft.layers.released].sum())
+    if lost > draft.problem.allowed:
+        raise NoSolutionError.at(
+            f"{draft.planned.key}.privacy",
+            f"{lost:,} rows are in no class that meets the criteria, even with every column at its top; "
+            f"{draft.problem.allowed:,} may be suppressed. Raise privacy.suppression_limit or ask for less",
+        )
+
+
+def _disguise(draft: LocalDraft) -> None:
+    draft.shaped = draft.folded
+    if draft.secrets is not None:
+        source = disguise(draft.planned.table, draft.engine, draft.folded.source, draft.secrets)
+        draft.shaped = replace(draft.folded, source=source)
+
+
+def _write(draft: LocalDraft) -> None:
+    note = note_of(draft.planned, draft.layers.nodes, draft.secrets)
+    draft.written = stage_layers(
+        draft.planned, draft.shaped, draft.found, draft.layers, draft.engine, draft.staging, note
+    )
+
+
+def _place(draft: LocalDraft) -> None:
+    place_layers(draft.planned, draft.shaped, draft.found, draft.layers, draft.engine, draft.cohorts)
+
+
+def _verify(draft: LocalDraft) -> None:
+    """Compare the release with the source; where there is no snapshot, that with the source as it was folded."""
+    layers, here = draft.layers, draft.layers.released
+    leaves = {f"q{i}": leaf[here] for i, leaf in enumerate(draft.found.leaves)}
+    witness = pa.table({**leaves, "layer": layers.layer[here] + 1})
+    hierarchies = [c.hierarchy for c in draft.folded.columns]
+    compared = Reading.of(draft.planned, layers.nodes, hierarchies, draft.engine)
+    lost = int(layers.problem.rows[~here].sum())
+    with source_unchanged(draft.planned.table, draft.folded, lost, draft.engine) as check:
+        draft.verified = check(verify_layers(compared, draft.shaped.source, draft.written, witness, draft.secrets))
+
+
+def _roll_up(draft: LocalDraft) -> None:
+    """Write the rows that were verified at common levels beside them, and compare."""
+    hierarchies = [c.hierarchy for c in draft.folded.columns]
+    way = RollUp(draft.planned, draft.layers.nodes, hierarchies, draft.engine)
+    way.check(draft.written, way.stage(draft.written, draft.staging))
+
+
+def note_of(planned: LocalPlan, nodes: tuple[Node, ...], secrets: Secrets | None = None) -> Note:
+    """What is kept on the release: its layers, hierarchies' names, criteria; never a count of the source."""
+    plan = planned.table
+    content: dict[str, object] = {
+        "kind": "table",
+        "method": "local",
+        "layers": [list(node) for node in nodes],
+        "hierarchies": {q.name: q.hierarchy_name for q in plan.qis},
+        "criteria": noted_criteria(plan, plan.demands.k),
+        "recoding": planned.recoding,
+    }
+    if secrets is not None and pseudonyms(plan):
+        content[RUN_NOTE] = secrets.run
+    used = {q.name: sorted({node[i] for node in nodes}) for i, q in enumerate(plan.qis)}
+    comments = {c.name: _comment(c, used.get(c.name, ())) for c in plan.released}
+    if planned.recoding:
+        comments["recoding"] = "number of the layer, which tells the level of each quasi-identifying column"
+    return Note(plan.name, content, comments)
+
+
+def _comment(column: object, used: Sequence[int]) -> str:
+    """What a reader is told of a column who has the release alone: its levels, and that labels overlap."""
+    if isinstance(column, QuasiIdentifier):
+        levels = ", ".join(f"{x} ({column.hierarchy.level_names[x]})" for x in used)
+        mixed = "; rows with a finer label are not all of their kind: do not count by equal labels" * (len(used) > 1)
+        return f"quasi-identifying, hierarchy {column.hierarchy_name}, by row at level {levels}{mixed}"
+    return f"{getattr(column, 'role', '')}, {getattr(column, 'shown', None) or 'as in the source'}"

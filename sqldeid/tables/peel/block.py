@@ -1,0 +1,91 @@
+"""Some classes side by side, and what each combination would cost in each, also in exchange for another. Pure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sqldeid.arrays import Flags, Ints
+from sqldeid.tables.peel.grid import Grid
+
+NEVER = 2**61
+"""Units of a move that cannot be made."""
+
+
+class Block:
+    """Classes of a release, and the units that moves between them cost.
+
+    Parameters
+    ----------
+    members
+        Combinations, those of a class side by side; shape (members,). Below, a combination is its place here.
+    owner
+        Class of each, from 0 on; shape (members,).
+    """
+
+    def __init__(self, grid: Grid, rows: Ints, k: int, members: Ints, owner: Ints) -> None:
+        self.k, self.members, self.owner, self.rows = k, members, owner, rows[members]
+        self.groups = [g[:, members] for g in grid.groups]
+        self.units = [u[:, members] for u in grid.units]
+        self.kinds = [np.unique(g[0], return_index=True, return_inverse=True)[1:] for g in self.groups]
+        self.first = np.flatnonzero(np.concatenate(([True], owner[1:] != owner[:-1])))
+        self.sizes = np.diff(np.append(self.first, len(owner)))
+        self.total = np.add.reduceat(self.rows, self.first)
+        self._measure()
+
+    def _measure(self) -> None:
+        """Levels and cost of each class, and of what is left of it without each of its members."""
+        head, last = self.first[self.owner], (self.first + self.sizes - 1)[self.owner]
+        here = np.arange(len(self.owner))
+        self.other = np.where(here == head, last, head)
+        size = self.sizes[self.owner]
+        levels, reduced = [], []
+        for groups in self.groups:
+            level, without = np.zeros((2, len(here)), dtype=np.int64)
+            for group in groups[:-1]:
+                as_head, as_last = group == group[head], group == group[last]
+                heads = np.add.reduceat(as_head.astype(np.int64), self.first)[self.owner]
+                lasts = np.add.reduceat(as_last.astype(np.int64), self.first)[self.owner]
+                one = (heads == size - 1) & ~as_head | (lasts == size - 1) & ~as_last
+                level += heads < size
+                without += (heads < size) & ~one
+            levels.append(level[self.first])
+            reduced.append(without)
+        self.levels, self.reduced = np.array(levels), np.array(reduced)
+        self.cost = self._priced(self.levels, self.first)
+        self.lost = self.total * self.cost
+        self.rest = self._priced(self.reduced, self.other) * (self.total[self.owner] - self.rows)
+        self.several = (self.sizes > 1)[self.owner]
+        self.spare = self.several & (self.total[self.owner] - self.rows >= self.k)
+
+    def _priced(self, levels: Ints, at: Ints) -> Ints:
+        return np.asarray(sum(units[x, at] for units, x in zip(self.units, levels, strict=True)))
+
+    def _together(self, levels: Ints, at: Ints) -> Ints:
+        """Units that a row loses in a class that takes a combination up; shape (members, classes)."""
+        found = np.zeros((len(self.owner), len(at)), dtype=np.int64)
+        for groups, units, (kind, place), own in zip(self.groups, self.units, self.kinds, levels, strict=True):
+            level = np.zeros((len(kind), len(at)), dtype=np.int64)
+            for group in groups[:-1]:
+                level += group[kind][:, None] != group[at]
+            np.maximum(level, own, out=level)
+            level += np.arange(len(kind))[:, None] * len(units)
+            found += np.take(np.take(units.T, kind, axis=0).reshape(-1), level)[place]
+        return found
+
+    def joining(self) -> Ints:
+        """Units that all lose more where a combination joins a class; shape (members, classes)."""
+        more = (self.total + self.rows[:, None]) * self._together(self.levels, self.first) - self.lost
+        more[np.arange(len(self.owner)), self.owner] = NEVER
+        return more
+
+    def replacing(self) -> Ints:
+        """Units that a class loses more where the first combination takes the place of the second in its class."""
+        size = (self.total[self.owner] - self.rows) + self.rows[:, None]
+        more = size * self._together(self.reduced, self.other) - self.lost[self.owner]
+        barred: Flags = (size < self.k) | ~self.several | (self.owner[:, None] == self.owner)
+        more[barred] = NEVER
+        return more
+
+    def leaving(self) -> Ints:
+        """Units that a class loses more without each of its members, below 0; for those that it can spare."""
+        return np.where(self.spare, self.rest - self.lost[self.owner], NEVER)
