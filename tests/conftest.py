@@ -22,6 +22,7 @@ from tests.support import spark as spark_server
 from tests.support.cli import JOB
 from tests.support.examples import examples
 from tests.support.places import ROOT
+from tests.support.stages import watched
 
 if TYPE_CHECKING:
     import psycopg
@@ -52,6 +53,13 @@ def _unhurried() -> Iterator[None]:
     """Reports compare all pairs of k and limit: on a busy machine five seconds would leave some of them out."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(compare, "LEAST_SECONDS", 300.0)
+        yield
+
+
+@pytest.fixture
+def stages() -> Iterator[None]:
+    """No stage of a run renders a statement that it does not name, and `--plan` does not show."""
+    with watched(kept=False):
         yield
 
 
@@ -142,7 +150,8 @@ def _leave_cases_to_deep(items: list[pytest.Item]) -> None:
 ONCE = (
     *("test_bad_input", "test_certificate_criteria", "test_certificate_file", "test_init", "test_lint"),
     *("test_postgres_failures", "test_spark_failures", "test_events_foreign", "test_foreign_commands"),
-    *("test_foreign_link", "test_foreign_linked", "test_foreign_mondrian", "test_foreign_parquet"),
+    *("test_foreign_link", "test_foreign_linked", "test_foreign_local", "test_foreign_mondrian"),
+    "test_foreign_parquet",
     "test_foreign_series",
 )
 """What judges our own words, proofs and rules, or another engine: its SQL runs on every DuckDB in other files, and a

@@ -33,7 +33,7 @@ from sqldeid.series.durations import assign
 from sqldeid.series.perturb import _by_method
 from sqldeid.sql import identifier, render, template_names
 from sqldeid.sql.lists import grammar
-from sqldeid.sql.templates import source_of
+from sqldeid.sql.templates import ENGINES, source_of
 from sqldeid.tables.certificate.passing_rows import _largest
 from sqldeid.tables.certificate.rejudge import Rejudge
 from sqldeid.tables.check.judge import Judge
@@ -93,6 +93,7 @@ def _bench() -> Any:
         workbench=lambda _: TABLE,
         execute=lambda _: None,
         query=lambda _: pa.table({"of": [0], "code": [0], "n": [3]}),
+        ask=lambda _, **__: pa.table({"of": [0], "code": [0], "n": [3]}),
     )
 
 
@@ -316,11 +317,17 @@ def test_a_template_refuses_a_made_up_kind(name: str, of: str, words: set[str]) 
 
     def given(kind: str) -> str:
         asked = {"criteria": [{**CRITERION, "kind": kind}]} if "." in of else {of: kind}
-        return render(template, dialect or "duckdb", **PARAMETERS[template], **asked)
+        return render(template, dialect if dialect in ENGINES else "duckdb", **PARAMETERS[template], **asked)
 
     assert all(given(word) for word in sorted(words))
     with pytest.raises(UnknownKindError):
         given(MADE_UP)
+
+
+@pytest.mark.parametrize("name", ["tables/verify/flag_source", "engine/count_rows", "engine/list_relations"])
+def test_an_engine_that_no_template_knows_is_refused(name: str) -> None:
+    with pytest.raises(UnknownKindError, match="the engine mysql is not known"):
+        render(name, "mysql")
 
 
 def test_there_are_templates_that_branch() -> None:

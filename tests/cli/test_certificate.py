@@ -6,11 +6,11 @@ import json
 import stat
 from pathlib import Path
 
-import duckdb
 import pytest
 
 import sqldeid
 from tests.support.cli import JOB, Ran, run, tree
+from tests.support.files import write
 
 GIVEN = ("db.duckdb", "--job", "job.toml")
 
@@ -87,7 +87,7 @@ def test_no_certificate_of_a_baseline(folder, capsys):
     assert set(json.loads((folder / "proof.json").read_text())["certificates"]) == {"all"}
     missing = verify(capsys, "--certificate", "proof.json")
     assert missing.code == 4
-    assert "tables.people: the file holds no certificate of it" in missing.err
+    assert "tables.people: datafly proves nothing, so there is no certificate to check" in missing.err
     assert verify(capsys, "--only", "all", "--certificate", "proof.json").code == 0
 
 
@@ -117,16 +117,14 @@ def test_a_certificate_of_another_node_is_four(folder, capsys):
 
 def test_a_changed_source_is_four(folder, capsys):
     anonymize(capsys, "--certificate", "proof.json")
-    with duckdb.connect(folder / "db.duckdb") as connection:
-        connection.execute("DELETE FROM people WHERE id = 7")
+    write(folder / "db.duckdb", "DELETE FROM people WHERE id = 7")
     assert verify(capsys, "--certificate", "proof.json").code == 4
 
 
 def test_the_release_must_be_there_too(folder, capsys):
     """A proof alone is not a release: what `verify` says without the file stands."""
     anonymize(capsys, "--certificate", "proof.json")
-    with duckdb.connect(folder / "out.duckdb") as connection:
-        connection.execute("DROP TABLE release.people")
+    write(folder / "out.duckdb", "DROP TABLE release.people")
     ran = verify(capsys, "--certificate", "proof.json")
     assert ran.code == 4
     assert "people" in ran.err
@@ -190,3 +188,24 @@ def test_the_plan_tells_what_checking_takes(folder, capsys):
     assert plan["people"]["certificate"] is None
     assert "tables/certificate/prove_nodes" in {s["template"] for s in plan["all"]["certificate"]}
     assert tree(folder) == before
+
+
+CUT = """
+[tables.cut]
+source = "people"
+person = "id"
+columns = { age = { role = "quasi-identifying", hierarchy = { median = "range" } } }
+privacy = { k = 2 }
+search = { method = "mondrian" }
+"""
+
+
+def test_a_method_that_proves_nothing_has_none_beside_one_that_does(folder, capsys):
+    (folder / "job.toml").write_text(JOB + CUT)
+    ran = anonymize(capsys, "--certificate", "proof.json", "--json", "-")
+    assert ran.code == 0, ran
+    assert any("there is no certificate: mondrian" in w for w in ran.json["releases"]["cut"]["warnings"])
+    asked = verify(capsys, "--certificate", "proof.json")
+    assert asked.code == 4
+    assert "mondrian proves nothing" in " ".join(asked.err.split()) and "--only" in asked.err
+    assert verify(capsys, "--certificate", "proof.json", "--only", "people", "--only", "all").code == 0

@@ -95,7 +95,9 @@ def test_quiet_prints_nothing_and_verbose_prints_steps_and_promises(folder, caps
 def test_only_and_replace(folder, capsys):
     assert anonymize(capsys, "--only", "people").code == 0
     assert anonymize(capsys, "--only", "all").code == 2
-    assert anonymize(capsys, "--only", "all", "--replace").code == 0
+    beside = anonymize(capsys, "--only", "all", "--replace")  # other persons than `people` may hold: to be subtracted
+    assert (beside.code, "--without-ledger" in beside.err) == (2, True)
+    assert anonymize(capsys, "--only", "all", "--replace", "--without-ledger").code == 0
     with duckdb.connect(folder / "out.duckdb", read_only=True) as connection:
         names = connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall()
     assert names == [("all",), ("people",)]

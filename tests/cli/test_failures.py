@@ -10,10 +10,10 @@ import sys
 import time
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from tests.support.cli import JOB, Ran, finish, run, start, tree
+from tests.support.files import write
 
 SECRET = "person 17"
 
@@ -81,8 +81,7 @@ def test_no_solution_is_three(folder, capsys):
 
 def test_a_tampered_release_is_four(folder, capsys):
     assert anonymize(capsys).code == 0
-    with duckdb.connect(folder / "out.duckdb") as connection:
-        connection.execute("UPDATE release.people SET illness = 'illness 0'")
+    write(folder / "out.duckdb", "UPDATE release.people SET illness = 'illness 0'")
     ran = run(capsys, "verify", "db.duckdb", "--job", "job.toml", "--json", "-")
     assert ran.code == 4
     assert (ran.json["error"]["code"], ran.json["error"]["kind"]) == (4, "verification")
@@ -153,8 +152,7 @@ def test_json_is_not_written_into_a_parquet_release(folder, capsys):
 
 
 def test_control_characters_do_not_reach_the_terminal(folder, capsys):
-    with duckdb.connect(folder / "db.duckdb") as connection:
-        connection.execute('ALTER TABLE people RENAME COLUMN sex TO "s\x1b[31mex"')
+    write(folder / "db.duckdb", 'ALTER TABLE people RENAME COLUMN sex TO "s\x1b[31mex"')
     (folder / "job.toml").write_text(JOB.replace("sex = {", '"s\\u001b[31mex" = {'))
     for more in ([], ["--plan", "-v", "--replace"]):
         ran = anonymize(capsys, *more)
@@ -211,12 +209,12 @@ ENDLESS = """{ query = "SELECT a.* FROM people AS a, people AS b, people AS c, p
 
 
 def test_ctrl_c_ends_a_statement_that_would_take_days(tmp_path):
-    with duckdb.connect(tmp_path / "db.duckdb") as connection:
-        connection.execute(
-            "CREATE TABLE people AS SELECT i AS id, CAST(hash(i) % 90 AS INTEGER) AS age, "
-            "CAST(hash(i + 1) % 100000 AS INTEGER) AS sex, 'x' || hash(i) AS illness, '' AS name "
-            "FROM range(1000) AS r(i)"
-        )
+    write(
+        tmp_path / "db.duckdb",
+        "CREATE TABLE people AS SELECT i AS id, CAST(hash(i) % 90 AS INTEGER) AS age, "
+        "CAST(hash(i + 1) % 100000 AS INTEGER) AS sex, 'x' || hash(i) AS illness, '' AS name "
+        "FROM range(1000) AS r(i)",
+    )
     (tmp_path / "job.toml").write_text(JOB.replace('"main.people"', ENDLESS))
     process = start(
         "anonymize", "db.duckdb", "--job", "job.toml", "--json", "-", "-v", cwd=tmp_path, PYTHONUNBUFFERED="1"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from sqldeid.cli.hierarchy import rule
 from sqldeid.errors import HierarchyError
 from tests.support.cli import run
+from tests.support.files import write
 
 AGE = ("--db", "db.duckdb", "--table", "main.people", "--column", "AGE")
 
@@ -75,10 +75,7 @@ def test_build_writes_a_file_that_a_job_reads(folder, capsys):
 
 
 def test_build_from_a_shipped_hierarchy_and_a_date(folder, capsys):
-    with duckdb.connect("db.duckdb") as connection:
-        connection.execute(
-            "CREATE TABLE d AS SELECT DATE '2001-02-03' AS born, 12.50::DECIMAL(8,2) AS price, [1] AS list"
-        )
+    write("db.duckdb", "CREATE TABLE d AS SELECT DATE '2001-02-03' AS born, 12.50::DECIMAL(8,2) AS price, [1] AS list")
     born = ("--db", "db.duckdb", "--table", "d", "--column", "born")
     assert run(capsys, "hierarchy", "build", "dates=month,year", "-o", "b.csv", *born).code == 0
     assert Path("b.csv").read_text() == '"2001-02-03";"2001-02";"2001";"*"\n'

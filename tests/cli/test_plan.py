@@ -1,4 +1,4 @@
-"""The statements that `--plan` lists are those that a run renders, in their order."""
+"""Each stage of a run renders the statements that it names and `--plan` shows, as often as it says."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 
 import sqldeid
 import sqldeid.sql.templates
-from sqldeid.tables.release.linked_steps import linked_certificate_steps, linked_steps
-from sqldeid.tables.release.release import no_certificate
-from sqldeid.tables.release.steps import Step, certificate_steps, purpose, steps
+from sqldeid.run import explain
+from sqldeid.sql.steps import purpose
+from sqldeid.stages import Step, Target
 from tests.support.cli import JOB, run
+from tests.support.stages import Watched, watched
 
 KINDS = {
     "table": "",
@@ -85,34 +86,40 @@ INCOME = """income = { role = "sensitive" }
 [tables.people.privacy]"""
 
 
-@pytest.fixture
-def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The templates that are loaded from now on."""
-    names: list[str] = []
-    load = sqldeid.sql.templates.load
-
-    def recording(name: str, dialect: str = "duckdb"):
-        names.append(name)
-        return load(name, dialect)
-
-    monkeypatch.setattr(sqldeid.sql.templates, "load", recording)
-    return names
-
-
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("certificate", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_steps_are_those_of_a_run(kind, certificate, folder, rendered):
+def test_stages_run_what_they_name(kind, certificate, folder):
     job = job_for(kind)
+    hold(job, sqldeid.Options(certificate=certificate))
+
+
+def hold(job: sqldeid.Job, options: sqldeid.Options) -> None:
+    """Run a job, and check its certificates: what each stage runs is what it names, and what the plan shows."""
     (plan,) = sqldeid.plan(job, "db.duckdb")
-    listed, checking = steps(plan, job.release.kind), certificate_steps(plan)
-    rendered.clear()
-    result = sqldeid.anonymize(job, "db.duckdb", options=sqldeid.Options(certificate=certificate))
-    compare(listed, [name for name in rendered if not name.startswith("engine/") or name == "engine/count_rows"])
-    if certificate and not no_certificate(plan):
-        rendered.clear()
-        sqldeid.verify_certificates(job, "db.duckdb", {"people": result.releases["people"].certificate})
-        compare(checking, [name for name in rendered if not name.startswith("engine/") or name == "engine/count_rows"])
+    shown = explain(plan, job, "db.duckdb")
+    with watched() as watch:
+        result = sqldeid.anonymize(job, "db.duckdb", options=options)
+    target = Target(job.release.kind, "duckdb", str)
+    for stage, ran in watch.ran:
+        compare(tuple(stage.statements(target)), ran)
+    named = [step for stage, _ in watch.ran for step in stage.statements(target)]
+    assert named == list(shown.statements or ())
+    if options.certificate and shown.certificate is not None:
+        ran = certificate_statements(job, result)
+        compare(shown.certificate, ran)
+
+
+def certificate_statements(job: sqldeid.Job, result: sqldeid.Result) -> list[str]:
+    """What the check of all certificates renders."""
+    watch = Watched()
+    watch._open.append([])
+    proofs = {name: release.certificate for name, release in result.releases.items()}
+    with pytest.MonkeyPatch.context() as patched:
+        load = sqldeid.sql.templates.load
+        patched.setattr(sqldeid.sql.templates, "load", lambda name, *d: (watch.note(name), load(name, *d))[1])
+        sqldeid.verify_certificates(job, "db.duckdb", proofs)
+    return watch._open[0]
 
 
 LINKED = """
@@ -130,54 +137,44 @@ income = { role = "quasi-identifying", hierarchy = { suppress = true } }
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["table", "view", "parquet", "query", "criteria", "stacks"])
-def test_steps_of_linked_tables_are_those_of_a_run(kind, folder, rendered, monkeypatch):
+def test_stages_of_linked_tables_run_what_they_name(kind, folder, monkeypatch):
     monkeypatch.setenv("SQLDEID_KEY", "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778899aabbccddeeff0")
     job_for(kind)
     text = Path("job.toml").read_text().replace("[tables.people.columns]", f"[tables.people.columns]\n{PSEUDONYM}")
     # `criteria` asks for the income's closeness: a column has one role in all linked tables
     Path("job.toml").write_text(text + (LINKED.replace("income", "sex") if kind == "criteria" else LINKED))
-    job = sqldeid.Job.load("job.toml")
-    (plan,) = sqldeid.plan(job, "db.duckdb")
-    listed, checking = linked_steps(plan, job.release.kind), linked_certificate_steps(plan)
-    rendered.clear()
-    result = sqldeid.anonymize(job, "db.duckdb", options=sqldeid.Options(certificate=True))
-    rendered.remove("tables/write/stage_rows")  # rendered for a table, then once more for the temporary one that is run
-    compare(listed, [name for name in rendered if not name.startswith("engine/") or name == "engine/count_rows"])
-    proofs = {name: release.certificate for name, release in result.releases.items()}
-    rendered.clear()
-    sqldeid.verify_certificates(job, "db.duckdb", proofs)
-    compare(checking, [name for name in rendered if not name.startswith("engine/") or name == "engine/count_rows"])
+    hold(sqldeid.Job.load("job.toml"), sqldeid.Options(certificate=True))
 
 
 PSEUDONYM = 'id = { role = "identifying", pseudonym = true }'
 
 
-def compare(listed: tuple[Step, ...], ran: list[str]) -> None:
-    """What ran is listed, in the order of its first time; what is listed once or more ran as often."""
-    assert set(ran) <= {s.template for s in listed}
-    for step in listed:
-        if step.times is not None:
-            assert step.template in ran, step
-    first = {name: ran.index(name) for name in ran}
-    order = [first[s.template] for s in listed if s.template in first]
-    firsts = list(dict.fromkeys(order))
-    assert firsts == sorted(firsts)
-    known = Counter()
-    for step in listed:
-        known[step.template] += step.times if step.times is not None else 1000
-    assert {n: c for n, c in Counter(ran).items() if known[n] < 1000 and n not in REPEATED} == {
-        n: c for n, c in known.items() if c < 1000 and n not in REPEATED
-    }
+def compare(named: tuple[Step, ...], ran: list[str]) -> None:
+    """What ran is named, in the order of its first time; what is named as often as so many ran so often."""
+    times, counted = Counter[str](), Counter(ran)
+    for step in named:
+        times[step.template] += MANY if step.times is None else step.times
+    assert set(ran) <= set(times)
+    exact = {name: n for name, n in times.items() if n < MANY and name not in REPEATED}
+    assert {name: counted[name] for name in exact} == exact
+    order = [ran.index(name) for name in dict.fromkeys(s.template for s in named) if name in ran]
+    assert order == sorted(order)
 
 
-REPEATED = {"tables/check/histogram_nodes", "tables/check/check_nodes", "publish/comment_table"}
+MANY = 1000
+REPEATED = {
+    "tables/check/histogram_nodes",
+    "tables/check/check_nodes",
+    "publish/comment_table",
+    "tables/write/stage_rows",  # of linked tables: rendered for a table, then once more for the temporary one
+}
 
 
 def test_fixed_statements_run_as_they_are_printed(folder):
     """Printed SQL is the run's but for the names of its temporary tables: it runs on the same database."""
     job = job_for("query")
     (plan,) = sqldeid.plan(job, "db.duckdb")
-    statements = list(itertools.chain.from_iterable(s.statements for s in steps(plan, "table")))
+    statements = list(itertools.chain.from_iterable(s.statements for s in explain(plan, job, "db.duckdb").statements))
     assert len(statements) == 4
     with duckdb.connect("db.duckdb") as connection:
         for statement in statements:

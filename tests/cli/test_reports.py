@@ -39,7 +39,7 @@ def test_tradeoff_prints_a_table_writes_files_and_releases_nothing(folder, capsy
     [
         (("--k", "two"), "--k: give whole numbers with commas between"),
         (("--k", "0"), "--k: must be whole numbers of at least 1"),
-        (("--limit", "1"), "--limit: must be shares"),
+        (("--limit", "1.5"), "--limit: must be shares"),
         (("--max-loss", "-1"), "--max-loss: must be at least 0"),
         (("--only", "nobody"), "there is no release nobody"),
         (("--json", "nowhere/t.json"), "nowhere"),

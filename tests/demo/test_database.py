@@ -17,6 +17,7 @@ from sqldeid.hierarchy import open_source
 from sqldeid.job import Job
 from sqldeid.job.parts import Query
 from sqldeid.sql import bind, identifier, parse_query, render, table_name, tables_of
+from tests.support.files import read
 
 if TYPE_CHECKING:
     import psycopg
@@ -39,8 +40,7 @@ Make = Callable[[Path], Demo]
 def content(made: Demo) -> dict[str, str]:
     """A hash of the rows of every table, whatever their order."""
     query = "SELECT md5(string_agg(line, '|' ORDER BY line)) FROM (SELECT CAST(t AS VARCHAR) AS line FROM {} AS t)"
-    with duckdb.connect(made.database, read_only=True) as connection:
-        return {t.name: connection.execute(query.format(t.name)).fetchall()[0][0] for t in made.tables}
+    return {t.name: read(made.database, query.format(t.name))[0][0] for t in made.tables}
 
 
 @MAKERS
@@ -71,8 +71,7 @@ def test_another_seed_other_content(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["MIMICIII.PATIENTS", "mimiciii.patients", '"MIMICIII"."Patients"'])
 def test_upper_and_lower_case_names_find_the_table(name: str, tmp_path: Path) -> None:
     made = mimic(tmp_path / "some.duckdb")
-    with duckdb.connect(made.database, read_only=True) as connection:
-        assert connection.execute(f"SELECT COUNT(*) FROM {name}").fetchall() == [(150,)]
+    assert read(made.database, f"SELECT COUNT(*) FROM {name}") == [(150,)]
 
 
 @MAKERS
@@ -101,10 +100,7 @@ def test_the_query_of_the_job_is_one_that_jobs_may_ask(tmp_path: Path) -> None:
     tree = parse_query(query.query, key="tables.patients.source.query")
     assert set(tables_of(tree)) == {("mimiciii", "admissions"), ("mimiciii", "patients")}
     bound = bind(tree, lambda parts: table_name(*parts)).sql(dialect="duckdb")
-    with duckdb.connect(made.database, read_only=True) as connection:
-        rows = [
-            connection.execute(f"SELECT * FROM ({text}) AS s ORDER BY ALL").fetchall() for text in (query.query, bound)
-        ]
+    rows = [read(made.database, f"SELECT * FROM ({text}) AS s ORDER BY ALL") for text in (query.query, bound)]
     assert rows[0] == rows[1] and len(rows[0]) == 150
 
 
@@ -132,10 +128,7 @@ def test_years_of_birth_are_those_of_ages_0_to_90(tmp_path: Path) -> None:
     made = demo.mimic(tmp_path / "some.duckdb", patients=1_000)
     query = Job.load(made.jobs[0]).tables["patients"].source
     assert isinstance(query, Query)
-    with duckdb.connect(made.database, read_only=True) as connection:
-        years = connection.execute(
-            f"SELECT MIN(year_of_birth), MAX(year_of_birth) FROM ({query.query}) AS s"
-        ).fetchall()
+    years = read(made.database, f"SELECT MIN(year_of_birth), MAX(year_of_birth) FROM ({query.query}) AS s")
     assert years == [(1918, 2008)]
 
 

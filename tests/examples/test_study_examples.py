@@ -13,11 +13,31 @@ import pytest
 
 from sqldeid import demo
 from tests.support.cli import run
-from tests.support.places import EXAMPLES
+from tests.support.places import EXAMPLES, ROOT
 from tests.support.studies import PNG, execute, lines_of, module_of
 
 GOOD_NODES = EXAMPLES / "epsilon_safe" / "good_nodes.py"
 MODELS = EXAMPLES / "m_concealing" / "models.py"
+QUERIES = EXAMPLES / "local_study" / "queries.py"
+
+
+def test_three_questions_are_asked_of_originals_and_of_both_releases(tmp_path):
+    """What `docs/local-recoding.md` shows is in the form that the script prints; its originals are right."""
+    done = execute(QUERIES, tmp_path, "--rows", "600")
+    assert done.returncode == 0, done.stderr
+    shown = done.stdout
+    demo.adult(tmp_path / "demo.duckdb", rows=600)
+    with duckdb.connect(str(tmp_path / "demo.duckdb"), read_only=True) as c:
+        ages = "SELECT AVG(CAST(\"salary-class\" = '>50K' AS INTEGER)) FROM adult WHERE age BETWEEN 30 AND 39"
+        (rate,) = c.execute(ages).fetchone()
+    assert f"| 30:39 | {100 * rate:.1f} % |" in shown
+    page = (ROOT / "docs" / "local-recoding.md").read_text(encoding="utf-8")
+    headings = [line for line in shown.splitlines() if line and line[0] not in "|L"]
+    assert len(headings) == 3
+    for line in headings:
+        assert line in page
+    for line in ("| cannot say | 0 of", "| age | originals | one node for all rows | local recoding |", "Loss: 0."):
+        assert line in shown and line in page
 
 
 def test_good_nodes_writes_both_figures(tmp_path):

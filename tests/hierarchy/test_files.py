@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
+import io
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sqldeid.errors import HierarchyError
 from sqldeid.hierarchy import Hierarchy, UncoveredValues, check, open_source, write_csv
+from sqldeid.hierarchy.files import DELIMITERS, _columns, _plain_columns
+from tests.support.examples import examples
 
 SECRET = "Zappa"
 """A value that no message may show."""
@@ -211,3 +217,41 @@ def test_a_rule_in_a_toml_file(tmp_path: Path) -> None:
     (tmp_path / "r.toml").write_text("bands = [10\n")
     with pytest.raises(HierarchyError, match=r"r\.toml.*TOML"):
         open_source("r.toml", tmp_path)
+
+
+def by_rows(text: str, delimiter: str) -> tuple[list[list[str]], list[int]]:
+    """Fields by column and lines of records, as `csv` reads them one by one."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    records = [(reader.line_num, record) for record in reader if record]
+    if not records or len({len(record) for _, record in records}) > 1:
+        raise csv.Error
+    return [list(column) for column in zip(*(r for _, r in records), strict=True)], [line for line, _ in records]
+
+
+PIECES = st.sampled_from(
+    ["a", "b b", "é", "\u2028", ";", ";", ",", "\t", "\n", "\n", "\r\n", "\r", '"', '""', "\0", " "]
+)
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(text=st.lists(PIECES, max_size=30).map("".join), delimiter=st.sampled_from(DELIMITERS))
+def test_columns_are_those_that_rows_make(text: str, delimiter: str) -> None:
+    """Whatever the text: same fields and lines as row by row, or refused where that is."""
+    try:
+        expected = by_rows(text, delimiter)
+    except csv.Error:
+        with pytest.raises(HierarchyError):
+            _columns(text, delimiter, "h")
+        return
+    columns, lines = _columns(text, delimiter, "h")
+    assert ([column.to_pylist() for column in columns], lines.tolist()) == expected
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
+def test_a_plain_file_is_read_by_columns_and_an_odd_one_row_by_row(ending: str) -> None:
+    plain = "a;x;*\nb;;*" + ending
+    columns = _plain_columns(plain, ";")
+    assert columns is not None
+    assert [column.to_pylist() for column in columns] == [["a", "b"], ["x", ""], ["*", "*"]]
+    for odd in ('"a";x;*', "a;x;*\n\nb;x;*", "a;x;*\nb;x", "a;x\r;*", f"{'a' * (csv.field_size_limit() + 1)};x;*", ""):
+        assert _plain_columns(odd, ";") is None

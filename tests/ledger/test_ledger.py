@@ -15,8 +15,11 @@ import pytest
 import sqldeid
 from sqldeid.errors import EngineError, JobError, VerificationError
 from sqldeid.publish import FreshFile
+from tests.support.files import read, write
 from tests.support.ledgers import KEY, change, folder, ledger, options, run
 from tests.support.sources import SENSITIVE, job, qi, release
+
+pytestmark = pytest.mark.usefixtures("stages")
 
 __all__ = ["folder"]
 
@@ -29,14 +32,12 @@ def part(**more: object) -> dict[str, object]:
 
 
 def marks(folder: Path, name: str = "people") -> dict[int, tuple[object, ...]]:
-    with duckdb.connect(folder / "out.duckdb", read_only=True) as connection:
-        rows = connection.execute(f"SELECT mark, age, sex FROM release.{name}").fetchall()
+    rows = read(folder / "out.duckdb", f"SELECT mark, age, sex FROM release.{name}")
     return {row[0]: row[1:] for row in rows}
 
 
 def values(folder: Path, name: str, columns: str = "illness, ward") -> dict[int, tuple[object, ...]]:
-    with duckdb.connect(folder / "out.duckdb", read_only=True) as connection:
-        rows = connection.execute(f"SELECT mark, {columns} FROM release.{name}").fetchall()
+    rows = read(folder / "out.duckdb", f"SELECT mark, {columns} FROM release.{name}")
     return {row[0]: row[1:] for row in rows}
 
 
@@ -94,8 +95,7 @@ def test_another_node_is_held_to_the_join(folder: Path) -> None:
     before = marks(folder)
     other = release({"sex": qi(), "mark": {"role": "insensitive"}}, source="people", person="id", k=9)
     run(folder, job({"into": "out.duckdb"}, folder, people=other | {"where": "id % 7 > 0"}))
-    with duckdb.connect(folder / "out.duckdb", read_only=True) as connection:
-        after = dict(connection.execute("SELECT mark, sex FROM release.people").fetchall())
+    after = dict(read(folder / "out.duckdb", "SELECT mark, sex FROM release.people"))
     cells = Counter((before.get(m), after.get(m)) for m in range(120))
     assert {n for cell, n in cells.items() if n and cell[1] is not None} & set(range(1, 9)) == set()
     assert min(n for cell, n in cells.items() if cell[0] is not None) >= 4
@@ -133,10 +133,10 @@ def test_what_was_published_is_verified_with_its_ledger_alone(folder: Path) -> N
     assert (found.rows, found.suppressed) == (made.rows, made.suppressed)  # type: ignore[union-attr]
     with pytest.raises(VerificationError, match="name it with --ledger"):
         sqldeid.verify(asked, folder / "db.duckdb", options=replace(options(folder), ledger=None))
-    with duckdb.connect(folder / "out.duckdb") as connection:
-        connection.execute(
-            "UPDATE release.people SET illness = 'mumps' WHERE mark = (SELECT MIN(mark) FROM release.people)"
-        )
+    write(
+        folder / "out.duckdb",
+        "UPDATE release.people SET illness = 'mumps' WHERE mark = (SELECT MIN(mark) FROM release.people)",
+    )
     with pytest.raises(VerificationError, match="missing or differ"):
         sqldeid.verify(asked, folder / "db.duckdb", options=options(folder))
 
@@ -370,8 +370,7 @@ def test_what_it_refuses(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "key").write_text("".join(f"{i:02x}" for i in range(8, 40)))
     with pytest.raises(JobError, match="another key"):
         run(folder, good)
-    with duckdb.connect(folder / "ledger.duckdb") as connection:
-        connection.execute("DROP TABLE facts")
+    write(folder / "ledger.duckdb", "DROP TABLE facts")
     with pytest.raises(JobError, match="not a ledger"):
         run(folder, good)
 
@@ -379,8 +378,7 @@ def test_what_it_refuses(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.duckdb14
 def test_private_releases_add_up_until_another_kind_voids_them(folder: Path) -> None:
     safe = release({"sex": qi("adult/sex")}, source="people", person="id", k=4)
-    with duckdb.connect(folder / "db.duckdb") as connection:
-        connection.execute("UPDATE people SET sex = CASE sex WHEN 'f' THEN 'Female' ELSE 'Male' END")
+    write(folder / "db.duckdb", "UPDATE people SET sex = CASE sex WHEN 'f' THEN 'Female' ELSE 'Male' END")
     settings = {"beta": 0.25, "epsilon": 2.0, "delta": 0.24}
     safe |= {"search": {"method": "epsilon-safe", "epsilon_safe": settings}}
     asked = job({"into": "out.duckdb"}, folder, people=safe)

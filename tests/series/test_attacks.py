@@ -11,6 +11,7 @@ from sqldeid.arrays import Ints
 from sqldeid.series.attack_report import AttackReport, class_features
 from sqldeid.series.attacks import (
     Attack,
+    Scope,
     bends,
     combine,
     correlation,
@@ -74,10 +75,10 @@ def test_feature_attacker(seed, standardised):
         both = ~np.isnan(x[i] - y[j])
         return math.sqrt(np.mean(((x[i] - y[j]) / scale)[both] ** 2)) if both.any() else math.inf
 
-    found = feature_attack(x, y, classes, scale=standard_scale(x) if standardised else None)
+    found = feature_attack(x, y, Scope(classes), scale=standard_scale(x) if standardised else None)
     assert found == loops(distance, list(range(24)), 24, classes)
     some = np.array([2, 5, 11])
-    assert feature_attack(x, y, classes, scale=scale, rows=some) == loops(distance, [2, 5, 11], 24, classes)
+    assert feature_attack(x, y, Scope(classes, some), scale=scale) == loops(distance, [2, 5, 11], 24, classes)
 
 
 def test_ties_are_shared_and_nothing_to_compare_is_no_link():
@@ -94,7 +95,7 @@ def test_ties_are_shared_and_nothing_to_compare_is_no_link():
 def test_point_attacker(seed, match):
     values = draw_series(seed)
     original, released, classes = values[:, 0], changed(values, seed)[:, 0], np.arange(24) % 5
-    found = point_attack(original, released, 4, match, np.random.default_rng(9), classes)
+    found = point_attack(original, released, 4, match, np.random.default_rng(9), Scope(classes))
     order = np.where(np.isnan(original), 2.0, np.random.default_rng(9).random(original.shape))
     able = [i for i in range(24) if (~np.isnan(original[i])).sum() >= 4]
 
@@ -134,7 +135,7 @@ def test_pattern_attackers(seed):
             difference = difference[~np.isnan(difference)]
             return float(difference.sum() if count == "distance" else (difference > 0).sum())
 
-        assert pattern_attack(x, y, classes, count=count) == loops(distance, list(range(24)), 24, classes, 1e-3)
+        assert pattern_attack(x, y, Scope(classes), count=count) == loops(distance, list(range(24)), 24, classes, 1e-3)
 
 
 def test_patterns_are_what_they_say():
@@ -161,9 +162,9 @@ def test_correlation_and_ranks_over_common_positions():
 def test_attacks_add_up_and_blocks_change_nothing(monkeypatch):
     values = draw_series(7)
     x, y, classes = class_features(values), class_features(changed(values, 7)), np.arange(24) % 4
-    whole = feature_attack(x, y, classes)
+    whole = feature_attack(x, y, Scope(classes))
     monkeypatch.setattr("sqldeid.series.attacks.CELLS", 50)
-    assert feature_attack(x, y, classes) == Attack(
+    assert feature_attack(x, y, Scope(classes)) == Attack(
         whole.persons, whole.sole, *(pytest.approx(v) for v in (whole.link, whole.in_class, whole.in_class_expected))
     )
     two = combine([whole, whole])
@@ -176,8 +177,8 @@ def test_advantage_is_nothing_for_a_release_drawn_from_the_class_and_seen_otherw
     classes = np.repeat(np.arange(200), 5)
     own = draw.normal(0, 1, (1000, 4)) + draw.normal(0, 30, (200, 4))[classes]
     shuffled = own[np.concatenate([draw.permutation(5) + 5 * c for c in range(200)])]
-    assert abs(feature_attack(own, shuffled, classes).advantage) < 0.05
-    assert feature_attack(own, own + 0.1, classes).advantage > 0.7
+    assert abs(feature_attack(own, shuffled, Scope(classes)).advantage) < 0.05
+    assert feature_attack(own, own + 0.1, Scope(classes)).advantage > 0.7
 
 
 def test_report_has_every_attacker_with_counts():

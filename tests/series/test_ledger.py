@@ -223,3 +223,33 @@ def test_an_unchanged_source_is_released_as_it_was(tmp_path: Path) -> None:
     (first, _), (second, account) = nightly(tmp_path, ward, 2, ledger=True)
     assert {v: set(c) for v, c in first.items()} == {v: set(c) for v, c in second.items()}
     assert account["held_back"] == 0
+
+
+def test_where_nobody_can_be_released_no_ledger_is_blamed(tmp_path: Path) -> None:
+    """Each person has a variable of their own, which is left out: the release is empty, and nobody is held back."""
+    (tmp_path / "key").write_text(KEY)
+    source, options = tmp_path / "ward.duckdb", sqldeid.Options(key_file=tmp_path / "key", ledger=tmp_path / "ledger")
+    own = {person: {f"v{person}": [80.0, 81.0]} for person in range(10)}
+    items = ["HR", "BP", "mark", *(variable for series in own.values() for variable in series)]
+    asked, shared = job(variables={item: {"items": [item]} for item in items}), next(Ward(1).nights(1))
+    for rows in (own, shared):
+        with duckdb.connect(str(source)) as connection:
+            fill(connection, rows)
+        result = sqldeid.anonymize(asked, source, options=replace(options, replace=True, new_persons=True))
+        made = result.releases["vitals"]
+        assert made.ledger["held_back"] == 0
+        assert sqldeid.verify(asked, source, options=options)["vitals"].released == made.released
+        assert (made.released > 0) == (rows is shared)
+
+
+def test_where_series_are_shorter_than_they_were_the_ledger_is_named(tmp_path: Path) -> None:
+    (night,) = Ward(1).nights(1)
+    (tmp_path / "key").write_text(KEY)
+    source, options = tmp_path / "ward.duckdb", sqldeid.Options(key_file=tmp_path / "key", ledger=tmp_path / "ledger")
+    for rows in (night, {person: {"HR": series["HR"][:1]} for person, series in night.items()}):
+        with duckdb.connect(str(source)) as connection:
+            fill(connection, rows)
+        if rows is night:
+            sqldeid.anonymize(job(), source, options=options)
+    with pytest.raises(JobError, match="released before keeps the length of then"):
+        sqldeid.anonymize(job(), source, options=replace(options, replace=True))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqldeid.series.reach import greatest_variance, least_variance, nearest_extremes
+from sqldeid.series.feasible import greatest_variance, least_variance, nearest_extremes
 from sqldeid.series.targets import Features, Targets, make_targets
 from tests.support.examples import examples
 from tests.support.series_data import features

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,19 @@ from typing import Any
 import pytest
 
 from sqldeid.engine.remote import Remote
-from sqldeid.sql import Statement
+from sqldeid.sql import Statement, render
 from tests.support.cli import Ran, run
 
 SECRETS = ("hidden-word", "canary7f3a", "Traceback")
 """A password, a value of the source, and what no user should have to read."""
+
+
+def rendering(monkeypatch: pytest.MonkeyPatch, instead: Callable[..., str]) -> None:
+    """Have every room render its templates by another function, which may make a mistake in one of them."""
+    rooms = [room for name, room in sys.modules.items() if name.startswith("sqldeid.") and "sqldeid.sql" not in name]
+    for room in rooms:
+        if getattr(room, "render", None) is render:
+            monkeypatch.setattr(room, "render", instead)
 
 
 def anonymizing(capsys: pytest.CaptureFixture[str], job: str) -> Callable[..., Ran]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sqldeid.sql import templates
-from sqldeid.tables.release.steps import Step
+from sqldeid.stages import Step
 from tests.support.postgres import NUMBERS
 
 if TYPE_CHECKING:
@@ -150,9 +150,13 @@ def running() -> Iterator[set[str]]:
         yield ran
 
 
+BETWEEN_TABLES = {"tables/write/place_rows", "tables/mondrian/place_parts"}
+"""How the tables of a run are compared with each other: a plan shows the way of one release."""
+
+
 def hold_listed(listed: Sequence[Step], ran: set[str]) -> None:
     """What ran is listed; what is listed as often as once ran."""
-    more, less = ran - {s.template for s in listed}, {s.template for s in listed if s.times} - ran
+    more, less = ran - {s.template for s in listed} - BETWEEN_TABLES, {s.template for s in listed if s.times} - ran
     assert not more and not less, f"not listed: {sorted(more)}; not run: {sorted(less)}"
 
 

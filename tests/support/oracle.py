@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import log, log2
@@ -147,6 +147,18 @@ def problem_of(table: Table, name: str, allowed: int, **options: object) -> Prob
     loss = make_loss(name, table.marginals(), table.rows)
     checker = Checker(table, allowed)
     return Problem(table.lattice, table.marginals(), table.rows, allowed, loss, checker, **options)  # type: ignore[arg-type]
+
+
+def sparing(problem: Problem) -> Problem:
+    """The problem in full statements, without the suppressed leaves of nodes that cannot win: as a release asks it."""
+    ask = problem.evaluate
+
+    def evaluate(nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]:
+        found = ask(nodes, histogram=histogram)
+        hopeless = [problem.hopeless(e.node, e.failing) for e in found]
+        return [replace(e, suppressed_leaves=None) if h else e for e, h in zip(found, hopeless, strict=True)]
+
+    return replace(problem, evaluate=evaluate, full_statements=True)
 
 
 def exhaustive(table: Table, name: str, allowed: int) -> Node | None:

@@ -303,10 +303,7 @@ CASES = [
         "events/key_parts",
         {"keyed": OUT, "shingles": t("shingles"), "coded": t("coded")},
         [(1, "2,10"), (2, "2,10"), (3, "0")],
-        (
-            *SHINGLES,
-            *CODED,
-        ),
+        (*SHINGLES, *CODED),
         read=READ + "part",
     ),
     Case(
@@ -320,11 +317,7 @@ CASES = [
         "events/list_members",
         {"members": OUT, "ranked": t("ranked"), "shingles": t("shingles"), "coded": t("coded")},
         [(1, 2), (1, 10), (2, 0)],
-        (
-            *RANKED,
-            *SHINGLES,
-            *CODED,
-        ),
+        (*RANKED, *SHINGLES, *CODED),
         read=READ + "set_number, code",
     ),
     Case(
@@ -349,10 +342,7 @@ CASES = [
         "events/join_rest",
         {"clusters": t("clusters"), "ranked": t("ranked")},
         [(1, 1), (2, 1)],
-        (
-            *RANKED,
-            *CLUSTERS,
-        ),
+        (*RANKED, *CLUSTERS),
         read="SELECT * FROM clusters ORDER BY set_number",
     ),
     Case(
@@ -368,7 +358,6 @@ CASES = [
         read=READ + "part",
     ),
     Case("events/count_clusters", {"clustered": t("clustered")}, [(1, 1), (3, 1)], (*CLUSTERED,)),
-    Case("events/count_rows", {"table": t("clustered")}, [(4,)], (*CLUSTERED,)),
     Case(
         "events/link_events",
         {
@@ -394,11 +383,7 @@ CASES = [
             (3, 0, 1, 5, None, 6, 5, 5, 2001, 0),
             (3, 0, 4, 1, None, 6, 5, 5, 2001, 0),
         ],
-        (
-            *SPLIT,
-            *PARTS,
-            *CLUSTERED,
-        ),
+        (*SPLIT, *PARTS, *CLUSTERED),
         read=READ + "object, cluster, year, month, hour, origin, target, x0",
     ),
     Case(
@@ -422,11 +407,7 @@ CASES = [
             (2, 1, 4, 0, None),
             (3, 0, 4, 1, None),
         ],
-        (
-            *SPLIT,
-            *PARTS,
-            *CLUSTERED,
-        ),
+        (*SPLIT, *PARTS, *CLUSTERED),
         read=READ + "object, cluster, origin, target",
         note="without ends",
     ),
@@ -450,10 +431,7 @@ CASES = [
             (3, -1, 0, None, 6, 5, 2001),
             (3, 0, -2, None, 6, 5, 2001),
         ],
-        (
-            *PARTS,
-            *CLUSTERED,
-        ),
+        (*PARTS, *CLUSTERED),
         read=READ + "object, year, month, origin",
     ),
     Case(
@@ -468,10 +446,7 @@ CASES = [
             "timed": False,
         },
         [(1, -1, 0, None), (2, -1, 1, None), (2, 1, 0, 1416.0), (3, -1, 0, None)],
-        (
-            *PARTS,
-            *CLUSTERED,
-        ),
+        (*PARTS, *CLUSTERED),
         read=READ + "object, origin",
         note="without ends",
     ),
@@ -484,20 +459,14 @@ CASES = [
             (0, 0, 12, None, 3, 2, 2164),
             (1, 0, 23, None, 3, 12, 1969),
         ],
-        (
-            *PARTS,
-            *CLUSTERED,
-        ),
+        (*PARTS, *CLUSTERED),
         read=READ + "cluster, year, month",
     ),
     Case(
         "events/link_values",
         {"links": OUT, "parts": t("parts"), "clustered": t("clustered"), "factor": identifier("x0")},
         [(0, 0, 0, 0.0), (0, 0, 3, 0.0), (0, 0, 4, 0.5), (1, 0, 1, 2.0)],
-        (
-            *PARTS,
-            *CLUSTERED,
-        ),
+        (*PARTS, *CLUSTERED),
         read=READ + "cluster, target",
     ),
     Case(
@@ -593,10 +562,7 @@ CASES = [
         "events/pair_clusters",
         {"counted": OUT, "parts": t("parts"), "clustered": t("clustered")},
         [(0, -1, -1, 0, 1, 1, None, None), (0, -1, -1, 1, 0, 1, None, None)],
-        (
-            *PARTS,
-            *CLUSTERED,
-        ),
+        (*PARTS, *CLUSTERED),
         read=READ + "origin, target",
     ),
     Case(
@@ -628,10 +594,7 @@ CASES = [
             (2, 0, datetime(1969, 12, 31, 23, 59, 59, 500000), 2),
             (2, 3, datetime(1969, 12, 31, 23, 59, 59, 500000), None),
         ],
-        (
-            *NUMBERED,
-            *LISTED,
-        ),
+        (*NUMBERED, *LISTED),
         read=READ + "object, state",
     ),
     Case(
@@ -652,10 +615,7 @@ CASES = [
             (2, 0, datetime(1969, 12, 31, 23, 59, 59, 500000)),
             (2, 3, datetime(1969, 12, 31, 23, 59, 59, 500000)),
         ],
-        (
-            *NUMBERED,
-            *LISTED,
-        ),
+        (*NUMBERED, *LISTED),
         read=READ + "object, state",
         note="others are dropped",
     ),
@@ -806,11 +766,7 @@ CASES = [
         "events/read_sets",
         {"members": t("members"), "ranked": t("ranked"), "coded": t("coded")},
         [(1, "0", 2), (1, "3", 2), (2, "11", 1)],
-        (
-            *MEMBERS,
-            *RANKED,
-            *CODED,
-        ),
+        (*MEMBERS, *RANKED, *CODED),
     ),
     Case(
         "events/count_owners",
@@ -967,10 +923,7 @@ CASES = [
             (1, datetime(2164, 3, 29, 12, 0), "7"),
             (2, datetime(2000, 1, 1, 0, 0), ""),
         ],
-        (
-            *MADE,
-            *LISTED,
-        ),
+        (*MADE, *LISTED),
         read='SELECT * FROM "o\'u""t"',
     ),
 ]

@@ -213,6 +213,20 @@ CASES = [
         ),
     ),
     Case(
+        "series/measure_written",
+        {"measured": OUT, "unfolded": table_name("un folded")},
+        [(1, 0, 3, 0, 4, 3, 2, 3.0, 2.25, 1.5, 4.5), (2, 1, 1, 1, 1, 2, 2, 7.0, 0.0, 7.0, 7.0)],
+        (
+            'CREATE TABLE "un folded" (number BIGINT, variable_number INT, position BIGINT, value DOUBLE PRECISION)',
+            """INSERT INTO "un folded" VALUES (1, 0, 4, NULL), (1, 0, 2, 4.5), (1, 0, 0, 1.5), (2, 1, 1, 7),
+               (2, 1, 1, 7), (3, 0, 0, NULL)""",
+        ),
+        read=FROM_OUT.format(
+            'number, variable_number, steps, "first", "last", "rows", n, mean, variance, minimum, maximum', "1"
+        ),
+        note="absent values, a variable without any, and one whose values are equal",
+    ),
+    Case(
         "series/bin_instants",
         {"bins": OUT, "instants": table_name("ins")},
         [(1, 0, 0, 15.0), (1, 0, 2, 40.0), (1, 0, 4, 10.000001), (1, 1, 1, 1e-6), (2, 0, 0, -3.0), (2, 1, 1, 7.0)],

@@ -13,6 +13,7 @@ import pytest
 
 import sqldeid
 from sqldeid.errors import JobError
+from tests.support.changing import MONDRIAN, SERIES, TABLE
 from tests.support.foreign import in_duckdb, in_postgres
 from tests.support.on_spark import Both, load, named
 from tests.support.spark_tables import both
@@ -21,33 +22,13 @@ __all__ = ["both"]
 
 REPLACE = sqldeid.Options(replace=True)
 SURE = sqldeid.Options(replace=True, without_ledger=True)
-TABLE = {
-    "person": "id",
-    "columns": {
-        "age": {"role": "quasi-identifying", "hierarchy": {"bands": [10]}},
-        "ward": {"role": "sensitive"},
-    },
-    "privacy": {"k": 2, "suppression_limit": 0.9},
-}
-SERIES = {
-    "person": "id",
-    "time": "hour",
-    "time_unit": "hours",
-    "variable": "item",
-    "value": "value",
-    "variables": {"HR": {"items": ["HR"]}},
-    "durations": {"k": 4},
-    "privacy": {"k": 4},
-}
 EVENTS = {"object": "id", "time": "at", "state": ["ward"], "privacy": {"method": "ratio", "epsilon": 5.0}}
-CUT = {"age": {"role": "quasi-identifying", "hierarchy": {"median": "range"}}, "ward": {"role": "sensitive"}}
 
 
 def parts(people: str, charted: str) -> dict[str, Any]:
     """All kinds of release that are compared, of two tables."""
-    mondrian = {**TABLE, "columns": CUT, "search": {"method": "mondrian"}, "privacy": {"k": 2}}
     return {
-        "tables": {"r": {"source": people, **TABLE}, "m": {"source": people, **mondrian}},
+        "tables": {"r": {"source": people, **TABLE}, "m": {"source": people, **MONDRIAN}},
         "series": {"s": {"source": charted, **SERIES}},
         "events": {"e": {"source": people, **EVENTS}},
     }
@@ -152,7 +133,7 @@ def test_on_spark_too(spark_engine: Engine, tmp_path: Path, name: str, into: str
 def test_nulls_within_values_count_on_spark(both: Both) -> None:
     """Its hash passes over them: two lists whose NULL moved would be one."""
     spark, wanted = both.spark, {**TABLE, "source": "nested"}
-    wanted["columns"] = {**TABLE["columns"], "tags": {"role": "insensitive"}}  # type: ignore[dict-item]
+    wanted["columns"] = {**TABLE["columns"], "tags": {"role": "insensitive"}}
     asked = sqldeid.Job.parse({"release": {"schema": "of_nested"}, "tables": {"n": wanted}})
     made = (
         "CREATE TABLE nested AS SELECT id, CAST(20 + id % 3 AS INT) AS age, 'a' AS ward, "

@@ -21,7 +21,7 @@ from sqldeid import (
     plan,
     verify,
 )
-from sqldeid.tables.release.steps import in_dialect, steps
+from sqldeid.run import explain
 from tests.support.foreign import Both, Foreign, bag, foreign, hold_listed, in_duckdb, running
 from tests.support.foreign_tables import AGE, KEYED, RELEASES, SEX, WARD, asked, both, hold_beside, sampled, told
 from tests.support.real_data import ADULT
@@ -53,7 +53,7 @@ def test_the_steps_of_a_plan_are_those_of_a_run(name: str, both: Both) -> None:
     [planned] = plan(wanted, both.foreign.database)
     with running() as ran:
         anonymize(wanted, both.foreign.database)
-    hold_listed(in_dialect(steps(planned, "table", both.foreign.name), both.foreign.name), ran)
+    hold_listed(explain(planned, wanted, both.foreign.database).statements or (), ran)
 
 
 def test_only_classes_go_over_the_wire(both: Both) -> None:

@@ -23,10 +23,9 @@ from sqldeid import (
     verify,
     verify_certificates,
 )
+from sqldeid.run import explain
 from sqldeid.sql import literal, render
-from sqldeid.tables.release.linked_steps import linked_steps
-from sqldeid.tables.release.steps import in_dialect
-from sqldeid.tables.rows import linked as linked_rows
+from tests.support.failing import rendering
 from tests.support.foreign import InPostgres, bag, foreign, hold_listed, in_duckdb, running
 from tests.support.foreign_tables import told
 from tests.support.linked_tables import NAMES, PEOPLE, PERSON, STAYS, blanked, settled, stacked, tables, with_key
@@ -78,7 +77,7 @@ def test_linked_releases_are_those_of_duckdb(both: Both, settled: None) -> None:
     with running() as ran:
         there = anonymize(wanted, both.server.database, options=options).releases
     ran.remove("tables/check/list_classes")  # of the comparison with other k
-    hold_listed(in_dialect(linked_steps(planned, "table", "postgres"), "postgres"), ran)
+    hold_listed(explain(planned, wanted, both.server.database).statements or (), ran)
     here = anonymize(wanted, both.file, options=options).releases
     for name in NAMES:
         assert told(there[name]) == told(here[name])
@@ -162,14 +161,14 @@ def test_what_is_joined_wrongly_is_not_published(both: Both, monkeypatch: pytest
     """The second table's rows beside the wrong persons: JSON is compared, too."""
     before, wrong = both.server.catalogue(), []
 
-    def mistaken(name: str, *dialect: str, **parameters: Any) -> str:
-        if name == "tables/rows/join_linked" and not wrong:
-            wrong.append(name)
+    def mistaken(template: str, /, *dialect: str, **parameters: Any) -> str:
+        if template == "tables/rows/join_linked" and not wrong:
+            wrong.append(template)
             remark = next(c for c in parameters["columns"] if str(c["name"].this) == "stays/remark")
             remark["value"] = exp.cast(literal('"other"'), "JSON")
-        return render(name, *dialect, **parameters)
+        return render(template, *dialect, **parameters)
 
-    monkeypatch.setattr(linked_rows, "render", mistaken)
+    rendering(monkeypatch, mistaken)
     with pytest.raises(VerificationError, match=r"stays\.link: .* rows differ where the tables are joined once more"):
         anonymize(stacked(schema="wrong"), both.server.database, options=both.options)
     assert wrong and both.server.catalogue() == before

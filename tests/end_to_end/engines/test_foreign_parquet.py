@@ -13,7 +13,9 @@ from sqldeid import EngineError, Interrupted, JobError, Listener, Options, Verif
 from sqldeid.demo.sequences import transfer_rows
 from sqldeid.job import Job
 from sqldeid.publish import brought
+from sqldeid.sql import render
 from tests.support.events import kind_t
+from tests.support.failing import rendering
 from tests.support.foreign import Both, Foreign, InPostgres, foreign, in_duckdb
 from tests.support.foreign_events import SEEDED
 from tests.support.foreign_series import BASE, charted
@@ -176,7 +178,6 @@ def test_a_failure_among_the_parts_leaves_a_users_connection_as_it_was(
     assert isinstance(both.foreign, InPostgres)
     monkeypatch.setattr(brought, "PART_BYTES", 1)
     inserted: list[str] = []
-    render = brought.render
 
     def fails(name: str, /, *dialect: str, **parameters: object) -> str:
         if name == "publish/bring_rows" and not parameters["first"]:
@@ -184,7 +185,7 @@ def test_a_failure_among_the_parts_leaves_a_users_connection_as_it_was(
             raise EngineError("no room")
         return render(name, *dialect, **parameters)
 
-    monkeypatch.setattr(brought, "render", fails)
+    rendering(monkeypatch, fails)
     with both.foreign.connect() as c:
         with pytest.raises(EngineError, match="no room"):
             anonymize(job(PARQUET, tmp_path, r=RELEASES["k"]), c)

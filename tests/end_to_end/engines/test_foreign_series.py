@@ -11,7 +11,7 @@ import pytest
 from sqldeid import anonymize, plan, verify
 from sqldeid.errors import VerificationError
 from sqldeid.job import Job
-from sqldeid.series import carry, prepare, release
+from sqldeid.series import prepare, release, transfer
 from tests.support.foreign import Foreign, bag, foreign, in_duckdb
 from tests.support.foreign_series import BASE, CHOICES, WHO, charted, stays, told, wanted
 from tests.support.sources import IDENTIFYING, qi
@@ -40,7 +40,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Portions of a few persons, so that there are many."""
-    monkeypatch.setattr(carry, "AT_ONCE", 100)
+    monkeypatch.setattr(transfer, "AT_ONCE", 100)
     monkeypatch.setattr(prepare, "AT_ONCE", 200)
     yield
 

@@ -85,6 +85,17 @@ def test_releases_are_compared_as_in_duckdb(both: Both) -> None:
     assert [pair.to_dict() for pair in verify(wanted, both.spark).joinable] == [dict(pair) for pair in there]
 
 
+def test_cohorts_are_compared_as_in_duckdb(both: Both) -> None:
+    """One person more is refused; disjoint cohorts, and the same persons at other levels, are not."""
+    asked = {name: value for name, value in RELEASES["k"].items() if name != "where"}
+    fewer, rest = ({**asked, "where": f"id {than} (SELECT max(id) FROM people)"} for than in ("<", "<="))
+    for database in (both.spark, both.file):
+        with pytest.raises(JobError, match=r"tables\.s: beside tables\.r, .* can subtract"):
+            anonymize(job({"schema": "cohorts"}, r=fewer, s=rest), database)
+    halves = ({**asked, "where": f"id % 2 = {half}"} for half in (0, 1))
+    assert anonymize(job({"schema": "halves"}, **dict(zip("rs", halves, strict=True))), both.spark).releases
+
+
 def test_a_table_that_rows_were_added_to_goes_as_a_whole(both: Both) -> None:
     """And is not dropped again at the end."""
     with ExitStack() as stack:

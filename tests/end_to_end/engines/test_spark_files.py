@@ -72,7 +72,7 @@ def test_a_file_is_the_one_that_duckdb_writes(filled: Both, tmp_path: Path, monk
     """Every type, a view over its snapshot, a series that is sent in portions: by Connect, in many parts, and again."""
     monkeypatch.setattr(brought, "PART_BYTES", 9_999)
     monkeypatch.setattr(brought, "AT_ONCE", 7)
-    monkeypatch.setattr("sqldeid.series.carry.AT_ONCE", 100)
+    monkeypatch.setattr("sqldeid.series.transfer.AT_ONCE", 100)
     before = filled.catalogue()
     tables = {"r": RELEASES["types"], "k": release(COLUMNS, source="kinds", k=5)}
     asked, expected = jobs("view", tmp_path, tables=tables, series={"vitals": BASE})

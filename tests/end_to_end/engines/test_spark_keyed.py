@@ -20,8 +20,8 @@ from sqldeid import (
     plan,
     verify,
 )
+from sqldeid.run import explain
 from sqldeid.tables.disguise import disguise
-from sqldeid.tables.release.steps import in_dialect, steps
 from tests.support.foreign import bag, hold_listed, running
 from tests.support.foreign_tables import KEYED, RELEASES, people, told
 from tests.support.on_spark import Both, load
@@ -92,7 +92,7 @@ def test_parquet_is_written_by_the_cluster(both: Both, tmp_path: Path) -> None:
     planned = plan(wanted, both.url)
     with running() as ran:
         there = anonymize(wanted, both.url)
-    hold_listed([step for p in planned for step in in_dialect(steps(p, "parquet", "spark"), "spark")], ran)
+    hold_listed([step for p in planned for step in explain(p, wanted, both.url).statements or ()], ran)
     here = anonymize(here_job, both.file)
     for name in asked:
         same = [told(found.releases[name]) for found in (there, here)]

@@ -11,7 +11,7 @@ import pytest
 
 from sqldeid import Options, anonymize, plan, verify
 from sqldeid.errors import VerificationError
-from sqldeid.series import carry, release, shape
+from sqldeid.series import release, shape, transfer
 from tests.support.benchmark_series import demo, seeded
 from tests.support.foreign import bag
 from tests.support.foreign_series import CHOICES, WHO, charted, stays, told, wanted
@@ -49,7 +49,7 @@ HERE = ("wide, clock, cohort", "projection, labels, where", "own features, query
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("choice", HERE)
 def test_a_release_is_that_of_duckdb(both: Both, choice: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(carry, "AT_ONCE", 400)  # several portions each way
+    monkeypatch.setattr(transfer, "AT_ONCE", 400)  # several portions each way
     schema = named(choice)
     job = wanted(schema, **CHOICES[choice])  # type: ignore[arg-type]
     there, here = (anonymize(job, d).releases["vitals"] for d in (both.spark, both.file))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
 import pytest
 
 import sqldeid
 from sqldeid.engine.opening import Settings
 from sqldeid.errors import JobError
+from tests.support.files import read, write
 from tests.support.sources import SENSITIVE, qi, release
 
 LAPLACE = {
@@ -30,17 +30,15 @@ def folder(tmp_path: Path) -> Path:
     """120 persons with four moves each, some of which have no usable time; and a row without a person."""
     (tmp_path / "key").write_text("".join(f"{i:02x}" for i in range(7, 39)))
     (tmp_path / "states.txt").write_text("A\nB\nC\n")
-    with duckdb.connect(tmp_path / "db.duckdb") as connection:
-        connection.execute(
-            "CREATE TABLE people AS SELECT i AS id, ['Female', 'Male'][1 + i % 2] AS sex, "
-            "CAST(20 + (i * 7) % 40 AS INTEGER) AS age, ['flu', 'gout', 'mumps'][1 + (i // 3) % 3] AS illness "
-            "FROM RANGE(120) AS r(i)"
-        )
-        connection.execute(
-            "CREATE TABLE moves AS SELECT id, ['A', 'B', 'C'][1 + (id + j) % 3] AS ward, "
-            "CASE WHEN id % 10 > 0 THEN TIMESTAMP '2020-03-01' + j * INTERVAL '5 hours' END AS at "
-            "FROM people, RANGE(4) AS q(j) UNION ALL SELECT NULL, 'A', TIMESTAMP '2020-03-01'"
-        )
+    write(
+        tmp_path / "db.duckdb",
+        "CREATE TABLE people AS SELECT i AS id, ['Female', 'Male'][1 + i % 2] AS sex, "
+        "CAST(20 + (i * 7) % 40 AS INTEGER) AS age, ['flu', 'gout', 'mumps'][1 + (i // 3) % 3] AS illness "
+        "FROM RANGE(120) AS r(i)",
+        "CREATE TABLE moves AS SELECT id, ['A', 'B', 'C'][1 + (id + j) % 3] AS ward, "
+        "CASE WHEN id % 10 > 0 THEN TIMESTAMP '2020-03-01' + j * INTERVAL '5 hours' END AS at "
+        "FROM people, RANGE(4) AS q(j) UNION ALL SELECT NULL, 'A', TIMESTAMP '2020-03-01'",
+    )
     return tmp_path
 
 
@@ -71,8 +69,7 @@ def test_events_and_tables_of_the_same_persons_add_up(folder: Path) -> None:
     assert both["wards"].account["epsilon_total"] == 5.0  # type: ignore[attr-defined]
     assert any("has spent ε = 5" in w for w in both["wards"].warnings)  # type: ignore[attr-defined]
     assert "account" not in both["wards"].to_public()  # type: ignore[attr-defined]
-    with duckdb.connect(folder / "ledger.duckdb", read_only=True) as connection:
-        found = connection.execute("SELECT COUNT(*), COUNT(DISTINCT person), MIN(epsilon) FROM budgets").fetchall()
+    found = read(folder / "ledger.duckdb", "SELECT COUNT(*), COUNT(DISTINCT person), MIN(epsilon) FROM budgets")
     assert found == [(120, 120, 5.0)], "an object spends whether or not its events are usable"
 
 
@@ -92,15 +89,10 @@ def test_what_it_cannot_add_is_refused(folder: Path) -> None:
         run(folder, events(method="ratio", epsilon=0.65))
     run(folder, table(SAFE))
     stays = events()
-    with duckdb.connect(folder / "db.duckdb") as connection:
-        connection.execute(
-            "ALTER TABLE moves ADD COLUMN stay BIGINT",
-        )
-        connection.execute("UPDATE moves SET stay = id + 9")
+    write(folder / "db.duckdb", "ALTER TABLE moves ADD COLUMN stay BIGINT", "UPDATE moves SET stay = id + 9")
     stays["events"]["wards"]["object"] = "stay"  # type: ignore[index]
     with pytest.raises(JobError, match="the ledger follows persons by id, not by stay"):
         run(folder, stays)
-    with duckdb.connect(folder / "db.duckdb") as connection:
-        connection.execute("UPDATE moves SET id = id + 100000")
+    write(folder / "db.duckdb", "UPDATE moves SET id = id + 100000")
     with pytest.raises(JobError, match=r"0 of 120 .*--new-persons"):
         run(folder, events())

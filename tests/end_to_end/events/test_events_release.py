@@ -15,7 +15,10 @@ import sqldeid
 from sqldeid.demo.sequences import procedure_rows
 from sqldeid.errors import JobError, SqldeidError, VerificationError
 from sqldeid.job import Job
+from sqldeid.run import explain
 from tests.support.events import WARD_STATES, database, kind_c, kind_t, laplace, procedures, transfers
+
+pytestmark = pytest.mark.usefixtures("stages")
 
 
 def release(connection: Any, section: dict[str, Any], **options: object) -> Any:
@@ -56,6 +59,15 @@ def test_suppression_and_support_fall_with_epsilon_and_cover_rises() -> None:
     for name in ("suppressed_entries", "suppressed_records", "mean_support", "tvd_2gram"):
         assert found[0][name] > found[1][name] > found[2][name], name
     assert found[0]["cover"] < found[1]["cover"] < found[2]["cover"]
+
+
+def test_a_plan_shows_the_statements_of_its_stages() -> None:
+    connection = transfers(80)
+    job = Job.parse({"events": {"x": {"attacks": False, **kind_t()}}})
+    [planned] = sqldeid.plan(job, connection)
+    names = [s.template for s in explain(planned, job, connection).statements or ()]
+    assert names.index("events/order_events") < names.index("events/write_events") < names.index("events/check_numbers")
+    assert "events/plant_object" not in names
 
 
 def test_what_a_release_says_of_itself() -> None:

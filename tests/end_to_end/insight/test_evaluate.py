@@ -146,6 +146,51 @@ def features(rows: list[tuple[str | None, ...]]) -> Features:
     )
 
 
+def test_mixed_levels_tell_a_model_their_ancestors(database):
+    """The same numbers as indicators that are made by hand of a release that is published, and of rows as they were."""
+    part = {"columns": {n: c for n, c in COLUMNS.items() if n != "score"}, "search": {"method": "local", "layers": 3}}
+    found = sqldeid.evaluate(job("rest", **part), database, "ill", test="main.held")
+    assert found.node == {} and found.indicators == "ancestors"
+    assert {n: sum(x > 0 for x in shares) for n, shares in found.levels.items()}["age"] > 1, "levels are mixed"
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{database}' AS p (READ_ONLY)")
+        connection.execute("CREATE TABLE people AS FROM p.rest")
+        asked = job("people", **part).model_dump(exclude_unset=True)["tables"]
+        sqldeid.anonymize(sqldeid.Job.parse({"tables": asked}), connection)
+        shown = connection.execute("SELECT age, sex, ill FROM release.people WHERE ill IS NOT NULL").fetchall()
+        rest = connection.execute("SELECT age, sex, ill FROM people WHERE ill IS NOT NULL").fetchall()
+        held = connection.execute("SELECT age, sex, ill FROM p.held WHERE ill IS NOT NULL").fetchall()
+    leaves = {age for age, *_ in rest + held}
+    above = {str(age): [str(age), *ancestors(age)] for age in leaves} | {"*": ["*"]}
+    above |= {labels[i]: labels[i:] for labels in map(ancestors, leaves) for i in range(len(labels))}
+    names = sorted({(0, name) for of in above.values() for name in of} | {(1, s) for s in "fm*"})
+
+    def indicators(rows: list[tuple[object, str, str]]) -> tuple[np.ndarray, list[str]]:
+        said = [{*((0, name) for name in above[str(age)]), (1, sex), (1, "*")} for age, sex, _ in rows]
+        return np.array([[name in of for name in names] for of in said], dtype=float), [ill for *_, ill in rows]
+
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+
+    test, ill = indicators(held)
+    for rows, scores in ((shown, found.anonymised), (rest, found.originals)):
+        model = LogisticRegression(max_iter=1000).fit(*indicators(rows))
+        assert scores is not None and scores.rows == len(rows)
+        chances = model.predict_proba(test)[:, list(model.classes_).index("none")]
+        assert scores.roc_auc == pytest.approx(roc_auc_score([i == "none" for i in ill], chances), abs=1e-3)
+    with io.StringIO() as written:
+        print_classification(found, Console(file=written, width=200))
+        assert "each tells the model itself and all its ancestors" in written.getvalue()
+        assert "as they were" in written.getvalue() and "Levels of age" in written.getvalue()
+
+
+def ancestors(age: int | None) -> list[str]:
+    """The labels above an age, of which a missing one is under the top alone."""
+    if age is None:
+        return ["None", "None", "*"]
+    return [*(f"[{age // w * w}, {age // w * w + w})" for w in (10, 50)), "*"]
+
+
 @pytest.mark.parametrize("suppression", ["drop", "blank"])
 def test_suppressed_rows_are_not_trained_on_and_blanked_ones_are(database, suppression):
     hard = {

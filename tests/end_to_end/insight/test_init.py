@@ -16,6 +16,7 @@ from sqldeid.errors import JobError
 from sqldeid.insight.fitting import bands
 from sqldeid.insight.identifiers import KINDS, named, words_of
 from sqldeid.insight.profile import ColumnFacts
+from tests.support.files import read, write
 
 WIDE = ", ".join(
     f"(i * {k} + 7) % {k + 2} AS c{k}" if k % 3 else f"'x' || i * {k} % {k + 3} AS c{k}" for k in range(200)
@@ -41,9 +42,7 @@ RUNNING = {
 
 
 def database(path: Path, sql: str) -> Path:
-    with duckdb.connect(str(path)) as c:
-        c.execute(sql)
-    return path
+    return write(path, sql)
 
 
 def run(text: str, source: Path, *, replace: bool = False) -> sqldeid.TableRelease:
@@ -101,8 +100,7 @@ def test_no_data_value_is_in_the_job(tmp_path: Path) -> None:
         LPAD(CAST(54321 + i % 40 AS VARCHAR), 5, '0') AS zip FROM RANGE(700) AS r(i)"""
     source = database(tmp_path / "d.duckdb", sql)
     text = sqldeid.init(source)
-    with duckdb.connect(str(source)) as c:
-        table = c.execute("SELECT * FROM t").fetchall()
+    table = read(source, "SELECT * FROM t")
     numbers = set(re.findall(r"[0-9][0-9.]*", text))
     values = {str(value) for row in table for value in row}
     assert not numbers & values

@@ -21,6 +21,8 @@ from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError, Ver
 from sqldeid.job import Job
 from sqldeid.run import Options, anonymize
 from sqldeid.tables.release import release as releasing
+from sqldeid.tables.verify.verify import Claimed
+from tests.support.files import read, write
 from tests.support.sources import contents, database, job, listed, people, qi, release
 
 Run = Callable[[DuckDBEngine, str], None]
@@ -112,10 +114,10 @@ def test_a_later_release_that_fails_takes_the_others_with_it(
 ) -> None:
     check = releasing.verify
 
-    def refuse(plan: releasing.TablePlan, *more: object, **named: object) -> object:
-        if plan.name == "second":
+    def refuse(claimed: Claimed, *more: object, **named: object) -> object:
+        if claimed.plan.name == "second":
             raise VerificationError("not what was promised")
-        return check(plan, *more, **named)  # type: ignore[arg-type]
+        return check(claimed, *more, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(releasing, "verify", refuse)
     assert_fails(job(place, tmp_path, first=people(), second=people(k=7)), source, VerificationError)
@@ -187,8 +189,7 @@ def test_control_c_during_commit_tells_what_became_of_it(
 
     monkeypatch.setattr(DuckDBEngine, "_finish", slowly)
     assert anonymize(job({}, tmp_path, r=people()), source).releases["r"].written == ("release.r",)
-    with duckdb.connect(str(source)) as c:
-        assert c.execute("SELECT COUNT(*) > 0 FROM release.r").fetchall() == [(True,)]
+    assert read(source, "SELECT COUNT(*) > 0 FROM release.r") == [(True,)]
 
 
 CHILD = """
@@ -266,11 +267,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def wide(path: Path, rows: int) -> Path:
     """A database of texts that cannot be compressed to less than 32 bytes a row."""
-    with duckdb.connect(str(path)) as c:
-        c.execute(
-            f"CREATE TABLE wide AS SELECT i % 9 AS a, MD5('a' || i) || MD5('b' || i) AS b FROM RANGE({rows}) AS r(i)"
-        )
-    return path
+    return write(
+        path, f"CREATE TABLE wide AS SELECT i % 9 AS a, MD5('a' || i) || MD5('b' || i) AS b FROM RANGE({rows}) AS r(i)"
+    )
 
 
 WIDE = release({"a": qi(), "b": {"role": "insensitive"}}, source="wide", k=2)

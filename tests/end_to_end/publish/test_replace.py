@@ -10,6 +10,7 @@ import pytest
 
 from sqldeid.errors import JobError, SqldeidError
 from sqldeid.run import Options, anonymize, verify
+from tests.support.files import read, write
 from tests.support.sources import contents, database, everything, job, listed, people
 
 PLACES = {
@@ -123,8 +124,7 @@ def test_without_only_a_fresh_file_holds_this_job_alone(source: Path, tmp_path: 
     place = PLACES["fresh file"]
     anonymize(job(place, tmp_path, first=people(), second=people(k=6)), source)
     anonymize(job(place, tmp_path, first=people()), source, options=REPLACE)
-    with duckdb.connect(str(tmp_path / "out.duckdb")) as c:
-        assert c.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("first",)]
+    assert read(tmp_path / "out.duckdb", "SELECT table_name FROM duckdb_tables()") == [("first",)]
 
 
 def test_only_adds_a_release_in_place_without_replacing(source: Path, tmp_path: Path) -> None:
@@ -152,8 +152,7 @@ def test_a_foreign_object_in_place_is_never_replaced(source: Path, kind: str, na
 
 
 def test_a_foreign_snapshot_in_place_is_never_replaced(source: Path) -> None:
-    with duckdb.connect(str(source)) as c:
-        c.execute("CREATE SCHEMA release; CREATE TABLE release.r__snapshot AS SELECT 1 AS x")
+    write(source, "CREATE SCHEMA release; CREATE TABLE release.r__snapshot AS SELECT 1 AS x")
     with pytest.raises(JobError, match="was not made by sqldeid"):
         anonymize(job({"as": "view"}, r=people()), source, options=REPLACE)
 
@@ -161,11 +160,11 @@ def test_a_foreign_snapshot_in_place_is_never_replaced(source: Path) -> None:
 def test_a_view_is_replaced_by_a_table_and_back(source: Path) -> None:
     for kind in ("view", "table", "view"):
         anonymize(job({"as": kind}, r=people()), source, options=REPLACE)
-        with duckdb.connect(str(source)) as c:
-            there = c.execute(
-                """SELECT table_name FROM duckdb_tables() WHERE schema_name = 'release'
-                   UNION ALL SELECT view_name FROM duckdb_views() WHERE schema_name = 'release' ORDER BY ALL"""
-            ).fetchall()
+        there = read(
+            source,
+            """SELECT table_name FROM duckdb_tables() WHERE schema_name = 'release'
+                   UNION ALL SELECT view_name FROM duckdb_views() WHERE schema_name = 'release' ORDER BY ALL""",
+        )
         assert there == ([("r",), ("r__snapshot",)] if kind == "view" else [("r",)])
 
 
@@ -173,8 +172,7 @@ def test_a_view_is_replaced_by_a_table_and_back(source: Path) -> None:
 def test_a_file_with_foreign_objects_is_never_replaced(source: Path, tmp_path: Path, foreign: str) -> None:
     place = PLACES["fresh file"]
     anonymize(job(place, tmp_path, r=people()), source)
-    with duckdb.connect(str(tmp_path / "out.duckdb")) as c:
-        c.execute(foreign)
+    write(tmp_path / "out.duckdb", foreign)
     before = everything(tmp_path / "out.duckdb")
     for options in (REPLACE, Options(only=("r",), replace=True, without_ledger=True)):
         with pytest.raises(JobError, match="that sqldeid did not make"):

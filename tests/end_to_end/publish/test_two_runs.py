@@ -13,6 +13,7 @@ import pytest
 import sqldeid
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.publish import places
+from tests.support.files import write
 
 COLUMNS = {"g": {"role": "quasi-identifying", "hierarchy": {"suppress": True}}}
 
@@ -29,10 +30,7 @@ def job_of(folder: Path, kind: str) -> sqldeid.Job:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    path = tmp_path / "db.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        connection.execute("CREATE TABLE t AS SELECT i AS id, i % 3 AS g FROM range(30) r(i)")
-    return path
+    return write(tmp_path / "db.duckdb", "CREATE TABLE t AS SELECT i AS id, i % 3 AS g FROM range(30) r(i)")
 
 
 @pytest.mark.parametrize("kind", ["table", "parquet"])

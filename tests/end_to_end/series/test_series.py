@@ -18,9 +18,12 @@ from sqldeid import anonymize, verify
 from sqldeid.engine.opening import Settings
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.job import Job
-from sqldeid.run import Options, plan
+from sqldeid.run import Options, explain, plan
 from sqldeid.series.result import SeriesRelease
 from tests.support.charted_series import BASE, charted
+from tests.support.files import read, write
+
+pytestmark = pytest.mark.usefixtures("stages")
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +42,14 @@ def job(folder: Path, **changes: object) -> Job:
     return Job.parse(
         {"release": release, "series": {"vitals": {k: v for k, v in part.items() if v is not None}}}, folder=folder
     )
+
+
+def test_a_plan_shows_the_statements_of_its_stages(source: Path, tmp_path: Path) -> None:
+    [planned] = plan(job(tmp_path), source)
+    shown = explain(planned, job(tmp_path), source)
+    names = [s.template for s in shown.statements or ()]
+    assert names.index("series/cut_series") < names.index("series/stage_long") < names.index("series/check_rows")
+    assert shown.content["statements"] == [s.to_dict() for s in shown.statements or ()]
 
 
 def made(source: Path, folder: Path, **changes: object) -> tuple[SeriesRelease, pd.DataFrame]:
@@ -240,8 +251,7 @@ def test_neither_threads_nor_blocks_change_a_release(
 def test_no_key_and_no_time_leaves(source: Path, tmp_path: Path) -> None:
     found, rows = made(source, tmp_path)
     assert list(rows.columns) == ["person_number", "step", "variable", "value"]
-    with duckdb.connect(str(tmp_path / "out.duckdb")) as connection:
-        notes = str(connection.execute("SELECT comment FROM duckdb_tables()").fetchall())
+    notes = str(read(tmp_path / "out.duckdb", "SELECT comment FROM duckdb_tables()"))
     assert "stay" not in notes and str(found.persons) not in notes
     public = found.to_public()
     assert list(public["columns"]) == list(rows.columns)
@@ -290,8 +300,7 @@ def test_a_changed_release_is_refused(
     source: Path, published: Path, tmp_path: Path, statement: str, message: str
 ) -> None:
     shutil.copy(published, tmp_path)
-    with duckdb.connect(str(tmp_path / "out.duckdb")) as connection:
-        connection.execute(statement)
+    write(tmp_path / "out.duckdb", statement)
     with pytest.raises(VerificationError, match=message):
         verify(job(tmp_path), source)
 
@@ -350,8 +359,7 @@ def test_a_wide_release_has_numbers_from_one_and_no_empty_person(source: Path, t
         ("INSERT INTO release.vitals (person_number, step) VALUES (132539, 0)", "1 persons have no value"),
     ):
         shutil.copy(tmp_path / "good.duckdb", tmp_path / "out.duckdb")
-        with duckdb.connect(str(tmp_path / "out.duckdb")) as connection:
-            connection.execute(statement)
+        write(tmp_path / "out.duckdb", statement)
         with nullcontext() if message is None else pytest.raises(VerificationError, match=message):
             verify(asked, source)
 

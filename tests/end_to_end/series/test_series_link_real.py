@@ -86,7 +86,7 @@ def test_what_a_link_costs_on_the_challenge_of_2012(
     left: str,
 ) -> None:
     """The README's figures; and what both releases show together is shown of five persons or more."""
-    monkeypatch.setattr("sqldeid.series.witness.CELLS", 0)  # attackers have tests of their own
+    monkeypatch.setattr("sqldeid.series.attack_sample.CELLS", 0)  # attackers have tests of their own
     series = {**SERIES, "durations": {"k": durations}}
     job = Job.parse(
         {"release": {"into": "out.duckdb"}, "tables": {"stays": TABLE}, "series": {"vitals": series}}, folder=tmp_path

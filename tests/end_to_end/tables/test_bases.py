@@ -10,12 +10,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from sqldeid import NoSolutionError, Options, anonymize, verify_certificates
+from tests.support.files import read
 from tests.support.foreign import Foreign, bag, foreign, in_duckdb
 from tests.support.foreign_tables import RELEASES, people, told
 from tests.support.oracle import Table, exhaustive
@@ -141,8 +141,7 @@ def test_criteria_and_proofs_in_duckdb(name: str, tmp_path: Path) -> None:
     file = in_duckdb(tmp_path / "people.duckdb", {"people": people()})
 
     def rows(table: str) -> list[Any]:
-        with duckdb.connect(str(file)) as c:
-            return c.execute(f"SELECT * FROM {table}").fetchall()
+        return read(file, f"SELECT * FROM {table}")
 
     assert_same(name, file, rows)
 
@@ -177,9 +176,8 @@ def test_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     assert len(portions) > 1
     assert told(there) == told(here)
     rows = spark.sql("SELECT * FROM of_bases.r").toArrow()
-    with duckdb.connect(str(file)) as c:
-        assert bag(list(zip(*(x.to_pylist() for x in rows.columns), strict=True))) == bag(
-            c.execute("SELECT * FROM of_bases.r").fetchall()
-        )
+    assert bag(list(zip(*(x.to_pylist() for x in rows.columns), strict=True))) == bag(
+        read(file, "SELECT * FROM of_bases.r")
+    )
     spark.sql("DROP SCHEMA of_bases CASCADE")
     spark.catalog.dropTempView("crowd")

@@ -11,6 +11,7 @@ import pytest
 from sqldeid.errors import VerificationError
 from sqldeid.run import anonymize
 from sqldeid.tables.release import release as releasing
+from tests.support.files import write
 from tests.support.sources import FREE_TEXT, IDENTIFYING, INSENSITIVE, everything, job, listed, qi, release
 
 ROWS = 120_000
@@ -47,10 +48,7 @@ COLUMNS = {
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("canaries") / "source.duckdb"
-    with duckdb.connect(str(path)) as c:
-        c.execute(SOURCE)
-    return path
+    return write(tmp_path_factory.mktemp("canaries") / "source.duckdb", SOURCE)
 
 
 def columns(*, others: bool) -> dict[str, object]:

@@ -24,7 +24,8 @@ from sqldeid.tables.check.judge import Judge
 from sqldeid.tables.fold.fold import Folded, fold
 from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.plan.plan import TablePlan, plan
-from sqldeid.tables.release.release import Listener, find_node
+from sqldeid.tables.release.node import find_node
+from sqldeid.tables.release.release import Listener
 from sqldeid.tables.search import Outcome
 
 ROWS = 240
@@ -302,7 +303,7 @@ def test_ola_equals_exhaustive_search(database: Path, name: str) -> None:
 
 
 def search_of(found: TablePlan, folded: Folded, engine: DuckDBEngine) -> Outcome:
-    k, allowed = found.part.privacy.k, allowed_rows(found.part.privacy.suppression_limit, ROWS)
+    k, allowed = found.demands.k, allowed_rows(found.demands.suppression_limit, ROWS)
     judge = Judge(engine, folded, k, found.criteria, found.name, found.concealing)
     return find_node(found, folded, Checker(engine, folded, k, allowed, found.name, judge), Listener())[0]
 

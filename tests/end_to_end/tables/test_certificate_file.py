@@ -6,26 +6,24 @@ import copy
 import json
 from pathlib import Path
 
-import duckdb
 import pytest
 
 import sqldeid
+from tests.support.files import write
 
 ROWS = 400
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    path = tmp_path / "people.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        connection.execute(
-            f"""CREATE TABLE people AS
+    return write(
+        tmp_path / "people.duckdb",
+        f"""CREATE TABLE people AS
             SELECT i AS id, (i * 37) % 80 + (i % 7) AS age,
                    CASE WHEN i % 11 = 0 THEN NULL WHEN i % 3 = 0 THEN 'F' ELSE 'M' END AS sex,
                    lpad(((i * i) % 97 * 31)::VARCHAR, 5, '0') AS zip
-            FROM range({ROWS}) t(i)"""
-        )
-    return path
+            FROM range({ROWS}) t(i)""",
+    )
 
 
 def job_of(folder: Path, *, k: int = 3, limit: float = 0.05, loss: str = "loss", **search: object) -> sqldeid.Job:
@@ -145,8 +143,7 @@ def test_every_altered_node_and_step_is_caught(database: Path) -> None:
 def test_a_changed_table_is_caught(database: Path, change: str) -> None:
     job = job_of(database.parent)
     proof = certificate(job, database)
-    with duckdb.connect(str(database)) as connection:
-        connection.execute(change)
+    write(database, change)
     with pytest.raises(sqldeid.VerificationError):
         check(job, database, proof)
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-import duckdb
 import pytest
 from rich.console import Console
 
 import sqldeid
 from sqldeid.report.terminal import print_result, print_risk, print_verified
+from tests.support.files import write
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     """60 people of either sex, ill in three ways: 24, 24 and 12 rows."""
     path = tmp_path / "people.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        connection.execute(
-            "CREATE TABLE people AS SELECT i AS id, CASE WHEN i % 2 = 0 THEN 'F' ELSE 'M' END AS sex, "
-            "CASE i // 2 % 5 WHEN 0 THEN 'rare' WHEN 1 THEN 'a' WHEN 2 THEN 'a' ELSE 'b' END AS ill FROM range(60) t(i)"
-        )
+    write(
+        path,
+        "CREATE TABLE people AS SELECT i AS id, CASE WHEN i % 2 = 0 THEN 'F' ELSE 'M' END AS sex, "
+        "CASE i // 2 % 5 WHEN 0 THEN 'rare' WHEN 1 THEN 'a' WHEN 2 THEN 'a' ELSE 'b' END AS ill FROM range(60) t(i)",
+    )
     (tmp_path / "sex.csv").write_text("F;*\nM;*\n")
     return path
 
@@ -68,15 +68,13 @@ def test_one_failing_class_is_one(database: Path) -> None:
     privacy = {"k": 5, "l_diversity": {"column": "ill", "l": 3}}
     job = job_of(database.parent, privacy=privacy, columns={"ill": {"role": "sensitive"}})
     sqldeid.anonymize(job, database)
-    with duckdb.connect(str(database.parent / "out.duckdb")) as connection:
-        connection.execute("UPDATE release.people SET ill = 'a' WHERE sex = 'F'")
+    write(database.parent / "out.duckdb", "UPDATE release.people SET ill = 'a' WHERE sex = 'F'")
     with pytest.raises(sqldeid.VerificationError, match=r"1 class fails distinct l-diversity of ill"):
         sqldeid.verify(job, database)
 
 
 def test_a_loss_that_does_not_count_suppressed_rows_says_so(database: Path) -> None:
-    with duckdb.connect(str(database)) as connection:
-        connection.execute("INSERT INTO people SELECT 60 + i, 'X', 'a' FROM range(3) t(i)")
+    write(database, "INSERT INTO people SELECT 60 + i, 'X', 'a' FROM range(3) t(i)")
     (database.parent / "sex.csv").write_text("F;*\nM;*\nX;*\n")
     told = {}
     for loss in ("loss", "prec"):

@@ -15,6 +15,7 @@ import pytest
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.run import Options, anonymize, plan, verify
 from sqldeid.tables.disguise import pseudonyms as hashing
+from tests.support.files import frame, write
 from tests.support.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, job, qi, release
 
 KEY = "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778899aabbccddeeff0"
@@ -53,8 +54,7 @@ def no_key_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     path = tmp_path / "source.duckdb"
-    with duckdb.connect(str(path)) as c:
-        c.execute(SOURCE)
+    write(path, SOURCE)
     (tmp_path / "key").write_text(KEY)
     (tmp_path / "other key").write_text(OTHER_KEY)
     return path
@@ -85,8 +85,7 @@ def read(target: Path, kind: str = "table") -> tuple[pd.DataFrame, dict[str, obj
 
 
 def original(source: Path) -> pd.DataFrame:
-    with duckdb.connect(str(source), read_only=True) as c:
-        return c.execute("SELECT *, CAST(ward AS VARCHAR) AS ward_text FROM stays ORDER BY true_row").df()
+    return frame(source, "SELECT *, CAST(ward AS VARCHAR) AS ward_text FROM stays ORDER BY true_row")
 
 
 def pseudonym(key: str, run: object, release_name: str, column: str, value: object) -> str:
@@ -154,8 +153,7 @@ def test_labels_of_what_was_cut_are_true_at_every_level(
     tmp_path: Path, more: dict[str, object], k: int, level: int
 ) -> None:
     source = tmp_path / "ages.duckdb"
-    with duckdb.connect(str(source)) as c:
-        c.execute("CREATE TABLE people AS SELECT i AS id, 80 + i % 24 AS age FROM RANGE(120) AS r(i)")
+    write(source, "CREATE TABLE people AS SELECT i AS id, 80 + i % 24 AS age FROM RANGE(120) AS r(i)")
     target = {} if more.get("view") else {"into": str(tmp_path / "out.duckdb")}
     if more.get("view"):
         target, more = {"as": "view"}, {**more, "frozen": True}
@@ -171,16 +169,14 @@ def test_labels_of_what_was_cut_are_true_at_every_level(
 
 def test_a_later_load_has_the_same_labels(tmp_path: Path) -> None:
     source = tmp_path / "ages.duckdb"
-    with duckdb.connect(str(source)) as c:
-        c.execute("CREATE TABLE people AS SELECT i AS id, 80 + i % 8 AS age FROM RANGE(120) AS r(i)")
+    write(source, "CREATE TABLE people AS SELECT i AS id, 80 + i % 8 AS age FROM RANGE(120) AS r(i)")
     made = job(
         {"into": str(tmp_path / "out.duckdb")},
         tmp_path,
         r=release({"age": qi({"bands": [5]}, top_code=89)}, source="people", k=20),
     )
     first = anonymize(made, source)
-    with duckdb.connect(str(source)) as c:
-        c.execute("UPDATE people SET age = age + 10 WHERE id % 3 = 0")
+    write(source, "UPDATE people SET age = age + 10 WHERE id % 3 = 0")
     anonymize(made, source, options=Options(replace=True, without_ledger=True, policy=first.to_dict()))
     with duckdb.connect(str(tmp_path / "out.duckdb"), read_only=True) as c:
         assert {a for (a,) in c.execute("SELECT DISTINCT age FROM release.r").fetchall()} == {"[80, 85)", "≥ 85"}
@@ -269,8 +265,7 @@ def test_the_key_and_the_days_are_nowhere(source: Path, tmp_path: Path) -> None:
 def test_what_was_changed_is_found(source: Path, tmp_path: Path, change: str, with_key_alone: bool) -> None:
     target = tmp_path / "out"
     anonymize(wanted(target), source, options=options(source))
-    with duckdb.connect(str(target)) as c:
-        c.execute(change)
+    write(target, change)
     if with_key_alone:
         verify(wanted(target), source)
     for given in [options(source)] if with_key_alone else [Options(), options(source)]:
@@ -326,9 +321,7 @@ def test_what_is_not_sound_is_refused(
 
 @pytest.mark.parametrize("type_", ["TIMESTAMPTZ", "TIMESTAMP_NS", "TIMESTAMP_S"])
 def test_true_moments_of_every_type_beside_shifted_dates_are_refused(source: Path, tmp_path: Path, type_: str) -> None:
-    with duckdb.connect(str(source)) as c:
-        c.execute(f"ALTER TABLE stays ADD COLUMN moment {type_}")
-        c.execute("UPDATE stays SET moment = gone")
+    write(source, f"ALTER TABLE stays ADD COLUMN moment {type_}", "UPDATE stays SET moment = gone")
     columns = {"sex": qi(), "seen": SHIFT, "moment": INSENSITIVE}
     with pytest.raises(JobError, match="tells the shift"):
         anonymize(wanted(tmp_path / "out", columns=columns), source)
@@ -340,13 +333,11 @@ def test_a_plan_needs_no_key(source: Path, tmp_path: Path) -> None:
 
 def test_dates_at_the_end_of_time_are_refused_or_stay(source: Path, tmp_path: Path) -> None:
     columns = {"sex": qi(), "seen": SHIFT, "true_row": INSENSITIVE}
-    with duckdb.connect(str(source)) as c:
-        c.execute("UPDATE stays SET seen = DATE '5881580-07-10' WHERE true_row = 5")
+    write(source, "UPDATE stays SET seen = DATE '5881580-07-10' WHERE true_row = 5")
     with pytest.raises(JobError):
         anonymize(wanted(tmp_path / "out", columns=columns), source)
     assert not (tmp_path / "out").exists()
-    with duckdb.connect(str(source)) as c:
-        c.execute("UPDATE stays SET seen = DATE 'infinity' WHERE true_row = 5")
+    write(source, "UPDATE stays SET seen = DATE 'infinity' WHERE true_row = 5")
     anonymize(wanted(tmp_path / "out", columns=columns), source)
     with duckdb.connect(str(tmp_path / "out")) as c:
         assert c.execute("SELECT COUNT(*) FROM release.r WHERE seen = DATE 'infinity'").fetchall() == [(1,)]
@@ -362,9 +353,11 @@ def test_hidden_rows_stand_in_the_order_of_what_is_released(source: Path, tmp_pa
 
 
 def test_disguises_go_with_stacks(source: Path, tmp_path: Path) -> None:
-    with duckdb.connect(str(source)) as c:
-        c.execute('CREATE TABLE codes AS SELECT true_row % 3 AS code, 1 AS seq, "select" AS id FROM stays')
-        c.execute('CREATE TABLE ids AS SELECT "select" AS id, sex, seen, gone, true_row FROM stays')
+    write(
+        source,
+        'CREATE TABLE codes AS SELECT true_row % 3 AS code, 1 AS seq, "select" AS id FROM stays',
+        'CREATE TABLE ids AS SELECT "select" AS id, sex, seen, gone, true_row FROM stays',
+    )
     columns = {"id": PSEUDONYM, "sex": qi(), "seen": SHIFT, "gone": SHIFT, "true_row": INSENSITIVE}
     stack = {"from": "codes", "on": "id", "value": "code", "order": "seq", "first": 1, "role": "quasi-identifying"}
     part = {
@@ -410,10 +403,7 @@ def test_times_are_cut_alone_and_after_a_shift(source: Path, tmp_path: Path, kin
     shown = anonymize(made, source).releases["r"].columns["seen"].shown
     assert shown == f"to the {to}" and verify(made, source)["r"].k > 1
     found, _ = read(tmp_path / "alone", kind)
-    with duckdb.connect(str(source), read_only=True) as c:
-        truth = c.execute(
-            f"SELECT {cut.format('seen')} AS seen, {cut.format('gone')} AS gone, true_row FROM stays"
-        ).df()
+    truth = frame(source, f"SELECT {cut.format('seen')} AS seen, {cut.format('gone')} AS gone, true_row FROM stays")
     truth = truth.set_index("true_row").loc[found["true_row"]].reset_index(drop=True)
     for name in ("seen", "gone"):
         pd.testing.assert_series_equal(

@@ -10,6 +10,8 @@ import pytest
 
 import sqldeid
 
+pytestmark = pytest.mark.usefixtures("stages")
+
 ROWS = 3000
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
 import pytest
 
 import sqldeid
 from sqldeid.engine.opening import Settings
+from tests.support.files import read, write
 from tests.support.sources import SENSITIVE, job, qi, release
 
 FAR = ["infinity", "-infinity", "0044-03-15 (BC)", "10000-01-01", "290000-06-01"]
@@ -27,21 +27,17 @@ CRITERIA = {
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Persons of whom one in seven has such a date; all five are there."""
     far = ", ".join(f"'{text}'" for text in FAR)
-    with duckdb.connect(tmp_path / "db.duckdb") as connection:
-        connection.execute(
-            f"CREATE TABLE people AS SELECT i AS id, CAST(20 + (i * 7) % 40 AS INTEGER) AS age, "
-            f"['f', 'm'][1 + i % 2] AS sex, CAST(CASE WHEN i % 7 = 0 THEN [{far}][1 + i % 5] WHEN i % 11 > 0 "
-            f"THEN CAST(DATE '2020-01-01' + CAST(i % 4 AS INTEGER) AS VARCHAR) END AS {request.param}) AS seen "
-            "FROM RANGE(280) AS r(i)"
-        )
-    return tmp_path / "db.duckdb"
+    return write(
+        tmp_path / "db.duckdb",
+        f"CREATE TABLE people AS SELECT i AS id, CAST(20 + (i * 7) % 40 AS INTEGER) AS age, "
+        f"['f', 'm'][1 + i % 2] AS sex, CAST(CASE WHEN i % 7 = 0 THEN [{far}][1 + i % 5] WHEN i % 11 > 0 "
+        f"THEN CAST(DATE '2020-01-01' + CAST(i % 4 AS INTEGER) AS VARCHAR) END AS {request.param}) AS seen "
+        "FROM RANGE(280) AS r(i)",
+    )
 
 
 def spelled(database: Path) -> list[str]:
-    with duckdb.connect(database, read_only=True) as connection:
-        rows = connection.execute(
-            "SELECT CAST(seen AS VARCHAR) FROM people WHERE seen IS NOT NULL GROUP BY seen ORDER BY seen"
-        ).fetchall()
+    rows = read(database, "SELECT CAST(seen AS VARCHAR) FROM people WHERE seen IS NOT NULL GROUP BY seen ORDER BY seen")
     return [text for (text,) in rows]
 
 
@@ -64,10 +60,9 @@ def test_every_criterion_judges_them(database: Path, criterion: str) -> None:
     made = sqldeid.anonymize(wanted, database, options=sqldeid.Options(explain=criterion == "ordered t"))
     assert sqldeid.verify(wanted, database)["people"].released == made.releases["people"].released > 0
     sqldeid.assess(wanted, database)
-    with duckdb.connect(database.parent / "out.duckdb", read_only=True) as connection:
-        there = connection.execute(
-            "SELECT COUNT(DISTINCT seen) FROM release.people WHERE NOT ISFINITE(seen)"
-        ).fetchall()
+    there = read(
+        database.parent / "out.duckdb", "SELECT COUNT(DISTINCT seen) FROM release.people WHERE NOT ISFINITE(seen)"
+    )
     assert there == [(2,)]
 
 
@@ -92,8 +87,7 @@ def test_the_ledger_follows_them(database: Path) -> None:
     )
     wanted = asked(database, "ordered t")
     first = sqldeid.anonymize(wanted, database, options=options)
-    with duckdb.connect(database) as connection:
-        connection.execute("UPDATE people SET seen = '2020-01-02' WHERE id = 7")
+    write(database, "UPDATE people SET seen = '2020-01-02' WHERE id = 7")
     second = sqldeid.anonymize(
         wanted,
         database,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import duckdb
 import pytest
 
 import sqldeid
 from sqldeid.errors import HierarchyError
 from tests.support.cli import run
+from tests.support.files import write
 from tests.support.sources import job, qi, release
 
 WORK = "private;work;*\nstate;work;*\nnone;no work;*\n"
@@ -20,13 +20,11 @@ HEADED = "work;group;top\n" + WORK
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    with duckdb.connect("d.duckdb") as c:
-        c.execute(
-            "CREATE TABLE t AS SELECT i AS id, ['private', 'state', 'none'][1 + i % 3] AS class FROM RANGE(30) r(i)"
-        )
-        c.execute(
-            "CREATE TABLE child AS SELECT i AS id, ['private', 'state', 'none'][1 + i % 3] AS w FROM RANGE(30) r(i)"
-        )
+    write(
+        "d.duckdb",
+        "CREATE TABLE t AS SELECT i AS id, ['private', 'state', 'none'][1 + i % 3] AS class FROM RANGE(30) r(i)",
+        "CREATE TABLE child AS SELECT i AS id, ['private', 'state', 'none'][1 + i % 3] AS w FROM RANGE(30) r(i)",
+    )
     Path("w.csv").write_text(HEADED)
     return tmp_path / "d.duckdb"
 
@@ -70,14 +68,12 @@ def test_unused_leaves_are_told_but_not_at_night_nor_of_shipped_files(database: 
     found = sqldeid.anonymize(made, database)
     assert ["class 1 of 4" in w for w in _warned(found.releases["r"].warnings)] == [True]
     Path("first.json").write_text(json.dumps(found.to_dict()))
-    with duckdb.connect(str(database)) as c:
-        c.execute("DELETE FROM t WHERE class = 'private'")
+    write(database, "DELETE FROM t WHERE class = 'private'")
     again = sqldeid.anonymize(
         made, database, options=sqldeid.Options(replace=True, without_ledger=True, policy="first.json")
     )
     assert not _warned(again.releases["r"].warnings)
-    with duckdb.connect(str(database)) as c:
-        c.execute("CREATE TABLE people AS SELECT 20 + i % 2 AS age FROM RANGE(30) r(i)")
+    write(database, "CREATE TABLE people AS SELECT 20 + i % 2 AS age FROM RANGE(30) r(i)")
     shipped = job({"into": "s.duckdb"}, "", r=release({"age": qi("adult/age")}, source="people"))
     assert not _warned(sqldeid.anonymize(shipped, database).releases["r"].warnings)
 

@@ -23,8 +23,11 @@ from sqldeid.run.evaluating import classification
 from sqldeid.sql import literal, render
 from sqldeid.tables.plan.linking import Linked
 from sqldeid.tables.release.tradeoff import Asked
-from sqldeid.tables.rows import linked as linked_rows
+from tests.support.failing import rendering
+from tests.support.files import write
 from tests.support.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, qi, release
+
+pytestmark = pytest.mark.usefixtures("stages")
 
 KEY = "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778899aabbccddeeff0"
 PSEUDONYM = {**IDENTIFYING, "pseudonym": True}
@@ -235,8 +238,7 @@ def test_tampering_is_found_without_the_key(published: Path, tmp_path: Path, tam
     source, target = published / "source.duckdb", tmp_path / "out"
     shutil.copy(published / "out", target)
     wanted = job(parts(), into=str(target))
-    with duckdb.connect(str(target)) as c:
-        c.execute(tampering)
+    write(target, tampering)
     with pytest.raises(VerificationError):
         verify(wanted, source)
 
@@ -258,7 +260,7 @@ def test_what_is_joined_or_written_wrongly_is_not_published(
                 parameters["columns"][-1] = {**parameters["columns"][-1], "value": parameters["columns"][1]["value"]}
         return render(name, *dialect, **parameters)
 
-    monkeypatch.setattr(linked_rows, "render", mistaken)
+    rendering(monkeypatch, mistaken)
     with pytest.raises(VerificationError, match="re-check"):
         anonymize(job(parts(), into=str(tmp_path / "out")), source, options=options(source))
     assert wrong
@@ -270,8 +272,7 @@ def test_tables_of_two_publications_are_refused(source: Path, tmp_path: Path) ->
     for target in (one, two):
         anonymize(job(parts(), into=str(target)), source, options=options(source))
     comment = json.dumps({"sqldeid": note_on(two, STAYS)}).replace("'", "''")
-    with duckdb.connect(str(one)) as c:
-        c.execute(f"""COMMENT ON TABLE release."st""ays" IS '{comment}'""")
+    write(one, f"""COMMENT ON TABLE release."st""ays" IS '{comment}'""")
     with pytest.raises(VerificationError, match="not published together"):
         verify(job(parts(), into=str(one)), source)
 
@@ -440,8 +441,7 @@ def test_bad_input_is_refused_and_nothing_is_made(source: Path, tmp_path: Path, 
 
 def test_an_uncovered_value_is_named_by_its_own_table(source: Path, tmp_path: Path) -> None:
     (tmp_path / "ward.csv").write_text("w0;*\nw1;*\n")
-    with duckdb.connect(str(source)) as c:
-        c.execute("UPDATE stays SET ward = 'w9' WHERE same = 100")
+    write(source, "UPDATE stays SET ward = 'w9' WHERE same = 100")
     tables = parts()
     tables[STAYS]["columns"] = {**STAYS_COLUMNS, "ward": qi(str(tmp_path / "ward.csv"))}
     with pytest.raises(SqldeidError) as refused:

@@ -15,7 +15,10 @@ import pytest
 from sqldeid import anonymize, verify
 from sqldeid.errors import JobError, NoSolutionError, VerificationError
 from sqldeid.job import Job
-from sqldeid.run import Options, assess, plan
+from sqldeid.run import Options, assess, explain, plan
+from tests.support.files import write
+
+pytestmark = pytest.mark.usefixtures("stages")
 
 SOURCE = """CREATE TABLE people AS
     SELECT i AS id, CASE WHEN i % 11 = 0 THEN NULL ELSE (i * 37) % 80 END AS age,
@@ -45,10 +48,13 @@ def job(folder: Path, **changes: object) -> Job:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    path = tmp_path / "source.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        connection.execute(SOURCE)
-    return path
+    return write(tmp_path / "source.duckdb", SOURCE)
+
+
+def test_a_plan_shows_the_statements_of_its_stages(source: Path, tmp_path: Path) -> None:
+    [planned] = plan(job(tmp_path), source)
+    shown = explain(planned, job(tmp_path), source).statements or ()
+    assert {"tables/mondrian/fold_points", "tables/mondrian/stage_parts"} <= {s.template for s in shown}
 
 
 def released(folder: Path) -> pd.DataFrame:
@@ -99,8 +105,7 @@ def test_cuts_are_shown_and_never_the_least_or_greatest_value(source: Path, tmp_
 
 def test_a_changed_release_is_refused(source: Path, tmp_path: Path) -> None:
     anonymize(job(tmp_path), source)
-    with duckdb.connect(str(tmp_path / "out.duckdb")) as connection:
-        connection.execute("UPDATE release.people SET age = '*' WHERE rowid = 3")
+    write(tmp_path / "out.duckdb", "UPDATE release.people SET age = '*' WHERE rowid = 3")
     with pytest.raises(VerificationError, match=r"its smallest class|are not what the source gives"):
         verify(job(tmp_path), source)
     with pytest.raises(VerificationError, match="other criteria"):
@@ -322,8 +327,7 @@ def test_whoever_moves_within_a_cell_changes_nothing(tmp_path: Path) -> None:
     shown = []
     for moved in (values, values // 20 * 20 + rng.integers(0, 20, 300)):
         path = spread(tmp_path, moved)
-        with duckdb.connect(str(path)) as connection:
-            connection.execute("UPDATE people SET ward = 0")
+        write(path, "UPDATE people SET ward = 0")
         anonymize(asked, path, options=Options(replace=True, without_ledger=True))
         shown.append(sorted(map(str, released(tmp_path).itertuples(index=False))))
     assert shown[0] == shown[1]
@@ -335,10 +339,10 @@ def test_a_bound_or_mean_off_the_grid_is_refused(tmp_path: Path) -> None:
     anonymize(asked, path)
     assert all(float(v) * 2 % 1 == 0 for v in released(tmp_path).half)
     for statement in ("SET half = half + 0.25", "SET pay = REPLACE(pay, '0)', '1)')"):
-        with duckdb.connect(str(tmp_path / "out.duckdb")) as connection:
-            connection.execute(
-                f"CREATE OR REPLACE TABLE kept AS FROM release.people; UPDATE release.people {statement}"
-            )
+        write(
+            tmp_path / "out.duckdb",
+            f"CREATE OR REPLACE TABLE kept AS FROM release.people; UPDATE release.people {statement}",
+        )
         with pytest.raises(VerificationError, match="are not on its grid"):
             verify(asked, path)
         with duckdb.connect(str(tmp_path / "out.duckdb")) as connection:
@@ -360,11 +364,10 @@ def test_floats_need_a_grid_and_missing_is_told_where_it_is(source: Path, tmp_pa
 
 def test_a_mean_of_fewer_than_k_values_is_not_shown(tmp_path: Path) -> None:
     path = tmp_path / "few.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        connection.execute(
-            "CREATE TABLE people AS SELECT i AS id, i AS age, CASE WHEN i = 7 THEN 77 END AS weight "
-            "FROM RANGE(40) AS r(i)"
-        )
+    write(
+        path,
+        "CREATE TABLE people AS SELECT i AS id, i AS age, CASE WHEN i = 7 THEN 77 END AS weight FROM RANGE(40) AS r(i)",
+    )
     anonymize(job(tmp_path, columns={"age": median(), "weight": median("mean")}), path)
     assert released(tmp_path).weight.isna().all()
 
@@ -413,8 +416,10 @@ def test_numbers_that_a_grid_cannot_tell_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["CAST('10:00:00+02' AS TIMETZ)", "[CAST('10:00:00+02' AS TIMETZ)]"])
 def test_times_with_a_zone_do_not_go_into_parquet(tmp_path: Path, value: str) -> None:
-    with duckdb.connect(str(tmp_path / "source.duckdb")) as connection:
-        connection.execute(f"CREATE TABLE people AS SELECT i AS id, i AS x, {value} AS at FROM RANGE(60) AS r(i)")
+    write(
+        tmp_path / "source.duckdb",
+        f"CREATE TABLE people AS SELECT i AS id, i AS x, {value} AS at FROM RANGE(60) AS r(i)",
+    )
     table = {"source": "people", "person": "id", "columns": {"x": median(), "at": {"role": "insensitive"}}}
     made = {**table, "privacy": {"k": 5}, "search": {"method": "mondrian"}}
     parquet = {"release": {"into": "out", "as": "parquet"}, "tables": {"people": made}}

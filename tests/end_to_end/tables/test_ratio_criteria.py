@@ -14,6 +14,7 @@ import pytest
 
 import sqldeid
 from sqldeid.errors import JobError, VerificationError
+from tests.support.files import read, write
 
 DELTA = {"delta_disclosure": {"column": "ill", "delta": 1.2}}
 ASKED: Mapping[str, Mapping[str, Any]] = {
@@ -30,14 +31,12 @@ NAMES = {
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    path = tmp_path / "people.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        connection.execute(
-            "CREATE TABLE people AS SELECT i AS id, i // 2 AS owner, (i * 37) % 40 AS age, "
-            "CASE WHEN h % 5 = 0 THEN NULL ELSE h % 3 END AS ill "
-            "FROM (SELECT i, (i // 2 * 7919) % 101 AS h FROM range(240) t(i))"
-        )
-    return path
+    return write(
+        tmp_path / "people.duckdb",
+        "CREATE TABLE people AS SELECT i AS id, i // 2 AS owner, (i * 37) % 40 AS age, "
+        "CASE WHEN h % 5 = 0 THEN NULL ELSE h % 3 END AS ill "
+        "FROM (SELECT i, (i // 2 * 7919) % 101 AS h FROM range(240) t(i))",
+    )
 
 
 def job(folder: Path, privacy: Mapping[str, Any], **more: Any) -> sqldeid.Job:
@@ -65,8 +64,7 @@ def farthest(name: str, own: Counter[object], whole: Mapping[object, float]) -> 
 
 
 def whole_of(database: Path) -> dict[object, float]:
-    with duckdb.connect(str(database), read_only=True) as connection:
-        ill = [row[0] for row in connection.execute("SELECT ill FROM people").fetchall()]
+    ill = [row[0] for row in read(database, "SELECT ill FROM people")]
     return {v: n / len(ill) for v, n in Counter(ill).items()}
 
 
@@ -113,8 +111,7 @@ def test_persons_of_many_rows_are_counted(name: str, database: Path) -> None:
 
 @pytest.mark.parametrize("name", ASKED)
 def test_several_values_of_one_person_are_refused(name: str, database: Path) -> None:
-    with duckdb.connect(str(database)) as connection:
-        connection.execute("UPDATE people SET ill = id % 3")
+    write(database, "UPDATE people SET ill = id % 3")
     with pytest.raises(JobError, match=f"{NAMES[name]} compares the shares of persons"):
         sqldeid.anonymize(job(database.parent, ASKED[name], person="owner", rows="many"), database)
 
@@ -125,8 +122,7 @@ def test_the_ledger_holds_later_loads_to_it(name: str, database: Path) -> None:
     (database.parent / "key").write_text("0f1e2d3c4b5a69788796a5b4c3d2e1f00123456789abcdeffedcba9876543210")
     options = sqldeid.Options(replace=True, ledger=database.parent / "ledger.duckdb", key_file=database.parent / "key")
     sqldeid.anonymize(asked, database, options=options)
-    with duckdb.connect(str(database)) as connection:
-        connection.execute("INSERT INTO people SELECT id + 1000, owner + 1000, age, ill FROM people WHERE id % 3 = 0")
+    write(database, "INSERT INTO people SELECT id + 1000, owner + 1000, age, ill FROM people WHERE id % 3 = 0")
     second = sqldeid.anonymize(asked, database, options=options).releases["people"]
     assert second.criteria[-1].name == NAMES[name]
     sqldeid.verify(asked, database, options=options)

@@ -11,7 +11,7 @@ import pytest
 
 import sqldeid
 from sqldeid.errors import HierarchyError, JobError, VerificationError
-from sqldeid.tables.release.steps import steps
+from sqldeid.run import explain
 from sqldeid.tables.rows import shape, stacking
 
 PEOPLE = 60
@@ -199,7 +199,7 @@ def test_the_plan_shows_stacks_and_what_they_run(database: Path, tmp_path: Path)
     assert plan.stacked is not None
     said = [s.text for s in plan.stacked.stacks]
     assert said[0].startswith("first 2 code of hospital.procedures by seq, through hospital.admissions (first by")
-    listed = steps(plan, "table")
+    listed = explain(plan, made, database).statements or ()
     shown = {s.template: "\n".join(s.statements) for s in listed}
     assert '"hospital"."procedures"' in shown["tables/rows/stack_rows"]
     assert {

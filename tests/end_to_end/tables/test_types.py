@@ -10,6 +10,7 @@ import pytest
 from sqldeid.errors import HierarchyError, JobError, SqldeidError
 from sqldeid.job import Job
 from sqldeid.run import anonymize, plan, verify
+from tests.support.files import read
 from tests.support.sources import INSENSITIVE, SENSITIVE, everything, job, qi, release
 
 DAYS = "TO_DAYS(CAST(i % 3 AS INTEGER))"
@@ -130,6 +131,20 @@ def test_what_parquet_cannot_hold_is_refused_while_planning(tmp_path: Path, type
             plan(wanted, c)
 
 
+@pytest.mark.parametrize("type_", sorted(IN_PARQUET_OTHERWISE))
+def test_a_quasi_identifying_column_that_parquet_cannot_hold_is_refused_while_planning(
+    tmp_path: Path, type_: str
+) -> None:
+    """Its own type may leave at level 0; as text it never does."""
+    target = {"into": str(tmp_path / "out"), "as": "parquet"}
+    with duckdb.connect() as c:
+        source(c, TYPES[type_], nulls=True)
+        with pytest.raises(JobError, match=rf"tables\.r\.columns\.x: Parquet cannot hold the type {type_}"):
+            plan(job(target, r=release({"x": qi(), "y": INSENSITIVE})), c)
+        plan(job(target, r=release({"x": qi(), "y": INSENSITIVE}, text=True)), c)
+        plan(job(target, r=release({"x": qi(), "y": INSENSITIVE}, suppression="blank")), c)
+
+
 def test_a_state_that_parquet_cannot_hold_is_refused_while_planning(tmp_path: Path) -> None:
     part = {"source": "t", "object": "y", "order": "y", "state": ["x"], "privacy": {"method": "none"}}
     wanted = Job.parse({"release": {"into": "out", "as": "parquet"}, "events": {"e": part}}, folder=tmp_path)
@@ -149,11 +164,10 @@ def test_nested_types_are_released_but_never_quasi_identifying(tmp_path: Path, t
         wanted = job({"into": str(tmp_path / "out.duckdb")}, r=release({"y": qi(), "x": INSENSITIVE}))
         anonymize(wanted, c)
         assert verify(wanted, c)["r"].released == ROWS
-        with duckdb.connect(str(tmp_path / "out.duckdb")) as plain:
-            assert (
-                plain.execute("SELECT y, x FROM release.r ORDER BY ALL").fetchall()
-                == c.execute("SELECT y, x FROM t ORDER BY ALL").fetchall()
-            )
+        assert (
+            read(tmp_path / "out.duckdb", "SELECT y, x FROM release.r ORDER BY ALL")
+            == c.execute("SELECT y, x FROM t ORDER BY ALL").fetchall()
+        )
 
 
 @pytest.mark.parametrize("shape", ["{0}[]", "STRUCT(a {0})", "MAP({0}, INTEGER)"])
@@ -248,8 +262,7 @@ def test_a_schema_of_duckdbs_own(tmp_path: Path, schema: str) -> None:
         except SqldeidError:
             assert not target.exists()
         else:
-            with duckdb.connect(str(target)) as plain:
-                assert plain.execute(f'SELECT COUNT(*) FROM "out"."{schema}".r').fetchall() == [(20,)]
+            assert read(target, f'SELECT COUNT(*) FROM "out"."{schema}".r') == [(20,)]
 
 
 def run(c: duckdb.DuckDBPyConnection, part: dict[str, object]) -> object:
@@ -298,11 +311,10 @@ def test_twenty_quasi_identifiers_of_eight_bits(tmp_path: Path) -> None:
         assert set(done.node.values()) == {0}
         assert verify(wanted, c)["r"].classes == 200
         by = ", ".join(columns)
-        with duckdb.connect(str(tmp_path / "o")) as plain:
-            assert (
-                plain.execute(f"SELECT {by} FROM release.r ORDER BY ALL").fetchall()
-                == c.execute(f"SELECT {by} FROM t ORDER BY ALL").fetchall()
-            )
+        assert (
+            read(tmp_path / "o", f"SELECT {by} FROM release.r ORDER BY ALL")
+            == c.execute(f"SELECT {by} FROM t ORDER BY ALL").fetchall()
+        )
 
 
 def test_sixty_quasi_identifiers() -> None:
@@ -379,5 +391,4 @@ def test_collated_columns_are_released_as_duckdb_compares_them(tmp_path: Path) -
         wanted = job({"into": str(tmp_path / "o")}, r=release({"a": qi(), "b": INSENSITIVE}, k=6))
         done = anonymize(wanted, c).releases["r"]
         assert (done.k, done.node) == (6, {"a": 0})
-        with duckdb.connect(str(tmp_path / "o")) as plain:
-            assert len(set(plain.execute("SELECT a FROM release.r").fetchall())) == 1
+        assert len(set(read(tmp_path / "o", "SELECT a FROM release.r"))) == 1

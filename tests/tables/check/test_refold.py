@@ -12,7 +12,7 @@ from sqldeid.engine.opening import open_connection
 from sqldeid.tables.check import refold
 from sqldeid.tables.fold.fold import fold
 from sqldeid.tables.plan import plan as planning
-from sqldeid.tables.release.release import checker_of
+from sqldeid.tables.release.node import checker_of
 
 
 def test_verdicts_are_the_same_on_folded_tables(monkeypatch: pytest.MonkeyPatch) -> None:

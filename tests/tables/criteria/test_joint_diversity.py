@@ -20,7 +20,7 @@ from sqldeid.tables.fold.fold import fold
 from sqldeid.tables.model.evaluation import Evaluation, allowed_rows
 from sqldeid.tables.model.lattice import below
 from sqldeid.tables.plan import plan as planning
-from sqldeid.tables.release.release import checker_of
+from sqldeid.tables.release.node import checker_of
 from tests.support.criteria import NODES, Asked, Oracle, Row, find
 from tests.support.examples import examples
 

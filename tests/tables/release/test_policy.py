@@ -19,6 +19,8 @@ from sqldeid.hierarchy.model import UncoveredValues
 from sqldeid.hierarchy.stored import StoredSource, pack, unpack
 from tests.support.sources import SENSITIVE, job, qi, release
 
+pytestmark = pytest.mark.usefixtures("stages")
+
 ROWS = (
     "SELECT i AS id, CAST(20 + (i * 7) % 45 AS INTEGER) AS age, ['f', 'm'][1 + i % 2] AS sex, "
     "'0' || (1000 + (i * 11) % 40) AS zip, ['flu', 'gout', 'mumps'][1 + (i // 3) % 3] AS illness "

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,14 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 import sqldeid
 from sqldeid.engine.base import Engine
 from sqldeid.engine.opening import Settings
 from sqldeid.errors import JobError, NoSolutionError
 from sqldeid.job import Job
+from sqldeid.report.tradeoff import print_tradeoff, tradeoff_of, tradeoff_page
 from sqldeid.run import reading
 from sqldeid.tables.check.thresholds import Thresholds
 from sqldeid.tables.fold.fold import fold
@@ -27,8 +31,9 @@ from sqldeid.tables.model.loss import make_loss
 from sqldeid.tables.plan import plan as planning
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.release import tradeoff
-from sqldeid.tables.release.release import Listener, checker_of
-from sqldeid.tables.release.tradeoff import Asked, trade, with_privacy
+from sqldeid.tables.release.node import checker_of
+from sqldeid.tables.release.release import Listener
+from sqldeid.tables.release.tradeoff import Asked, trade, with_k
 from sqldeid.tables.search import Problem, search
 
 KS, LIMITS = (1, 2, 4, 9), (0.0, 0.03, 0.2)
@@ -83,13 +88,13 @@ def planned(path: Path, asked: Job) -> Iterator[tuple[TablePlan, Engine]]:
 
 def alone(plan: TablePlan, engine: Engine, k: int, limit: float) -> tuple[Node, float, int] | None:
     """One search for one pair, with nothing learnt before."""
-    own = with_privacy(plan, k)
+    own = with_k(plan, k)
     folded = fold(own, engine)
     allowed = allowed_rows(limit, folded.rows)
     checker = checker_of(own, folded, engine)
     checker.allowed = allowed
     marginals = [c.marginal for c in folded.columns]
-    loss = make_loss(plan.part.search.loss, marginals, folded.rows)
+    loss = make_loss(plan.search.loss, marginals, folded.rows)
     try:
         outcome = search("frontier", Problem(plan.lattice, marginals, folded.rows, allowed, loss, checker))
     except NoSolutionError:
@@ -168,7 +173,7 @@ def test_one_histogram_answers_for_every_k(tmp_path: Path) -> None:
     [
         (lambda: Asked((), (0.0,)), "--k"),
         (lambda: Asked((0,), (0.0,)), "--k"),
-        (lambda: Asked((2,), (1.0,)), "--limit"),
+        (lambda: Asked((2,), (1.5,)), "--limit"),
         (lambda: Asked((2,), (float("nan"),)), "--limit"),
         (lambda: Asked((2,), (0.0,), (-1.0,)), "--max-loss"),
     ],
@@ -177,3 +182,48 @@ def test_pairs_that_cannot_be_are_refused(asked: Any, key: str) -> None:
     with pytest.raises(JobError) as refused:
         asked()
     assert refused.value.key == key
+
+
+def test_local_recoding_stands_beside_one_node_for_all(tmp_path: Path) -> None:
+    """Each pair by local recoding is what a release loses, and its bound; the rest stays as it was."""
+    path = made(tmp_path, 3)
+    for own in ({}, {"l_diversity": {"column": "ill", "l": 2}}):
+        asked = job(**own)
+        alone = sqldeid.tradeoff(asked, path, Asked((3, 9), (0.0, 0.2)))["people"]
+        both = sqldeid.tradeoff(asked, path, Asked((3, 9), (0.0, 0.2), local=True))["people"]
+        assert alone.local == () and [p.loss for p in both.points] == [p.loss for p in alone.points]
+        assert [(p.k, p.suppression_limit) for p in both.local] == [(3, 0.0), (3, 0.2), (9, 0.0), (9, 0.2)]
+        for point, whole in zip(both.local, both.points, strict=True):
+            content = asked.model_dump(mode="json", exclude_unset=True)
+            table = content["tables"]["people"]
+            table["privacy"] |= {"k": point.k, "suppression_limit": point.suppression_limit}
+            table["search"] = {"method": "local"}
+            content["release"] = {"into": f"{point.k}_{point.suppression_limit}_{len(own)}.duckdb"}
+            found = sqldeid.anonymize(Job.parse(content, folder=tmp_path), path).releases["people"]
+            assert point.bound == pytest.approx(found.bound)
+            assert point.loss is not None and whole.loss is not None
+            assert found.loss["loss"] - 1e-12 <= point.loss <= whole.loss + 1e-12
+            if point.suppression_limit == 0.2:
+                assert (point.loss, point.suppressed) == (pytest.approx(found.loss["loss"]), found.suppressed)
+
+
+def test_local_recoding_is_compared_where_the_job_asks_for_it(tmp_path: Path) -> None:
+    path, content = made(tmp_path, 4), job().model_dump(mode="json", exclude_unset=True)
+    content["tables"]["people"]["search"] = {"method": "local"}
+    found = sqldeid.tradeoff(Job.parse(content), path, Asked((4,), (0.05,)))["people"]
+    assert len(found.local) == 1 and found.points[0].optimal
+    with pytest.raises(JobError, match=r"search.loss: .*whole columns at one level"):
+        sqldeid.tradeoff(job("entropy"), path, Asked((4,), (0.05,), local=True))
+
+
+def test_both_families_are_shown_together(tmp_path: Path) -> None:
+    found = sqldeid.tradeoff(job(), made(tmp_path, 5), Asked((3, 9), (0.0, 0.2), local=True))
+    with io.StringIO() as written:
+        print_tradeoff(found, Console(file=written, width=100))
+        shown = written.getvalue()
+    assert shown.count("full-domain") == 3 and shown.count("at least") == 3, "two rows of the table and what they mean"
+    page = tradeoff_page(found)
+    assert "k = 3, full-domain: " in page and "k = 3, local: " in page, "in the chart's text alternative"
+    assert page.count("must be lost</td>") == 4
+    tree = json.loads(json.dumps(asdict(found["people"])))
+    assert tradeoff_of(tree).local == found["people"].local

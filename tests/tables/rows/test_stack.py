@@ -257,7 +257,7 @@ def planned(job: sqldeid.Job, c: duckdb.DuckDBPyConnection) -> Iterator[tuple[pl
 
 
 def read(plan: planning.TablePlan, engine: object, source: object) -> list[tuple[object, ...]]:
-    names = ", ".join([quoted(PERSON), *(quoted(n) for n in plan.part.stack["y"].names("y"))])
+    names = ", ".join([quoted(PERSON), *(quoted(n) for s in plan.stacked.stacks for n in s.part.names("y"))])
     rows = engine.connection.execute(f"SELECT {names} FROM {source.sql('duckdb')}").fetchall()  # type: ignore[attr-defined]
     return sorted(rows, key=repr)
 

@@ -17,7 +17,8 @@ from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.model.loss import make_loss
 from sqldeid.tables.plan import plan as planning
 from sqldeid.tables.plan.plan import TablePlan
-from sqldeid.tables.release.release import Listener, checker_of, find_node
+from sqldeid.tables.release.node import checker_of, find_node
+from sqldeid.tables.release.release import Listener
 from sqldeid.tables.search import Outcome, Problem, search
 from tests.support.places import EXAMPLES
 from tests.support.studies import module_of
@@ -54,9 +55,8 @@ def folded(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 def best(folded: tuple[TablePlan, Folded, object], k: int, limit: float, **search: object) -> Outcome:
     plan, classes, engine = folded
-    privacy = plan.part.privacy.model_copy(update={"k": k, "suppression_limit": limit})
-    part = plan.part.model_copy(update={"privacy": privacy, "search": plan.part.search.model_copy(update=search)})
-    asked = replace(plan, part=part)
+    demands = replace(plan.demands, k=k, suppression_limit=limit)
+    asked = replace(plan, demands=demands, search=replace(plan.search, **search))
     return find_node(asked, classes, checker_of(asked, classes, engine), Listener())[0]
 
 

@@ -12,7 +12,7 @@ from sqldeid.errors import NoSolutionError
 from sqldeid.tables.model.loss import LOSSES
 from sqldeid.tables.search import search
 from tests.support.examples import examples
-from tests.support.oracle import Table, exhaustive, problem_of, random_table
+from tests.support.oracle import Table, exhaustive, problem_of, random_table, sparing
 
 FRONTIER = sys.modules["sqldeid.tables.search.frontier"]
 REGION = sys.modules["sqldeid.tables.search.region"]
@@ -47,6 +47,32 @@ def assert_optimal(method: str, table: Table, name: str, allowed: int) -> None:
     assert outcome.loss == pytest.approx(float(table.loss(name, expected)), rel=1e-9, abs=1e-9)
     assert max(problem.evaluate.asked.values()) == 1  # type: ignore[attr-defined]
     assert outcome.checks == sum(problem.evaluate.asked.values())  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("method", EXACT)
+@pytest.mark.parametrize("name", LOSSES)
+@settings(max_examples=examples(40), deadline=None)
+@given(seed=seeds, allowed=st.integers(0, 12), entropy=st.booleans())
+def test_nodes_that_cannot_win_need_not_tell_their_leaves(
+    method: str, name: str, seed: int, allowed: int, entropy: bool
+) -> None:
+    table = random_table(seed, entropy=entropy)
+    allowed = min(allowed, table.rows)
+    expected = exhaustive(table, name, allowed)
+    problem = sparing(problem_of(table, name, allowed))
+    with pytest.MonkeyPatch.context() as patch:
+        method = variant(method, patch)
+        if expected is None:
+            with pytest.raises(NoSolutionError):
+                search(method, problem)
+            return
+        outcome = search(method, problem)
+    assert (outcome.node, outcome.optimal) == (expected, True)
+    assert len(outcome.checked) == outcome.checks
+    best = table.loss(name, expected)
+    for evaluation in outcome.checked.values():
+        if evaluation.failing <= allowed and problem.hopeless(evaluation.node, evaluation.failing):
+            assert table.loss(name, evaluation.node) > best
 
 
 @pytest.mark.parametrize("method", EXACT)

@@ -202,7 +202,7 @@ def close(**changes: object) -> dict[str, object]:
 
 GREATEST = "tables.t.privacy.k: must be a whole number, at least 1 and at most 9223372036854775807"
 WEIGHT = "must be a number, at least 0.000001 and at most 1000000"
-LIMIT = "tables.t.privacy.suppression_limit: must be a number, at least 0 and less than 1"
+LIMIT = "tables.t.privacy.suppression_limit: must be a number, at least 0 and at most 1"
 BAD: list[tuple[dict[str, object], str]] = [
     # unknown, missing, not yet
     ({"t__privacy__supression_limit": 0.1},
@@ -222,7 +222,7 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"t__privacy__k": "5"}, "tables.t.privacy.k: must be a whole number, at least 1"),
     ({"t__privacy__k": 2**63}, GREATEST),
     ({"t__privacy__k": 10**30}, GREATEST),
-    ({"t__privacy__suppression_limit": 1}, LIMIT),
+    ({"t__privacy__suppression_limit": 1.01}, LIMIT),
     ({"t__privacy__suppression_limit": -0.1}, LIMIT),
     ({"t__privacy__suppression_limit": False}, LIMIT),
     ({"t__privacy__suppression_limit": "0.1"}, LIMIT),
