@@ -21,7 +21,7 @@ from sqldeid.errors import (
 )
 
 if TYPE_CHECKING:
-    from sqldeid.engine.opening import Settings
+    from sqldeid.engine.settings import Settings
     from sqldeid.findings import Classification, Explored, ExploredSequences, ExploredText
     from sqldeid.job import Job
     from sqldeid.result import Result, Risk, TableRelease
@@ -70,7 +70,7 @@ __all__ = [
 # Loaded when first asked for: DuckDB, Arrow, sqlglot and pydantic take a second that `sqldeid --help` can spare.
 _HOMES = {
     "Job": "sqldeid.job",
-    "Settings": "sqldeid.engine.opening",
+    "Settings": "sqldeid.engine.settings",
     "evaluate": "sqldeid.run.evaluating",
     **dict.fromkeys(["Classification", "Explored", "ExploredSequences", "ExploredText"], "sqldeid.findings"),
     **dict.fromkeys(["Result", "Risk", "TableRelease"], "sqldeid.result"),

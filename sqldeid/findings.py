@@ -7,7 +7,7 @@ data value.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 BELOW = (2, 5, 11)
 """Class sizes below which rows and persons are counted (Mazzone 2019, ch. 3)."""
@@ -202,7 +202,8 @@ class Classification:
     originals
         Trained on the training part as it was, tested on the test part as it was; None where it was not asked for.
     anonymised
-        Trained on the anonymised training part, tested on the test part generalised by the same node, none suppressed.
+        Trained on the anonymised training part, tested on the test part generalised by the same node, none suppressed;
+        of local recoding on the test part as it was.
     baseline
         Accuracy of calling every test row the most frequent class of the training part. 0 … 1.
     train, test
@@ -217,6 +218,13 @@ class Classification:
         Columns that the model may use.
     loss
         Of the release, by measure.
+    node
+        Its levels; empty where classes have levels of their own.
+    levels
+        Then the share of the released rows at each level, by column.
+    indicators
+        What a released label is to the model: ``labels``, an indicator of its own, or ``ancestors``, one for itself and
+        one for each of its ancestors.
     """
 
     release: str
@@ -237,6 +245,8 @@ class Classification:
     test_share: float | None
     seconds: float
     warnings: tuple[str, ...] = ()
+    indicators: str = "labels"
+    levels: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""

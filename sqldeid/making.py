@@ -41,6 +41,52 @@ class Together(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Cohort:
+    """Of whom a table release is, and what it shows of them: by that another one may be subtracted from it.
+
+    Parameters
+    ----------
+    person
+        The person key: its label (in small letters), and the column of what is read; None where rows are persons.
+    spelt
+        How the key's values are spelt.
+    source
+        The tables that are read, before the job's filter: releases of the same can be compared row by row.
+    shown
+        By label the column of what is read, and whether it is quasi-identifying, of each column that is released.
+    judged
+        Labels of the columns that criteria beyond k speak of.
+    many
+        Whether a person may have many rows.
+    never_with
+        Releases that nobody is given beside this one, as the job states it.
+    """
+
+    person: tuple[str, str] | None
+    spelt: str
+    source: str
+    shown: Mapping[str, tuple[Column, bool]]
+    judged: frozenset[str] = frozenset()
+    many: bool = False
+    never_with: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A temporary table to make of a release's rows: the number of their class, and these columns of `s`, by name."""
+
+    table: exp.Table
+    columns: Sequence[Mapping[str, exp.Expr]]
+
+
+class Cohorts(Protocol):
+    """What the tables of one run hold each other to, beside what each promises alone."""
+
+    def place(self, name: str, k: int, source: exp.Expr, engine: Engine) -> Placed | None:
+        """Where to put the rows of what a release reads, with their classes; None where it is compared with nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Making:
     """What a release is made with.
 
@@ -58,6 +104,8 @@ class Making:
         The series that follow a table.
     together
         What the run's releases of series hold each other to, where nothing else does.
+    cohorts
+        What its tables hold each other to, likewise.
     """
 
     engine: Engine
@@ -71,6 +119,7 @@ class Making:
     ledger: Ledger | None = None
     partner: Partner | None = None
     together: Together | None = None
+    cohorts: Cohorts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +172,12 @@ class Nature:
         Whether it is held to the run's others of its kind, where nothing else does that.
     released
         The columns of tables: the release's key, their name there, the column of the source.
+    beside
+        What is published beside it, by name: the table of its layers.
     typed
-        The columns of the source that leave with their own types, whatever is found, by their keys in the job.
+        The columns of the source that may leave with their own types, by their keys in the job.
+    cohort
+        Of whom a table is, where others can be subtracted from it.
     """
 
     names: tuple[str, ...]
@@ -142,6 +195,8 @@ class Nature:
     together: bool = False
     released: tuple[tuple[str, str, Column], ...] = ()
     typed: tuple[tuple[str, Column], ...] = ()
+    beside: tuple[str, ...] = ()
+    cohort: Cohort | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import UnknownKindError
-from sqldeid.sql import identifier, render
+from sqldeid.sql import identifier
 
 Heuristic = Literal["range", "diversity"]
 Kind = Literal["distinct", "entropy", "recursive", "closeness", "bounded"]
@@ -157,10 +157,10 @@ def partition_boxes(
     checked = groups if settings.nulls in ("null-aware", "null-strict") else []
     values, spans, parts = (engine.workbench(f"{name}_{what}") for what in ("values", "spans", "parts"))
     listed = [{"number": i, "name": identifier(d.column)} for i, d in enumerate(dimensions)]
-    engine.execute(render("mondrian/list_values", values=values, points=points, dimensions=listed))
-    engine.execute(render("mondrian/measure_spans", spans=spans, points=points, values=values))
+    engine.run("mondrian/list_values", values=values, points=points, dimensions=listed)
+    engine.run("mondrian/measure_spans", spans=spans, points=points, values=values)
     patterned = groups if settings.nulls == "null-pattern" else []
-    engine.execute(render("mondrian/start_parts", parts=parts, points=points, groups=checked, patterns=patterned))
+    engine.run("mondrian/start_parts", parts=parts, points=points, groups=checked, patterns=patterned)
     rounds = _Rounds(values, spans, checked, settings, engine, name, tuple(checks), between)
     base, cut = _count(parts, engine), 1
     everywhere = (None,) * len(dimensions)
@@ -168,9 +168,8 @@ def partition_boxes(
     while cut:
         parts, cut = rounds.split(parts, base, boxes)
         base += cut
-    classes = engine.workbench(f"{name}_classes")
-    engine.execute(render("mondrian/number_classes", classes=classes, parts=parts))
-    of_part = engine.query(render("mondrian/read_parts", parts=parts, classes=classes)).to_pylist()
+    classes = engine.make("mondrian/number_classes", f"{name}_classes", parts=parts)
+    of_part = engine.rows("mondrian/read_parts", parts=parts, classes=classes)
     _drop(engine, values, spans, parts)
     return classes, {row["class"]: boxes[row["part"]] for row in of_part}
 
@@ -190,40 +189,35 @@ class _Rounds:
 
     def split(self, parts: exp.Table, base: int, boxes: dict[int, Box]) -> tuple[exp.Table, int]:
         """Cut every open part once where it can be, and its box; the new parts, and how many were cut."""
-        chosen, after = self.engine.workbench(f"{self.name}_chosen"), self.engine.workbench(f"{self.name}_parts")
-        diverse, cuts = self._diverse(parts), self.engine.workbench(f"{self.name}_cuts")
-        self.engine.execute(
-            render("mondrian/measure_cuts", cuts=cuts, parts=parts, values=self.values, k=self.settings.k)
+        diverse = self._diverse(parts)
+        cuts = self.engine.make(
+            "mondrian/measure_cuts", f"{self.name}_cuts", parts=parts, values=self.values, k=self.settings.k
         )
         refused = [*self._torn(parts, cuts), *(self._unfit(check, parts, cuts) for check in self.checks)]
-        self.engine.execute(
-            render(
-                "mondrian/choose_cuts",
-                chosen=chosen,
-                parts=parts,
-                values=self.values,
-                spans=self.spans,
-                cuts=cuts,
-                k=self.settings.k,
-                base=base,
-                diverse=diverse,
-                groups=self.groups,
-                absent=self.settings.nulls == "null-strict",
-                refused=refused,
-            )
+        chosen = self.engine.make(
+            "mondrian/choose_cuts",
+            f"{self.name}_chosen",
+            parts=parts,
+            values=self.values,
+            spans=self.spans,
+            cuts=cuts,
+            k=self.settings.k,
+            base=base,
+            diverse=diverse,
+            groups=self.groups,
+            absent=self.settings.nulls == "null-strict",
+            refused=refused,
         )
-        self.engine.execute(
-            render(
-                "mondrian/split_parts",
-                next=after,
-                parts=parts,
-                chosen=chosen,
-                values=self.values,
-                groups=self.groups,
-                patterns=self.settings.nulls == "null-pattern",
-            )
+        after = self.engine.make(
+            "mondrian/split_parts",
+            f"{self.name}_parts",
+            parts=parts,
+            chosen=chosen,
+            values=self.values,
+            groups=self.groups,
+            patterns=self.settings.nulls == "null-pattern",
         )
-        found = self.engine.query(render("mondrian/read_cuts", chosen=chosen)).to_pylist()
+        found = self.engine.rows("mondrian/read_cuts", chosen=chosen)
         for row in found:
             whole = boxes[row["part"]]
             at = self._bound(row)
@@ -242,32 +236,27 @@ class _Rounds:
         """Cuts that tear a pattern of missing values, where that matters."""
         if self.settings.nulls != "null-pattern":
             return []
-        torn = self.engine.workbench(f"{self.name}_torn")
-        self.engine.execute(
-            render("mondrian/find_torn", torn=torn, parts=parts, values=self.values, cuts=cuts, k=self.settings.k)
+        torn = self.engine.make(
+            "mondrian/find_torn", f"{self.name}_torn", parts=parts, values=self.values, cuts=cuts, k=self.settings.k
         )
         return [torn]
 
     def _unfit(self, check: Check, parts: exp.Table, cuts: exp.Table) -> exp.Table:
         """Cuts of which a side would fail a check."""
-        unfit = self.engine.workbench(f"{self.name}_unfit")
-        self.engine.execute(
-            render(
-                "mondrian/find_unfit",
-                unfit=unfit,
-                parts=parts,
-                values=self.values,
-                cuts=cuts,
-                marks=check.marks,
-                kind=check.kind,
-                l=check.least,
-                num=check.number,
-                den=check.divisor,
-                rows=check.rows,
-                total=check.total,
-            )
+        return self.engine.make(
+            "mondrian/find_unfit",
+            f"{self.name}_unfit",
+            parts=parts,
+            values=self.values,
+            cuts=cuts,
+            marks=check.marks,
+            kind=check.kind,
+            l=check.least,
+            num=check.number,
+            den=check.divisor,
+            rows=check.rows,
+            total=check.total,
         )
-        return unfit
 
     def _diverse(self, parts: exp.Table) -> exp.Table | None:
         match self.settings.heuristic:
@@ -277,18 +266,14 @@ class _Rounds:
                 pass
             case unknown:
                 raise UnknownKindError(unknown, "heuristic of mondrian")
-        diverse = self.engine.workbench(f"{self.name}_diverse")
-        self.engine.execute(
-            render(
-                "mondrian/measure_diversity",
-                diverse=diverse,
-                parts=parts,
-                values=self.values,
-                spans=self.spans,
-                k=self.settings.k,
-            )
+        return self.engine.make(
+            "mondrian/measure_diversity",
+            f"{self.name}_diverse",
+            parts=parts,
+            values=self.values,
+            spans=self.spans,
+            k=self.settings.k,
         )
-        return diverse
 
 
 def _groups(dimensions: Sequence[Dimension]) -> list[dict[str, object]]:
@@ -305,7 +290,7 @@ def _groups(dimensions: Sequence[Dimension]) -> list[dict[str, object]]:
 
 
 def _count(table: exp.Table, engine: Engine) -> int:
-    return int(engine.query(render("mondrian/count_parts", table=table)).to_pylist()[0]["parts"])
+    return int(engine.row("mondrian/count_parts", table=table)["parts"])
 
 
 def _drop(engine: Engine, *tables: exp.Table) -> None:

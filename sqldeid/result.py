@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
+from sqldeid.traded import Tradeoff
+
 Tree = Mapping[str, Any]
 """A result, or a part of one, as `to_dict` gives it and `--json` writes it."""
 
@@ -353,66 +355,6 @@ class Told(Protocol):
 
     def facts(self) -> list[tuple[str, object]]:
         """Line by line: what it is, and what is said of it; no data value."""
-
-
-@dataclass(frozen=True, slots=True)
-class TradePoint:
-    """The best node for one k and one suppression limit; `node` is None where no node is admissible.
-
-    `loss` is in the job's loss; `bound` no node is below: they are equal where `optimal`. `checks` counts the nodes
-    that this pair was the first to need.
-    """
-
-    k: int
-    suppression_limit: float
-    node: Mapping[str, int] | None
-    loss: float | None
-    bound: float | None
-    optimal: bool
-    suppressed: int | None
-    classes: int | None
-    checks: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class GreatestK:
-    """The greatest k for one `max_loss` and one suppression limit (`inverse-ola`); None where even k = 1 loses more."""
-
-    max_loss: float
-    suppression_limit: float
-    k: int | None
-    node: Mapping[str, int] | None
-    loss: float | None
-    optimal: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Tradeoff:
-    """What k and the suppression limit cost on one source (`sqldeid tradeoff`).
-
-    Parameters
-    ----------
-    heights
-        Levels of each quasi-identifying column.
-    points
-        One per pair, by k, then by limit.
-    inverse
-        One per `max_loss` and limit, where asked for.
-    checks
-        Nodes counted in all.
-    """
-
-    name: str
-    rows: int
-    loss: str
-    heights: Mapping[str, int]
-    points: tuple[TradePoint, ...]
-    inverse: tuple[GreatestK, ...]
-    lattice_size: int
-    checks: int
-    seconds: float
-    warnings: tuple[str, ...] = ()
 
 
 class Release(Protocol):

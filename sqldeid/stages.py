@@ -1,9 +1,16 @@
-"""What `--plan` shows of a release, whatever its kind: columns, facts and statements, as data."""
+"""The stages of a release, whatever its kind, as data: a run walks them, and `--plan` shows the same ones.
+
+Each wing builds the stages of a plan once. A stage bears its work and the statements that this work runs, so that what
+is shown cannot be another way than the one that is gone; the tests refuse a statement that its stage does not name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,84 @@ class Explained:
     statements: tuple[Step, ...] | None = None
     certificate: tuple[Step, ...] | None = None
     no_certificate: str = ""
+
+    @property
+    def may_be_proven(self) -> bool:
+        """Whether releases of this kind have certificates, or a reason why this one has none."""
+        return self.certificate is not None or bool(self.no_certificate)
+
+
+def _nothing(_: object) -> str:
+    return ""
+
+
+def _no_statements(_: object) -> tuple[Step, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stage(Generic[S]):
+    """A stage of a release on its way.
+
+    Parameters
+    ----------
+    said
+        What a listener hears when it begins; empty where it goes on with what was said before.
+    act
+        Its work, on what the stages before it left.
+    statements
+        What this work runs, in order, by where the release goes.
+    more
+        What a listener hears beside `said`, where only the stages before tell it.
+    """
+
+    said: str
+    act: Callable[[S], None]
+    statements: Callable[[Target], Iterable[Step]] = _no_statements
+    more: Callable[[S], str] = _nothing
+
+
+def walk(stages: Sequence[Stage[S]], release: S, say: Callable[[str], None]) -> None:
+    """Take a release through its stages, in order."""
+    for stage in stages:
+        if stage.said:
+            say(stage.said + stage.more(release))
+        perform(stage, release)
+
+
+def perform(stage: Stage[S], release: S) -> None:
+    """Do the work of one stage; tests watch here what it runs."""
+    stage.act(release)
+
+
+def listed(stages: Sequence[Stage[S]], target: Target) -> tuple[Step, ...]:
+    """What a walk runs, in order. Cost: no statement is run."""
+    return tuple(step for stage in stages for step in stage.statements(target))
+
+
+class Told(Protocol):
+    """A plan that tells of itself line by line."""
+
+    @property
+    def name(self) -> str:
+        """The release."""
+
+    def facts(self) -> Sequence[tuple[str, object]]:
+        """Line by line."""
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON."""
+
+
+def explained(planned: Told, kind: str, steps: Sequence[Step], target: Target) -> Explained:
+    """What `--plan` shows of a release without a lattice: its facts, and what a run executes."""
+    content = {
+        **planned.to_dict(),
+        "written": target.shown(planned.name),
+        "kind": target.kind,
+        "statements": [step.to_dict() for step in steps],
+    }
+    return Explained((Part(planned.name, f" ({kind})", None, tuple(planned.facts())),), content, tuple(steps))
 
 
 @dataclass(frozen=True, slots=True)

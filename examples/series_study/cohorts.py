@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from sqldeid.engine.opening import open_connection
 from sqldeid.job.series import Series
+from sqldeid.series.attack_sample import AttackSample
 from sqldeid.series.blocks import Block, release_blocks
 from sqldeid.series.planning import plan
 from sqldeid.series.shape import Shaped, shape
-from sqldeid.series.witness import Witness
 
 HERE = Path(__file__).parent
 SEED = 2020
@@ -128,12 +128,12 @@ def release(
         shaped = shape(planned, engine, lambda step, text: None)
         names = shaped.prepared.variables
         blocks = list(release_blocks(planned, names, shaped.cut, shaped.measured, shaped.classes, SEED, engine))
-    witness = Witness(len(names.names))
+    sample = AttackSample(len(names.names))
     for block in blocks:
-        witness.see(block, shaped.measured, shaped.classes)
+        sample.add(block, shaped.measured, shaped.classes)
     cohorts = [
         Cohort(*(np.concatenate([piece[i] for piece in pieces]) for i in range(4)))
-        for _, pieces in sorted(witness.kept.items())
+        for _, pieces in sorted(sample.kept.items())
     ]
     return shaped, blocks, cohorts
 

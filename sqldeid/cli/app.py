@@ -5,33 +5,88 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
 from types import TracebackType
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import click
 
-from sqldeid.cli.demo import demo
-from sqldeid.cli.evaluate import evaluate
-from sqldeid.cli.explore import explore
 from sqldeid.cli.failures import (
     json_target,
     report,
     report_internal,
     report_usage,
 )
-from sqldeid.cli.hierarchy import hierarchy
-from sqldeid.cli.init import init
 from sqldeid.cli.options import VERSION, examples
-from sqldeid.cli.privacy import privacy
-from sqldeid.cli.releases import anonymize, assess, verify
-from sqldeid.cli.reports import report as report_command
-from sqldeid.cli.schema import schema
 from sqldeid.cli.streams import close_streams, guarded
-from sqldeid.cli.tradeoff import tradeoff
 from sqldeid.errors import Interrupted, SqldeidError
+
+COMMANDS = {
+    "anonymize": ("releases", "Make the releases of a job: all of them, verified, or none."),
+    "assess": ("releases", "Count class sizes and re-identification risk of the source, or of what was released."),
+    "demo": ("demo", "Write a demo database and its job file."),
+    "evaluate": (
+        "evaluate",
+        "Train a classifier on the release and on the originals, and test both on rows that neither has seen.",
+    ),
+    "explore": ("explore", "Count how many persons sets of columns, sequences or texts single out."),
+    "hierarchy": ("hierarchy", "Look at generalisation hierarchies, check them, and build them."),
+    "init": ("init", "Profile a table and print a commented job that runs as it is."),
+    "privacy": ("privacy", "Choose parameters of differentially private releases; measure what shifted dates tell."),
+    "report": ("reports", "Write the report of a run again, from its result; no database is opened."),
+    "schema": ("schema", "Print the JSON schema of the job file, for editors."),
+    "tradeoff": (
+        "tradeoff",
+        "Find the least loss for every pair of k and suppression limit, from one reading of the source.",
+    ),
+    "verify": (
+        "releases",
+        "Check published releases again, against job and source, and with SQL that shares nothing with the search.",
+    ),
+}
+"""Of each command its module in `sqldeid.cli` and its line of the help, the first sentence of its docstring."""
+
+
+class Commands(click.Group):
+    """The commands, each loaded when it is asked for; the help shows their lines without loading any."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """By name, as the help lists them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, loaded now; None where there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"sqldeid.cli.{COMMANDS[cmd_name][0]}")
+        return cast(click.Command, getattr(module, cmd_name))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; of an unknown name the commands that are spelt alike are told, which click looks for in vain.
+
+        Raises
+        ------
+        UsageError
+            For a name that no command has.
+        """
+        near = get_close_matches(args[0], COMMANDS)
+        if args[0] not in COMMANDS and near:
+            raise click.UsageError(f"No such command {args[0]!r}. Did you mean {' or '.join(map(repr, near))}?", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the lines as click does, of commands that are named and not loaded."""
+        room = formatter.width - 6 - max(map(len, COMMANDS))
+        lines = [(name, click.Command(name, help=line)) for name, (_, line) in COMMANDS.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(room)) for name, command in lines])
 
 
 @click.group(
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=examples(
         "sqldeid demo adult demo.duckdb",
@@ -47,23 +102,6 @@ def cli() -> None:
     A job file says what is released and under which criteria. Of all generalisations that meet them, the one that
     loses least is found, written, verified against the source, and only then published.
     """
-
-
-for command in (  # in the order of use; the help lists them by name
-    demo,
-    init,
-    explore,
-    anonymize,
-    assess,
-    verify,
-    evaluate,
-    tradeoff,
-    report_command,
-    hierarchy,
-    privacy,
-    schema,
-):
-    cli.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -14,13 +14,12 @@ import click
 import sqldeid
 from sqldeid.cli.failures import refuse_little_memory
 from sqldeid.cli.targets import is_stdout
+from sqldeid.cli.unloaded import without_pandas
+from sqldeid.engine.settings import Settings
 from sqldeid.errors import Interrupted, JobError
-from sqldeid.report.text import console
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from sqldeid.engine.opening import Settings
 
 
 Value = TypeVar("Value", int, float)
@@ -44,6 +43,8 @@ class Common:
 
     def screen(self, *files: str | None) -> Console:
         """Where the summary goes: standard output, or standard error where one of the files is the former."""
+        from sqldeid.report.text import console
+
         return console(sys.stderr if any(file is not None and is_stdout(file) for file in files) else sys.stdout)
 
 
@@ -73,8 +74,10 @@ def common(run: Callable[..., None]) -> Callable[..., None]:
         memory_limit: str | None, threads: int | None, temp_dir: Path | None, quiet: bool, verbose: bool, **rest: Any
     ) -> None:
         refuse_little_memory()
+        settings = Settings(memory_limit, threads, temp_dir)
         try:
-            settings = sqldeid.Settings(memory_limit, threads, temp_dir)  # imports the database: that takes a while
+            if "database" in rest:
+                without_pandas()  # imports Arrow: that takes a while
         except KeyboardInterrupt:
             raise Interrupted("interrupted; nothing was published") from None
         run(Common(settings, quiet, verbose), **rest)

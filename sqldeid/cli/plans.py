@@ -24,13 +24,13 @@ def print_plans(
     put(to, "The plan, from the job and the catalogue. No row was read, nothing was written.", style="dim")
     for planned in plans.values():
         _print_plan(planned, job, to, verbose)
-        if certificate and planned.statements is not None:
+        if certificate and planned.may_be_proven:
             _print_certificate(planned, to)
     print_warnings(job.warnings(), to)
     to.print()
     to.print("Next:")
     given = f"sqldeid anonymize {quote(plain(again(database)))} --job {quote(plain(job.path or job.name))}"
-    listed = any(p.statements is not None for p in plans.values())  # of others no statement is known before
+    listed = any(step.statements for p in plans.values() for step in p.statements or ())
     sql = [(f"{given} --plan -v", "prints the SQL that is known before the run")]
     print_commands([(given, "does it"), *(sql if listed else [])], to)
 
@@ -112,7 +112,7 @@ def _print_sql(step: Step, to: Console) -> None:
 
 def plan_dict(planned: Explained, options: Options) -> dict[str, object]:
     """A plan for JSON."""
-    if planned.statements is None or not options.certificate:
+    if not planned.may_be_proven or not options.certificate:
         return dict(planned.content)
     proof = None if planned.certificate is None else [step.to_dict() for step in planned.certificate]
     return {**planned.content, "certificate": proof}

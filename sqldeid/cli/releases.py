@@ -26,7 +26,7 @@ from sqldeid.report.text import console, put
 from sqldeid.result import HOLDER, Told
 
 if TYPE_CHECKING:
-    from sqldeid.run import Proven, Verified
+    from sqldeid.run import Proven, ProvenBound, Verified
 
 _TABLES_ALONE = "only table releases have classes of rows and a lattice, and this job selects none"
 _DATABASE = click.argument("database", metavar="DB")
@@ -232,16 +232,24 @@ def _published(key: str = "") -> Iterator[None]:
 
 def _certified(result: sqldeid.Result, target: str) -> sqldeid.Result:
     """Write the certificates; the result, which names the file."""
-    proofs = {name: release.certificate for name, release in result.tables.items() if release.certificate}
-    if not result.tables:
+    given = {name: getattr(release, "certificate", None) for name, release in result.releases.items()}
+    proofs = {name: proof for name, proof in given.items() if proof}
+    if not result.tables and not proofs:
         say(f"Note: {target} was not written: {_TABLES_ALONE}")
         return result
     write_json(target, {"audience": HOLDER, "certificates": proofs})
     named = {
-        name: replace(release, search=replace(release.search, certificate=target)) if name in proofs else release
+        name: replace(release, search=_naming(release.search, target)) if name in proofs else release
         for name, release in result.releases.items()
     }
     return replace(result, releases=named)
+
+
+def _naming(search: Any, target: str) -> Any:
+    """How a release was searched, with the file of its certificate."""
+    if isinstance(search, Mapping):
+        return {**search, "certificate": target}
+    return replace(search, certificate=target)
 
 
 def _plan(common: Common, job: sqldeid.Job, database: str, options: sqldeid.Options, json_file: str | None) -> None:
@@ -314,7 +322,7 @@ def verify(
     job = sqldeid.Job.load(job_file)
     check_outputs({"--json": json_file}, job, database, [certificate_file] if certificate_file else [])
     certificates = read_certificates(Path(certificate_file)) if certificate_file else None
-    proven: dict[str, Proven] = {}
+    proven: dict[str, Proven | ProvenBound] = {}
     with _progress(common):
         found = sqldeid.verify(job, database, options=_options(common, only, key_file, ledger))
         if certificates is not None:
@@ -332,7 +340,7 @@ def verify(
         print_warnings(found.warnings, common.screen(json_file))
 
 
-def _refuse_other_nodes(found: Mapping[str, Verified | Told], proven: Mapping[str, Proven]) -> None:
+def _refuse_other_nodes(found: Mapping[str, Verified | Told], proven: Mapping[str, Proven | ProvenBound]) -> None:
     """A proof of another node says nothing about the release."""
     for name, proof in proven.items():
         if proof.node != getattr(found[name], "node", None):

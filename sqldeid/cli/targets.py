@@ -1,4 +1,4 @@
-"""One file that an option names: a stream is written straight through, a file aside and put in its place whole."""
+"""Write the file that an option names: a stream directly, a file aside, then renamed to its place as a whole."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from sqldeid.result import HOLDER
         "sqldeid tradeoff hospital.duckdb --job job.toml --k 2,5,10,25 --limit 0,0.01,0.05",
         "sqldeid tradeoff hospital.duckdb --job job.toml --max-loss 0.2,0.5 --json tradeoff.json",
         "sqldeid tradeoff hospital.duckdb --job job.toml --html tradeoff.html",
+        "sqldeid tradeoff hospital.duckdb --job job.toml --k 5,10 --limit 0.05 --local",
     )
 )
 @click.argument("database", metavar="DB")
@@ -37,6 +38,7 @@ from sqldeid.result import HOLDER
     help="Shares of rows that may be suppressed.",
 )
 @click.option("--max-loss", "max_losses", metavar="L,…", help="Also the greatest k within each of these losses.")
+@click.option("--local", is_flag=True, help="Also by local recoding; always where the job's method is that.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the table as JSON; - is standard output.")
 @click.option("--html", "html_file", metavar="FILE", help="Write an interactive chart (needs sqldeid[report]).")
 @common
@@ -48,13 +50,16 @@ def tradeoff(
     ks: str,
     limits: str,
     max_losses: str | None,
+    local: bool,
     json_file: str | None,
     html_file: str | None,
 ) -> None:
     """Find the least loss for every pair of k and suppression limit, from one reading of the source.
 
     Nothing is released. The job's criteria beyond k hold for every pair; its method does not matter: every answer is
-    the optimum, proven, unless the job's time_limit says otherwise. The figures are for the data holder.
+    the optimum of one node for all rows, proven, unless the job's time_limit says otherwise. With --local, and where
+    the job's method is "local", what local recoding loses stands beside it, with what it must lose at least. The
+    figures are for the data holder.
     """
     job = sqldeid.Job.load(job_file)
     check_outputs({"--json": json_file, "--html": html_file}, job, database)
@@ -62,6 +67,7 @@ def tradeoff(
         tuple(numbers("--k", ks, int, "5,20")),
         tuple(numbers("--limit", limits, float, "0,0.05")),
         tuple(numbers("--max-loss", max_losses, float, "0.2,0.5")) if max_losses is not None else (),
+        local,
     )
     options = sqldeid.Options(only=only, settings=common.settings)
     with Progress(console(sys.stderr), live=not common.quiet, steps=common.verbose) as progress:

@@ -4,10 +4,10 @@ An engine is the *source engine* of one run: it holds the table, folds it, stage
 always runs in DuckDB, on the folded classes: `Engine.bench`. For a DuckDB source that is the engine itself; for another
 one it is an in-memory DuckDB of this run (`sqldeid.engine.remote`), and classes and labels go between the two by
 `to_bench` and `from_bench`. Rows of the source never do; of series, what was made of them does, by number, to be
-perturbed (`sqldeid.series.carry`).
+perturbed (`sqldeid.series.transfer`).
 
 How an engine gets its own SQL
-    Callers write ``engine.execute(render("area/verb_noun", …))`` without knowing the engine. `render` gives a
+    Callers write ``engine.rows("area/verb_noun", …)`` (`Asked` has the forms) without knowing the engine. It renders a
     `sqldeid.sql.Statement`: DuckDB's text, and the template and parameters that it was made from. An engine calls
     ``statement.written_for(dialect)``: ``verb_noun.<dialect>.sql.jinja`` or ``verb_noun.each.sql.jinja`` where there is
     one, else the portable ``verb_noun.sql.jinja`` through sqlglot and the rewrites of `sqldeid.sql.dialects` (short
@@ -55,10 +55,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 from sqlglot import exp
+
+from sqldeid.sql import made_by, render
 
 Kind = Literal["integer", "float", "number", "boolean", "date", "timestamp", "text", "other"]
 """How values reach Python: BIGINT, DOUBLE, exact number as text, BOOLEAN, DATE, TIMESTAMP, text, or not at all."""
@@ -116,7 +118,43 @@ class Capabilities:
     grants: bool
 
 
-class Engine(Protocol):
+class Asked(Protocol):
+    """How every engine runs a template, once it can run a statement."""
+
+    def workbench(self, name: str) -> exp.Table:
+        """A name for a temporary table of this run, unique to this call; it is dropped when the engine is closed."""
+
+    def execute(self, sql: str) -> None:
+        """Run a statement for its effect."""
+
+    def query(self, sql: str) -> pa.Table:
+        """Run a statement for its rows."""
+
+    def run(self, template: str, /, **parameters: object) -> None:
+        """Run a template for its effect."""
+        self.execute(render(template, **parameters))
+
+    def make(self, template: str, name: str, /, **parameters: object) -> exp.Table:
+        """Make a temporary table of this run by a template, whose parameter for the table's name is not given."""
+        made = self.workbench(name)
+        self.run(template, **{made_by(template): made}, **parameters)
+        return made
+
+    def ask(self, template: str, /, **parameters: object) -> pa.Table:
+        """Run a template for its rows."""
+        return self.query(render(template, **parameters))
+
+    def rows(self, template: str, /, **parameters: object) -> list[dict[str, Any]]:
+        """The same, of few rows: a dictionary each."""
+        found: list[dict[str, Any]] = self.ask(template, **parameters).to_pylist()
+        return found
+
+    def row(self, template: str, /, **parameters: object) -> dict[str, Any]:
+        """The same, of one row."""
+        return self.rows(template, **parameters)[0]
+
+
+class Engine(Asked, Protocol):
     """A database that holds the source, in one snapshot, for one run."""
 
     @property
@@ -153,17 +191,8 @@ class Engine(Protocol):
     def output_names(self, query: exp.Query, *, key: str = "") -> tuple[str, ...]:
         """The names that a query gives its columns, equal ones included, without running it."""
 
-    def workbench(self, name: str) -> exp.Table:
-        """A name for a temporary table of this run; it is dropped when the engine is closed."""
-
     def drop(self, table: exp.Table) -> None:
         """Drop a temporary table of this run early, once: its name is not given again."""
 
     def put(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> exp.Table:
         """A temporary table of this run with these rows; a reader is read batch by batch, once."""
-
-    def execute(self, sql: str) -> None:
-        """Run a statement for its effect."""
-
-    def query(self, sql: str) -> pa.Table:
-        """Run a statement for its rows."""

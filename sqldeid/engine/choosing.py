@@ -1,4 +1,4 @@
-"""Which engine a database is for: told by its URL or the object's class, without importing a driver.
+"""Tell by a URL or the class of a connection which engine serves a database, without importing a driver.
 
 engine      a URL                                   an open connection
 duckdb      a path                                  duckdb.DuckDBPyConnection

@@ -18,7 +18,7 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from sqldeid.engine.base import Capabilities, Column, Relation
+from sqldeid.engine.base import Asked, Capabilities, Column, Relation
 from sqldeid.engine.duckdb_types import kind_of
 from sqldeid.engine.plain import Lent, refuse_unattachable
 from sqldeid.engine.worker import Worker
@@ -73,7 +73,7 @@ Not among them: `binary_as_string`, under which a user's views were bound; what 
 ledger compares types."""
 
 
-class DuckDBEngine:
+class DuckDBEngine(Asked):
     """The engine protocol on a DuckDB connection.
 
     Parameters
@@ -171,7 +171,7 @@ class DuckDBEngine:
         wanted = {c.casefold() for c in catalogs}
         return [
             Relation((row["catalog"], row["schema"], row["name"]), row["kind"] == "view", row["comment"] or "")
-            for row in self.query(render("engine/list_relations")).to_pylist()
+            for row in self.rows("engine/list_relations")
             if row["catalog"].casefold() in wanted
         ]
 
@@ -217,7 +217,7 @@ class DuckDBEngine:
     def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
         """The columns of a table or subquery, by DESCRIBE: it is bound, not run."""
         try:
-            rows = self.query(render("engine/describe_relation", relation=relation)).to_pylist()
+            rows = self.rows("engine/describe_relation", relation=relation)
         except JobError as error:
             raise JobError.at(key, error.message, unnamed="source") from None
         return tuple(Column(r["column_name"], r["column_type"], kind_of(r["column_type"])) for r in rows)
@@ -225,7 +225,7 @@ class DuckDBEngine:
     def output_names(self, query: exp.Query, *, key: str = "") -> tuple[str, ...]:
         """The names that a query gives its columns, before DuckDB renames equal ones; it is bound, not run."""
         try:
-            rows = self.query(render("engine/describe_query", query=query)).to_pylist()
+            rows = self.rows("engine/describe_query", query=query)
         except JobError as error:
             raise JobError.at(key, error.message, unnamed="source") from None
         return tuple(r["column_name"] for r in rows)
@@ -245,34 +245,34 @@ class DuckDBEngine:
         view = f"sqldeid_{self._run_id}_arrow"
         self._run(lambda: self.connection.register(view, rows))
         try:
-            self.execute(render("engine/create_workbench_table", table=table, rows=table_name(view)))
+            self.run("engine/create_workbench_table", table=table, rows=table_name(view))
         finally:
             self._run(lambda: self.connection.unregister(view))
         return table
 
     def drop(self, table: exp.Table) -> None:
         """Drop a temporary table of this run early, once: its name is not given again."""
-        self.execute(render("engine/drop_table", table=table))
+        self.run("engine/drop_table", table=table)
         self._temporary.pop(table.name, None)
 
     # ---- transaction ------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Open the run's transaction: one snapshot of the source, and all or nothing of what is written."""
-        self.execute(render("engine/begin_transaction"))
+        self.run("engine/begin_transaction")
         self._in_transaction = True
 
     def neutralise(self) -> None:
         """Give a user's connection the settings that our statements need; `close` gives its own back."""
         names = [literal(name) for name in NEUTRAL]
-        for row in self.query(render("engine/read_settings", names=names)).to_pylist():
+        for row in self.rows("engine/read_settings", names=names):
             before = row["value"] or ""
             if not is_neutral(row["name"], before):
                 self._set(row["name"], before, NEUTRAL[row["name"]][0])
 
     def _set(self, name: str, before: str, value: str) -> None:
         try:
-            self.execute(render("engine/set_setting", name=identifier(name), value=literal(value)))
+            self.run("engine/set_setting", name=identifier(name), value=literal(value))
         except EngineError:
             raise JobError(
                 f"the connection does not allow its setting {name} to be changed; set {name} = '{value}' before "
@@ -334,9 +334,9 @@ class DuckDBEngine:
     def use(self, catalog: str) -> None:
         """Look names up in another attached database (view texts then carry no catalogue), until `use_source`."""
         if SEARCH_PATH not in self._changed:
-            rows = self.query(render("engine/read_settings", names=[literal(SEARCH_PATH)])).to_pylist()
+            rows = self.rows("engine/read_settings", names=[literal(SEARCH_PATH)])
             self._changed[SEARCH_PATH] = rows[0]["value"] or ""
-        self.execute(render("engine/use_schema", catalog=identifier(catalog), schema=identifier("main")))
+        self.run("engine/use_schema", catalog=identifier(catalog), schema=identifier("main"))
 
     def use_source(self) -> None:
         """Look names up where they were looked up when the engine was opened."""
@@ -360,19 +360,12 @@ class DuckDBEngine:
             If DuckDB would take its path for another, or could not write there.
         """
         refuse_unattachable(path, writing=not read_only)
-        self.execute(
-            render(
-                "engine/attach_database",
-                path=literal(str(path)),
-                catalog=identifier(catalog),
-                read_only=read_only,
-            )
-        )
+        self.run("engine/attach_database", path=literal(str(path)), catalog=identifier(catalog), read_only=read_only)
         self._attached.append(catalog)
 
     def create_database(self, path: Path, catalog: str) -> None:
         """Attach a fresh database file, in the storage version that DuckDB 1.4 reads."""
-        self.execute(render("engine/create_database", path=literal(str(path)), catalog=identifier(catalog)))
+        self.run("engine/create_database", path=literal(str(path)), catalog=identifier(catalog))
         self._attached.append(catalog)
 
     def finish_database(self, catalog: str) -> None:

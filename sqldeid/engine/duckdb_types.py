@@ -1,4 +1,4 @@
-"""DuckDB's types: how their values travel."""
+"""Say of DuckDB's types as what values reach Python."""
 
 from __future__ import annotations
 

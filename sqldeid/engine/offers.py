@@ -24,6 +24,7 @@ OFFERS: Mapping[str, frozenset[str]] = {
         "shifted dates": "duckdb postgres spark",
         'search.method = "mondrian"': "duckdb postgres spark",
         'search.method = "epsilon-safe"': "duckdb postgres spark",
+        'search.method = "local"': "duckdb postgres spark",
         'view = "computed"': "duckdb",
         "frozen": "duckdb",
         'release.as = "table"': "duckdb postgres spark",

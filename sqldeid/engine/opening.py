@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from sqldeid.engine.csv_lines import MALFORMED, SEPARATORS, first_ragged
 from sqldeid.engine.duckdb import NEUTRAL, DuckDBEngine, is_neutral
 from sqldeid.engine.duckdb_errors import translate
 from sqldeid.engine.plain import is_utf8
+from sqldeid.engine.settings import Settings
 from sqldeid.errors import EngineError, JobError, SqldeidError
 from sqldeid.sql import identifier, literal, render, table_name
 
@@ -41,15 +41,6 @@ _SHOWN = 8
 
 
 _SIZE = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*([KMGT]i?B?|B|bytes?|%)\s*", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How much of the machine a run may take; None leaves DuckDB's own choice."""
-
-    memory_limit: str | None = None
-    threads: int | None = None
-    temp_dir: Path | None = None
 
 
 def is_connection(database: object) -> bool:
@@ -200,7 +191,7 @@ def open_path(path: Path, *, writable: bool, spill: Path | None, settings: Setti
         engine = DuckDBEngine(connection, alias, "main", own=True)
         engine.attach(path.absolute(), alias, read_only=not writable)
         if writable:  # names are looked up there while views are written, and by whoever reads them
-            _refuse_macros(engine.query(render("engine/list_macros")))
+            _refuse_macros(engine.ask("engine/list_macros"))
     except (JobError, EngineError) as error:
         connection.close()
         start = "" if error.message.startswith(str(path.parent)) else f"{path}: "
@@ -215,8 +206,8 @@ def close_access(engine: DuckDBEngine, folder: Path | None) -> None:
     """Forbid files, network and extensions from here on; our private folder alone stays open."""
     wanted = [*([folder] if folder is not None and is_utf8(folder) else []), *engine.lent.folders]
     if wanted:
-        engine.execute(render("engine/allow_folders", folders=[literal(f"{f}{os.sep}") for f in wanted]))
-    engine.execute(render("engine/close_access"))
+        engine.run("engine/allow_folders", folders=[literal(f"{f}{os.sep}") for f in wanted])
+    engine.run("engine/close_access")
 
 
 def own_instance(spill: Path | None, settings: Settings) -> duckdb.DuckDBPyConnection:
@@ -290,12 +281,12 @@ def _fill(engine: DuckDBEngine, path: Path) -> None:
     table, parquet = table_name("memory", "main", _alias(path)), _is_parquet(path)
     place = literal(str(engine.lent.path(path, lasting=parquet)))
     if parquet:
-        engine.execute(render("engine/allow_file", path=place))
-        engine.execute(render("engine/view_parquet", view=table, path=place))
+        engine.run("engine/allow_file", path=place)
+        engine.run("engine/view_parquet", view=table, path=place)
         return
     try:
         texts = [identifier(name) for name in _codes(engine, place)]
-        engine.execute(render("engine/read_csv", table=table, path=place, texts=texts))
+        engine.run("engine/read_csv", table=table, path=place, texts=texts)
     except JobError as error:
         line = first_ragged(path) if error.message == MALFORMED else None
         if line is None:
@@ -311,7 +302,7 @@ def _refuse_empty(engine: DuckDBEngine, table: exp.Table, path: Path) -> None:
     if len(names) == 1 and not _quotes(path) and any(c in names[0] for c in SEPARATORS):
         line = first_ragged(path)
         raise JobError(_RAGGED.format(line=line) if line is not None else MALFORMED)
-    if not engine.query(render("engine/count_rows", table=table)).to_pylist()[0]["rows"]:
+    if not engine.row("engine/count_rows", table=table)["rows"]:
         raise JobError("the file has a header line and no rows; there is nothing to release or to look at")
 
 
@@ -332,10 +323,10 @@ def _quotes(path: Path) -> bool:
 
 def _codes(engine: DuckDBEngine, path: exp.Expr) -> list[str]:
     """Columns that look like numbers but hold codes with leading zeros, which a number would lose."""
-    guessed = engine.query(render("engine/guess_csv", path=path)).to_pylist()
+    guessed = engine.rows("engine/guess_csv", path=path)
     numbers = [r["column_name"] for r in guessed if r["column_type"] in ("BIGINT", "HUGEINT", "DOUBLE")]
     if not numbers:
         return []
     names = [identifier(name) for name in numbers]
-    row = engine.query(render("engine/find_codes", path=path, columns=names)).to_pylist()[0]
+    row = engine.row("engine/find_codes", path=path, columns=names)
     return [name for name, count in zip(numbers, row.values(), strict=True) if count]

@@ -1,4 +1,4 @@
-r"""Paths as DuckDB reads them: most name one file, some name many, or another one, or none.
+r"""Find paths that DuckDB does not read as the name of one file, and give them a plain name.
 
     in the path     DuckDB (1.4 and 2.0)
     * ? [           a reader of files takes the path for a pattern: ``a[1].csv`` is ``a1.csv``

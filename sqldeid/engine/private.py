@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqldeid.engine.duckdb import DuckDBEngine
-from sqldeid.engine.opening import Settings, close_access, own_instance
+from sqldeid.engine.opening import close_access, own_instance
+from sqldeid.engine.settings import Settings
 
 CATALOG = "sqldeid_private"
 

@@ -13,10 +13,10 @@ from typing import Self
 import pyarrow as pa
 from sqlglot import exp
 
-from sqldeid.engine.base import Capabilities, Column, Relation
+from sqldeid.engine.base import Asked, Capabilities, Column, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.errors import JobError, SqldeidError
-from sqldeid.sql import Statement, identifier, render, table_name
+from sqldeid.sql import Statement, identifier, table_name
 
 PORTION = 1 << 26
 """Bytes of classes that are held here on their way to the workbench: as text, as Arrow somewhat less."""
@@ -25,7 +25,7 @@ _SHOWN = 8
 """Tables that a message offers."""
 
 
-class Remote(ABC):
+class Remote(Asked, ABC):
     """A source engine with its workbench; classes and labels go between them, and are counted.
 
     Parameters
@@ -67,14 +67,6 @@ class Remote(ABC):
     @abstractmethod
     def capabilities(self) -> Capabilities:
         """What the engine offers."""
-
-    @abstractmethod
-    def execute(self, sql: str) -> None:
-        """Run a statement for its effect."""
-
-    @abstractmethod
-    def query(self, sql: str) -> pa.Table:
-        """Run a statement for its rows; they are counted as moved."""
 
     @abstractmethod
     def put(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> exp.Table:
@@ -135,13 +127,13 @@ class Remote(ABC):
     def from_bench(self, table: exp.Table) -> exp.Table:
         """Send a table of the workbench to the source engine."""
         columns = [identifier(c.name) for c in self.bench.columns(table)]
-        return self.put("sent", self.bench.query(render("engine/read_table", table=table, columns=columns)))
+        return self.put("sent", self.bench.ask("engine/read_table", table=table, columns=columns))
 
     def relations(self) -> Sequence[Relation]:
         """Tables and views of the source."""
         return list(self._catalogue().values())
 
-    def look_in(self, schema: str) -> None:  # noqa: B027 - an engine whose catalogue is read as a whole needs nothing
+    def look_in(self, schema: str) -> None:
         """Have `relations` tell of a schema, too, where the engine reads its catalogue schema by schema."""
 
     def refresh(self) -> None:
@@ -189,7 +181,7 @@ class Remote(ABC):
 
     def drop(self, table: exp.Table) -> None:
         """Drop a temporary table of this run early, once: its name is not given again."""
-        self.execute(render("engine/drop_table", table=table))
+        self.run("engine/drop_table", table=table)
 
 
 @contextmanager

@@ -180,7 +180,7 @@ class SparkEngine(Remote):
         rows = self.read("engine/count_rows", table=table)[0]["rows"]
         portions = max(1, -(-rows * len(columns) * _NUMBER // PORTION))
         if portions == 1:
-            yield self.query(render("engine/read_table", table=table, columns=columns))
+            yield self.ask("engine/read_table", table=table, columns=columns)
             return
         asked = {"table": table, "columns": columns, "portions": portions}
         for portion in range(portions):

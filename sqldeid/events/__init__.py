@@ -1,6 +1,6 @@
 """Event sequences (Shaked & Rokach 2016): sequences ─▶ clusters ─▶ count ─▶ privatise ─▶ generate ─▶ stage."""
 
-from sqldeid.events.face import check_promise, explain, plan, recheck, run
+from sqldeid.events.face import check_promise, explain, plan_unit, recheck, run
 from sqldeid.events.nature import nature, reads
 
-__all__ = ["check_promise", "explain", "nature", "plan", "reads", "recheck", "run"]
+__all__ = ["check_promise", "explain", "nature", "plan_unit", "reads", "recheck", "run"]

@@ -23,7 +23,7 @@ from sqldeid.events.generate import HOUR_US, Made
 from sqldeid.events.plan import EventsPlan
 from sqldeid.events.sequences import split_events
 from sqldeid.events.stage import put_batches
-from sqldeid.sql import literal, render
+from sqldeid.sql import literal
 
 Refit = Callable[[sql.Table], Fitted]
 """Fit again on other placed events."""
@@ -130,8 +130,9 @@ def infer_membership(
     if not known or known == people:
         return None
     made = put_batches(plan.name, refit(inside).generate(known, rng, Made()), engine)
-    split = engine.workbench(f"{plan.name}_made")
-    engine.execute(render("events/split_made", split=split, made=made, objects=2**62, timed=plan.timed, whole=True))
+    split = engine.make(
+        "events/split_made", f"{plan.name}_made", made=made, objects=2**62, timed=plan.timed, whole=True
+    )
     everyone = read_sets(plan.name, everybody, 1, engine, members=members)
     published = [read_sets(plan.name, table, 1, engine) for table in (split, members)]
     return Membership(
@@ -151,19 +152,15 @@ def area(inside: Floats, outside: Floats) -> float:
 
 def _take(plan: EventsPlan, placed: sql.Table, low: float, high: float, engine: Engine) -> sql.Table:
     """Placed events of the objects whose hash lies in [low, high), as shares of all."""
-    taken = engine.workbench(f"{plan.name}_taken")
-    engine.execute(
-        render(
-            "events/take_objects",
-            taken=taken,
-            placed=placed,
-            low=literal(f"{int(low * SPACE):08x}"),
-            high=literal(f"{int(high * SPACE):08x}" if high < 1 else "g"),
-            seed=literal("attack"),
-            factors=[f.name for f in plan.expressions],
-        )
+    return engine.make(
+        "events/take_objects",
+        f"{plan.name}_taken",
+        placed=placed,
+        low=literal(f"{int(low * SPACE):08x}"),
+        high=literal(f"{int(high * SPACE):08x}" if high < 1 else "g"),
+        seed=literal("attack"),
+        factors=[f.name for f in plan.expressions],
     )
-    return taken
 
 
 def _split(plan: EventsPlan, placed: sql.Table, engine: Engine) -> sql.Table:
@@ -172,7 +169,7 @@ def _split(plan: EventsPlan, placed: sql.Table, engine: Engine) -> sql.Table:
 
 
 def _objects(events: sql.Table, engine: Engine) -> int:
-    found: int = engine.query(render("events/count_objects", events=events)).column(0).to_pylist()[0]
+    found: int = engine.ask("events/count_objects", events=events).column(0).to_pylist()[0]
     return found
 
 
@@ -193,17 +190,16 @@ def fly_canary(
     releases: int = CANARY_RELEASES,
 ) -> Canary | None:
     """Plant one object that goes to and fro between two states that never follow each other, and release both ways."""
-    rows = engine.query(render("events/list_pairs", placed=placed)).to_pylist()
+    rows = engine.rows("events/list_pairs", placed=placed)
     pair = unseen_pair([(r["state"], r["next_state"], r["n"]) for r in rows])
     if pair is None:
         return None
     times = repeats(plan)
     first = min((r["first"] for r in rows if r["first"] is not None), default=None)
     objects = max(r["objects"] for r in rows)
-    planted = engine.workbench(f"{plan.name}_planted")
     single = engine.put(f"{plan.name}_canary", canary_rows(objects + 1, pair, times, first))
     factors = [f.name for f in plan.expressions]
-    engine.execute(render("events/plant_object", planted=planted, placed=placed, object=single, factors=factors))
+    planted = engine.make("events/plant_object", f"{plan.name}_planted", placed=placed, object=single, factors=factors)
     seen = []
     for events in (planted, placed):
         fitted = refit(events)

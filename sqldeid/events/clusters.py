@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.job.events import Clusters as Asked
-from sqldeid.sql import identifier, render
+from sqldeid.sql import identifier
 
 BAND_ROWS = (8, 5, 3, 1)
 """Rows of a band, round by round: near leaders are found first, far ones later."""
@@ -79,9 +79,9 @@ def cluster_parts(name: str, split: exp.Table, asked: Asked, engine: Engine) -> 
         if run.count(clusters) == sets:
             break
         _join_round(run, clusters, signed, names, leaders, rows)
-    engine.execute(render("events/join_rest", clusters=clusters, ranked=ranked))
+    engine.run("events/join_rest", clusters=clusters, ranked=ranked)
     clustered = run.make("events/cluster_parts", "clustered", keyed=keyed, ranked=ranked, clusters=clusters)
-    sizes = engine.query(render("events/count_clusters", clustered=clustered)).to_pylist()
+    sizes = engine.rows("events/count_clusters", clustered=clustered)
     for table in (shingles, coded, keyed, hashed, clusters):
         engine.drop(table)
     return Clustered(
@@ -94,8 +94,8 @@ def _join_round(
 ) -> None:
     bands = [_Band(b, names[b * rows : (b + 1) * rows]) for b in range(len(names) // rows)]
     banded = run.make("events/band_sets", "banded", signed=signed, clusters=clusters, leaders=leaders, bands=bands)
-    run.engine.execute(
-        render("events/join_clusters", clusters=clusters, banded=banded, signed=signed, leaders=leaders, hashes=names)
+    run.engine.run(
+        "events/join_clusters", clusters=clusters, banded=banded, signed=signed, leaders=leaders, hashes=names
     )
     run.engine.drop(banded)
 
@@ -108,12 +108,10 @@ class _Run:
     engine: Engine
 
     def make(self, template: str, table: str, **parameters: object) -> exp.Table:
-        """Make a temporary table; the template calls it as we do."""
-        made = self.engine.workbench(f"{self.name}_{table}")
-        self.engine.execute(render(template, **{table: made}, **parameters))
-        return made
+        """Make a temporary table of whose tables are made."""
+        return self.engine.make(template, f"{self.name}_{table}", **parameters)
 
     def count(self, table: exp.Table) -> int:
         """Rows of a table."""
-        rows: int = self.engine.query(render("events/count_rows", table=table)).column(0).to_pylist()[0]
+        rows: int = self.engine.row("engine/count_rows", table=table)["rows"]
         return rows

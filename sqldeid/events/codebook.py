@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.events.plan import OBJECT, POSITION, EventsPlan
-from sqldeid.sql import column, render
+from sqldeid.sql import column
 
 SHOWN = 24
 """States of a column that are named, the most frequent ones."""
@@ -31,7 +31,7 @@ def describe(plan: EventsPlan, written: exp.Expr, engine: Engine) -> dict[str, d
         found[POSITION] = {"type": "whole number", "meaning": "its place among the object's events; it was made"}
     text = exp.DataType.build("varchar", dialect="duckdb")
     asked = [{"number": i, "column": exp.cast(column(c.name, "r"), text)} for i, c in enumerate(plan.states)]
-    rows = engine.query(render("tables/write/list_shown", release=written, columns=asked, most=SHOWN + 1)).to_pylist()
+    rows = engine.rows("tables/write/list_shown", release=written, columns=asked, most=SHOWN + 1)
     for i, c in enumerate(plan.states):
         shown = ["NULL" if row["shown"] is None else str(row["shown"]) for row in rows if row["number"] == i]
         found[c.name] = {

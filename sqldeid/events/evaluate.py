@@ -19,7 +19,6 @@ from sqlglot import exp
 from sqldeid.arrays import Floats, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.events.sequences import BIN_WIDTH
-from sqldeid.sql import render
 
 TOP = 20
 SETS_MOST = 4_000
@@ -122,11 +121,9 @@ def evaluate(name: str, source: Source, made: exp.Table, engine: Engine, shingle
     own = (similarity, cover)
     if shingle != 1:
         own = compare_sets(source.sets(shingle), read_sets(name, made, shingle, engine))
-    pairs = engine.query(render("events/compare_pairs", left_split=source.split, right_split=made, top=TOP))
+    pairs = engine.ask("events/compare_pairs", left_split=source.split, right_split=made, top=TOP)
     found = pairs.to_pylist()[0]
-    rows = engine.query(
-        render("events/compare_lengths", left_split=source.split, right_split=made, width=BIN_WIDTH)
-    ).to_pydict()
+    rows = engine.ask("events/compare_lengths", left_split=source.split, right_split=made, width=BIN_WIDTH).to_pydict()
     what, left, right = (np.array(rows[n], dtype=np.float64) for n in ("what", "left_n", "right_n"))
     return Evaluation(
         similarity=similarity,
@@ -163,10 +160,8 @@ def read_sets(
     """
 
     def make(template: str, table: str, **parameters: object) -> exp.Table:
-        made = engine.workbench(f"{name}_{table}")
-        engine.execute(render(template, **{table: made}, **parameters))
-        tables.append(made)
-        return made
+        tables.append(engine.make(template, f"{name}_{table}", **parameters))
+        return tables[-1]
 
     tables: list[exp.Table] = []
     shingles = make("events/make_shingles", "shingles", split=split, later=list(range(1, shingle)))
@@ -174,10 +169,10 @@ def read_sets(
     keyed = make("events/key_parts", "keyed", shingles=shingles, coded=coded)
     ranked = make("events/rank_sets", "ranked", keyed=keyed)
     content = make("events/list_members", "members", ranked=ranked, shingles=shingles, coded=coded)
-    rows = engine.query(render("events/read_sets", members=content, ranked=ranked, coded=coded))
+    rows = engine.ask("events/read_sets", members=content, ranked=ranked, coded=coded)
     asked = None
     if members is not None:
-        asked = engine.query(render("events/count_owners", split=split, keyed=keyed, ranked=ranked, members=members))
+        asked = engine.ask("events/count_owners", split=split, keyed=keyed, ranked=ranked, members=members)
     for table in tables:
         engine.drop(table)
     number, n = (rows.column(c).to_numpy() for c in ("set_number", "n"))

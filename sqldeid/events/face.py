@@ -1,4 +1,4 @@
-"""The wing's work for whoever has a job's releases of events: planned, made, checked again, shown."""
+"""The face of this wing: plan, make, check again and show a job's releases of events."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from sqldeid.engine.base import Engine
 from sqldeid.events.plan import EventsPlan
 from sqldeid.events.plan import plan as plan_one
 from sqldeid.events.release import run as run_one
+from sqldeid.events.release import way_of
 from sqldeid.events.verify import verify
 from sqldeid.job import Job
 from sqldeid.making import Checking, Making, Published
+from sqldeid.publish.steps import in_dialect
 from sqldeid.result import Release, Told
-from sqldeid.stages import Explained, Part, Target
+from sqldeid.stages import Explained, Target, explained, listed
 
 
-def plan(names: Sequence[str], job: Job, engine: Engine) -> EventsPlan:
+def plan_unit(names: Sequence[str], job: Job, engine: Engine) -> EventsPlan:
     """Plan the one release that is named; no data is read."""
     return plan_one(names[0], job.events[names[0]], engine, job.folder)
 
@@ -38,9 +40,8 @@ def recheck(planned: EventsPlan, there: Mapping[str, Published], checking: Check
 
 
 def explain(planned: EventsPlan, target: Target) -> Explained:
-    """What `--plan` shows; which statements run depends on the data."""
-    content = {**planned.to_dict(), "written": target.shown(planned.name), "kind": target.kind}
-    return Explained((Part(planned.name, " (events)", None, tuple(planned.facts())),), content)
+    """What `--plan` shows; how often statements run depends on the data."""
+    return explained(planned, "events", in_dialect(listed(way_of(planned), target), target.dialect), target)
 
 
 def check_promise(_: EventsPlan) -> None:

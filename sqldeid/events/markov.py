@@ -19,7 +19,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.events.model import Chain, Days, Model, Spread, make_chain
 from sqldeid.events.plan import EventsPlan, Factor
 from sqldeid.events.sequences import Sequences, microseconds
-from sqldeid.sql import identifier, render
+from sqldeid.sql import identifier
 
 PART_FACTORS = ("weekday", "month", "year")
 """What the next cluster may depend on, where there are times (§5)."""
@@ -146,16 +146,13 @@ class _Counter:
     clustered: exp.Table
     engine: Engine
 
-    def make(self, template: str, name: str, table: str, **parameters: object) -> exp.Table:
-        made = self.engine.workbench(f"{self.plan.name}_{table}")
-        self.engine.execute(render(template, **{name: made}, **parameters))
-        return made
+    def make(self, template: str, table: str, **parameters: object) -> exp.Table:
+        return self.engine.make(template, f"{self.plan.name}_{table}", **parameters)
 
     def link_events(self) -> exp.Table:
         start, finish = self.sequences.states, self.sequences.states + 1
         return self.make(
             "events/link_events",
-            "links",
             "links",
             split=self.sequences.split,
             parts=self.sequences.parts,
@@ -170,7 +167,6 @@ class _Counter:
         """START and END are −1 and −2: the number of clusters does not matter."""
         return self.make(
             "events/link_parts",
-            "links",
             "steps",
             parts=self.sequences.parts,
             clustered=self.clustered,
@@ -181,20 +177,18 @@ class _Counter:
         )
 
     def link(self, template: str, table: str, **parameters: object) -> exp.Table:
-        return self.make(template, "links", table, parts=self.sequences.parts, clustered=self.clustered, **parameters)
+        return self.make(template, table, parts=self.sequences.parts, clustered=self.clustered, **parameters)
 
     def count(self, links: exp.Table, factors: Sequence[Factor], *, clustered: bool = True) -> exp.Table:
-        found = self.make(
-            "events/count_links", "counted", "counted", links=links, clustered=clustered, factors=_flagged(factors)
-        )
+        found = self.make("events/count_links", "counted", links=links, clustered=clustered, factors=_flagged(factors))
         self.engine.drop(links)
         return found
 
     def pairs(self, template: str, **parameters: object) -> exp.Table:
-        return self.make(template, "counted", "pairs", **parameters)
+        return self.make(template, "pairs", **parameters)
 
     def days(self) -> Days:
-        found = self.engine.query(render("events/count_days", parts=self.sequences.parts))
+        found = self.engine.ask("events/count_days", parts=self.sequences.parts)
         objects = found.column("objects").to_numpy().astype(np.int64)
         days = found.column("day")
         if not self.plan.timed:
@@ -202,9 +196,9 @@ class _Counter:
         return Days(days.cast(pa.date32()).cast(pa.int32()).to_numpy().astype(np.int64), objects)
 
     def spreads(self, steps: exp.Table) -> dict[str, Spread]:
-        row = self.engine.query(
-            render("events/measure_steps", split=self.sequences.split, parts=self.sequences.parts, steps=steps)
-        ).to_pylist()[0]
+        row = self.engine.row(
+            "events/measure_steps", split=self.sequences.split, parts=self.sequences.parts, steps=steps
+        )
         return {n: _spread(row[f"{n}_mean"], row[f"{n}_sd"]) for n in ("step", "jump", "part", "parts")}
 
 
@@ -236,7 +230,7 @@ def privatise(
         e to the epsilon; None keeps everything.
     """
     judged = judge(plan.name, counted.states, bound, _finish(plan, sequences.states + 1), engine)
-    support = Support(**engine.query(render("events/sum_links", judged=judged)).to_pylist()[0])
+    support = Support(**engine.row("events/sum_links", judged=judged))
 
     def chain(table: exp.Table, finish: int | None = None) -> Chain:
         tested = judge(plan.name, table, bound, finish, engine)
@@ -279,13 +273,11 @@ def _round_up(most: int) -> int:
 
 def judge(name: str, counted: exp.Table, bound: float | None, finish: int | None, engine: Engine) -> exp.Table:
     """Counts with what the test says of each."""
-    judged = engine.workbench(f"{name}_judged")
-    engine.execute(render("events/judge_links", judged=judged, counted=counted, bound=bound, finish=finish))
-    return judged
+    return engine.make("events/judge_links", f"{name}_judged", counted=counted, bound=bound, finish=finish)
 
 
 def _read(judged: exp.Table, engine: Engine) -> Chain:
-    rows = engine.query(render("events/read_links", judged=judged))
+    rows = engine.ask("events/read_links", judged=judged)
 
     def column(name: str) -> Ints:
         found: Ints = rows.column(name).to_numpy()

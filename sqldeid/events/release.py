@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import UnknownKindError
+from sqldeid.events import statements
 from sqldeid.events.attacks import attack
 from sqldeid.events.codebook import describe
 from sqldeid.events.evaluate import OBJECTS_MOST, Source, evaluate
@@ -34,9 +36,12 @@ from sqldeid.events.synthesize import Private
 from sqldeid.events.verify import verify
 from sqldeid.ledger.book import Subject
 from sqldeid.ledger.budget import Spent, spend
+from sqldeid.ledger.core import Ledger
 from sqldeid.ledger.hashing import spelling
 from sqldeid.making import Making
-from sqldeid.sql import column, literal, render
+from sqldeid.publish import Note, Staging
+from sqldeid.sql import column, literal
+from sqldeid.stages import Stage, walk
 
 
 def _silent(text: str) -> None:
@@ -65,55 +70,109 @@ def run(plan: EventsPlan, making: Making) -> EventsRelease:
     VerificationError
         If what was written fails its re-check.
     """
-    engine, listener = making.engine, making.listener
-    moved = engine.moved
+    engine = making.engine
+    draft = EventsDraft(plan, engine, making.staging, partial(making.listener.step, plan.name), engine.moved)
+    walk(way_of(plan, making.ledger, making.job_sha256), draft, draft.say)
+    return draft.result
 
-    def step(text: str) -> None:
-        listener.step(plan.name, text)
 
-    rng = np.random.default_rng(plan.part.generate.seed)
-    step("ordering events")
-    source = read_private(plan, engine) if plan.domain is not None else _read(plan, engine)
-    fitted = _fit(plan, source, source.placed, rng, engine, step)
-    step("making objects")
-    made = Made()
-    asked = plan.part.generate.objects
-    objects = asked if asked is not None else fitted.objects
-    table = put_batches(plan.name, fitted.generate(objects, rng, made), engine)
-    step("writing the release")
-    note = note_of(plan, asdict(guarantee_of(plan)), _ledger(fitted))
-    written = stage(plan, table, source.listed, making.staging, note)
-    step("verifying what was written")
-    verified = verify(plan, note.content, written, engine)
-    described = describe(plan, written, engine)
-    step("comparing with the source")
-    figures = _evaluate(plan, source, table, made, fitted, engine)
-    attacks = _attack(plan, source, rng, engine, step) if plan.part.attacks else {}
-    found = _spent(_result(plan, source, fitted, made, objects), plan, making)
-    return replace(
-        found,
-        evaluation=figures,
-        attacks=attacks,
-        verified=asdict(verified),
-        columns=described,
-        moved={"rows": engine.moved[0] - moved[0], "bytes": engine.moved[1] - moved[1]},
+@dataclass(slots=True, repr=False)
+class EventsDraft:
+    """A release on its way: `moved` is what had come out of the engine before, `rng` draws what is made."""
+
+    plan: EventsPlan
+    engine: Engine
+    staging: Staging
+    say: Step
+    moved: tuple[int, int]
+    rng: np.random.Generator = field(init=False)
+    source: _Source = field(init=False)
+    fitted: Fitted = field(init=False)
+    made: Made = field(default_factory=Made)
+    objects: int = 0
+    table: exp.Table = field(init=False)
+    note: Note = field(init=False)
+    written: exp.Expr = field(init=False)
+    result: EventsRelease = field(init=False)
+    verified: dict[str, object] = field(default_factory=dict)
+    described: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+
+
+def way_of(plan: EventsPlan, ledger: Ledger | None = None, job_sha256: str = "") -> tuple[Stage[EventsDraft], ...]:
+    """The stages of a release of events, in order; the last adds up what was spent, where a ledger does."""
+
+    def spend_budget(draft: EventsDraft) -> None:
+        if ledger is not None:
+            draft.result = _spent(draft.result, plan, draft.engine, ledger, job_sha256)
+
+    return (
+        Stage("ordering events", _order, lambda _: statements.ordering(plan)),
+        Stage("", _fit_models, lambda _: statements.fitting(plan)),
+        Stage("making objects", _make),
+        Stage("writing the release", _write, lambda target: statements.writing(plan, target)),
+        Stage("verifying what was written", _verify, lambda _: statements.verifying()),
+        Stage("comparing with the source", _compare, lambda _: statements.comparing()),
+        *([Stage("", _attack_all, lambda _: statements.attacking(plan))] if plan.part.attacks else []),
+        *([Stage("", spend_budget, lambda _: statements.spending())] if ledger is not None else []),
+        Stage("", _count_moved),
     )
 
 
-def _spent(release: EventsRelease, plan: EventsPlan, making: Making) -> EventsRelease:
+def _order(draft: EventsDraft) -> None:
+    plan, engine = draft.plan, draft.engine
+    draft.rng = np.random.default_rng(plan.part.generate.seed)
+    draft.source = read_private(plan, engine) if plan.domain is not None else _read(plan, engine)
+
+
+def _fit_models(draft: EventsDraft) -> None:
+    draft.fitted = _fit(draft, draft.source.placed, draft.say)
+
+
+def _make(draft: EventsDraft) -> None:
+    asked = draft.plan.part.generate.objects
+    draft.objects = asked if asked is not None else draft.fitted.objects
+    batches = draft.fitted.generate(draft.objects, draft.rng, draft.made)
+    draft.table = put_batches(draft.plan.name, batches, draft.engine)
+
+
+def _write(draft: EventsDraft) -> None:
+    draft.note = note_of(draft.plan, asdict(guarantee_of(draft.plan)), _ledger(draft.fitted))
+    draft.written = stage(draft.plan, draft.table, draft.source.listed, draft.staging, draft.note)
+
+
+def _verify(draft: EventsDraft) -> None:
+    draft.verified = asdict(verify(draft.plan, draft.note.content, draft.written, draft.engine))
+    draft.described = describe(draft.plan, draft.written, draft.engine)
+
+
+def _compare(draft: EventsDraft) -> None:
+    figures = _evaluate(draft)
+    result = _result(draft.plan, draft.source, draft.fitted, draft.made, draft.objects)
+    draft.result = replace(result, evaluation=figures, verified=draft.verified, columns=draft.described)
+
+
+def _attack_all(draft: EventsDraft) -> None:
+    draft.result = replace(draft.result, attacks=_attack(draft))
+
+
+def _count_moved(draft: EventsDraft) -> None:
+    (rows, size), (rows_before, size_before) = draft.engine.moved, draft.moved
+    draft.result = replace(draft.result, moved={"rows": rows - rows_before, "bytes": size - size_before})
+
+
+def _spent(release: EventsRelease, plan: EventsPlan, engine: Engine, ledger: Ledger, job_sha256: str) -> EventsRelease:
     """The release with what its objects have spent by now, where a ledger adds up; they are the persons there.
 
     An object spends whether or not any of its events could be used.
     """
-    engine, ledger = making.engine, making.ledger
-    if ledger is None or release.guarantee.epsilon is None or not release.guarantee.differentially_private:
+    if release.guarantee.epsilon is None or not release.guarantee.differentially_private:
         return release
     subject = Subject(plan.name, plan.key, plan.owner.name, spelling(plan.owner), {}, {})
     ledger.book.refuse_person(subject)
-    listed = engine.query(render("events/list_objects", source=plan.source, owner=column(plan.owner.name, "s")))
+    listed = engine.ask("events/list_objects", source=plan.source, owner=column(plan.owner.name, "s"))
     proven = plan.part.generate.seed is None
     cost = Spent(float(release.guarantee.epsilon), 0.0, proven)
-    account = spend(ledger, subject, listed.column("person"), cost, making.job_sha256)
+    account = spend(ledger, subject, listed.column("person"), cost, job_sha256)
     return replace(release, account=account.content, warnings=(*release.warnings, *account.warnings))
 
 
@@ -148,7 +207,7 @@ def _read(plan: EventsPlan, engine: Engine) -> _Source:
     """For `ratio` and `none`: states as they are, sequences split."""
     placed, listed, counts = read_placed(plan, engine)
     sequences = sequence(plan, placed, counts, engine)
-    rows = engine.query(render("events/count_rows", table=plan.source)).column(0).to_pylist()[0]
+    rows = engine.row("engine/count_rows", table=plan.source)["rows"]
     counts = counts | {"left_out": rows - counts["events"]}
     return _Source(placed, listed, sequences.split, counts, sequences.gaps, sequences)
 
@@ -163,31 +222,27 @@ def read_private(plan: EventsPlan, engine: Engine) -> _Source:
     listed = engine.put(
         f"{plan.name}_listed", pa.table({"state": pa.array(range(len(domain.states)), pa.int64()), **columns})
     )
-    mapped = engine.workbench(f"{plan.name}_mapped")
-    engine.execute(
-        render(
-            "events/map_states",
-            mapped=mapped,
-            events=order_events(plan, engine),
-            listed=listed,
-            states=names,
-            orders=[o.name for o in plan.orders],
-            empty=literal(""),
-            other=domain.other,
-            first_time=timestamp(domain.first.isoformat()) if domain.first else None,
-            last_time=timestamp(domain.last.isoformat()) if domain.last else None,
-        )
+    mapped = engine.make(
+        "events/map_states",
+        f"{plan.name}_mapped",
+        events=order_events(plan, engine),
+        listed=listed,
+        states=names,
+        orders=[o.name for o in plan.orders],
+        empty=literal(""),
+        other=domain.other,
+        first_time=timestamp(domain.first.isoformat()) if domain.first else None,
+        last_time=timestamp(domain.last.isoformat()) if domain.last else None,
     )
     placed = place_events(plan, mapped, engine)
-    counts = engine.query(render("events/count_source", placed=placed)).to_pylist()[0]
+    counts = engine.row("events/count_source", placed=placed)
     sequences = sequence(plan, placed, counts, engine, split=False)
     return _Source(placed, listed, sequences.split, counts, sequences.gaps, None)
 
 
-def _fit(
-    plan: EventsPlan, source: _Source, placed: exp.Table, rng: np.random.Generator, engine: Engine, step: Step
-) -> Fitted:
-    """What the release is made from."""
+def _fit(draft: EventsDraft, placed: exp.Table, step: Step) -> Fitted:
+    """What the release is made from, or would be from other events that were placed."""
+    plan, source, rng, engine = draft.plan, draft.source, draft.rng, draft.engine
     if plan.domain is not None:
         return fit_laplace(plan, placed, engine, step)
     sequences = source.sequences
@@ -222,9 +277,9 @@ def guarantee_of(plan: EventsPlan) -> Guarantee:
     raise UnknownKindError(plan.method, "privacy method of events")
 
 
-def _evaluate(
-    plan: EventsPlan, source: _Source, table: exp.Table, made: Made, fitted: Fitted, engine: Engine
-) -> dict[str, float]:
+def _evaluate(draft: EventsDraft) -> dict[str, float]:
+    plan, source, table, made, fitted = draft.plan, draft.source, draft.table, draft.made, draft.fitted
+    engine = draft.engine
     support = {}
     if isinstance(fitted, Ensemble):
         found = fitted.support
@@ -235,26 +290,24 @@ def _evaluate(
         }
     if not made.events or not source.counts["events"]:
         return support
-    split = engine.workbench(f"{plan.name}_compared")
-    engine.execute(
-        render("events/split_made", split=split, made=table, objects=OBJECTS_MOST, timed=plan.timed, whole=False)
+    split = engine.make(
+        "events/split_made", f"{plan.name}_compared", made=table, objects=OBJECTS_MOST, timed=plan.timed, whole=False
     )
     shingle = 1 if plan.domain is not None else plan.part.clusters.shingle
     compared = Source(plan.name, source.compared, engine)
     return asdict(evaluate(plan.name, compared, split, engine, shingle)) | support
 
 
-def _attack(
-    plan: EventsPlan, source: _Source, rng: np.random.Generator, engine: Engine, step: Step
-) -> dict[str, object]:
-    step("attacking")
+def _attack(draft: EventsDraft) -> dict[str, object]:
+    draft.say("attacking")
+    source = draft.source
     found = attack(
-        plan,
+        draft.plan,
         source.placed,
         source.counts["objects"],
-        lambda placed: _fit(plan, source, placed, rng, engine, _silent),
-        rng,
-        engine,
+        lambda placed: _fit(draft, placed, _silent),
+        draft.rng,
+        draft.engine,
     )
     return found.to_dict()
 

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.events.plan import FIRST_TIME, LAST_TIME, EventsPlan, timestamp
-from sqldeid.sql import column, render
+from sqldeid.sql import column
 
 BIN_WIDTH = 0.25
 """Of the histogram of gaps, in units of ln(hours)."""
@@ -97,12 +97,11 @@ def read_placed(plan: EventsPlan, engine: Engine) -> tuple[exp.Table, exp.Table,
         If there is no usable event, or the job's SQL fails on the rows.
     """
     numbered = order_events(plan, engine)
-    listed = engine.workbench(f"{plan.name}_states")
     names = [n.name for n in plan.state_names]
-    engine.execute(render("events/list_states", listed=listed, events=numbered, states=names))
+    listed = engine.make("events/list_states", f"{plan.name}_states", events=numbered, states=names)
     placed = place_events(plan, numbered, engine)
     engine.drop(numbered)
-    counts: dict[str, int] = engine.query(render("events/count_source", placed=placed)).to_pylist()[0]
+    counts: dict[str, int] = engine.row("events/count_source", placed=placed)
     if not counts["events"]:
         raise JobError.at(
             plan.key, f"{plan.source_label} has no event with {needed(plan)}; there is nothing to release"
@@ -137,19 +136,17 @@ def order_events(plan: EventsPlan, engine: Engine) -> exp.Table:
     """The usable events, with objects and states as numbers."""
     events = engine.workbench(f"{plan.name}_events")
     try:
-        engine.execute(
-            render(
-                "events/order_events",
-                events=events,
-                source=plan.source,
-                object=column(plan.owner.name, "s"),
-                time=plan.moment,
-                first_time=timestamp(FIRST_TIME),
-                last_time=timestamp(LAST_TIME),
-                states=plan.state_names,
-                orders=plan.orders,
-                factors=plan.expressions,
-            )
+        engine.run(
+            "events/order_events",
+            events=events,
+            source=plan.source,
+            object=column(plan.owner.name, "s"),
+            time=plan.moment,
+            first_time=timestamp(FIRST_TIME),
+            last_time=timestamp(LAST_TIME),
+            states=plan.state_names,
+            orders=plan.orders,
+            factors=plan.expressions,
         )
     except JobError as error:
         if error.key:
@@ -162,32 +159,28 @@ def order_events(plan: EventsPlan, engine: Engine) -> exp.Table:
 
 def place_events(plan: EventsPlan, events: exp.Table, engine: Engine) -> exp.Table:
     """Each event's place, and the time since the one before."""
-    placed = engine.workbench(f"{plan.name}_placed")
-    engine.execute(
-        render(
-            "events/place_events",
-            placed=placed,
-            events=events,
-            timed=plan.timed,
-            orders=[o.name for o in plan.orders],
-            factors=[f.name for f in plan.expressions],
-        )
+    return engine.make(
+        "events/place_events",
+        f"{plan.name}_placed",
+        events=events,
+        timed=plan.timed,
+        orders=[o.name for o in plan.orders],
+        factors=[f.name for f in plan.expressions],
     )
-    return placed
 
 
 def find_gaps(plan: EventsPlan, placed: exp.Table, engine: Engine) -> Gaps:
     """The threshold of the job, or the upper fence of ln(gap), Q3 + 1.5 (Q3 − Q1); and the histogram."""
     if not plan.timed:
         return Gaps(None, "none: there are no times", {})
-    rows = engine.query(render("events/count_gaps", placed=placed, width=BIN_WIDTH)).to_pylist()
+    rows = engine.rows("events/count_gaps", placed=placed, width=BIN_WIDTH)
     histogram = {row["bin"]: row["gaps"] for row in rows}
     asked = plan.part.gap_hours
     if asked == "none":
         return Gaps(None, "none: sequences are not split", histogram)
     if not isinstance(asked, str):
         return Gaps(float(asked), "given by the job", histogram)
-    row = engine.query(render("events/measure_gaps", placed=placed)).to_pylist()[0]
+    row = engine.row("events/measure_gaps", placed=placed)
     if not row["gaps"]:
         return Gaps(None, "auto: there are no gaps", histogram)
     together = row["together"] / row["gaps"]
@@ -208,21 +201,17 @@ def microseconds(hours: float | None) -> int | None:
 
 def split_events(plan: EventsPlan, placed: exp.Table, threshold_hours: float | None, engine: Engine) -> exp.Table:
     """Events with their parts."""
-    split = engine.workbench(f"{plan.name}_split")
-    engine.execute(
-        render(
-            "events/split_events",
-            split=split,
-            placed=placed,
-            most_us=microseconds(threshold_hours),
-            factors=[f.name for f in plan.expressions],
-        )
+    return engine.make(
+        "events/split_events",
+        f"{plan.name}_split",
+        placed=placed,
+        most_us=microseconds(threshold_hours),
+        factors=[f.name for f in plan.expressions],
     )
-    return split
 
 
 def build_parts(plan: EventsPlan, split: exp.Table, engine: Engine) -> exp.Table:
     """The parts."""
-    parts = engine.workbench(f"{plan.name}_parts")
-    engine.execute(render("events/build_parts", parts=parts, split=split, factors=[f.name for f in plan.expressions]))
-    return parts
+    return engine.make(
+        "events/build_parts", f"{plan.name}_parts", split=split, factors=[f.name for f in plan.expressions]
+    )

@@ -19,7 +19,6 @@ from sqldeid.events.domain import Domain, choose_events
 from sqldeid.events.estimate import posterior_mean, rake, shares
 from sqldeid.events.generate import DAY_US, HOUR_US, SCHEMA, SECOND_US, Made, moment
 from sqldeid.events.privacy.laplace import Ledger, Spend, by, noise
-from sqldeid.sql import render
 
 CHUNK_OBJECTS, CHUNK_CELLS = 50_000, 8_000_000
 """Made at a time: so many objects, and chances of what follows that are looked at at once."""
@@ -113,10 +112,10 @@ def fit_private(
 def count_tables(domain: Domain, placed: exp.Table, engine: Engine) -> Tables:
     """Counts over the whole public domain, each object bounded to its first events by its own rows."""
     states, most = len(domain.states), domain.events_max
-    steps = engine.query(render("events/bound_steps", placed=placed, most=most, start=states, finish=states + 1))
+    steps = engine.ask("events/bound_steps", placed=placed, most=most, start=states, finish=states + 1)
     transitions = np.zeros((states + 1, states + 1), dtype=np.int64)
     transitions[_cells(steps, states)] = steps.column("n").to_numpy()
-    found = engine.query(render("events/bound_states", placed=placed, most=most)).to_pydict()
+    found = engine.ask("events/bound_states", placed=placed, most=most).to_pydict()
     counted = np.zeros(states, dtype=np.int64)
     counted[np.array(found["state"], dtype=np.int64)] = found["n"]
     return Tables(
@@ -132,7 +131,7 @@ def count_tables(domain: Domain, placed: exp.Table, engine: Engine) -> Tables:
 def count_lengths(domain: Domain, placed: exp.Table, engine: Engine) -> Ints:
     """Objects by public bins of their number of events, all of them: it does not depend on how many are looked at."""
     lengths = np.zeros(len(domain.length_bins) + 1, dtype=np.int64)
-    found = engine.query(render("events/bound_lengths", placed=placed, lasts=list(domain.length_bins))).to_pydict()
+    found = engine.ask("events/bound_lengths", placed=placed, lasts=list(domain.length_bins)).to_pydict()
     lengths[np.array(found["bin"], dtype=np.int64)] = found["n"]
     return lengths
 
@@ -146,15 +145,13 @@ def _cells(steps: pa.Table, states: int) -> tuple[Ints, Ints]:
 def _by_factor(domain: Domain, factor: str, placed: exp.Table, engine: Engine) -> Ints:
     """Transitions by the value of a factor at the event before (START: at the first event)."""
     states, values = len(domain.states), domain.values(factor)
-    steps = engine.query(
-        render(
-            "events/bound_factors",
-            placed=placed,
-            most=domain.events_max,
-            start=states,
-            finish=states + 1,
-            factor={kind: kind == factor for kind in ("weekday", "hour", "month")},
-        )
+    steps = engine.ask(
+        "events/bound_factors",
+        placed=placed,
+        most=domain.events_max,
+        start=states,
+        finish=states + 1,
+        factor={kind: kind == factor for kind in ("weekday", "hour", "month")},
     )
     found = np.zeros((len(values), states + 1, states + 1), dtype=np.int64)
     found[(steps.column("value").to_numpy() - values.start, *_cells(steps, states))] = steps.column("n").to_numpy()
@@ -165,9 +162,7 @@ def _gaps(domain: Domain, placed: exp.Table, engine: Engine) -> Ints:
     counted = np.zeros((len(domain.states), len(domain.gap_bins_hours) + 1), dtype=np.int64)
     if domain.timed and domain.events_max > 1:
         edges = [round(e * HOUR_US) for e in domain.gap_bins_hours]
-        found = engine.query(
-            render("events/bound_gaps", placed=placed, most=domain.events_max, edges_us=edges)
-        ).to_pydict()
+        found = engine.ask("events/bound_gaps", placed=placed, most=domain.events_max, edges_us=edges).to_pydict()
         counted[np.array(found["origin"], dtype=np.int64), np.array(found["bin"], dtype=np.int64)] = found["n"]
     return counted
 
@@ -175,7 +170,7 @@ def _gaps(domain: Domain, placed: exp.Table, engine: Engine) -> Ints:
 def _starts(domain: Domain, placed: exp.Table, engine: Engine) -> tuple[Ints, Ints]:
     months, hours = np.zeros(domain.months, dtype=np.int64), np.zeros((7, 24), dtype=np.int64)
     if domain.first is not None:
-        found = engine.query(render("events/bound_starts", placed=placed)).to_pydict()
+        found = engine.ask("events/bound_starts", placed=placed).to_pydict()
         first = domain.first.year * 12 + domain.first.month - 1
         at = np.array(found["year"], dtype=np.int64) * 12 + np.array(found["month"], dtype=np.int64) - 1 - first
         np.add.at(months, at, np.array(found["n"], dtype=np.int64))

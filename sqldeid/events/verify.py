@@ -26,7 +26,7 @@ from sqldeid.events.domain import Domain
 from sqldeid.events.plan import FIRST_TIME, LAST_TIME, OBJECT, POSITION, EventsPlan, timestamp
 from sqldeid.events.privacy.laplace import Ledger
 from sqldeid.events.result import EventsVerified
-from sqldeid.sql import column, identifier, render
+from sqldeid.sql import column, identifier
 
 
 def verify(plan: EventsPlan, note: Mapping[str, object], written: exp.Expr, engine: Engine) -> EventsVerified:
@@ -93,17 +93,15 @@ class _Check:
         ranged = domain is not None and domain.first is not None and domain.last is not None
         first = timestamp(domain.first.isoformat()) if ranged and domain and domain.first else None
         last = timestamp(domain.last.isoformat()) if ranged and domain and domain.last else None
-        found: dict[str, int] = self.engine.query(
-            render(
-                "events/check_numbers",
-                release=self.written,
-                object=self.object,
-                time=self.time,
-                place=self.place,
-                first_time=first,
-                last_time=last,
-            )
-        ).to_pylist()[0]
+        found: dict[str, int] = self.engine.row(
+            "events/check_numbers",
+            release=self.written,
+            object=self.object,
+            time=self.time,
+            place=self.place,
+            first_time=first,
+            last_time=last,
+        )
         wrong = {
             "values are missing in it": found["missing"],
             "its objects are not numbered 1, 2, …": found["objects"] != found["greatest"] or found["least"] != 1,
@@ -183,9 +181,9 @@ class _Check:
             {"release": column(n, "r"), "allowed": value, "name": identifier(f"s{i}")}
             for i, (n, value) in enumerate(columns.items())
         ]
-        found = self.engine.query(
-            render("events/check_states", release=self.written, allowed=allowed, least=least, states=states)
-        ).to_pylist()[0]
+        found = self.engine.row(
+            "events/check_states", release=self.written, allowed=allowed, least=least, states=states
+        )
         if found["wrong"]:
             raise self.fail(f"{found['wrong']} of its states may not be in it")
         return int(found["states"])
@@ -194,24 +192,22 @@ class _Check:
         """Pairs of states within parts are in the source often enough."""
         plan = self.plan
         order = [column(plan.time.name, "s")] if plan.time else []
-        found = self.engine.query(
-            render(
-                "events/check_pairs",
-                release=self.written,
-                source=plan.source,
-                least=least,
-                hours=self.threshold(),
-                object={"release": self.object, "source": column(plan.owner.name, "s")},
-                time=self.time,
-                place=self.place,
-                usable=self.usable(),
-                order=[*order, *(o.value for o in plan.orders)],
-                states=[
-                    {"release": column(c.name, "r"), "source": self._value(c.name, "s"), "name": identifier(f"s{i}")}
-                    for i, c in enumerate(plan.states)
-                ],
-            )
-        ).to_pylist()[0]
+        found = self.engine.row(
+            "events/check_pairs",
+            release=self.written,
+            source=plan.source,
+            least=least,
+            hours=self.threshold(),
+            object={"release": self.object, "source": column(plan.owner.name, "s")},
+            time=self.time,
+            place=self.place,
+            usable=self.usable(),
+            order=[*order, *(o.value for o in plan.orders)],
+            states=[
+                {"release": column(c.name, "r"), "source": self._value(c.name, "s"), "name": identifier(f"s{i}")}
+                for i, c in enumerate(plan.states)
+            ],
+        )
         if found["wrong"]:
             raise self.fail(f"{found['wrong']} pairs of neighbouring states in it have no support in the source")
         return int(found["pairs"])
@@ -223,14 +219,9 @@ class _Check:
             return None
         if not isinstance(asked, str):
             return float(asked)
-        found = self.engine.query(
-            render(
-                "events/fence_gaps",
-                source=self.events(),
-                object=column(plan.owner.name, "s"),
-                time=plan.moment,
-            )
-        ).to_pylist()[0]["hours"]
+        found = self.engine.row(
+            "events/fence_gaps", source=self.events(), object=column(plan.owner.name, "s"), time=plan.moment
+        )["hours"]
         return max(float(found), 1.0) * (1 - 1e-9) if found is not None else 1e12
 
     def usable(self) -> exp.Expr:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
 
 from sqldeid.arrays import Ints
 from sqldeid.errors import HierarchyError
@@ -157,7 +159,42 @@ def _delimiter(text: str) -> str:
 
 
 def _columns(text: str, delimiter: str, name: str) -> tuple[list[pa.Array], Ints]:
-    """The fields by column, and each record's line; only a chunk is ever held as Python objects."""
+    """The fields by column, and each record's line."""
+    columns = _plain_columns(text, delimiter)
+    if columns is None:
+        return _quoted_columns(text, delimiter, name)
+    return columns, np.arange(1, len(columns[0]) + 1, dtype=np.int64)
+
+
+def _plain_columns(text: str, delimiter: str) -> list[pa.Array] | None:
+    """The fields by column of a text that Arrow splits as `csv` does: a tenth of the time.
+
+    None where it might not, or where something is wrong, which `csv` tells line by line: for quotes, blank lines, lone
+    carriage returns, NUL, fields beyond what `csv` takes, and lines of different length.
+    """
+    text = text.replace("\r\n", "\n").rstrip("\n")
+    if not text or text.startswith("\n") or any(odd in text for odd in ('"', "\r", "\0", "\n\n")):
+        return None
+    names = [str(i) for i in range(text.partition("\n")[0].count(delimiter) + 1)]
+    try:
+        table = arrow_csv.read_csv(
+            pa.py_buffer(text.encode()),
+            read_options=arrow_csv.ReadOptions(column_names=names, use_threads=False),
+            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=False),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    longest = max(pc.max(pc.binary_length(column)).as_py() for column in table.columns)
+    if longest > csv.field_size_limit():
+        return None
+    return [column.combine_chunks() for column in table.columns]
+
+
+def _quoted_columns(text: str, delimiter: str, name: str) -> tuple[list[pa.Array], Ints]:
+    """The same for any text, row by row; only a chunk is ever held as Python objects."""
     records = _records(text, delimiter)
     chunks: list[list[pa.Array]] = []
     lines: list[Ints] = []

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 
 from sqldeid.arrays import Flags, Ints
@@ -49,6 +48,9 @@ class Level:
 
 
 def numbered(keys: npt.NDArray[Any]) -> tuple[Ints, npt.NDArray[Any]]:
-    """Number equal keys from 0; the numbers, and the key of each."""
-    ids, found = pd.factorize(keys)
-    return ids.astype(np.int64), np.asarray(found)
+    """Number equal keys from 0 in the order in which they come; the numbers, and the key of each."""
+    found, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[which], found[order]

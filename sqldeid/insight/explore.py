@@ -20,7 +20,7 @@ from sqldeid.errors import JobError
 from sqldeid.findings import BELOW, ColumnFacts, Explored, Uniqueness
 from sqldeid.insight.explore_sets import Columns, Tried, borders, count_sets, every_set
 from sqldeid.insight.explore_source import LIMITS, Arm, Source, measure, value_of
-from sqldeid.sql import column, identifier, literal, render
+from sqldeid.sql import column, identifier, literal
 from sqldeid.tables.model.coding import Coding, pack
 
 MOST_SETS = 10_000
@@ -167,9 +167,9 @@ class Numbered:
         """Number the values of each column. Cost: one scan of each."""
         values = [engine.workbench(f"explore_{i}") for i in range(len(columns))]
         for c, table in zip(columns, values, strict=True):
-            engine.execute(render("insight/number_values", values=table, column=value_of(c), source=source.relation))
+            engine.run("insight/number_values", values=table, column=value_of(c), source=source.relation)
         listed = [{"number": i, "numbered": table} for i, table in enumerate(values)]
-        rows = engine.query(render("insight/describe_values", columns=listed, limits=LIMITS)).to_pylist()
+        rows = engine.rows("insight/describe_values", columns=listed, limits=LIMITS)
         facts, null_ids, alone = [], [], []
         for c, row in zip(columns, rows, strict=True):
             _refuse_changed(int(row["members"]), source)
@@ -206,12 +206,10 @@ class Numbered:
             for word, name in enumerate(self._words)
         ]
         person = self.source.person_column
-        self.engine.execute(
-            render("insight/fold_columns", folded=self._table, source=self.source.relation, person=person, words=words)
+        self.engine.run(
+            "insight/fold_columns", folded=self._table, source=self.source.relation, person=person, words=words
         )
-        row = self.engine.query(
-            render("tables/fold/total_classes", classes=self._table, words=list(self._words))
-        ).to_pylist()[0]
+        row = self.engine.row("tables/fold/total_classes", classes=self._table, words=list(self._words))
         _refuse_changed(int(row["rows"]) - int(row["uncoded"]), self.source)
         self._place = self.engine
         if person is None:  # classes may leave the source engine, persons may not

@@ -12,7 +12,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.findings import ExploredSequences
 from sqldeid.insight.explore_source import LIMITS, Arm, Source, measure, open_table, value_of
-from sqldeid.sql import column, identifier, render
+from sqldeid.sql import column, identifier
 
 MOST_PLACE = 1000
 """The last place that a pattern may name."""
@@ -85,7 +85,7 @@ def explore_sequences(asked: SequenceQuestion, engine: Engine) -> ExploredSequen
     orders = [(identifier(f"t{i}"), source.find(name, "--order")) for i, name in enumerate(asked.order)]
     keys = [{"name": name, "column": value_of(c)} for name, c in owners]
     counted = [{"name": name, "column": value_of(c)} for name, c in orders]
-    row = engine.query(render("insight/count_ties", source=source.relation, owners=keys, orders=counted)).to_pylist()[0]
+    row = engine.row("insight/count_ties", source=source.relation, owners=keys, orders=counted)
     ranked = _rank(asked, source, keys, counted, engine)
     arms = [_spell(p, ranked, [name for name, _ in owners], source, engine) for p in asked.patterns]
     return ExploredSequences(
@@ -117,42 +117,33 @@ def _rank(
 ) -> exp.Table:
     """A temporary table of each owner's items up to the last place that a pattern names, with their numbers."""
     item = value_of(source.find(asked.value, "--value"))
-    values, ranked = engine.workbench("explore_items"), engine.workbench("explore_ranked")
-    engine.execute(render("insight/number_values", values=values, column=item, source=source.relation))
-    told = engine.query(
-        render("insight/describe_values", columns=[{"number": 0, "numbered": values}], limits=LIMITS)
-    ).to_pylist()[0]
-    engine.execute(
-        render(
-            "insight/rank_items",
-            ranked=ranked,
-            source=source.relation,
-            value=item,
-            values=values,
-            null_id=told["last_null"],
-            most=max(p.places[-1] for p in asked.patterns),
-            person=source.person_column,
-            owners=owners,
-            orders=orders,
-        )
+    values = engine.make("insight/number_values", "explore_items", column=item, source=source.relation)
+    told = engine.row("insight/describe_values", columns=[{"number": 0, "numbered": values}], limits=LIMITS)
+    return engine.make(
+        "insight/rank_items",
+        "explore_ranked",
+        source=source.relation,
+        value=item,
+        values=values,
+        null_id=told["last_null"],
+        most=max(p.places[-1] for p in asked.patterns),
+        person=source.person_column,
+        owners=owners,
+        orders=orders,
     )
-    return ranked
 
 
 def _spell(
     pattern: Pattern, ranked: exp.Table, owners: Sequence[exp.Identifier], source: Source, engine: Engine
 ) -> Arm:
-    spelled = engine.workbench("explore_pattern")
-    engine.execute(
-        render(
-            "insight/spell_pattern",
-            spelled=spelled,
-            ranked=ranked,
-            owners=list(owners),
-            places=list(pattern.places),
-            length=len(pattern.places),
-            ordered=pattern.ordered,
-            person=source.person is not None,
-        )
+    spelled = engine.make(
+        "insight/spell_pattern",
+        "explore_pattern",
+        ranked=ranked,
+        owners=list(owners),
+        places=list(pattern.places),
+        length=len(pattern.places),
+        ordered=pattern.ordered,
+        person=source.person is not None,
     )
     return Arm((pattern.name,), spelled, (column("items"),))

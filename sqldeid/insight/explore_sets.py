@@ -1,4 +1,4 @@
-"""Which sets of columns are worth a look: pure; it asks `measure` and never learns where the answer comes from.
+"""Find the smallest sets of columns that single out enough persons. Pure: `measure` says how many a set singles out.
 
 A set of columns is a tuple of column numbers, ascending. Singling out is monotone: a class split by one more column
 can only shrink, so whoever is alone stays alone. A set that singles out enough persons therefore needs no superset, and

@@ -82,7 +82,7 @@ def open_table(table: str, person: str | None, engine: Engine) -> Source:
     columns = engine.columns(relation, key="--table")
     found = _find(columns, table, person, "--person") if person is not None else None
     key = column(found.name, "s") if found else None
-    row = engine.query(render("tables/rows/check_person", source=relation, person=key)).to_pylist()[0]
+    row = engine.row("tables/rows/check_person", source=relation, person=key)
     rows, keyed, persons = int(row["rows"]), int(row["keyed"]), int(row["persons"])
     if not rows:
         raise JobError.at("--table", f"{table} has no rows; there is nothing to look at")

@@ -68,9 +68,7 @@ def explore_text(asked: TextQuestion, engine: Engine) -> ExploredText:
     if found.kind != "text":
         raise JobError.at("--text", f"{found.name} is of type {found.shown_type}; name a column of text")
     text = _text_of(found)
-    row = engine.query(
-        render("insight/count_texts", source=source.relation, text=text, person=source.person_column)
-    ).to_pylist()[0]
+    row = engine.row("insight/count_texts", source=source.relation, text=text, person=source.person_column)
     if not row["n"]:
         raise JobError.at("--text", f"{found.name} is NULL in every row of {source.label}")
     lengths = sorted(set(asked.first))
@@ -79,17 +77,14 @@ def explore_text(asked: TextQuestion, engine: Engine) -> ExploredText:
     prefixes = [{"name": identifier(f"p{i}"), "length": n} for i, n in enumerate(lengths)]
     arms = []
     if prefixes:
-        folded = engine.workbench("explore_prefixes")
         person = source.person_column
-        engine.execute(
-            render(
-                "insight/fold_prefixes",
-                folded=folded,
-                source=source.relation,
-                text=text,
-                person=person,
-                prefixes=prefixes,
-            )
+        folded = engine.make(
+            "insight/fold_prefixes",
+            "explore_prefixes",
+            source=source.relation,
+            text=text,
+            person=person,
+            prefixes=prefixes,
         )
         arms = [Arm((f"first {n}",), folded, (column(f"p{i}"),)) for i, n in enumerate(lengths)]
     return ExploredText(

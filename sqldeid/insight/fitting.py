@@ -16,7 +16,7 @@ from sqldeid.hierarchy import check, open_source, shipped
 from sqldeid.insight.identifiers import is_text_age
 from sqldeid.insight.profile import ColumnFacts
 from sqldeid.insight.words import named, says_birth, says_category, says_year, words_of
-from sqldeid.sql import column, render
+from sqldeid.sql import column
 
 FEW_VALUES = 12
 """Different numbers up to which a number is taken for a code."""
@@ -168,7 +168,7 @@ def _values(sought: Mapping[int, Sought], relation: exp.Expr, engine: Engine) ->
     if not sought:
         return {}
     columns = [{"number": i, "column": column(s.facts.name, "s")} for i, s in sought.items()]
-    found = engine.query(render("insight/list_texts", source=relation, columns=columns))
+    found = engine.ask("insight/list_texts", source=relation, columns=columns)
     numbers, texts = found.column("number"), found.column("value")
     return {i: _read(texts.filter(pc.equal(numbers, i)).combine_chunks(), s) for i, s in sought.items()}
 

@@ -150,6 +150,11 @@ def _privacy(proposed: Proposed) -> Table:
 def _search() -> Table:
     search = tomlkit.table()
     _explained(search, "method", "frontier", "exact: no admissible node loses less")
+    _comment(
+        search,
+        'Or method = "local": each class at levels of its own, which loses far less. Take it for models and fine '
+        "groups, and frontier where readers want one level for each column.",
+    )
     _explained(search, "time_limit", TIME_LIMIT_SECONDS, "seconds; then the best node so far, with its proven gap")
     return search
 

@@ -108,7 +108,7 @@ def profile(table: str | None, engine: Engine, patterns: Mapping[str, str], *, k
     relation = engine.resolve(parts, key=key)
     there = engine.columns(relation, key=key)
     refuse_same_names((c.name for c in there), what=relation.name, key=key)
-    row = engine.query(render("insight/profile_columns", source=relation, columns=_counted(there))).to_pylist()[0]
+    row = engine.row("insight/profile_columns", source=relation, columns=_counted(there))
     rows, different = int(row["rows"]), _different(relation, there, engine)
     looks = _looks(relation, there, rows, engine, patterns)
     facts = tuple(_facts(c, i, rows, row, different.get(i, 0), looks.get(i, {})) for i, c in enumerate(there))
@@ -195,7 +195,7 @@ def _looks(
     found: dict[int, dict[str, float]] = {}
     for start in range(0, len(looked), _AT_ONCE):
         part = [{"number": i, "name": identifier(f"v{i}")} for i, _ in looked[start : start + _AT_ONCE]]
-        rows_of = engine.query(render("insight/match_looks", sampled=sampled, columns=part, looks=asked)).to_pylist()
+        rows_of = engine.rows("insight/match_looks", sampled=sampled, columns=part, looks=asked)
         found |= {r["number"]: _shares(r, patterns) for r in rows_of if r["different"]}
     engine.drop(sampled)
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqldeid.engine.base import Engine
 from sqldeid.insight.profile import ColumnFacts, TableFacts
 from sqldeid.insight.words import says_age, says_birth, says_year, spelt, words_of
-from sqldeid.sql import column, render
+from sqldeid.sql import column
 
 LASTING = frozenset(
     ("sex", "gender", "geschlecht", "sexo", "sexe", "sesso", "kon", "kjonn", "race", "ethnicity", "ethnic")
@@ -37,7 +37,7 @@ def find_repeating(facts: TableFacts, engine: Engine) -> ColumnFacts | None:
         return None
     others = [column(c.name, "s") for c in lasting]
     asked = [{"number": i, "column": column(c.name, "s"), "others": others} for i, c in enumerate(keys[:MOST_KEYS])]
-    counted = engine.query(render("insight/count_mixed", source=facts.relation, keys=asked)).to_pylist()
+    counted = engine.rows("insight/count_mixed", source=facts.relation, keys=asked)
     pure = [keys[row["number"]] for row in counted if not row["mixed"]]
     return min(pure, key=lambda c: c.different, default=None)
 

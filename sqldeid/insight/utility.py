@@ -1,7 +1,9 @@
 """What anonymising costs a classifier: trained on the release, tested on held-out rows (Mazzone 2019, §5.3 and §6.1.2).
 
 Nothing of the test part decides how the training part is generalised, and none of it is suppressed: its rows are
-generalised by the released node, and that is all.
+generalised by the released node, and that is all. Where a release has no node but levels of its own for each class, its
+labels are told to the model with their ancestors (`utility_implied`), and the test rows as they were. The originals are
+told in the same way, so that what differs between the two models is what was lost.
 """
 
 from __future__ import annotations
@@ -17,11 +19,15 @@ from sqldeid.catalogue.columns import no_column
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.findings import Classification, Scores
+from sqldeid.insight.utility_implied import with_all_ancestors, with_ancestors
 from sqldeid.insight.utility_model import MOST_CLASSES, Model, fit_and_score, most_frequent
 from sqldeid.insight.utility_rows import as_they_were, features, generalised, read_originals, read_released
 from sqldeid.making import Hearing, Making
 from sqldeid.publish import Staging
-from sqldeid.sql import identifier, literal, render
+from sqldeid.result import TableRelease
+from sqldeid.sql import identifier, literal
+from sqldeid.tables.local.plan import LocalPlan
+from sqldeid.tables.local.result import LocalRelease
 from sqldeid.tables.plan.columns import OtherColumn, QuasiIdentifier
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.release import release as releasing
@@ -76,12 +82,14 @@ def classify(
     engine: Engine,
     place: Aside,
     listener: Hearing,
+    *,
+    layers: int | None = None,
 ) -> Classification:
     """Split, anonymise the training part by the job, fit, and test.
 
     `held_out` is the same release planned on a table of test rows, or None to split the source; the release of the
     training part is written in `place`. Cost: that of a release that is not published; of both parts the different rows
-    are read into Python, with how often each is there.
+    are read into Python, with how often each is there. `layers` is how many nodes local recoding may use.
 
     Raises
     ------
@@ -91,11 +99,12 @@ def classify(
     started = monotonic()
     ready = _prepare(asked, plan, held_out, engine)
     classes = _count_classes(ready, engine)
-    made = releasing.run(ready.train, Making(engine, place, "", listener))
+    made = _release(ready.train, Making(engine, place, "", listener), layers)
     listener.step(plan.name, "training the models")
     if place.written is None or not made.released:
         raise JobError(f"{plan.key}: every row of the training part is suppressed; there is nothing to train on")
-    fitted = _fit(asked, ready, made.node, place.written, engine)
+    node = made.node if isinstance(made, TableRelease) else None
+    fitted = _fit(asked, ready, node, place.written, engine)
     return Classification(
         release=plan.name,
         label=ready.label.name,
@@ -108,14 +117,25 @@ def classify(
         suppressed=made.suppressed,
         classes=classes,
         k=made.k,
-        node=dict(made.node),
+        node=dict(node or {}),
         loss=dict(made.loss),
         features=fitted.features,
         seed=asked.seed if held_out is None else None,
         test_share=asked.test_share if held_out is None else None,
         seconds=round(monotonic() - started, 3),
         warnings=(*ready.warnings, *fitted.told),
+        indicators="labels" if node is not None else "ancestors",
+        levels={} if isinstance(made, TableRelease) else {n: c.levels for n, c in made.columns.items() if c.levels},
     )
+
+
+def _release(plan: TablePlan, making: Making, layers: int | None) -> TableRelease | LocalRelease:
+    """The release of the training part, by the way that the job names."""
+    if plan.search.method == "local":
+        from sqldeid.tables.local.release import run as run_local
+
+        return run_local(LocalPlan(plan, layers), making)
+    return releasing.run(plan, making)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +152,31 @@ class _Fitted:
 
 
 def _fit(
-    asked: UtilityQuestion, ready: Prepared, node: Mapping[str, int], written: exp.Expr, engine: Engine
+    asked: UtilityQuestion, ready: Prepared, node: Mapping[str, int] | None, written: exp.Expr, engine: Engine
 ) -> _Fitted:
     columns = features(ready.train, ready.label)
     test = read_originals(ready.test, columns, ready.label, engine)
     released = read_released(written, columns, ready.label, engine)
-    train = as_they_were(read_originals(ready.train, columns, ready.label, engine), columns)
+    train = read_originals(ready.train, columns, ready.label, engine)
     if not released.labels.size:
         raise JobError.at("--label", f"no released row has a value of {asked.label}")
-    anonymised, told = fit_and_score(asked.model, released, generalised(ready.test, node, test, columns, engine))
-    tested = as_they_were(test, columns)
-    originals, also = fit_and_score(asked.model, train, tested) if asked.originals else (None, ())
+    learnt, tested = as_they_were(train, columns), as_they_were(test, columns)
+    if node is None:
+        released = with_ancestors(released, ready.train, columns, engine)
+        learnt, tested = (
+            with_all_ancestors(of, rows, part, columns, engine)
+            for of, rows, part in ((learnt, train, ready.train), (tested, test, ready.test))
+        )
+        shown = tested
+    else:
+        shown = generalised(ready.test, node, test, columns, engine)
+    anonymised, told = fit_and_score(asked.model, released, shown)
+    originals, also = fit_and_score(asked.model, learnt, tested) if asked.originals else (None, ())
     return _Fitted(
         originals,
         anonymised,
-        most_frequent(train.labels, tested.labels),
-        len(train.labels),
+        most_frequent(learnt.labels, tested.labels),
+        len(learnt.labels),
         len(tested.labels),
         tuple(c.name for c in columns),
         tuple(dict.fromkeys((*told, *also))),
@@ -183,8 +212,9 @@ def _prepare(asked: UtilityQuestion, plan: TablePlan, held_out: TablePlan | None
 
 
 def _settled(plan: TablePlan) -> TablePlan:
-    """The plan of a plain table: no view, and no promise about the source's future."""
-    return replace(plan, part=plan.part.model_copy(update={"view": "snapshot", "frozen": False}))
+    """The plan of a plain table: no view, no promise about the source's future; mixed levels are text throughout."""
+    as_text = plan.as_text or plan.search.method == "local"
+    return replace(plan, computed=False, frozen=False, as_text=as_text)
 
 
 def _with_label(asked: UtilityQuestion, plan: TablePlan, engine: Engine) -> tuple[TablePlan, OtherColumn]:
@@ -231,28 +261,27 @@ def _split(asked: UtilityQuestion, plan: TablePlan, source: exp.Expr, engine: En
     """Training and test part, by a hash of the person or of the row."""
     names = dict.fromkeys([*(c.source.name for c in plan.released), *([plan.person] if plan.person else [])])
     columns = [{"name": identifier(n)} for n in names]
-    parts = engine.workbench(f"{plan.name}_parts")
-    engine.execute(
-        render(
-            "insight/split_rows",
-            parts=parts,
-            source=source,
-            columns=columns,
-            first=identifier(next(iter(names))),
-            part=identifier(_PART),
-            person=plan.person_column,
-            seed=literal(f"{asked.seed}:"),
-            absent=literal("NULL"),
-            cut=literal(f"{round(asked.test_share * 2**32):08x}"),
-        )
+    parts = engine.make(
+        "insight/split_rows",
+        f"{plan.name}_parts",
+        source=source,
+        columns=columns,
+        first=identifier(next(iter(names))),
+        part=identifier(_PART),
+        person=plan.person_column,
+        seed=literal(f"{asked.seed}:"),
+        absent=literal("NULL"),
+        cut=literal(f"{round(asked.test_share * 2**32):08x}"),
     )
     picked = []
     for number, name in enumerate(("train", "test")):
-        table = engine.workbench(f"{plan.name}_{name}")
-        engine.execute(
-            render(
-                "insight/pick_part", picked=table, parts=parts, columns=columns, part=identifier(_PART), number=number
-            )
+        table = engine.make(
+            "insight/pick_part",
+            f"{plan.name}_{name}",
+            parts=parts,
+            columns=columns,
+            part=identifier(_PART),
+            number=number,
         )
         picked.append(table)
     return picked[0], picked[1]
@@ -262,7 +291,7 @@ def _count_classes(ready: Prepared, engine: Engine) -> int:
     """Classes in the training part; refused before anything is searched if no model could tell them apart."""
     label, counted = ready.label, []
     for plan, part in ((ready.train, "training"), (ready.test, "test")):
-        row = engine.query(render("insight/count_labels", source=plan.source, label=label.column)).to_pylist()[0]
+        row = engine.row("insight/count_labels", source=plan.source, label=label.column)
         if not row["labelled"]:
             raise JobError.at(
                 "--label",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 Model = Literal["logistic"]
 Labels = npt.NDArray[np.object_]
 
+Implied = Mapping[str, tuple[str, ...]]
+"""The indicators that a label stands for: its own and those of its ancestors."""
+
 MOST_CLASSES = 100
 """Classes of a label, at most: more are a number or a name, not a class."""
 
@@ -34,11 +39,14 @@ class Features:
         DOUBLE for numbers, text for categories; NULL is a missing value. Each of length (rows,).
     labels
         The class of each row, as text; shape (rows,).
+    implied
+        What the labels of a column stand for, by column; those of no other column stand for anything but themselves.
     """
 
     names: tuple[str, ...]
     columns: tuple[pa.Array, ...]
     labels: Labels
+    implied: Mapping[str, Implied] = field(default_factory=dict)
 
     @property
     def numeric(self) -> list[str]:
@@ -64,8 +72,9 @@ def fit_and_score(model: Model, train: Features, test: Features) -> tuple[Scores
     """Fit a model on one part and test it on the other.
 
     Numbers are standardised, missing values are the most frequent ones of their column, categories one-hot; a category
-    that the training part has not counts as none of its categories. An infinite number counts as missing: nothing that
-    is infinite can be standardised.
+    that the training part has not counts as none of its categories. A label of mixed levels is one indicator for itself
+    and for each of its ancestors, of which those that no training row has weigh nothing. An infinite number counts as
+    missing: nothing that is infinite can be standardised.
 
     Returns
     -------
@@ -74,7 +83,7 @@ def fit_and_score(model: Model, train: Features, test: Features) -> tuple[Scores
     if len(set(train.labels)) < 2:
         always = float(np.mean(test.labels == train.labels[0]))
         return Scores(always, None, len(train.labels)), ("the released rows have one class only: it is always named",)
-    pipeline = _pipeline(model, train)
+    pipeline = _pipeline(model, train, test)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         pipeline.fit(_frame(train), train.labels.astype(str))
@@ -89,7 +98,7 @@ def fit_and_score(model: Model, train: Features, test: Features) -> tuple[Scores
     return Scores(float(np.mean(named == labels)), _roc_auc(classes, chances, labels), len(train.labels)), told
 
 
-def _pipeline(model: Model, train: Features) -> Any:
+def _pipeline(model: Model, train: Features, test: Features) -> Any:
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression
@@ -99,15 +108,36 @@ def _pipeline(model: Model, train: Features) -> Any:
     if model != "logistic":
         raise JobError.at("--model", f"there is no model {model}; it must be logistic")
     numeric = train.numeric
-    categories = [n for n in train.names if n not in numeric]
+    categories = [n for n in train.names if n not in numeric and n not in train.implied]
+    implied = [(n, _indicators({**test.implied[n], **known}), [n]) for n, known in train.implied.items()]
     fill = {"strategy": "most_frequent", "keep_empty_features": True}
     prepared = ColumnTransformer(
         [
             ("numbers", make_pipeline(SimpleImputer(**fill), StandardScaler()), numeric),
             ("categories", make_pipeline(SimpleImputer(**fill), OneHotEncoder(handle_unknown="ignore")), categories),
+            *implied,
         ]
     )
     return make_pipeline(prepared, LogisticRegression(max_iter=1000))
+
+
+def _indicators(implied: Implied) -> Any:
+    """Of a column's labels, the indicators of all that they stand for."""
+    from scipy.sparse import csr_array
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+
+    labels = sorted(implied)
+    place = {name: i for i, name in enumerate(sorted({name for names in implied.values() for name in names}))}
+    row = np.repeat(np.arange(len(labels)), [len(implied[label]) for label in labels])
+    named = np.array([place[name] for label in labels for name in implied[label]], dtype=np.int64)
+    meaning = csr_array((np.ones(len(row)), (row, named)), shape=(len(labels), len(place)))
+    own = OneHotEncoder(categories=[np.array(labels, dtype=object)], handle_unknown="ignore")
+    return make_pipeline(own, FunctionTransformer(partial(_stand_for, meaning), accept_sparse=True))
+
+
+def _stand_for(meaning: Any, labels: Any) -> Any:
+    return labels @ meaning
 
 
 def _infinite(rows: Features) -> list[str]:

@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.insight.utility_model import Features
-from sqldeid.sql import column, identifier, render
+from sqldeid.sql import column, identifier
 from sqldeid.tables.plan.columns import OtherColumn, QuasiIdentifier
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.rows.bind import bind
@@ -62,7 +62,7 @@ def _read(source: exp.Expr, label: exp.Expr, columns: Sequence[Mapping[str, obje
 
     Of equal rows one comes here, with their number.
     """
-    found = engine.query(render("insight/read_rows", source=source, label=label, columns=columns))
+    found = engine.ask("insight/read_rows", source=source, label=label, columns=columns)
     names = [name for name in found.column_names if name != "n"]
     order = pc.sort_indices(found, sort_keys=[(name, "ascending") for name in names])  # NULL last
     found = found.take(order)

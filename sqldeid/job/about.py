@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
-from sqldeid.job.fields import CLOSED
+from sqldeid.job.fields import Section
 
 Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f]+$", max_length=400)]
 """One line of text."""
@@ -22,10 +22,8 @@ Day = Annotated[str, BeforeValidator(_iso), StringConstraints(pattern=r"^\d{4}-(
 """A day as 2026-01-31; TOML's own dates are taken, too."""
 
 
-class About(BaseModel):
+class About(Section):
     """What the public page says first. It is published as it stands: nothing of the source belongs here."""
-
-    model_config = CLOSED
 
     title: Line | None = Field(default=None, description="What the releases are called, on the public page and report.")
     contact: Line | None = Field(default=None, description="Whom recipients may ask: a name, an address, a URL.")

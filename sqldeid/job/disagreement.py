@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from sqldeid.job.parts import CLOSED, Whole
+from sqldeid.job.parts import Section, Whole
 from sqldeid.job.rules import Problem
 
 
-class Disagreeing(BaseModel):
+class Disagreeing(Section):
     """Disagreement before and after (Mazzone 2020, §3.3), for the data holder's report alone."""
-
-    model_config = CLOSED
 
     distance: Literal["euclidean", "dtw"] = Field(default="euclidean", description="Between series; dtw: warped, dear.")
     band: Whole | None = Field(default=None, description="With dtw: steps that an alignment may stray (3).")

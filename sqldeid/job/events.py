@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import pairwise
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 
 from sqldeid.job.fields import listed, or_one
-from sqldeid.job.parts import CLOSED, MAX_WHOLE, Positive, Source, Text, Whole, hold
+from sqldeid.job.parts import MAX_WHOLE, Positive, Section, Source, Text, Whole
 from sqldeid.job.rules import Problem
 
 MAX_HASHES = 500
@@ -59,123 +59,6 @@ FirstEvents = Annotated[
     WithJsonSchema({"type": ["integer", "string"], "minimum": 1, "maximum": MAX_LENGTH, "pattern": "^private$"}),
 ]
 Columns = Annotated[list[Text], BeforeValidator(listed)]
-
-
-class Clusters(BaseModel):
-    """How parts of sequences are clustered (Shaked & Rokach 2016, §2.2)."""
-
-    model_config = CLOSED
-
-    share: float = Field(default=0.15, gt=0, le=1, description="Number of clusters as a share of the number of parts.")
-    hashes: Annotated[int, Field(ge=10, le=MAX_HASHES)] = Field(
-        default=100, description="Hash functions of a MinHash signature."
-    )
-    shingle: Annotated[int, Field(ge=1, le=3)] = Field(default=1, description="States in a row that make a shingle.")
-
-
-class EventsPrivacy(BaseModel):
-    """What protects the objects."""
-
-    model_config = CLOSED
-
-    method: Literal["ratio", "laplace", "none"] = Field(
-        description="laplace: differential privacy per object. ratio: the source's test, which is not differential "
-        "privacy. none: no protection, for comparison."
-    )
-    epsilon: Positive | None = Field(default=None, description="With laplace and ratio, and always there.")
-    states: Text | None = Field(
-        default=None,
-        description="With laplace: a file with one state a line (several columns separated by tabs), known "
-        "without looking at the data.",
-    )
-    other: Text | None = Field(
-        default=None, description="With laplace: what a state that is not in the list becomes; absent: it is dropped."
-    )
-    time_range: list[Text] | None = Field(
-        default=None, min_length=2, max_length=2, description="With laplace: first date, and date after the last."
-    )
-    gap_bins_hours: list[Positive] | None = Field(
-        default=None, min_length=1, max_length=64, description="With laplace: edges of bins of gaps, in hours, rising."
-    )
-    length_bins: list[Whole] | None = Field(
-        default=None,
-        min_length=1,
-        max_length=64,
-        description="With laplace: last lengths of bins of events per object, rising; what is made has at most 8 times "
-        "the last.",
-    )
-    events_max: FirstEvents | None = Field(
-        default=None,
-        description="With laplace: first events of an object that are looked at, 8 by default; private: the last "
-        "length of the first bin up to which 80 % of the objects are, by the noised lengths, which get 5 % of epsilon "
-        "more.",
-    )
-
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, privacy_problems)
-        return self
-
-
-class Generate(BaseModel):
-    """What is made."""
-
-    model_config = CLOSED
-
-    objects: Whole | None = Field(
-        default=None, description="Objects to make; absent: as many as the source has, noised."
-    )
-    seed: Annotated[int, Field(ge=0, le=MAX_WHOLE)] | None = Field(
-        default=None, description="Repeats the drawing of events (never the noise of laplace). For tests."
-    )
-
-
-class Events(BaseModel):
-    """One release of event sequences (Shaked & Rokach 2016)."""
-
-    model_config = CLOSED
-
-    source: Source = Field(description="A table with one row per event, or { query = … }.")
-    object: Text = Field(description="Column that says whose event it is: what is protected; never released.")
-    time: Text | None = Field(default=None, description="Column with the time: a timestamp or date.")
-    order: Columns = Field(
-        default_factory=list,
-        description="Columns that order an object's events: beside time for equal times, or instead of time where "
-        "there is only an order.",
-        json_schema_extra=or_one,
-    )
-    state: Columns = Field(
-        min_length=1, max_length=8, description="Column, or columns, that make up a state.", json_schema_extra=or_one
-    )
-    where: Text | None = Field(default=None, description="One SQL expression; rows for which it holds are the input.")
-    gap_hours: Gap = Field(
-        default="auto",
-        description="A sequence is split where nothing happens for longer; auto: found from the gaps of a minute or "
-        "more, and at least an hour; none: never.",
-    )
-    end: Literal["state", "duration"] = Field(
-        default="state",
-        description="state: the end of a sequence is learnt like a state. duration: the source's way, by how long "
-        "sequences last.",
-    )
-    clusters: Clusters = Field(default_factory=Clusters, description="How parts of sequences are clustered.")
-    factors: list[Text] | None = Field(
-        default=None,
-        max_length=8,
-        description="What the next state may depend on: weekday, hour, duration, month, year, or an SQL expression "
-        "over the row that begins a part. By default weekday, hour and duration where there are times. With laplace "
-        "none by default, and weekday, hour, month and year alone: each is a table that costs its part of epsilon.",
-    )
-    privacy: EventsPrivacy = Field(description="What protects the objects; method is mandatory.")
-    generate: Generate = Field(default_factory=Generate, description="How many objects are made.")
-    attacks: bool = Field(
-        default=True, description="false leaves out the attacks on the result, which fit the models again."
-    )
-
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, events_problems)
-        return self
 
 
 def privacy_problems(privacy: Mapping[str, object]) -> Iterator[Problem]:
@@ -281,6 +164,109 @@ def _names_twice(events: Mapping[str, object]) -> Iterator[Problem]:
     for name in states:
         if str(name).casefold() in taken:
             yield Problem(("state",), f"names the column of {taken[str(name).casefold()]}")
+
+
+class Clusters(Section):
+    """How parts of sequences are clustered (Shaked & Rokach 2016, §2.2)."""
+
+    share: float = Field(default=0.15, gt=0, le=1, description="Number of clusters as a share of the number of parts.")
+    hashes: Annotated[int, Field(ge=10, le=MAX_HASHES)] = Field(
+        default=100, description="Hash functions of a MinHash signature."
+    )
+    shingle: Annotated[int, Field(ge=1, le=3)] = Field(default=1, description="States in a row that make a shingle.")
+
+
+class EventsPrivacy(Section):
+    """What protects the objects."""
+
+    check = privacy_problems
+
+    method: Literal["ratio", "laplace", "none"] = Field(
+        description="laplace: differential privacy per object. ratio: the source's test, which is not differential "
+        "privacy. none: no protection, for comparison."
+    )
+    epsilon: Positive | None = Field(default=None, description="With laplace and ratio, and always there.")
+    states: Text | None = Field(
+        default=None,
+        description="With laplace: a file with one state a line (several columns separated by tabs), known "
+        "without looking at the data.",
+    )
+    other: Text | None = Field(
+        default=None, description="With laplace: what a state that is not in the list becomes; absent: it is dropped."
+    )
+    time_range: list[Text] | None = Field(
+        default=None, min_length=2, max_length=2, description="With laplace: first date, and date after the last."
+    )
+    gap_bins_hours: list[Positive] | None = Field(
+        default=None, min_length=1, max_length=64, description="With laplace: edges of bins of gaps, in hours, rising."
+    )
+    length_bins: list[Whole] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=64,
+        description="With laplace: last lengths of bins of events per object, rising; what is made has at most 8 times "
+        "the last.",
+    )
+    events_max: FirstEvents | None = Field(
+        default=None,
+        description="With laplace: first events of an object that are looked at, 8 by default; private: the last "
+        "length of the first bin up to which 80 % of the objects are, by the noised lengths, which get 5 % of epsilon "
+        "more.",
+    )
+
+
+class Generate(Section):
+    """What is made."""
+
+    objects: Whole | None = Field(
+        default=None, description="Objects to make; absent: as many as the source has, noised."
+    )
+    seed: Annotated[int, Field(ge=0, le=MAX_WHOLE)] | None = Field(
+        default=None, description="Repeats the drawing of events (never the noise of laplace). For tests."
+    )
+
+
+class Events(Section):
+    """One release of event sequences (Shaked & Rokach 2016)."""
+
+    check = events_problems
+
+    source: Source = Field(description="A table with one row per event, or { query = … }.")
+    object: Text = Field(description="Column that says whose event it is: what is protected; never released.")
+    time: Text | None = Field(default=None, description="Column with the time: a timestamp or date.")
+    order: Columns = Field(
+        default_factory=list,
+        description="Columns that order an object's events: beside time for equal times, or instead of time where "
+        "there is only an order.",
+        json_schema_extra=or_one,
+    )
+    state: Columns = Field(
+        min_length=1, max_length=8, description="Column, or columns, that make up a state.", json_schema_extra=or_one
+    )
+    where: Text | None = Field(default=None, description="One SQL expression; rows for which it holds are the input.")
+    gap_hours: Gap = Field(
+        default="auto",
+        description="A sequence is split where nothing happens for longer; auto: found from the gaps of a minute or "
+        "more, and at least an hour; none: never.",
+    )
+    end: Literal["state", "duration"] = Field(
+        default="state",
+        description="state: the end of a sequence is learnt like a state. duration: the source's way, by how long "
+        "sequences last.",
+    )
+    clusters: Clusters = Field(default_factory=Clusters, description="How parts of sequences are clustered.")
+    factors: list[Text] | None = Field(
+        default=None,
+        max_length=8,
+        description="What the next state may depend on: weekday, hour, duration, month, year, or an SQL expression "
+        "over the row that begins a part. By default weekday, hour and duration where there are times. With laplace "
+        "none by default, and weekday, hour, month and year alone: each is a table that costs its part of epsilon.",
+    )
+    privacy: EventsPrivacy = Field(description="What protects the objects; method is mandatory.")
+    generate: Generate = Field(default_factory=Generate, description="How many objects are made.")
+    attacks: bool = Field(
+        default=True, description="false leaves out the attacks on the result, which fit the models again."
+    )
 
 
 def problems_of_events(job: Mapping[str, object]) -> Iterator[Problem]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -24,13 +24,22 @@ from sqldeid.job.rules import BrokenRules, Problem
 MAX_WHOLE = 2**63 - 1
 """The greatest whole number that every engine's BIGINT holds."""
 
-CLOSED = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+Check = Callable[[Mapping[str, object]], Iterable[Problem]]
+"""Finds what is wrong with a section, given as it is written."""
 
 
-def hold(model: BaseModel, check: Callable[[Mapping[str, object]], Iterable[Problem]]) -> None:
-    """Raise what `check` finds in `model` as it would be written."""
-    if problems := tuple(check(model.model_dump(by_alias=True, exclude_unset=True))):
-        raise BrokenRules(problems)
+class Section(BaseModel):
+    """A section of a job: no key but its own, each of exactly its type, and rules that read two keys or more."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    check: ClassVar[Check | None] = None
+
+    @model_validator(mode="after")
+    def _rules(self) -> Self:
+        check = type(self).check
+        if check and (problems := tuple(check(self.model_dump(by_alias=True, exclude_unset=True)))):
+            raise BrokenRules(problems)
+        return self
 
 
 def listed(value: object) -> object:
@@ -71,10 +80,11 @@ Positive = Annotated[int | float, PlainValidator(_positive), WithJsonSchema({"ty
 Unit = Literal["day", "month", "quarter", "year", "decade"]
 
 
-class HierarchyRule(BaseModel):
+class HierarchyRule(Section):
     """A hierarchy that is built from the column's own values: exactly one rule."""
 
-    model_config = CLOSED | ConfigDict(json_schema_extra={"oneOf": [{"required": [r]} for r in rules.HIERARCHY_RULES]})
+    check = rules.hierarchy_problems
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [r]} for r in rules.HIERARCHY_RULES]})
 
     bands: list[Positive] | None = Field(
         default=None,
@@ -115,20 +125,13 @@ class HierarchyRule(BaseModel):
         "Absent: 1 for whole numbers, the last decimal of decimals, a day for dates and times. Floats need it.",
     )
 
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, rules.hierarchy_problems)
-        return self
-
     def to_mapping(self) -> dict[str, object]:
         """The rule as written: ``{"bands": [5, 10]}``, ``{"edges": [[50, 60], [60]], "tails": True}``."""
         return self.model_dump(exclude_none=True)
 
 
-class Query(BaseModel):
+class Query(Section):
     """A source that is not a table as it stands."""
-
-    model_config = CLOSED
 
     query: Text = Field(description="One SELECT over tables of the database; it may not read files.")
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
@@ -18,7 +18,7 @@ from sqldeid.job import rules
 from sqldeid.job.about import About
 from sqldeid.job.events import Events, problems_of_events
 from sqldeid.job.link_rules import link_groups
-from sqldeid.job.parts import CLOSED, Query, Release, Table, hold
+from sqldeid.job.parts import Query, Release, Section, Table
 from sqldeid.job.problems import dotted, misshapen, refusal, translate, without
 from sqldeid.job.reading import canonical, plain, read_bytes, read_toml
 from sqldeid.job.series import Series, problems_of_series
@@ -26,7 +26,7 @@ from sqldeid.job.series import Series, problems_of_series
 _NAME_PATTERN = r"^[^\u0000/\\.][^\u0000/\\]*$"
 
 
-class Job(BaseModel):
+class Job(Section):
     """A job file: one or more named releases. Made by `load` or `parse`.
 
     Attributes
@@ -41,7 +41,7 @@ class Job(BaseModel):
         Of the file's bytes, or of a mapping's canonical JSON.
     """
 
-    model_config = CLOSED
+    check = rules.job_problems
 
     release: Release = Field(default_factory=Release, description="Where the releases go, and as what.")
     tables: dict[str, Table] = Field(
@@ -70,11 +70,6 @@ class Job(BaseModel):
     _folder: Path = PrivateAttr(default_factory=Path)
     _name: str = PrivateAttr(default="job")
     _sha256: str = PrivateAttr(default="")
-
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, rules.job_problems)
-        return self
 
     @classmethod
     def load(cls, path: str | Path) -> Job:

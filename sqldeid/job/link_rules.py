@@ -25,6 +25,7 @@ _DEFAULTS: Mapping[tuple[str, ...], object] = {("text",): False, ("privacy", "su
 _NEVER = {
     "epsilon-safe": "its guarantee is of one table alone, without pseudonyms",
     "mondrian": "it cuts each table by itself, and has no lattice that the tables could share",
+    "local": "linked tables share one node, and it has one for each class",
 }
 
 
@@ -69,6 +70,22 @@ def link_problems(job: Mapping[str, object]) -> Iterator[Found]:
                 "names a table that is linked with another one; a series follows one table alone: link either the "
                 "tables or the series",
             )
+
+
+def apart_problems(job: Mapping[str, object]) -> Iterator[Found]:
+    """Whom nobody is given beside a release is another table release, and not one that it is linked with."""
+    tables, groups = section(job, "tables"), link_groups(job)
+    for name in tables:
+        named = section(tables, name).get("never_with")
+        for other in named if isinstance(named, list) else ():
+            where = ("tables", name, "never_with")
+            if other == name:
+                yield where, "names its own release; name those that nobody is given beside it"
+            elif isinstance(other, str) and other not in tables:
+                there = ", ".join(n for n in tables if n != name) or "none"
+                yield where, f"must name other table releases of this job; there: {there}"
+            elif any(name in group and other in group for group in groups):
+                yield where, "names a release that it is linked with, which is given out to be joined; take one out"
 
 
 def _named(name: str, tables: Mapping[str, object], job: Mapping[str, object]) -> Iterator[str]:

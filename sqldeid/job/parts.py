@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sqldeid.errors import UnknownKindError
 from sqldeid.job import rules
 from sqldeid.job.criteria import PER_CLASS
 from sqldeid.job.fields import (
-    CLOSED,
     MAX_WHOLE,
     Hierarchy,
     HierarchyRule,
     Number,
     Positive,
     Query,
+    Section,
     Source,
     Text,
     Whole,
-    hold,
 )
 from sqldeid.job.rules import Role
 from sqldeid.job.stack import Stack
 
-__all__ = ["CLOSED", "MAX_WHOLE", "HierarchyRule", "Number", "Positive", "Query", "Source", "Text", "Whole", "hold"]
+__all__ = ["MAX_WHOLE", "HierarchyRule", "Number", "Positive", "Query", "Section", "Source", "Text", "Whole"]
 
 
-class Column(BaseModel):
+class Column(Section):
     """What a column of the source is, and how it may be generalised. A column that is not named is not released."""
 
-    model_config = CLOSED | ConfigDict(
+    check = rules.column_problems
+    model_config = ConfigDict(
         json_schema_extra={
             "if": {"properties": {"role": {"const": "quasi-identifying"}}},
             "then": {"required": ["hierarchy"]},
@@ -80,11 +80,6 @@ class Column(BaseModel):
         "The labels of a quasi-identifying column say so on every level: ≥ 90.",
     )
 
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, rules.column_problems)
-        return self
-
 
 def _listed(value: object) -> object:
     """One table or a list of tables."""
@@ -97,10 +92,10 @@ def _or_one(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [dict(listed["items"]), listed]
 
 
-class LDiversity(BaseModel):
+class LDiversity(Section):
     """l-diversity of a sensitive column (Machanavajjhala et al. 2007)."""
 
-    model_config = CLOSED
+    check = rules.diversity_problems
 
     column: Text = Field(description="A sensitive column of this release.")
     l: Whole = Field(description="How many values: distinct, as entropy, or as the l of recursive (c,l).")
@@ -116,16 +111,11 @@ class LDiversity(BaseModel):
         "sensitive column of the release, for who knows those values.",
     )
 
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, rules.diversity_problems)
-        return self
 
-
-class TCloseness(BaseModel):
+class TCloseness(Section):
     """t-closeness of a sensitive column (Li et al. 2007)."""
 
-    model_config = CLOSED
+    check = rules.closeness_problems
 
     column: Text = Field(description="A sensitive column of this release.")
     t: float = Field(ge=0, le=1, description="Greatest distance of a class from the whole table, 0 to 1.")
@@ -137,16 +127,11 @@ class TCloseness(BaseModel):
         default=None, min_length=1, description="With ordered: the values from low to high, where text has an order."
     )
 
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, rules.closeness_problems)
-        return self
 
-
-class DeltaDisclosure(BaseModel):
+class DeltaDisclosure(Section):
     """δ-disclosure privacy of a sensitive column (Brickell and Shmatikov 2008)."""
 
-    model_config = CLOSED
+    check = rules.ratio_problems
 
     column: Text = Field(description="A sensitive column of this release.")
     delta: float = Field(
@@ -156,16 +141,11 @@ class DeltaDisclosure(BaseModel):
         "factor below e^delta; every value of the table must be in every class.",
     )
 
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, lambda entry: rules.few_digits("delta", entry.get("delta")))
-        return self
 
-
-class BetaLikeness(BaseModel):
+class BetaLikeness(Section):
     """β-likeness of a sensitive column (Cao and Karras 2012)."""
 
-    model_config = CLOSED
+    check = rules.ratio_problems
 
     column: Text = Field(description="A sensitive column of this release.")
     beta: float = Field(
@@ -180,19 +160,12 @@ class BetaLikeness(BaseModel):
         "most beta.",
     )
 
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, lambda entry: rules.few_digits("beta", entry.get("beta")))
-        return self
-
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
-class MConcealing(BaseModel):
+class MConcealing(Section):
     """m-concealing (Mazzone 2019, §5.2): risk when sensitive columns may be known."""
-
-    model_config = CLOSED
 
     m: float = Field(
         gt=0,
@@ -213,21 +186,19 @@ class MConcealing(BaseModel):
     )
 
 
-class Privacy(BaseModel):
+class Privacy(Section):
     """What every released equivalence class must meet."""
-
-    model_config = CLOSED
 
     k: Whole = Field(description="k-anonymity: the least size of a released equivalence class, in rows.")
     suppression_limit: float = Field(
-        default=0.0, ge=0, lt=1, description="The greatest share of rows (0 to 1, not per cent) that may be suppressed."
+        default=0.0, ge=0, le=1, description="The greatest share of rows (0 to 1, not per cent) that may be suppressed."
     )
     criteria_limit: float | None = Field(
         default=None,
         ge=0,
-        lt=1,
+        le=1,
         description='With search.choose = "by-k", and always there: the greatest share of rows (0 to 1) that may be '
-        "suppressed because their classes, of k rows and more, fail l, t or m; beside suppression_limit.",
+        "suppressed because their classes, of k rows and more, fail another criterion; beside suppression_limit.",
     )
     suppression: Literal["drop", "blank"] = Field(
         default="drop",
@@ -285,10 +256,8 @@ class Privacy(BaseModel):
                 raise UnknownKindError(unknown, "form of suppression")
 
 
-class EpsilonSafeSettings(BaseModel):
+class EpsilonSafeSettings(Section):
     """Parameters of epsilon-safe (Mazzone 2019, §4.5): a random sample, a node drawn at random, classes of k."""
-
-    model_config = CLOSED
 
     beta: float = Field(gt=0, lt=1, description="Probability with which each row is sampled, between 0 and 1.")
     epsilon: float = Field(gt=0, description="The epsilon promised, above -ln(1 - beta).")
@@ -316,18 +285,23 @@ class EpsilonSafeSettings(BaseModel):
     )
 
 
-class Search(BaseModel):
+PROVING = frozenset({"frontier", "best-first", "ola", "local"})
+"""Methods that prove how little must be lost, so that there can be a certificate."""
+
+
+class Search(Section):
     """How the least lossy admissible node is found."""
 
-    model_config = CLOSED
+    check = rules.search_problems
 
     method: Literal[
-        "frontier", "best-first", "ola", "inverse-ola", "datafly", "igreedy", "epsilon-safe", "mondrian"
+        "frontier", "best-first", "ola", "inverse-ola", "datafly", "igreedy", "epsilon-safe", "mondrian", "local"
     ] = Field(
         default="frontier",
         description="frontier, best-first: exact. ola: exact for prec, dm_star and entropy. inverse-ola: greatest k "
         "(with m_concealing: least m) within max_loss. datafly, igreedy: baselines for comparison. epsilon-safe: a "
-        "drawn node on a sample.",
+        "drawn node on a sample. mondrian: cuts at medians. local: each class has levels of its own, with a proven "
+        "bound of what must be lost.",
     )
     loss: Literal["loss", "prec", "dm_star", "entropy"] = Field(
         default="loss",
@@ -337,7 +311,7 @@ class Search(BaseModel):
     choose: Literal["by-all", "by-k"] = Field(
         default="by-all",
         description="by-all: the least lossy node that meets all criteria; which node that is can tell sensitive "
-        "values. by-k: the least lossy node by k alone, of which classes that fail l, t or m are suppressed.",
+        "values. by-k: the least lossy node by k alone, of which classes that fail another criterion are suppressed.",
     )
     weights: dict[str, Annotated[float, Field(ge=1e-6, le=1e6)]] = Field(
         default_factory=dict,
@@ -358,22 +332,22 @@ class Search(BaseModel):
     epsilon_safe: EpsilonSafeSettings | None = Field(
         default=None, description='Parameters of method = "epsilon-safe", and always there.'
     )
+    layers: Whole | None = Field(
+        default=None,
+        description="With local: at most so many nodes are used, so that a reader has as many plain tables; absent: "
+        "as many as lose least.",
+    )
     max_loss: float | None = Field(
         default=None,
         ge=0,
         description="With inverse-ola, and always there: the greatest loss accepted, before suppression, in its unit.",
     )
 
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, rules.search_problems)
-        return self
 
-
-class Table(BaseModel):
+class Table(Section):
     """One table release."""
 
-    model_config = CLOSED
+    check = rules.table_problems
 
     source: Source = Field(description='A table of the database ("schema.table"), or { query = "SELECT …" }.')
     person: Text | None = Field(
@@ -395,10 +369,26 @@ class Table(BaseModel):
         description="Another table release of this job with the same person key, of which both release the pseudonym: "
         "the same in both, so that they can be joined. The criteria then hold on the join, of persons that both have.",
     )
+    never_with: list[Text] = Field(
+        default_factory=list,
+        description="Other table releases of this job that nobody is ever given beside this one: they are not held to "
+        "each other. Without it, releases that could be subtracted down to fewer than k persons are refused.",
+    )
     text: bool = Field(
         default=False,
         description="true makes every quasi-identifying column text at every level, so that the types of a nightly "
         "release never change.",
+    )
+    recoding: bool = Field(
+        default=False,
+        description='With search.method = "local": true adds a column recoding, the number of the layer that tells '
+        "each row's levels, and a table NAME_layers, the level of each column by layer.",
+    )
+    roll_up: dict[Text, Annotated[int, Field(ge=0)] | Text] = Field(
+        default_factory=dict,
+        description='With search.method = "local": a table NAME_rolled_up beside the release with the same rows, in '
+        "which each column named here is at this level (its number, or its name), and NULL where a row's label is "
+        "coarser and cannot say.",
     )
     view: Literal["snapshot", "computed"] = Field(
         default="snapshot",
@@ -417,11 +407,6 @@ class Table(BaseModel):
     privacy: Privacy = Field(description="The criteria; k is mandatory.")
     search: Search = Field(default_factory=Search, description="Method, loss and limits of the search.")
 
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, rules.table_problems)
-        return self
-
     @property
     def many(self) -> bool:
         """Whether a person may have many rows, so that criteria count the different persons of a class."""
@@ -436,10 +421,10 @@ class Table(BaseModel):
         return self.columns | {name: column for name, column in made.items() if name not in self.columns}
 
 
-class Release(BaseModel):
+class Release(Section):
     """Where the releases of a job go."""
 
-    model_config = CLOSED
+    check = rules.release_problems
 
     into: Text | None = Field(
         default=None,
@@ -452,8 +437,3 @@ class Release(BaseModel):
     kind: Literal["view", "table", "parquet"] = Field(
         default="table", alias="as", description="What each release becomes."
     )
-
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, rules.release_problems)
-        return self

@@ -18,6 +18,7 @@ from sqldeid.job import link_rules, stack_rules
 from sqldeid.job.covering import covering_problems
 from sqldeid.job.criteria import CRITERIA, NAMED, PER_CLASS, asked_per_class, entries
 from sqldeid.job.disguises import column_disguises, table_disguises
+from sqldeid.job.local_rules import layers_problems, local_problems
 from sqldeid.job.medians import median_problems
 from sqldeid.job.sections import section
 from sqldeid.job.series_links import series_link_problems
@@ -171,6 +172,12 @@ def closeness_problems(entry: Mapping[str, object]) -> Iterator[Problem]:
     yield from few_digits("t", entry.get("t"))
 
 
+def ratio_problems(entry: Mapping[str, object]) -> Iterator[Problem]:
+    """Rules of a criterion on ratios of shares: its number, whichever it has."""
+    for name in ("delta", "beta"):
+        yield from few_digits(name, entry.get(name))
+
+
 def few_digits(name: str, value: object) -> Iterator[Problem]:
     """Criteria are compared in integers, which must fit."""
     if type(value) not in (int, float) or not isfinite(number := float(str(value))):
@@ -185,6 +192,7 @@ _CHOOSING: Mapping[object, str] = {
     "inverse-ola": "which seeks the greatest k, or by m_concealing the least m",
     "epsilon-safe": "which draws its node",
     "mondrian": "whose cuts are chosen by all criteria together; use a method that has a lattice",
+    "local": "whose classes are formed by all criteria together; use a method that chooses one node",
 }
 
 
@@ -253,6 +261,7 @@ def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
     yield from (Problem(*found) for found in unit_problems(table))
     yield from (Problem(*found) for found in table_disguises(table))
     yield from (Problem(*found) for found in median_problems(table))
+    yield from (Problem(*found) for found in local_problems(table))
 
 
 def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Iterator[Problem]:
@@ -408,7 +417,9 @@ def job_problems(job: Mapping[str, object]) -> Iterator[Problem]:
             yield Problem((kind, name), f"a release is named like a table and a file, so its name {flaw}")
     yield from _same_releases(named)
     yield from (Problem(*found) for found in link_rules.link_problems(job))
+    yield from (Problem(*found) for found in link_rules.apart_problems(job))
     yield from (Problem(*found) for found in series_link_problems(job))
+    yield from (Problem(*found) for found in layers_problems(job))
     target = section(job, "release").get("as", "table")
     for name in tables:
         if section(tables, name).get("view") == "computed" and target in ("table", "parquet"):

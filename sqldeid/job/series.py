@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
+from pydantic import BaseModel, Discriminator, Field, PlainValidator, Tag, WithJsonSchema
 
 from sqldeid.job.disagreement import Disagreeing, disagreement_problems
-from sqldeid.job.parts import CLOSED, MAX_WHOLE, Number, Positive, Source, Text, Whole, hold
+from sqldeid.job.parts import MAX_WHOLE, Number, Positive, Section, Source, Text, Whole
 from sqldeid.job.rules import Problem
 from sqldeid.job.sections import section
 
@@ -38,243 +38,6 @@ def _shape(value: object) -> str | None:
 
 
 Item = Annotated[int | str, PlainValidator(_item), WithJsonSchema({"type": ["integer", "string"]})]
-
-
-class Variable(BaseModel):
-    """A variable: its items in the data, and what is plausible."""
-
-    model_config = CLOSED
-
-    items: Annotated[list[Item], Field(min_length=1, max_length=MAX_ITEMS)] = Field(
-        description="Codes in the variable column; of several at one time the first listed wins, then the greatest "
-        "value."
-    )
-    low: Number | None = Field(default=None, description="Least plausible value, in the variable's unit.")
-    high: Number | None = Field(default=None, description="Greatest plausible value, in the variable's unit.")
-    factor: Positive = Field(default=1, description="What the data's values are multiplied by, e.g. 0.45359237.")
-    repair: Literal["fahrenheit", "fraction", "percent"] | None = Field(
-        default=None,
-        description="fahrenheit: values above 85 become degrees Celsius. fraction: values above 1 are per cent and "
-        "divided by 100. percent: values up to 1 are multiplied by 100.",
-    )
-    unit: Text | None = Field(default=None, description="The unit of what is released, for readers.")
-    resolution: Annotated[float, Field(ge=1e-6, le=1e9)] | None = Field(
-        default=None, description='With perturb.method = "shared": released values are multiples of this.'
-    )
-    round: Annotated[float, Field(ge=1e-6, le=1e9)] | None = Field(
-        default=None,
-        description="Step of the grid that targets of its feature classes are rounded to; absent: the finer of its "
-        "resolution and the greatest power of ten of which low to high has fifty.",
-    )
-
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, variable_problems)
-        return self
-
-
-class Cohort(BaseModel):
-    """Who is taken: persons with a row of this table."""
-
-    model_config = CLOSED
-
-    source: Source = Field(description="A table of the database, or { query = … }, with at most a row per person.")
-    person: Text = Field(description="Its column that holds the person key of the series.")
-    where: Text | None = Field(default=None, description='One SQL expression over it, such as "age >= 18".')
-    first_of: Text | None = Field(
-        default=None, description="Keep the first row of each value of this column (first stay of a patient)."
-    )
-    order: Text | None = Field(default=None, description="With first_of, and always there: what first means.")
-
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, cohort_problems)
-        return self
-
-
-class Durations(BaseModel):
-    """How many persons share each released length."""
-
-    model_config = CLOSED
-
-    k: Whole = Field(description="The least number of persons whose series have the same released length.")
-    method: Literal["optimal", "source"] = Field(
-        default="optimal",
-        description="optimal: fewest records lost, exact. source: algorithm 3 of Mazzone 2020.",
-    )
-
-
-class SeriesPrivacy(BaseModel):
-    """Feature k-anonymity (Mazzone 2020, §3.2)."""
-
-    model_config = CLOSED
-
-    k: Whole = Field(description="The least number of persons that share the targets of their features.")
-    heuristic: Literal["range", "diversity"] = Field(
-        default="range", description="Which dimension is cut: the widest, or the one that leaves classes most diverse."
-    )
-    nulls: Literal["null-pattern", "null-strict", "null-aware", "strict", "source"] = Field(
-        default="null-pattern",
-        description="null-pattern: each combination of variables is that of 0 or at least k persons of each class. "
-        "null-strict: a variable is there for 0 or at least k persons of each class, and absent for 0 or "
-        "at least k. null-aware: there for 0 or at least k. strict: released as absent where fewer than k of a class "
-        "have it. source: as written, which gives a lone value its own target.",
-    )
-    targets: Literal["reachable", "source"] = Field(
-        default="reachable", description="Targets that every member can reach, or the means of the class as written."
-    )
-
-
-Bounded = Annotated[float, Field(gt=0, le=1e9)]
-"""Values beyond a billion are not read; steps and weights beyond it would only overflow."""
-
-
-class Perturb(BaseModel):
-    """How series are changed so that they meet their targets."""
-
-    model_config = CLOSED
-
-    method: Method = Field(
-        default=METHOD,
-        description="shared: protects also against who knows raw values; nothing of a series' own shape is released. "
-        "These keep its shape, and who knows five values finds it nine times in ten: projection: exact. source: its "
-        "iterations. genetic: the source's general algorithm.",
-    )
-    iterations: Whole | None = Field(default=None, description="With source: how many (50).")
-    noise: Annotated[float, Field(ge=0, le=1)] | None = Field(
-        default=None, description="With shared: share of variance that is random (0.5)."
-    )
-    fitness: Literal["weighted", "annealing", "dampened", "capped"] | None = Field(
-        default=None, description="With genetic: how distortion and distance from the targets are weighed (weighted)."
-    )
-    weight: Bounded | None = Field(default=None, description="With genetic: weight of the targets (100).")
-    dampening: Bounded | None = Field(default=None, description="With genetic: divisor of dampened (100).")
-    cap: Whole | None = Field(default=None, description="With genetic: iteration at which capped stops rising (300).")
-    population: Annotated[int, Field(ge=2, le=1000)] | None = Field(
-        default=None, description="With genetic: chromosomes (24)."
-    )
-    tournament: Annotated[int, Field(ge=2, le=1000)] | None = Field(
-        default=None, description="With genetic: drawn to choose parents from (5)."
-    )
-    initial_sd: Bounded | None = Field(default=None, description="With genetic: sd of the first population (1).")
-    mutation_sd: Bounded | None = Field(default=None, description="With genetic: sd of a mutation (3).")
-    mutation_probability: Annotated[float, Field(gt=0, le=1)] | None = Field(
-        default=None, description="With genetic: probability that a record is mutated (0.2)."
-    )
-    idle_iterations: Whole | None = Field(
-        default=None, description="With genetic: stop after so many without gain (300)."
-    )
-    most_iterations: Whole | None = Field(default=None, description="With genetic: the most iterations (6000).")
-    scale_variance: bool | None = Field(
-        default=None,
-        description="With genetic: count the variance's distance as that of the standard deviation, so that it does "
-        "not dominate (false).",
-    )
-    seed: Annotated[int, Field(ge=0, le=MAX_WHOLE)] | None = Field(
-        default=None, description="Repeats the release, numbering included. For tests only: it must stay secret."
-    )
-
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, perturb_problems)
-        return self
-
-
-class Labels(BaseModel):
-    """An outcome per person, for the utility figures only; it is never released."""
-
-    model_config = CLOSED
-
-    source: Source = Field(description="A table of the database, or { query = … }, with at most a row per person.")
-    person: Text = Field(description="Its column that holds the person key of the series.")
-    column: Text = Field(description="Its column with the outcome: true or false, 1 or 0.")
-
-
-VariableMap = Annotated[
-    Annotated[Text, Tag("text")]
-    | Annotated[dict[Text, Variable], Field(min_length=1, max_length=MAX_ITEMS), Tag("section")],
-    Discriminator(_shape),
-]
-Listed = Annotated[list[Statistic], Field(max_length=4)]
-Feature = Annotated[Annotated[Text, Tag("text")] | Annotated[Listed, Tag("list")], Discriminator(_shape)]
-Features = Annotated[
-    Annotated[Listed, Field(min_length=1), Tag("list")]
-    | Annotated[dict[Text, Feature], Field(min_length=1), Tag("section")],
-    Discriminator(_shape),
-]
-
-Rounding = (
-    Annotated[float, Field(ge=1e-6, le=1e9)]
-    | Annotated[dict[Text, Annotated[float, Field(ge=1e-6, le=1e9)]], Field(min_length=1, max_length=MAX_ITEMS)]
-)
-
-
-class Series(BaseModel):
-    """One release of time series (Mazzone 2020)."""
-
-    model_config = CLOSED
-
-    preset: Literal["benchmark17"] | None = Field(
-        default=None,
-        description="benchmark17: every rule of the mortality benchmark for MIMIC-III (origin INTIME, 48 h, no "
-        "plausibility ranges, Fahrenheit from 79); source is then CHARTEVENTS, and PATIENTS, ADMISSIONS, ICUSTAYS and "
-        "LABEVENTS stand beside it.",
-    )
-    source: Source = Field(description="A long table: one row per measurement; or { query = … }.")
-    person: Text = Field(
-        description="Column that names whose series it is; never released. k counts its values: where it is a stay and "
-        "a patient may have several, take one of each by cohort.first_of."
-    )
-    time: Text | None = Field(default=None, description="Column with the time: a timestamp, or a number.")
-    time_unit: Literal["seconds", "minutes", "hours"] | None = Field(
-        default=None, description="Unit of the time where it is a number."
-    )
-    variable: Text | None = Field(default=None, description="Column that says what was measured.")
-    value: Text | None = Field(default=None, description="Column with the measured number.")
-    where: Text | None = Field(default=None, description="One SQL expression; rows for which it holds are the input.")
-    variables: VariableMap | None = Field(
-        default=None,
-        description='A shipped map of items to variables ("mimic3/vitals"), a file of that form, or a table of '
-        "variables; absent: the values of the variable column as they are.",
-    )
-    drop: list[Text] = Field(default_factory=list, description="Variables of the map that are left out.")
-    cohort: Cohort | None = Field(default=None, description="Who is taken; absent: everybody with a record.")
-    min_steps: Whole = Field(default=1, description="Persons with shorter series are left out.")
-    step_hours: Positive = Field(default=1, description="Length of a step, in hours.")
-    resample: Literal["mean", "point"] = Field(
-        default="mean",
-        description="mean: of each step, then linear between steps. point: linear between records, at exact steps.",
-    )
-    durations: Durations = Field(description="How lengths are made common; k is mandatory.")
-    features: Features = Field(
-        default_factory=lambda: list(STATISTICS),
-        description="Features that an attacker may know: of every variable; or by variable, [] for none; or a name "
-        "with an SQL aggregate over value and position, which forms classes, and is measured but not made common.",
-    )
-    round: Rounding | None = Field(
-        default=None,
-        description="Step of the grid that targets of feature classes are rounded to, of variables that state neither "
-        "round nor resolution nor low and high; or a table of steps by variable. Absent: three significant digits.",
-    )
-    privacy: SeriesPrivacy = Field(description="Feature k-anonymity; k is mandatory.")
-    perturb: Perturb = Field(default_factory=Perturb, description="How series are changed.")
-    labels: Labels | None = Field(default=None, description="Outcomes, for utility figures only.")
-    disagreement: Disagreeing | None = Field(
-        default=None, description="How far off a guess by features is, before and after; {} for all defaults."
-    )
-    link: Text | None = Field(
-        default=None,
-        description="A table release of this job with the same person key: both get the same new person_number, and "
-        "classes are formed and checked together.",
-    )
-    shape: Literal["long", "wide"] = Field(
-        default="long", description="long: person_number, step, variable, value. wide: a column for each variable."
-    )
-
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, series_problems)
-        return self
 
 
 def variable_problems(variable: Mapping[str, object]) -> Iterator[Problem]:
@@ -402,6 +165,217 @@ def _features(features: object) -> Iterator[Problem]:
             continue
         if sorted(map(str, asked)) not in ([], ["mean"], sorted(STATISTICS)):
             yield Problem(where, 'must be ["mean", "variance", "min", "max"], ["mean"] or, for one variable, []')
+
+
+class Variable(Section):
+    """A variable: its items in the data, and what is plausible."""
+
+    check = variable_problems
+
+    items: Annotated[list[Item], Field(min_length=1, max_length=MAX_ITEMS)] = Field(
+        description="Codes in the variable column; of several at one time the first listed wins, then the greatest "
+        "value."
+    )
+    low: Number | None = Field(default=None, description="Least plausible value, in the variable's unit.")
+    high: Number | None = Field(default=None, description="Greatest plausible value, in the variable's unit.")
+    factor: Positive = Field(default=1, description="What the data's values are multiplied by, e.g. 0.45359237.")
+    repair: Literal["fahrenheit", "fraction", "percent"] | None = Field(
+        default=None,
+        description="fahrenheit: values above 85 become degrees Celsius. fraction: values above 1 are per cent and "
+        "divided by 100. percent: values up to 1 are multiplied by 100.",
+    )
+    unit: Text | None = Field(default=None, description="The unit of what is released, for readers.")
+    resolution: Annotated[float, Field(ge=1e-6, le=1e9)] | None = Field(
+        default=None, description='With perturb.method = "shared": released values are multiples of this.'
+    )
+    round: Annotated[float, Field(ge=1e-6, le=1e9)] | None = Field(
+        default=None,
+        description="Step of the grid that targets of its feature classes are rounded to; absent: the finer of its "
+        "resolution and the greatest power of ten of which low to high has fifty.",
+    )
+
+
+class Cohort(Section):
+    """Who is taken: persons with a row of this table."""
+
+    check = cohort_problems
+
+    source: Source = Field(description="A table of the database, or { query = … }, with at most a row per person.")
+    person: Text = Field(description="Its column that holds the person key of the series.")
+    where: Text | None = Field(default=None, description='One SQL expression over it, such as "age >= 18".')
+    first_of: Text | None = Field(
+        default=None, description="Keep the first row of each value of this column (first stay of a patient)."
+    )
+    order: Text | None = Field(default=None, description="With first_of, and always there: what first means.")
+
+
+class Durations(Section):
+    """How many persons share each released length."""
+
+    k: Whole = Field(description="The least number of persons whose series have the same released length.")
+    method: Literal["optimal", "source"] = Field(
+        default="optimal",
+        description="optimal: fewest records lost, exact. source: algorithm 3 of Mazzone 2020.",
+    )
+
+
+class SeriesPrivacy(Section):
+    """Feature k-anonymity (Mazzone 2020, §3.2)."""
+
+    k: Whole = Field(description="The least number of persons that share the targets of their features.")
+    heuristic: Literal["range", "diversity"] = Field(
+        default="range", description="Which dimension is cut: the widest, or the one that leaves classes most diverse."
+    )
+    nulls: Literal["null-pattern", "null-strict", "null-aware", "strict", "source"] = Field(
+        default="null-pattern",
+        description="null-pattern: each combination of variables is that of 0 or at least k persons of each class. "
+        "null-strict: a variable is there for 0 or at least k persons of each class, and absent for 0 or "
+        "at least k. null-aware: there for 0 or at least k. strict: released as absent where fewer than k of a class "
+        "have it. source: as written, which gives a lone value its own target.",
+    )
+    targets: Literal["reachable", "source"] = Field(
+        default="reachable", description="Targets that every member can reach, or the means of the class as written."
+    )
+
+
+Bounded = Annotated[float, Field(gt=0, le=1e9)]
+"""Values beyond a billion are not read; steps and weights beyond it would only overflow."""
+
+
+class Perturb(Section):
+    """How series are changed so that they meet their targets."""
+
+    check = perturb_problems
+
+    method: Method = Field(
+        default=METHOD,
+        description="shared: protects also against who knows raw values; nothing of a series' own shape is released. "
+        "These keep its shape, and who knows five values finds it nine times in ten: projection: exact. source: its "
+        "iterations. genetic: the source's general algorithm.",
+    )
+    iterations: Whole | None = Field(default=None, description="With source: how many (50).")
+    noise: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        default=None, description="With shared: share of variance that is random (0.5)."
+    )
+    fitness: Literal["weighted", "annealing", "dampened", "capped"] | None = Field(
+        default=None, description="With genetic: how distortion and distance from the targets are weighed (weighted)."
+    )
+    weight: Bounded | None = Field(default=None, description="With genetic: weight of the targets (100).")
+    dampening: Bounded | None = Field(default=None, description="With genetic: divisor of dampened (100).")
+    cap: Whole | None = Field(default=None, description="With genetic: iteration at which capped stops rising (300).")
+    population: Annotated[int, Field(ge=2, le=1000)] | None = Field(
+        default=None, description="With genetic: chromosomes (24)."
+    )
+    tournament: Annotated[int, Field(ge=2, le=1000)] | None = Field(
+        default=None, description="With genetic: drawn to choose parents from (5)."
+    )
+    initial_sd: Bounded | None = Field(default=None, description="With genetic: sd of the first population (1).")
+    mutation_sd: Bounded | None = Field(default=None, description="With genetic: sd of a mutation (3).")
+    mutation_probability: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        default=None, description="With genetic: probability that a record is mutated (0.2)."
+    )
+    idle_iterations: Whole | None = Field(
+        default=None, description="With genetic: stop after so many without gain (300)."
+    )
+    most_iterations: Whole | None = Field(default=None, description="With genetic: the most iterations (6000).")
+    scale_variance: bool | None = Field(
+        default=None,
+        description="With genetic: count the variance's distance as that of the standard deviation, so that it does "
+        "not dominate (false).",
+    )
+    seed: Annotated[int, Field(ge=0, le=MAX_WHOLE)] | None = Field(
+        default=None, description="Repeats the release, numbering included. For tests only: it must stay secret."
+    )
+
+
+class Labels(Section):
+    """An outcome per person, for the utility figures only; it is never released."""
+
+    source: Source = Field(description="A table of the database, or { query = … }, with at most a row per person.")
+    person: Text = Field(description="Its column that holds the person key of the series.")
+    column: Text = Field(description="Its column with the outcome: true or false, 1 or 0.")
+
+
+VariableMap = Annotated[
+    Annotated[Text, Tag("text")]
+    | Annotated[dict[Text, Variable], Field(min_length=1, max_length=MAX_ITEMS), Tag("section")],
+    Discriminator(_shape),
+]
+Listed = Annotated[list[Statistic], Field(max_length=4)]
+Feature = Annotated[Annotated[Text, Tag("text")] | Annotated[Listed, Tag("list")], Discriminator(_shape)]
+Features = Annotated[
+    Annotated[Listed, Field(min_length=1), Tag("list")]
+    | Annotated[dict[Text, Feature], Field(min_length=1), Tag("section")],
+    Discriminator(_shape),
+]
+
+Rounding = (
+    Annotated[float, Field(ge=1e-6, le=1e9)]
+    | Annotated[dict[Text, Annotated[float, Field(ge=1e-6, le=1e9)]], Field(min_length=1, max_length=MAX_ITEMS)]
+)
+
+
+class Series(Section):
+    """One release of time series (Mazzone 2020)."""
+
+    check = series_problems
+
+    preset: Literal["benchmark17"] | None = Field(
+        default=None,
+        description="benchmark17: every rule of the mortality benchmark for MIMIC-III (origin INTIME, 48 h, no "
+        "plausibility ranges, Fahrenheit from 79); source is then CHARTEVENTS, and PATIENTS, ADMISSIONS, ICUSTAYS and "
+        "LABEVENTS stand beside it.",
+    )
+    source: Source = Field(description="A long table: one row per measurement; or { query = … }.")
+    person: Text = Field(
+        description="Column that names whose series it is; never released. k counts its values: where it is a stay and "
+        "a patient may have several, take one of each by cohort.first_of."
+    )
+    time: Text | None = Field(default=None, description="Column with the time: a timestamp, or a number.")
+    time_unit: Literal["seconds", "minutes", "hours"] | None = Field(
+        default=None, description="Unit of the time where it is a number."
+    )
+    variable: Text | None = Field(default=None, description="Column that says what was measured.")
+    value: Text | None = Field(default=None, description="Column with the measured number.")
+    where: Text | None = Field(default=None, description="One SQL expression; rows for which it holds are the input.")
+    variables: VariableMap | None = Field(
+        default=None,
+        description='A shipped map of items to variables ("mimic3/vitals"), a file of that form, or a table of '
+        "variables; absent: the values of the variable column as they are.",
+    )
+    drop: list[Text] = Field(default_factory=list, description="Variables of the map that are left out.")
+    cohort: Cohort | None = Field(default=None, description="Who is taken; absent: everybody with a record.")
+    min_steps: Whole = Field(default=1, description="Persons with shorter series are left out.")
+    step_hours: Positive = Field(default=1, description="Length of a step, in hours.")
+    resample: Literal["mean", "point"] = Field(
+        default="mean",
+        description="mean: of each step, then linear between steps. point: linear between records, at exact steps.",
+    )
+    durations: Durations = Field(description="How lengths are made common; k is mandatory.")
+    features: Features = Field(
+        default_factory=lambda: list(STATISTICS),
+        description="Features that an attacker may know: of every variable; or by variable, [] for none; or a name "
+        "with an SQL aggregate over value and position, which forms classes, and is measured but not made common.",
+    )
+    round: Rounding | None = Field(
+        default=None,
+        description="Step of the grid that targets of feature classes are rounded to, of variables that state neither "
+        "round nor resolution nor low and high; or a table of steps by variable. Absent: three significant digits.",
+    )
+    privacy: SeriesPrivacy = Field(description="Feature k-anonymity; k is mandatory.")
+    perturb: Perturb = Field(default_factory=Perturb, description="How series are changed.")
+    labels: Labels | None = Field(default=None, description="Outcomes, for utility figures only.")
+    disagreement: Disagreeing | None = Field(
+        default=None, description="How far off a guess by features is, before and after; {} for all defaults."
+    )
+    link: Text | None = Field(
+        default=None,
+        description="A table release of this job with the same person key: both get the same new person_number, and "
+        "classes are formed and checked together.",
+    )
+    shape: Literal["long", "wide"] = Field(
+        default="long", description="long: person_number, step, variable, value. wide: a column for each variable."
+    )
 
 
 def problems_of_series(job: Mapping[str, object]) -> Iterator[Problem]:

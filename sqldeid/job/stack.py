@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from sqldeid.job import rules, stack_rules
-from sqldeid.job.fields import CLOSED, Hierarchy, Text, hold, listed, or_one
+from sqldeid.job.fields import Hierarchy, Section, Text, listed, or_one
 from sqldeid.job.rules import Role
 
 _ONE_OR_MORE = Field(min_length=1, json_schema_extra=or_one)
@@ -15,10 +15,11 @@ Names = Annotated[list[Text], BeforeValidator(listed), _ONE_OR_MORE]
 Place = Annotated[int, Field(ge=1, le=stack_rules.MAX_PLACES)]
 
 
-class Stack(BaseModel):
+class Stack(Section):
     """Columns made of the rows that a person has in another table: the first n, given ones, or an aggregate."""
 
-    model_config = CLOSED | ConfigDict(
+    check = rules.stack_problems
+    model_config = ConfigDict(
         json_schema_extra={
             "oneOf": [{"required": [key]} for key in ("first", "items", "aggregate")],
             "if": {"properties": {"role": {"const": "quasi-identifying"}}},
@@ -96,11 +97,6 @@ class Stack(BaseModel):
         default="refuse", description="Of the columns made, as in columns."
     )
     version: Text | None = Field(default=None, description="A column of the child table, as in columns.")
-
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
-        hold(self, rules.stack_problems)
-        return self
 
     def names(self, name: str) -> list[str]:
         """The columns that this stack makes, called `name` in the job."""

@@ -12,7 +12,6 @@ from sqldeid.errors import VerificationError
 from sqldeid.ledger.book import Book, Subject
 from sqldeid.ledger.hashing import hash_persons
 from sqldeid.ledger.store import table_of
-from sqldeid.sql import render
 
 Released = Callable[[pa.ChunkedArray], Flags]
 """Tells of persons, as the source spells them, whether each is in a release."""
@@ -33,7 +32,7 @@ def released_in(book: Book, subject: Subject, release: int, mark: object) -> Rel
             subject.key, f"{book.file.path} does not know this release; it is another ledger, or an old copy"
         )
     tables = {name: table_of(name) for name in ("people", "cells", "stays")}
-    listed = book.engine.query(render("ledger/list_released", release=release, **tables))
+    listed = book.engine.ask("ledger/list_released", release=release, **tables)
     there, key = set(listed.column("person").to_pylist()), book.key
 
     def released(persons: pa.ChunkedArray) -> Flags:

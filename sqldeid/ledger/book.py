@@ -60,7 +60,7 @@ class Book:
         self.key = key
         if file.fresh:
             for name, columns in TABLES.items():
-                self.engine.execute(render("ledger/create_ledger", table=table_of(name), columns=columns))
+                self.engine.run("ledger/create_ledger", table=table_of(name), columns=columns)
             self.append("facts", {"name": ["version", "key"], "value": [_VERSION, key_check(key)]})
         facts = read_facts(self.engine)
         if facts.get("version") in _SPELLED:
@@ -79,9 +79,7 @@ class Book:
 
     def releases(self) -> list[dict[str, Any]]:
         """The releases so far."""
-        found: list[dict[str, Any]] = self.engine.query(
-            render("ledger/read_ledger", table=table_of("releases"))
-        ).to_pylist()
+        found: list[dict[str, Any]] = self.engine.rows("ledger/read_ledger", table=table_of("releases"))
         return found
 
     def next_release(self) -> int:
@@ -123,7 +121,7 @@ class Book:
     def append_table(self, name: str, rows: pa.Table) -> None:
         """Add rows to a table."""
         put = self.engine.put(name, rows)
-        self.engine.execute(render("ledger/append_ledger", table=table_of(name), rows=put))
+        self.engine.run("ledger/append_ledger", table=table_of(name), rows=put)
 
     def count(self, sql: str) -> int:
         """The one number that a statement gives."""

@@ -12,7 +12,6 @@ from sqldeid.ledger.core import Ledger
 from sqldeid.ledger.hashing import hash_persons
 from sqldeid.ledger.recurrence import refuse_strangers
 from sqldeid.ledger.store import table_of
-from sqldeid.sql import render
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +54,13 @@ def spend(ledger: Ledger, subject: Subject, persons: pa.ChunkedArray, cost: Spen
     hashed = hash_persons(book.key, subject.person_type, persons)
     rows = book.engine.put("persons", pa.table({"person": hashed}))
     strangers = refuse_strangers(book, subject, rows, ledger.insisted, ("people", "budgets"))
-    spent, budgets = book.engine.workbench("spent"), table_of("budgets")
-    book.engine.execute(
-        render("ledger/spend_budget", spent=spent, rows=rows, budgets=budgets, epsilon=cost.epsilon, delta=cost.delta)
+    budgets = table_of("budgets")
+    spent = book.engine.make(
+        "ledger/spend_budget", "spent", rows=rows, budgets=budgets, epsilon=cost.epsilon, delta=cost.delta
     )
-    book.engine.execute(render("ledger/clear_budget", budgets=budgets, spent=spent))
-    book.engine.execute(render("ledger/append_ledger", table=budgets, rows=spent))
-    row = book.engine.query(render("ledger/sum_budget", spent=spent, people=table_of("people"))).to_pylist()[0]
+    book.engine.run("ledger/clear_budget", budgets=budgets, spent=spent)
+    book.engine.run("ledger/append_ledger", table=budgets, rows=spent)
+    row = book.engine.row("ledger/sum_budget", spent=spent, people=table_of("people"))
     book.enter_types(subject)
     book.enter_release(release, subject.name, "private", job_sha256, None, "[]", cost.epsilon, cost.delta)
     account = {

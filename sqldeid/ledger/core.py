@@ -100,8 +100,13 @@ class Ledger:
         self.insisted = insisted or Insisted()
         self._engine: Engine = book.engine
 
-    def settle(self, load: Load) -> Settled:
+    def settle(self, load: Load, *, also_held: int = 0) -> Settled:
         """Hold back the rows that would single persons out beside the releases before; nothing is written down.
+
+        Parameters
+        ----------
+        also_held
+            Rows that are held back beside those of the load. A load that is empty from the start is let through.
 
         Raises
         ------
@@ -116,8 +121,8 @@ class Ledger:
         for marginal in load.marginals:
             self.book.append_table("marginals", marginal)
         decided, parts = self._settle(judged, load.k, load.rules, stored_rules(self.book.releases()))
-        held = self._engine.query(render("ledger/list_held", parts=parts)).column("row")
-        if len(held) == load.rows.num_rows:
+        held = self._engine.ask("ledger/list_held", parts=parts).column("row")
+        if len(held) == load.rows.num_rows and load.rows.num_rows + also_held > 0:
             raise VerificationError.at(
                 load.subject.key,
                 "the ledger holds every row back: beside the earlier releases each would single "
@@ -149,7 +154,7 @@ class Ledger:
         account = {
             "release": release,
             "held_back": held,
-            "held_back_share": held / rows,
+            "held_back_share": held / rows if rows else 0.0,
             "torn_cells": len(settled.decided.torn(settled.judged.branches)),
         }
         return Entered(account, (*settled.warnings, *self._warnings(subject.key, void)), mark)
@@ -163,9 +168,9 @@ class Ledger:
         put = self._engine.put("rows", self._hashed(load))
         members, table = (self._engine.workbench(name) for name in ("members", "branches"))
         tables = {name: table_of(name) for name in ("people", "cells", "contents")}
-        self._engine.execute(render("ledger/match_ledger", members=members, rows=put, fields=fields, **tables))
-        self._engine.execute(render("ledger/branch_ledger", branches=table, members=members))
-        read = self._engine.query(render("ledger/read_ledger", table=table)).sort_by("branch")
+        self._engine.run("ledger/match_ledger", members=members, rows=put, fields=fields, **tables)
+        self._engine.run("ledger/branch_ledger", branches=table, members=members)
+        read = self._engine.ask("ledger/read_ledger", table=table).sort_by("branch")
         cell = read.column("cell").fill_null(-1).to_numpy()
         names, place = np.unique(cell[cell >= 0], return_inverse=True)
         at = np.full(len(cell), -1, dtype=np.int64)
@@ -217,25 +222,21 @@ class Ledger:
     ) -> None:
         """Write down who was released, in which class, with what."""
         people = table_of("people")
-        self._engine.execute(render("ledger/move_people", people=people, parts=parts, homes=homes))
-        self._engine.execute(render("ledger/enter_people", people=people, parts=parts, homes=homes))
-        self._engine.execute(
-            render("ledger/enter_stays", stays=table_of("stays"), parts=parts, people=people, release=release)
-        )
-        self._engine.execute(
-            render("ledger/raise_cells", cells=table_of("cells"), stays=table_of("stays"), release=release, k=load.k)
+        self._engine.run("ledger/move_people", people=people, parts=parts, homes=homes)
+        self._engine.run("ledger/enter_people", people=people, parts=parts, homes=homes)
+        self._engine.run("ledger/enter_stays", stays=table_of("stays"), parts=parts, people=people, release=release)
+        self._engine.run(
+            "ledger/raise_cells", cells=table_of("cells"), stays=table_of("stays"), release=release, k=load.k
         )
         for field in fields:
-            self._engine.execute(
-                render(
-                    "ledger/enter_contents",
-                    contents=table_of("contents"),
-                    parts=parts,
-                    people=people,
-                    field=field["name"],
-                    label=field["label"],
-                    release=release,
-                )
+            self._engine.run(
+                "ledger/enter_contents",
+                contents=table_of("contents"),
+                parts=parts,
+                people=people,
+                field=field["name"],
+                label=field["label"],
+                release=release,
             )
         self.book.enter_types(load.subject)
 

@@ -20,9 +20,9 @@ from types import TracebackType
 from filelock import FileLock, Timeout
 
 from sqldeid.engine.duckdb import DuckDBEngine
-from sqldeid.engine.opening import Settings
 from sqldeid.engine.plain import Workshop
 from sqldeid.engine.private import CATALOG, open_private
+from sqldeid.engine.settings import Settings
 from sqldeid.errors import EngineError, JobError
 
 _OPTION = "--ledger"

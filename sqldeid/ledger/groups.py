@@ -1,7 +1,7 @@
 """Look up the groups in which persons were last released as series, so that they are released in them again.
 
-Cells are torn by whoever goes another way than companions: classes that are formed anew each time would tear nearly all
-of them, and nobody could be released twice.
+A person who comes into another group than the companions of an earlier release tears the ledger's cell. Classes that
+were formed anew each time would tear nearly all cells, and nobody could be released twice.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import pyarrow as pa
 from sqldeid.ledger.book import Book, Subject
 from sqldeid.ledger.hashing import hash_persons
 from sqldeid.ledger.store import table_of
-from sqldeid.sql import render
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ def groups_of(book: Book, subject: Subject, persons: pa.Array, before: int | Non
     if not numbers:
         return [None] * len(persons)
     tables = {table: table_of(table) for table in ("people", "cells", "stays", "groups")}
-    rows = book.engine.query(render("ledger/list_groups", release=max(numbers), **tables)).to_pylist()
+    rows = book.engine.rows("ledger/list_groups", release=max(numbers), **tables)
     found = {row["person"]: Group(row["family"], row["length"], row["variables"]) for row in rows}
     hashed = hash_persons(book.key, subject.person_type, pa.chunked_array([persons])).to_pylist()
     return [found.get(person) for person in hashed]

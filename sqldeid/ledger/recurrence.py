@@ -19,7 +19,6 @@ from sqldeid.errors import JobError
 from sqldeid.ledger.book import Book, Subject
 from sqldeid.ledger.hashing import hash_of_null
 from sqldeid.ledger.store import table_of
-from sqldeid.sql import render
 
 HARDLY = 0.05
 """Less than one in twenty recur. Loads of one population keep more: even where nine in ten left since the last load, as
@@ -59,7 +58,7 @@ def refuse_strangers(
         If fewer than `HARDLY` of the persons of the smaller of both are found in the other, and nobody insists.
     """
     tables = [table_of(name) for name in known]
-    found = book.engine.query(render("ledger/count_recurring", rows=rows, known=tables)).to_pylist()[0]
+    found = book.engine.row("ledger/count_recurring", rows=rows, known=tables)
     smaller = min(found["load"], found["known"])
     told = f"{found['recurring']:,} of {found['load']:,} persons of the load are among the {found['known']:,}"
     key = f"{subject.key}.person"
@@ -96,16 +95,14 @@ def refuse_recoded(
     told = []
     for field in fields:
         label = str(field["column"])
-        row = book.engine.query(
-            render(
-                "ledger/count_kept",
-                members=members,
-                contents=table_of("contents"),
-                field=field["name"],
-                label=field["label"],
-                missing=hash_of_null(book.key, label, subject.types[label]),
-            )
-        ).to_pylist()[0]
+        row = book.engine.row(
+            "ledger/count_kept",
+            members=members,
+            contents=table_of("contents"),
+            field=field["name"],
+            label=field["label"],
+            missing=hash_of_null(book.key, label, subject.types[label]),
+        )
         again, kept, key = row["again"], row["kept"], subject.keys[label]
         share = f"{kept:,} of {again:,} persons who are in the ledger have a value of it that was released before"
         if again < k or kept >= HARDLY * again:

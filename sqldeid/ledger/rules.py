@@ -15,10 +15,8 @@ from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.ledger.parts import Branches, Decision
 from sqldeid.ledger.store import table_of
-from sqldeid.sql import identifier, literal, render
-
-COUNTED = ("distinct", "entropy", "recursive", "equal", "ordered")
-"""Kinds that are judged by the counts of values; others by scores."""
+from sqldeid.rechecked import parameters_of
+from sqldeid.sql import identifier, literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +86,14 @@ class Judged:
                 }
             ),
         )
-        parts = self.engine.workbench("parts")
-        self.engine.execute(
-            render(
-                "ledger/split_ledger",
-                parts=parts,
-                members=self.members,
-                branches=self.table,
-                decisions=decisions,
-                salt=literal(self.salt),
-            )
+        return self.engine.make(
+            "ledger/split_ledger",
+            "parts",
+            members=self.members,
+            branches=self.table,
+            decisions=decisions,
+            salt=literal(self.salt),
         )
-        return parts
 
     def field(self, column: str) -> Mapping[str, Any] | None:
         """How a column is called in the tables, where it is released now."""
@@ -142,66 +136,42 @@ def _failing_now(judged: Judged, parts: exp.Table, rule: Rule) -> Ints:
     field = judged.field(rule.column)
     if field is None:
         return np.zeros(0, dtype=np.int64)
-    cells = judged.engine.workbench("judged")
-    judged.engine.execute(render("ledger/judge_parts", cells=cells, parts=parts, field=field["name"]))
+    cells = judged.engine.make("ledger/judge_parts", "judged", parts=parts, field=field["name"])
     return _failing(judged.engine, cells, rule, ("part",))
 
 
 def _failing_before(
     judged: Judged, parts: exp.Table, torn: exp.Table, rule: Rule, versions: tuple[int, int] | None
 ) -> Ints:
-    cells = judged.engine.workbench("judged_before")
-    judged.engine.execute(
-        render(
-            "ledger/judge_history",
-            cells=cells,
-            parts=parts,
-            torn=torn,
-            contents=table_of("contents"),
-            label=literal(rule.column),
-            versions=versions is not None,
-            first=versions[0] if versions else 0,
-            last=versions[1] if versions else 0,
-        )
+    cells = judged.engine.make(
+        "ledger/judge_history",
+        "judged_before",
+        parts=parts,
+        torn=torn,
+        contents=table_of("contents"),
+        label=literal(rule.column),
+        versions=versions is not None,
+        first=versions[0] if versions else 0,
+        last=versions[1] if versions else 0,
     )
     return _failing(judged.engine, cells, rule, ("part", "since"))
 
 
 def _failing(engine: Engine, cells: exp.Table, rule: Rule, columns: Sequence[str]) -> Ints:
-    failing, ranked = engine.workbench("failing"), table_of("marginals")
+    ranked = table_of("marginals")
     if rule.close:
-        ranked = engine.workbench("ranked")
-        engine.execute(
-            render(
-                "ledger/pick_marginals",
-                ranked=ranked,
-                marginals=table_of("marginals"),
-                release=rule.release,
-                label=literal(rule.column),
-            )
+        ranked = engine.make(
+            "ledger/pick_marginals",
+            "ranked",
+            marginals=table_of("marginals"),
+            release=rule.release,
+            label=literal(rule.column),
         )
-    names, kind = [identifier(c) for c in columns], rule.kind
-    if kind not in COUNTED:
-        scored = engine.workbench("scored")
-        asked = {"cells": cells, "ranked": ranked, "columns": names}
-        engine.execute(render("tables/verify/score_classes", scored=scored, kind=kind, **asked))
-        engine.drop(cells)
-        cells, kind = scored, "scored"
-    engine.execute(
-        render(
-            "tables/verify/fail_classes",
-            failing=failing,
-            cells=cells,
-            columns=names,
-            kind=kind,
-            l=rule.l,
-            num=rule.num,
-            den=rule.den,
-            ranked=ranked,
-        )
-    )
-    read = engine.query(render("ledger/read_ledger", table=failing)).column("part")
-    engine.drop(failing)
-    engine.drop(cells)
+    asked: dict[str, Any] = {"kind": rule.kind, "l": rule.l, "num": rule.num, "den": rule.den}
+    asked = parameters_of(engine, asked, cells, ranked, [identifier(c) for c in columns], "scored")
+    failing = engine.make("tables/verify/fail_classes", "failing", ranked=ranked, **asked)
+    read = engine.ask("ledger/read_ledger", table=failing).column("part")
+    for table in dict.fromkeys((failing, cells, asked["cells"])):
+        engine.drop(table)
     found: Ints = read.to_numpy().astype(np.int64)
     return found

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.engine.private import CATALOG
-from sqldeid.sql import identifier, render, table_name
+from sqldeid.sql import identifier, table_name
 
 
 def _columns(**types: str) -> list[dict[str, object]]:
@@ -51,5 +51,5 @@ def read_facts(engine: Engine) -> dict[str, str]:
     there = {r.parts[-1] for r in engine.relations()}
     if not set(TABLES) - {"groups"} <= there:  # which ledgers of earlier versions lack
         return {}
-    rows = engine.query(render("ledger/read_ledger", table=table_of("facts"))).to_pylist()
+    rows = engine.rows("ledger/read_ledger", table=table_of("facts"))
     return {row["name"]: row["value"] for row in rows}

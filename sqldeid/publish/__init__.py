@@ -10,7 +10,19 @@ from sqldeid.publish.existing import (
     refuse_existing,
     refuse_forgotten,
 )
-from sqldeid.publish.notes import LEDGER_MARK, LEDGER_NOTE, LINKED_NOTE, SOURCE_NOTE, Note, key_of, ours, read_note
+from sqldeid.publish.notes import (
+    BESIDE_KINDS,
+    LAYERS_KIND,
+    LEDGER_MARK,
+    LEDGER_NOTE,
+    LINKED_NOTE,
+    ROLLED_UP_KIND,
+    SOURCE_NOTE,
+    Note,
+    key_of,
+    ours,
+    read_note,
+)
 from sqldeid.publish.places import (
     OLD,
     TARGET,
@@ -23,10 +35,13 @@ from sqldeid.publish.places import (
 )
 
 __all__ = [
+    "BESIDE_KINDS",
+    "LAYERS_KIND",
     "LEDGER_MARK",
     "LEDGER_NOTE",
     "LINKED_NOTE",
     "OLD",
+    "ROLLED_UP_KIND",
     "SOURCE_NOTE",
     "TARGET",
     "Destination",

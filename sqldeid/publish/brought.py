@@ -115,7 +115,8 @@ class Brought:
     def _bring(self, staged: exp.Table, note: Note) -> exp.Table:
         """The staged rows on the bench, in their order and in the types of the file."""
         bench, columns, name = self.engine.bench, self.engine.columns(staged), note.release
-        node, start = note.content.get("node"), f"{name}/" if LINKED_NOTE in note.content else ""
+        node = note.content.get("node", note.content.get("hierarchies"))  # of local recoding, whose layers have many
+        start = f"{name}/" if LINKED_NOTE in note.content else ""
         coded = {q.removeprefix(start) for q in node} if isinstance(node, Mapping) else set()
         typed = [
             {"name": identifier(c.name), "type": _type_in_file(c, self.files.destination.key(name))} for c in columns
@@ -128,7 +129,7 @@ class Brought:
             for number, rows in enumerate(parts):
                 _refuse_nan(rows, columns)
                 part = bench.put(f"{name}_part", rows)
-                bench.execute(render("publish/bring_rows", brought=brought, part=part, first=not number, columns=typed))
+                bench.run("publish/bring_rows", brought=brought, part=part, first=not number, columns=typed)
                 bench.drop(part)
         return brought
 

@@ -15,7 +15,7 @@ from sqldeid.engine.remote import Remote
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.publish.notes import LEDGER_NOTE, key_of, ours, read_note
 from sqldeid.publish.places import OLD, SNAPSHOT, TARGET, Destination, parquet_relation
-from sqldeid.sql import literal, render, table_name
+from sqldeid.sql import literal, table_name
 
 
 def refuse_existing(relations: Sequence[Relation], schema: str, names: Sequence[str], *, replace: bool) -> None:
@@ -119,7 +119,7 @@ def _note_in(engine: Engine, file: Path) -> dict[str, object] | None:
         return None
     path = literal(str(_readable(engine, file)))
     try:
-        rows = engine.query(render("publish/read_parquet_note", path=path)).to_pylist()
+        rows = engine.rows("publish/read_parquet_note", path=path)
     except JobError:  # it is called so, and is no Parquet
         return None
     return read_note(rows[0]["note"]) if rows else None

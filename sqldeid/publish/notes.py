@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqldeid.engine.base import Relation
 
@@ -16,6 +16,15 @@ LINKED_NOTE = "linked"
 
 SOURCE_NOTE = "source_marks"
 """Key of keyed sums by which the holder of the key knows whether the source has changed since the release."""
+
+LAYERS_KIND = "layers"
+"""Kind of a table that stands beside a release and tells the levels of its layers; it is of nobody."""
+
+ROLLED_UP_KIND = "rolled-up"
+"""Kind of a table that stands beside a release and has its rows at common levels; it tells nothing more."""
+
+BESIDE_KINDS = (LAYERS_KIND, ROLLED_UP_KIND)
+"""Kinds of tables that stand beside a release and are none."""
 
 LEDGER_MARK = "ledger_mark"
 """Key of what was drawn for the release when the ledger took it down; it says nothing of anybody."""
@@ -38,6 +47,10 @@ class Note:
     release: str
     content: Mapping[str, object]
     columns: Mapping[str, str]
+
+    def also(self, content: Mapping[str, object]) -> Note:
+        """The note with more content."""
+        return replace(self, content={**self.content, **content})
 
     def to_json(self) -> str:
         """As stored in the comment."""

@@ -24,7 +24,7 @@ from sqldeid.engine.base import Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.errors import EngineError, JobError
 from sqldeid.publish.notes import Note, ours
-from sqldeid.sql import identifier, literal, render, table_name
+from sqldeid.sql import identifier, literal, table_name
 
 As = Literal["table", "view", "parquet"]
 SNAPSHOT = "__snapshot"
@@ -94,7 +94,7 @@ class _Database:
     def prepare(self) -> None:
         if not self.prepared:
             schema = exp.Table(this=identifier(self.destination.schema), db=identifier(self.catalog))
-            self.engine.execute(render("publish/create_schema", schema=schema))
+            self.engine.run("publish/create_schema", schema=schema)
             self.prepared = True
 
     def write(self, statement: Callable[[exp.Table], str], note: Note) -> exp.Expr:
@@ -112,7 +112,7 @@ class _Database:
         columns = [identifier(c.name) for c in self.engine.columns(snapshot)]
         self.engine.use(self.catalog)
         within = table_name(schema, name + SNAPSHOT)
-        self.engine.execute(render("publish/create_view", view=view, snapshot=within, columns=columns))
+        self.engine.run("publish/create_view", view=view, snapshot=within, columns=columns)
         for table, is_view in [(snapshot, False), (view, True)]:
             _comment(self.engine, table, is_view, note.to_json(), note.columns)
         return view
@@ -120,9 +120,9 @@ class _Database:
 
 def _comment(engine: DuckDBEngine, table: exp.Table, is_view: bool, comment: str, columns: Mapping[str, str]) -> None:
     kind = "publish/comment_view" if is_view else "publish/comment_table"
-    engine.execute(render(kind, table=table, comment=literal(comment)))
+    engine.run(kind, table=table, comment=literal(comment))
     for name, text in columns.items():
-        engine.execute(render("publish/comment_column", table=table, column=identifier(name), comment=literal(text)))
+        engine.run("publish/comment_column", table=table, column=identifier(name), comment=literal(text))
 
 
 @dataclass(slots=True)
@@ -152,7 +152,7 @@ class InPlace(_Database):
         for name in names:
             for relation in sorted(ours(relations, self.destination.schema, name), key=lambda r: not r.is_view):
                 drop = "publish/drop_view" if relation.is_view else "engine/drop_table"
-                self.engine.execute(render(drop, table=table_name(*relation.parts)))
+                self.engine.run(drop, table=table_name(*relation.parts))
         self.engine.refresh()
 
     def publish(self) -> tuple[str, ...]:
@@ -204,17 +204,17 @@ class FreshFile(_Database):
         """Another release of the file that is replaced stays, with its notes (tables before views)."""
         schema, name = relation.parts[-2:]
         target = table_name(self.catalog, schema, name)
-        read = self.engine.query(
-            render("publish/list_comments", catalog=literal(OLD), schema=literal(schema), name=literal(name))
-        ).to_pylist()
+        read = self.engine.rows(
+            "publish/list_comments", catalog=literal(OLD), schema=literal(schema), name=literal(name)
+        )
         comments = {row["name"]: row["comment"] for row in read if row["comment"]}
         if relation.is_view:
             self.engine.use(self.catalog)
             columns = [identifier(row["name"]) for row in read]
             within = table_name(schema, name + SNAPSHOT)
-            self.engine.execute(render("publish/create_view", view=target, snapshot=within, columns=columns))
+            self.engine.run("publish/create_view", view=target, snapshot=within, columns=columns)
         else:
-            self.engine.execute(render("publish/copy_table", target=target, table=table_name(OLD, schema, name)))
+            self.engine.run("publish/copy_table", target=target, table=table_name(OLD, schema, name))
         _comment(self.engine, target, relation.is_view, relation.comment, comments)
 
 
@@ -241,16 +241,9 @@ class ParquetFolder:
         self.path.mkdir(exist_ok=True)
         file = self._numbered(len(self.written))
         content = Note(name, {**note.content, "columns": dict(note.columns)}, {})
-        self.engine.execute(
-            render(
-                "publish/copy_parquet",
-                table=staged,
-                path=literal(str(file)),
-                note=literal(content.to_json()),
-            )
-        )
+        self.engine.run("publish/copy_parquet", table=staged, path=literal(str(file)), note=literal(content.to_json()))
         self._refuse_other_types(name, staged, file)
-        self.engine.execute(render("engine/drop_table", table=staged))
+        self.engine.run("engine/drop_table", table=staged)
         self.written.append(name)
         return parquet_relation(file)
 

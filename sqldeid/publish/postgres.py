@@ -63,7 +63,7 @@ class InPostgres:
         snapshot = self._table(statement, note, note.release + SNAPSHOT)
         view = self._stage(note.release, is_view=True)
         columns = [identifier(c.name) for c in self.engine.columns(snapshot)]
-        self.engine.execute(render("publish/create_view", view=view, snapshot=snapshot, columns=columns))
+        self.engine.run("publish/create_view", view=view, snapshot=snapshot, columns=columns)
         self._comment(view, note, is_view=True)
         return view
 
@@ -76,7 +76,7 @@ class InPostgres:
         grants = {r.parts[-1]: self._grants(r.parts[-1]) for r in self.old}
         for relation in sorted(self.old, key=lambda r: not r.is_view):
             drop = "publish/drop_view" if relation.is_view else "engine/drop_table"
-            self.engine.execute(render(drop, table=table_name(*relation.parts)))
+            self.engine.run(drop, table=table_name(*relation.parts))
         for made in self.staged:
             table = table_name(self.destination.schema, made.name)
             self.engine.execute(render("publish/rename_table", "postgres", table=table, name=identifier(made.final)))
@@ -111,7 +111,7 @@ class InPostgres:
             return
         name = self.destination.schema
         if not self.engine.read("publish/list_schemas", name=literal(name)):
-            self.engine.execute(render("publish/create_schema", schema=exp.Table(this=identifier(name))))
+            self.engine.run("publish/create_schema", schema=exp.Table(this=identifier(name)))
 
     def _table(self, statement: Callable[[exp.Table], str], note: Note, name: str) -> exp.Table:
         table = self._stage(name, is_view=False)
@@ -131,7 +131,7 @@ class InPostgres:
             return
         kept = self.engine.workbench("written")
         self.engine.execute(temporary(statement(kept)))
-        self.engine.execute(render("publish/copy_table", target=table, table=kept))
+        self.engine.run("publish/copy_table", target=table, table=kept)
         self.engine.drop(kept)
 
     def _stage(self, final: str, *, is_view: bool) -> exp.Table:
@@ -141,11 +141,9 @@ class InPostgres:
 
     def _comment(self, table: exp.Table, note: Note, *, is_view: bool) -> None:
         kind = "publish/comment_view" if is_view else "publish/comment_table"
-        self.engine.execute(render(kind, table=table, comment=literal(note.to_json())))
+        self.engine.run(kind, table=table, comment=literal(note.to_json()))
         for name, text in note.columns.items():
-            self.engine.execute(
-                render("publish/comment_column", table=table, column=identifier(name), comment=literal(text))
-            )
+            self.engine.run("publish/comment_column", table=table, column=identifier(name), comment=literal(text))
 
 
 @dataclass(frozen=True, slots=True)

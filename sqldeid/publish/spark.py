@@ -70,9 +70,7 @@ class OnSpark:
         named, rows, comment = Fixed(made[1], "spark"), Fixed(made[2], "spark"), literal(noted.to_json())
         self.engine.execute(render("publish/create_staged", "spark", table=named, comment=comment, rows=rows))
         for name, text in note.columns.items():
-            self.engine.execute(
-                render("publish/comment_column", table=table, column=identifier(name), comment=literal(text))
-            )
+            self.engine.run("publish/comment_column", table=table, column=identifier(name), comment=literal(text))
         self.staged.append(_Staged(note, table))
         return table
 
@@ -124,7 +122,7 @@ class OnSpark:
             table = made.table if self.destination.kind == "view" else self._table(made.note.release)
             with suppress(SqldeidError):
                 comment = literal(made.note.to_json())
-                self.engine.execute(render("publish/comment_table", table=table, comment=comment))
+                self.engine.run("publish/comment_table", table=table, comment=comment)
         self.sweep()
 
     def sweep(self) -> None:
@@ -177,7 +175,7 @@ class OnSpark:
         was = self._was(name)
         if was is not None and was.is_view:
             before = self._definition(name)
-            self.engine.execute(render("publish/drop_view", table=table))
+            self.engine.run("publish/drop_view", table=table)
             back.append(lambda: self.engine.execute(before))
         elif was is not None:
             self._set_aside(name, back)
@@ -244,7 +242,7 @@ class OnSpark:
         if name.casefold() not in there:
             schema = exp.Table(this=identifier(name))
             self.engine.undo.append(lambda: self.engine.execute(render("publish/drop_schema", "spark", schema=schema)))
-            self.engine.execute(render("publish/create_schema", schema=schema))
+            self.engine.run("publish/create_schema", schema=schema)
 
     def _table(self, name: str) -> exp.Table:
         return table_name(self.destination.schema, name)
@@ -255,7 +253,7 @@ class OnSpark:
     def _drop_relation(self, relation: Relation) -> None:
         table = table_name(*relation.parts)
         if relation.is_view:
-            self.engine.execute(render("publish/drop_view", table=table))
+            self.engine.run("publish/drop_view", table=table)
         else:
             self._drop(table)
 

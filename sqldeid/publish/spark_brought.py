@@ -44,9 +44,8 @@ class ByPortions:
         """A temporary table with these rows."""
         names = [identifier(f.name) for f in rows.schema]
         columns = [{"name": n, "type": _spelt(t)} for n, t in zip(names, types, strict=True)]
-        sent, table = self.engine.put(name, rows), self.engine.workbench(name)
-        self.engine.execute(render("publish/take_back", table=table, rows=sent, columns=columns))
-        return table
+        sent = self.engine.put(name, rows)
+        return self.engine.make("publish/take_back", name, rows=sent, columns=columns)
 
 
 def _spelt(type_: exp.DataType) -> exp.DataType:

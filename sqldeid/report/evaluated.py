@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sqldeid.findings import Classification, Scores
+from sqldeid.report.levels import mixed_levels
 from sqldeid.report.terminal import HEAD, print_warnings
 from sqldeid.report.text import cell, count, facts, plain, print_table, put, share, table
 
@@ -35,14 +36,24 @@ def _scores(scores: Scores) -> tuple[str, str, str]:
 def _facts(found: Classification) -> Iterable[tuple[str, object]]:
     yield "Model", f"{found.model} regression, {count(found.classes, 'class', 'classes')}"
     split = "a table of its own" if found.seed is None else f"held out by seed {found.seed}"
-    yield "Tested on", f"{count(found.test, 'row')} ({split}), generalised by the same node, none suppressed"
+    shown = "as they were" if found.indicators == "ancestors" else "generalised by the same node, none suppressed"
+    yield "Tested on", f"{count(found.test, 'row')} ({split}), {shown}"
+    if found.indicators == "ancestors":
+        yield (
+            "Labels",
+            "each tells the model itself and all its ancestors, one indicator for each: of a row at 20-29 that its age "
+            "is in 20-29 and in 0-49, of a row at 23 that it is 23, too",
+        )
     yield (
         "Suppressed",
         f"{count(found.suppressed, 'row')} ({share(found.suppressed, found.train)}) of the training part",
     )
     yield "K-anonymity", f"{found.k:,} in the released training part"
     yield "Release", f"made of the training part for this, by the job; {_published(found)}"
-    yield "Levels", ", ".join(f"{plain(name)} {level}" for name, level in found.node.items())
+    if found.node:
+        yield "Levels", ", ".join(f"{plain(name)} {level}" for name, level in found.node.items())
+    for name, levels in found.levels.items():
+        yield f"Levels of {plain(name)}", mixed_levels(levels)
     yield "Nothing", "always names the most frequent class"
 
 

@@ -24,7 +24,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
-"""A line is told by more than its colour."""
+PATTERNS = ("", "/", ".", "\\", "x", "-", "|")
+"""A line is told by more than its colour, and so are bars that lie end to end."""
 
 
 MOST_TOLD = 20
@@ -43,17 +44,32 @@ addEventListener('afterprint', () => fit({{width: null, autosize: true}}));
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a chart; `hover` has the lines of text that each point shows."""
+    """One line of a chart.
+
+    Parameters
+    ----------
+    hover
+        The lines of text that each point shows.
+    look
+        Numbers of its colour and of its dashes; None: those of its place among the lines.
+    """
 
     name: str
     x: Sequence[float]
     y: Sequence[float | None]
     hover: Sequence[Sequence[str]]
+    look: tuple[int, int] | None = None
 
 
-def line(name: str, x: Sequence[float], y: Sequence[float | None], hover: Sequence[Sequence[str]]) -> Line:
+def line(
+    name: str,
+    x: Sequence[float],
+    y: Sequence[float | None],
+    hover: Sequence[Sequence[str]],
+    look: tuple[int, int] | None = None,
+) -> Line:
     """One line of a chart."""
-    return Line(name, x, y, hover)
+    return Line(name, x, y, hover, look)
 
 
 def text(words: object) -> str:
@@ -77,13 +93,14 @@ def lines(series: Sequence[Line], *, across: str, up: str, legend: str = "", log
     if log_x:
         figure.update_xaxes(type="log")
     for i, one in enumerate(series):
+        colour, dash = one.look or (i, i)
         figure.add_scatter(
             x=list(one.x),
             y=list(one.y),
             name=text(one.name),
             mode="lines+markers",
-            line={"color": COLOURS[i % len(COLOURS)], "dash": DASHES[i % len(DASHES)], "width": 2},
-            marker={"symbol": SYMBOLS[i % len(SYMBOLS)], "size": 9},
+            line={"color": COLOURS[colour % len(COLOURS)], "dash": DASHES[dash % len(DASHES)], "width": 2},
+            marker={"symbol": SYMBOLS[colour % len(SYMBOLS)], "size": 9},
             hovertext=["<br>".join(text(part) for part in parts) for parts in one.hover],
             hoverinfo="text",
         )
@@ -98,6 +115,7 @@ def bars(
     up: str,
     lying: bool = False,
     mark: float | None = None,
+    stacked: bool = False,
 ) -> go.Figure:
     """Bars side by side: one group of names, one colour for each series.
 
@@ -107,6 +125,8 @@ def bars(
         Whether bars lie, names at the left: for many or long names.
     mark
         A value that a line is drawn at.
+    stacked
+        Whether the bars of a name lie end to end; then each series has a pattern, too.
     """
     figure = _figure(up if lying else across, across if lying else up, "")
     labels = [text(n) for n in names]
@@ -117,9 +137,9 @@ def bars(
             y=labels if lying else numbers,
             orientation="h" if lying else "v",
             name=text(name),
-            marker={"color": COLOURS[i % len(COLOURS)]},
+            marker={"color": COLOURS[i % len(COLOURS)], "pattern": {"shape": PATTERNS[i % len(PATTERNS)] * stacked}},
         )
-    figure.update_layout(barmode="group", showlegend=len(groups) > 1)
+    figure.update_layout(barmode="stack" if stacked else "group", showlegend=len(groups) > 1)
     if mark is not None:
         side = {"x": mark} if lying else {"y": mark}
         (figure.add_vline if lying else figure.add_hline)(
@@ -128,7 +148,7 @@ def bars(
     if lying:
         figure.update_xaxes(rangemode="tozero")
         figure.update_yaxes(type="category", autorange="reversed", title=None, tickfont={"size": 12})
-        figure.update_layout(height=160 + 16 * len(labels) * (1 + len(groups)))
+        figure.update_layout(height=160 + 16 * len(labels) * (2 if stacked else 1 + len(groups)))
     else:
         figure.update_xaxes(type="category")
     return figure

@@ -16,10 +16,12 @@ from sqldeid.report.codebook import codebook, coded
 from sqldeid.report.events import events_sections, public_events
 from sqldeid.report.html import render
 from sqldeid.report.keyfigures import Entry, key_figures
+from sqldeid.report.mixed import mixed_sections, public_mixed
 from sqldeid.report.parted import parted_sections, public_parted
+from sqldeid.report.risks import risks, size_bins, sizes_chart
 from sqldeid.report.series import public_series, series_sections
 from sqldeid.report.shape import kind_of, releases_of
-from sqldeid.report.words import AXES, LOSSES, binned, few, lost, not_protected, odds
+from sqldeid.report.words import AXES, LOSSES, few, lost, not_protected, odds
 from sqldeid.result import CHOICES, Tree
 
 HEAD = "For the data holder only. Counts of suppressed people and of the source are statistics about people."
@@ -103,7 +105,8 @@ def _parts(view: Mapping[str, Any], at: str) -> tuple[Entry, ...]:
 
 def _public(release: Tree) -> dict[str, Any]:
     """What may be told of a release, whatever else is there."""
-    sections = {"series": public_series, "events": public_events, "mondrian": public_parted}
+    sections = {"series": public_series, "events": public_events}
+    sections |= {"mondrian": public_parted, "local": public_mixed}
     if (kind := kind_of(release)) in sections:
         return {"kind": release["kind"], "sections": sections[kind](release)}
     if kind != "table":
@@ -154,6 +157,8 @@ def _view(name: str, release: Tree, number: int) -> dict[str, Any]:
             return {**shown, "kind": "table", **_table(release, prefix)}
         case "mondrian":
             return {**shown, "kind": "table by Mondrian", "sections": parted_sections(release)}
+        case "local":
+            return {**shown, "kind": "table by local recoding", "sections": mixed_sections(release, prefix)}
         case "series":
             return {**shown, "kind": "series", "sections": series_sections(release, prefix)}
         case "events":
@@ -176,10 +181,10 @@ def _table(release: Tree, prefix: str) -> dict[str, Any]:
         "worst_source": odds(source["prosecutor"]),
         "open": [n for n, c in release["columns"].items() if c["role"] in AS_THEY_ARE and not c.get("shown")],
         "unguarded": _unguarded(release),
-        "risks": _risks(source, left, str(release.get("unit", "person"))),
+        "risks": risks(source, left, str(release.get("unit", "person"))),
         "unit": release.get("unit", "person"),
         "persons": release.get("persons"),
-        "bins": _bins(source, left),
+        "bins": size_bins(source, left),
         "gone": gone,
         "coarse": coarse,
         "hit": hit,
@@ -197,51 +202,6 @@ def _table(release: Tree, prefix: str) -> dict[str, Any]:
 
 def _asked_k(release: Tree) -> int | None:
     return next((int(c["asked"]) for c in release["criteria"] if c["name"] == "k-anonymity"), None)
-
-
-def _risks(source: Tree, left: Tree, unit: str) -> list[tuple[str, str, str, str]]:
-    whose = "the person's row" if unit == "person" else "that row"
-    journalist = (
-        f"does not know whether the {unit} is in it; taken as the prosecutor's, for no population was given"
-        if left["journalist_is_prosecutor"]
-        else f"does not know whether the {unit} is in it"
-    )
-    return [
-        (
-            "Prosecutor",
-            f"knows that the {unit} is in it, and seeks {whose} (worst class)",
-            odds(source["prosecutor"]),
-            odds(left["prosecutor"]),
-        ),
-        (
-            "Journalist",
-            journalist,
-            odds(source["journalist"]),
-            odds(left["journalist"]),
-        ),
-        (
-            "Marketer",
-            "tries to match everybody: share of all that would be right",
-            f"{100 * source['marketer']:.3g} %",
-            f"{100 * left['marketer']:.3g} %",
-        ),
-    ]
-
-
-def _bins(source: Tree, left: Tree) -> list[tuple[str, str, str]]:
-    """Share of rows by class size, in source and release; both with the bins of the source."""
-    rows = [dict(binned(risk["class_sizes"])) for risk in (source, left)]
-    totals = [max(sum(r.values()), 1) for r in rows]
-    labels = dict.fromkeys([*rows[0], *rows[1]])
-    ordered = sorted(labels, key=lambda label: int(label.split()[0]))
-    return [
-        (label, *(_percent(r.get(label, 0), total) for r, total in zip(rows, totals, strict=True)))  # type: ignore[misc]
-        for label in ordered
-    ]
-
-
-def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f} %"
 
 
 def _hit(release: Tree) -> list[dict[str, Any]]:
@@ -271,19 +231,9 @@ def _unguarded(release: Tree) -> list[str]:
 def _charts(release: Tree, prefix: str) -> dict[str, Markup]:
     from sqldeid.report.interactive import bars, embed
 
-    source, left = (dict(binned(release["risk"][of]["class_sizes"])) for of in ("source", "release"))
-    labels = sorted(dict.fromkeys([*source, *left]), key=lambda label: int(label.split()[0]))
-    shares = [
-        (title, [100 * rows.get(label, 0) / max(sum(rows.values()), 1) for label in labels])
-        for title, rows in (("source", source), ("release", left))
-    ]
     columns = {n: c["loss"] for n, c in release["columns"].items() if c.get("loss") is not None}
-    sized = "persons" if release.get("persons") else "rows"
     return {
-        "sizes": embed(
-            bars(labels, shares, across=f"{sized} in the class", up=f"share of {sized} (%)"),
-            f"{prefix}-sizes",
-        ),
+        "sizes": sizes_chart(release, f"{prefix}-sizes"),
         "columns": embed(
             bars(
                 list(columns),

@@ -165,6 +165,26 @@ class _Greatest(BaseModel):
     optimal: bool
 
 
+class _LocalPoint(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    k: Count
+    suppression_limit: Number
+    loss: Number | None
+    bound: Number | None
+    suppressed: Count | None
+    classes: Count | None
+    layers: Count | None
+    stopped: bool
+    seconds: Number
+
+    @model_validator(mode="after")
+    def _all_of_it(self) -> _LocalPoint:
+        if len({found is None for found in (self.loss, self.bound, self.suppressed, self.classes, self.layers)}) > 1:
+            raise ValueError("loss, bound, suppressed, classes and layers go together")
+        return self
+
+
 class _Tradeoff(Part):
     name: str
     rows: Count
@@ -176,6 +196,7 @@ class _Tradeoff(Part):
     checks: Count
     seconds: Number
     warnings: Sequence[str] = ()
+    local: Sequence[_LocalPoint] = ()
 
 
 class _TableLink(Part):
@@ -235,6 +256,74 @@ class Parted(Part):
     written: Sequence[str] = ()
 
 
+class _MixedColumn(Part):
+    role: str
+    height: Annotated[int, Field(ge=1, le=10**6)] | None = None
+    level_names: Sequence[str] | None = None
+    levels: Sequence[Annotated[float, Field(ge=0, le=1)]] | None = None
+    hierarchy: str | None = None
+    loss: Number | None = None
+    shown: str | None = None
+    type: str | None = None
+
+    _absent = without_null("height", "level_names", "levels", "hierarchy", "loss", "shown", "type")
+
+    @model_validator(mode="after")
+    def _all_levels(self) -> _MixedColumn:
+        told = [len(of) for of in (self.level_names, self.levels) if of is not None]
+        if any(n != self.height for n in told):
+            raise ValueError("levels and level_names must be as many as height")
+        return self
+
+
+class _Layer(Part):
+    number: Count
+    node: Mapping[str, Count]
+    rows: Count | None = None
+    classes: Count | None = None
+
+
+class _LocalSearch(Part):
+    method: str
+    loss: Literal["loss", "prec"]
+    lattice_size: Annotated[int, Field(ge=0)]
+    stopped: bool
+
+
+class Mixed(Part):
+    """A table release by local recoding, for the data holder."""
+
+    rows: Count
+    released: Count
+    suppressed: Count
+    k: Count
+    classes: Count
+    criteria: Annotated[Sequence[_Achieved], Field(min_length=1)]
+    loss: Mapping[str, Number]
+    bound: Number
+    gap: Number
+    layers: Sequence[_Layer]
+    columns: Mapping[str, _MixedColumn]
+    risk: _Risks
+    search: _LocalSearch
+    limits: str
+    recoding: bool = False
+    warnings: Sequence[str] = ()
+    written: Sequence[str] = ()
+    pseudonymised: Sequence[str] = ()
+
+
+class PublicMixed(Part):
+    """What may be published of a release by local recoding."""
+
+    columns: Mapping[str, _MixedColumn]
+    criteria: Sequence[_Promised] = ()
+    layers: Sequence[_Layer]
+    limits: str
+    recoding: bool = False
+    pseudonymised: Sequence[str] = ()
+
+
 class PublicTable(Part):
     """What may be published of a table release, and what of it a holder's result has."""
 
@@ -284,6 +373,7 @@ class _Holders(_Result):
 _KINDS: Mapping[str, tuple[type[Part], type[Part]]] = {
     "table": (Table, PublicTable),
     "mondrian": (Parted, PublicParted),
+    "local": (Mixed, PublicMixed),
     "series": (Series, PublicSeries),
     "events": (Events, PublicEvents),
 }
@@ -291,9 +381,9 @@ _KINDS: Mapping[str, tuple[type[Part], type[Part]]] = {
 
 
 def kind_of(release: Tree) -> str:
-    """What a release is told as; of tables those by Mondrian apart, which have no lattice."""
-    kind = release.get("kind")
-    return "mondrian" if kind == "table" and release.get("method") == "mondrian" else str(kind)
+    """What a release is told as; of tables those by Mondrian or local recoding apart, which have no one node."""
+    kind, method = release.get("kind"), release.get("method")
+    return str(method) if kind == "table" and method in ("mondrian", "local") else str(kind)
 
 
 def releases_of(result: object, *, public: bool) -> dict[str, Tree]:

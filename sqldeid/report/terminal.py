@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
-from typing import Protocol
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.table import Table
@@ -328,14 +328,15 @@ class Proof(Protocol):
         """Boxes that cover the lattice."""
 
 
-def print_verified(found: Mapping[str, Recheck | Told], to: Console, proven: Mapping[str, Proof] | None = None) -> None:
+def print_verified(found: Mapping[str, Recheck | Told], to: Console, proven: Mapping[str, Any] | None = None) -> None:
     """Print what an independent re-check of releases counted, and what their certificates prove."""
     put(to, HEAD, style="dim")
     for name, verified in found.items():
         to.print()
         put(to, Text(plain(name), style="bold"), " is what job and source say")
+        proof = (proven or {}).get(name)
         if isinstance(verified, Told):
-            print_table(facts(verified.facts()), to)
+            print_table(facts([*verified.facts(), *(() if proof is None else _proven(proof))]), to)
             continue
         released = f"{verified.released:,} of {count(verified.rows, 'row')}"
         suppressed = f"{count(verified.suppressed, 'row')} ({share(verified.suppressed, verified.rows)})"
@@ -346,14 +347,16 @@ def print_verified(found: Mapping[str, Recheck | Told], to: Console, proven: Map
         rows += [("K-anonymity", f"{verified.k:,}"), *_criteria(verified.criteria)]
         rows += [("Classes", f"{verified.classes:,}"), ("Released", released), ("Suppressed", suppressed)]
         rows += _persons(verified.persons)
-        proof = (proven or {}).get(name)
         print_table(facts([*rows, *(() if proof is None else _proven(proof))]), to)
 
 
-def _proven(proof: Proof) -> Iterable[tuple[str, object]]:
-    if proof.optimal:
+def _proven(proof: Proof | Told) -> Iterable[tuple[str, object]]:
+    if isinstance(proof, Told):
+        yield from proof.facts()
+    elif proof.optimal:
         yield "Proven", f"no node is better: loss {number(proof.value)}"
     else:
         gap = number(proof.value - proof.bound)
         yield "Proven", f"no node loses less than {number(proof.bound)}; this one is at most {gap} above"
-    yield "Certificate", f"{count(proof.nodes, 'node')} checked again, {count(proof.boxes, 'box', 'boxes')}"
+    if not isinstance(proof, Told):
+        yield "Certificate", f"{count(proof.nodes, 'node')} checked again, {count(proof.boxes, 'box', 'boxes')}"

@@ -12,12 +12,15 @@ from rich.text import Text
 
 from sqldeid.report.text import cell, count, number, plain, print_table, put, share, table
 from sqldeid.report.words import levels_shown
-from sqldeid.result import GreatestK, Tradeoff, TradePoint
+from sqldeid.traded import GreatestK, LocalPoint, Tradeoff, TradePoint
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 HEAD = "For the data holder only: these figures are statistics about people."
+WHOLE, LOCAL = "full-domain", "local"
+"""What the two families are called."""
+
 LOSSES = {
     "loss": "loss of information (0 to 1)",
     "prec": "mean generalisation height (0 to 1)",
@@ -50,6 +53,8 @@ def print_tradeoff(found: Mapping[str, Tradeoff], to: Console, *, verbose: bool 
         checked = f"{count(traded.checks, 'check')}, each of one of {count(traded.lattice_size, 'node')} for one k"
         more = "" if verbose else " -v prints the levels of each."
         put(to, f"{checked} for {count(len(traded.points), 'pair')}, {traded.seconds:.1f} s.{more}")
+        if traded.local:
+            put(to, f"{WHOLE}: one node for all rows. {LOCAL}: each class has its own, and what it must lose at least.")
         for warning in traded.warnings:
             put(to, Text("Warning: ", style="yellow"), plain(warning))
 
@@ -60,11 +65,26 @@ def _limits(points: Iterable[TradePoint]) -> list[float]:
 
 def _losses(traded: Tradeoff) -> Table:
     limits = _limits(traded.points)
-    made = table("k", *(f"limit {limit:g}" for limit in limits), right=tuple(range(len(limits) + 1)))
+    names = ["recoding"] if traded.local else []
+    right = tuple(i for i in range(len(limits) + 1 + len(names)) if i != len(names))
+    made = table("k", *names, *(f"limit {limit:g}" for limit in limits), right=right if names else (0, *right))
     for k in sorted({p.k for p in traded.points}):
         row = [p for p in traded.points if p.k == k]
-        made.add_row(cell(k), *(cell(_cost(p, traded.rows)) for p in row))
+        made.add_row(cell(k), *([cell(WHOLE)] if traded.local else []), *(cell(_cost(p, traded.rows)) for p in row))
+        if local := [p for p in traded.local if p.k == k]:
+            made.add_row(cell(""), cell(LOCAL), *(cell(_local_cost(p, traded.rows)) for p in local))
+            made.add_row(cell(""), cell("at least"), *(cell(_number(p.bound)) for p in local))
     return made
+
+
+def _local_cost(point: LocalPoint, rows: int) -> str:
+    if point.loss is None:
+        return "none"
+    return f"{point.loss:.4g} ({100 * (point.suppressed or 0) / rows:.1f} %)"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
 
 
 def _cost(point: TradePoint, rows: int) -> str:
@@ -114,6 +134,7 @@ def tradeoff_of(tree: Mapping[str, Any]) -> Tradeoff:
     known = {f.name for f in fields(Tradeoff)}
     found = {name: value for name, value in tree.items() if name in known}
     found["points"] = tuple(TradePoint(**p) for p in tree["points"])
+    found["local"] = tuple(LocalPoint(**p) for p in tree.get("local", ()))
     found["inverse"] = tuple(GreatestK(**g) for g in tree["inverse"])
     return Tradeoff(**found)
 
@@ -132,16 +153,31 @@ def chosen_of(traded: Tradeoff, node: Mapping[str, int], k: int | None, limit: f
 
 
 def tradeoff_figure(traded: Tradeoff, columns: Mapping[str, Any] | None = None) -> go.Figure:
-    """Loss against the suppression limit, a line for each k; hovering tells node and suppressed rows."""
+    """Loss against the suppression limit, a line for each k and family; hovering tells node and suppressed rows."""
     from sqldeid.report.interactive import line, lines
 
     series = []
-    for k in sorted({p.k for p in traded.points}):
+    of_family = f", {WHOLE}" if traded.local else ""
+    for i, k in enumerate(sorted({p.k for p in traded.points})):
         row = [p for p in traded.points if p.k == k and p.loss is not None]
         texts = [_hover(p, traded.rows, columns or {}) for p in row]
-        series.append(line(f"k = {k}", [100 * p.suppression_limit for p in row], [p.loss for p in row], texts))
+        across = [100 * p.suppression_limit for p in row]
+        series.append(line(f"k = {k}{of_family}", across, [p.loss for p in row], texts, (i, 0 if traded.local else i)))
+        if local := [p for p in traded.local if p.k == k and p.loss is not None]:
+            texts = [_local_hover(p, traded.rows) for p in local]
+            across = [100 * p.suppression_limit for p in local]
+            series.append(line(f"k = {k}, {LOCAL}", across, [p.loss for p in local], texts, (i, 2)))
     axis = LOSSES.get(traded.loss, traded.loss)
     return lines(series, across="rows that may be suppressed (%)", up=axis, legend="least class size")
+
+
+def _local_hover(point: LocalPoint, rows: int) -> list[str]:
+    return [
+        f"k = {point.k}, limit {100 * point.suppression_limit:g} %, local recoding",
+        f"loss {number(point.loss or 0.0)}, at least {number(point.bound or 0.0)} must be lost",
+        f"suppressed {point.suppressed:,} of {rows:,} ({share(point.suppressed or 0, rows)})",
+        f"{count(point.classes or 0, 'class', 'classes')} of {count(point.layers or 0, 'layer')}",
+    ]
 
 
 def _hover(point: TradePoint, rows: int, columns: Mapping[str, Any]) -> list[str]:

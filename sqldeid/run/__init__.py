@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from sqldeid.run.places import Options, destination, naming_job, reading
     from sqldeid.run.tradeoffs import tradeoff
     from sqldeid.run.wings import selected
-    from sqldeid.tables import Asked, Listener, Proven, Verified
+    from sqldeid.tables import Asked, Listener, Proven, ProvenBound, Verified
 
 __all__ = [
     "Asked",
     "Listener",
     "Options",
     "Proven",
+    "ProvenBound",
     "Verified",
     "anonymize",
     "assess",
@@ -39,7 +40,7 @@ _HOMES = {
     "tradeoff": "sqldeid.run.tradeoffs",
     "selected": "sqldeid.run.wings",
     **dict.fromkeys(["Options", "destination", "naming_job", "reading"], "sqldeid.run.places"),
-    **dict.fromkeys(["Asked", "Listener", "Proven", "Verified"], "sqldeid.tables"),
+    **dict.fromkeys(["Asked", "Listener", "Proven", "ProvenBound", "Verified"], "sqldeid.tables"),
 }
 
 

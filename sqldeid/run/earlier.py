@@ -88,7 +88,7 @@ def open_earlier(
     if options.ledger is None:
         return Earlier(policies, None)
     if into is not None and os.path.realpath(into) == os.path.realpath(options.ledger):
-        raise JobError("--ledger: is where releases go (release.into); name another file", key="--ledger")
+        raise JobError.at("--ledger", "is where releases go (release.into); name another file")
     _refuse_many(plans)
     ledger = _open_ledger(options, plans, stack)
     _refuse_another(ledger, held)
@@ -125,10 +125,10 @@ def _refuse_many(plans: Sequence[Plan]) -> None:
     for planned in plans:
         if nature_of(planned).many:
             key = f"{planned.key}.rows"
-            raise JobError(
-                f'{key}: --ledger knows each person by one row, and does not go with rows = "many"; give one row per '
+            raise JobError.at(
+                key,
+                '--ledger knows each person by one row, and does not go with rows = "many"; give one row per '
                 "person (a source query that picks one), or choose other releases with --only",
-                key=key,
             )
 
 
@@ -136,13 +136,13 @@ def _refuse_unheard(options: Options, plans: Sequence[Plan]) -> None:
     """What is said to a ledger where there is none, or of a column that no release tells."""
     for option, given in ((NEW_PERSONS, options.new_persons), (NEW_VALUES, options.new_values)):
         if given and options.ledger is None:
-            raise JobError(f"{option}: it is said to a ledger; name that with --ledger, or leave it out", key=option)
+            raise JobError.at(option, "it is said to a ledger; name that with --ledger, or leave it out")
     columns = [nature_of(p).columns for p in plans] if options.new_values else []
     told = {label for found in columns for label in found or ()}
     for name in options.new_values:
         if label_of(name) not in told and None not in columns:
             hint = did_you_mean(name, told)
-            raise JobError(f"{NEW_VALUES}: no release shows a column {name} beside its classes{hint}", key=NEW_VALUES)
+            raise JobError.at(NEW_VALUES, f"no release shows a column {name} beside its classes{hint}")
 
 
 def _refuse_another(ledger: Ledger, held: Sequence[Mapping[str, object]]) -> None:
@@ -160,10 +160,10 @@ def _refuse_another(ledger: Ledger, held: Sequence[Mapping[str, object]]) -> Non
 def _open_ledger(options: Options, plans: Sequence[Plan], stack: ExitStack) -> Ledger:
     for planned in plans:
         if not nature_of(planned).ledger:
-            raise JobError(
-                f"{planned.key}: --ledger is for tables (but for mondrian), series, and events with laplace; choose "
-                "them with --only",
-                key=planned.key,
+            raise JobError.at(
+                planned.key,
+                "--ledger is for tables of one node (not for mondrian, nor yet for local), series, and events with "
+                "laplace; choose them with --only",
             )
     key = read_key(options.key_file)
     if key is None:
@@ -190,11 +190,11 @@ def noted_ledger(plan: Plan, note: Mapping[str, object], options: Options) -> It
         return
     if options.ledger is None:
         held = nature_of(plan).held
-        raise VerificationError(
-            f"{plan.key}: a ledger held {held} back from this release; name it with --ledger, and its key", key=plan.key
+        raise VerificationError.at(
+            plan.key, f"a ledger held {held} back from this release; name it with --ledger, and its key"
         )
     if not Path(options.ledger).exists():
-        raise JobError(f"--ledger: {options.ledger} does not exist", key="--ledger")
+        raise JobError.at("--ledger", f"{options.ledger} does not exist")
     with ExitStack() as stack:
         yield _open_ledger(options, [plan], stack), release
 
@@ -202,4 +202,8 @@ def noted_ledger(plan: Plan, note: Mapping[str, object], options: Options) -> It
 def _refuse_others(option: str, plans: Sequence[Plan]) -> None:
     for planned in plans:
         if not nature_of(planned).policy:
-            raise JobError(f"{planned.key}: {option} is for table releases; choose them with --only", key=planned.key)
+            raise JobError.at(
+                planned.key,
+                f"{option} applies the node of an earlier table release; mondrian and local have none. Choose others "
+                "with --only",
+            )

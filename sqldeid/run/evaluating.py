@@ -43,7 +43,9 @@ def evaluate(
     """Train a classifier on the release of a training part, test it on held-out rows, beside one trained on originals.
 
     The test part is generalised by the same node, and none of it suppressed (Mazzone 2019, §5.3). Numbers are
-    standardised, missing values the most frequent, categories and released quasi-identifiers one-hot. From a server
+    standardised, missing values the most frequent, categories and released quasi-identifiers one-hot. Of a release by
+    local recoding, which has no one node, a label is an indicator of itself and of each of its ancestors, and the test
+    part is left as it was. From a server
     come combinations of released columns and label with their numbers, never the person key.
 
     Parameters
@@ -76,7 +78,8 @@ def evaluate(
         trained = tables.plan_part(name, table, engine, job.folder)
         others = table.model_copy(update={"source": test})
         held_out = None if test is None else tables.plan_part(name, others, engine, job.folder)
-        return classify(asked, trained, held_out, engine, Aside(engine), listener or Listener())
+        hearing, layers = listener or Listener(), table.search.layers
+        return classify(asked, trained, held_out, engine, Aside(engine), hearing, layers=layers)
 
 
 @dataclass(slots=True)
@@ -132,9 +135,9 @@ def _one_table(job: Job, options: Options, database: Database) -> str:
 
 def _check_numbers(test_share: float, seed: int) -> None:
     if not 0 < test_share < 1:
-        raise JobError("--test-share: a share is above 0 and below 1", key="--test-share")
+        raise JobError.at("--test-share", "a share is above 0 and below 1")
     if seed < 0:
-        raise JobError("--seed: it must be 0 or more", key="--seed")
+        raise JobError.at("--seed", "it must be 0 or more")
 
 
 classification = evaluate

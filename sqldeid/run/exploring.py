@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from sqldeid import tables
-from sqldeid.engine.opening import Database, Settings, is_connection, path_of
+from sqldeid.engine.opening import Database, is_connection, path_of
+from sqldeid.engine.settings import Settings
 from sqldeid.errors import JobError
 from sqldeid.findings import Explored, ExploredSequences, ExploredText
 from sqldeid.insight import explore as columns_

@@ -23,12 +23,13 @@ from sqldeid.publish import Staging
 from sqldeid.result import Release, Told
 from sqldeid.run.places import Options, naming_release
 from sqldeid.run.wings import Plan, nature_of
-from sqldeid.tables import Listener, TablePlan, Verified
+from sqldeid.tables import Listener
 
 # At run time the wing of series is loaded where a job has any: a job of tables does not wait for it.
 if TYPE_CHECKING:
     from sqldeid import series
     from sqldeid.series import SeriesPlan
+    from sqldeid.tables import TablePlan, Verified
 
 
 @dataclass(slots=True)
@@ -102,10 +103,10 @@ def pair(job: Job, plans: Sequence[Plan], engine: Engine, options: Options, list
             continue
         _refuse_half(job, name, part.link, there)
         table, follower = there[part.link], there[name]
-        _refuse(cast(TablePlan, table), cast("SeriesPlan", follower), options)
+        _refuse(cast("TablePlan", table), cast("SeriesPlan", follower), options)
         found[part.link] = Following(cast("SeriesPlan", follower), engine, listener or Listener())
     alone = sum(nature_of(p).together for p in plans) < 2
-    return Pairs(found, None if alone or options.without_ledger else _series().Together())
+    return Pairs(found, None if alone or options.without_ledger else _series().Differencing())
 
 
 def _series() -> ModuleType:
@@ -128,25 +129,25 @@ def _refuse(table: TablePlan, follower: SeriesPlan, options: Options) -> None:
     key = f"{follower.key}.link"
     here, there = nature_of(table).person, nature_of(follower).person
     if here != there:
-        raise JobError(
-            f"{key}: {table.key}.person is of type {here}, and {follower.key}.person of type {there}, "
+        raise JobError.at(
+            key,
+            f"{table.key}.person is of type {here}, and {follower.key}.person of type {there}, "
             "so that keys cannot be compared; cast one of them in a source query",
-            key=key,
         )
     tables.numbered(table)
     for option, given in (("--policy", options.policy), ("--ledger", options.ledger)):
         if given is not None:
-            raise JobError(
-                f"{key}: {option} keeps account of tables alone, and series released again for the same persons can be "
+            raise JobError.at(
+                key,
+                f"{option} keeps account of tables alone, and series released again for the same persons can be "
                 f"compared; release without {option}, or remove link",
-                key=key,
             )
 
 
 def tell(plans: Sequence[Plan], pairs: Pairs) -> list[Plan]:
     """The plans, with each table's line about the series that follow it."""
     followed = {table: following.name for table, following in pairs.by_table.items()}
-    return [tables.followed_by(cast(TablePlan, p), followed[p.name]) if p.name in followed else p for p in plans]
+    return [tables.followed_by(cast("TablePlan", p), followed[p.name]) if p.name in followed else p for p in plans]
 
 
 def recheck_pair(

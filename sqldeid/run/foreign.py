@@ -14,14 +14,15 @@ from sqldeid.engine.choosing import dialect_of, open_foreign
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.folder import PrivateFolder
 from sqldeid.engine.offers import refuse_missing
-from sqldeid.engine.opening import Settings, close_access, own_instance
+from sqldeid.engine.opening import close_access, own_instance
 from sqldeid.engine.plain import refuse_as_temporary
 from sqldeid.engine.remote import Remote
+from sqldeid.engine.settings import Settings
 from sqldeid.job import Job, Table
 from sqldeid.job.rules import SECTIONS
 from sqldeid.publish import Destination, FreshFile, ParquetFolder, Staging, read_note
 
-_OTHER_METHODS = ("mondrian", "epsilon-safe")
+_OTHER_METHODS = ("mondrian", "epsilon-safe", "local")
 """Methods that do not search a lattice of the folded classes, or not as the others."""
 
 

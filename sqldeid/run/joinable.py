@@ -13,15 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from sqldeid import tables
 from sqldeid.engine.base import Column, Engine
 from sqldeid.job import Job
-from sqldeid.publish import SOURCE_NOTE, Note, Staging
+from sqldeid.publish import BESIDE_KINDS, SOURCE_NOTE, Note, Staging
 from sqldeid.sql import column, identifier, literal, render
-from sqldeid.tables import Linked, join_written
+
+if TYPE_CHECKING:
+    from sqldeid.tables import Linked
 
 ENOUGH = 0.1
 """A column is comparable if this share of the rows of either table has a value that occurs in the other."""
@@ -127,6 +130,8 @@ class Noticing:
 
     def _marked(self, note: Note) -> Note:
         """The note with what tells its holder whether the source has changed since."""
+        if note.content.get("kind") in BESIDE_KINDS:  # it shows nothing more
+            return note
         mark = self.mark(note.release)
         return note if not mark else replace(note, content={**note.content, SOURCE_NOTE: mark})
 
@@ -157,7 +162,9 @@ def find_joinable(
     Cost of a pair: one scan of either release, and of the classes of their common columns for each set that is tried.
     """
     units = {name: unit for unit in linked for name in unit.names}
-    joins = {u.names: join_written(u, [written[n] for n in u.names], engine) for u in _joined(job, units, written)}
+    joins = {
+        u.names: tables.join_written(u, [written[n] for n in u.names], engine) for u in _joined(job, units, written)
+    }
     pairs = dict.fromkeys((_together(here, units), _together(there, units), kind) for here, there, kind in _pairs(job))
     found = []
     for number, (here, there, kind) in enumerate(pairs):
@@ -256,14 +263,14 @@ def _rows(relation: exp.Expr, engine: Engine) -> int:
 
 def _compare_tables(pair: _Pair) -> Joinable:
     shared = [
-        (name, c, other)
+        (name, spelt_alike([(identifier(x.name), x) for x in (c, other)], "r"))
         for name, c in pair.columns(0)
         for named, other in pair.columns(1)
         if name.casefold() == named.casefold()
     ]
     if not shared:
         return pair.told((), None, "tables")
-    folded = pair.fold([_spelt(c, other) for _, c, other in shared])
+    folded = pair.fold([(here, there) for _, (here, there) in shared])
     alone = pair.match(folded, [[i] for i in range(len(shared))])
     rows = pair.told((), None, "tables").rows
     comparable = [
@@ -289,13 +296,16 @@ def _sets(columns: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield from (tuple(c for c in columns if c != left) for left in columns)
 
 
-def _spelt(here: Column, there: Column) -> tuple[exp.Expr, exp.Expr]:
-    """Two columns so that equal values are equal: as text, or as numbers or moments where these are of two types."""
-    wanted = _TEXT
+def spelt_alike(columns: Sequence[tuple[exp.Identifier, Column]], alias: str) -> list[exp.Expr]:
+    """Columns, by their names in what is read, so that equal values are equal: as text, or as numbers or moments.
+
+    As these where they are of different types.
+    """
+    wanted, types = _TEXT, {c.type for _, c in columns}
     for kinds, common in ((NUMBERS, _DOUBLE), (MOMENTS, _TIMESTAMP)):
-        if here.kind in kinds and there.kind in kinds and here.type != there.type:
+        if all(c.kind in kinds for _, c in columns) and len(types) > 1:
             wanted = common
-    return exp.cast(column(here.name, "r"), wanted), exp.cast(column(there.name, "r"), wanted)
+    return [exp.cast(column(name.name, alias), wanted) for name, _ in columns]
 
 
 def _lengths(series: exp.Expr, engine: Engine, number: int) -> exp.Table:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from platform import python_version
 from time import monotonic
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sqldeid import tables
 from sqldeid.engine.base import Engine
@@ -19,11 +19,13 @@ from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.engine.undisturbed import undisturbed
 from sqldeid.errors import Interrupted, VerificationError
 from sqldeid.job import Job
+from sqldeid.job.local_rules import BESIDE
 from sqldeid.keys import key_warnings, read_key
 from sqldeid.making import Checking, Making
 from sqldeid.publish import LEDGER_NOTE, published
 from sqldeid.report import holders_page
 from sqldeid.result import Release, Result, Risk
+from sqldeid.run.cohorts import compare_tables
 from sqldeid.run.earlier import noted_ledger, open_earlier
 from sqldeid.run.followed import Pairs, pair, recheck_pair, tell
 from sqldeid.run.foreign import refuse_missing_parts
@@ -47,10 +49,15 @@ from sqldeid.run.wings import (
     plan_release,
     selected,
     tables_among,
+    why_unproven,
     wing_of,
+    with_layers,
 )
 from sqldeid.stages import Explained, Target
-from sqldeid.tables import Linked, Listener, Proven, TablePlan
+from sqldeid.tables import Listener
+
+if TYPE_CHECKING:
+    from sqldeid.tables import Linked, Proven, ProvenBound, TablePlan
 
 
 def anonymize(
@@ -80,7 +87,7 @@ def anonymize(
     joinable: tuple[Joinable, ...] = ()
     try:
         with ExitStack() as stack:
-            engine, staging, there = open_run(job, database, names, options, stack)
+            engine, staging, there = open_run(job, database, with_layers(job, names), options, stack)
             with naming_job(job):
                 units = gather(job, names, lambda group: plan_release(job, group, engine))
                 sources = Sources(job, engine, options, names, there, lambda name: plan_release(job, [name], engine))
@@ -90,14 +97,18 @@ def anonymize(
                 earlier = open_earlier(options, units, stack, held, destination(job).into)
                 making = Making(engine, noticing, job.sha256, listener, lambda: read_key(options.key_file))
                 making = replace(making, certificate=options.certificate, explain=options.explain)
+                cohorts = None if earlier.ledger is not None else compare_tables(nature_of(unit) for unit in units)
                 making = replace(making, policies=earlier.policies, ledger=earlier.ledger, together=pairs.together)
+                making = replace(making, cohorts=cohorts)
                 for unit in units:
                     releases += _make(unit, making, pairs)
+                if cohorts is not None:
+                    cohorts.judge(engine)
                 joinable = find_joinable(job, noticing.written, engine, _linked(units))
             for release in releases:
                 listener.step(release.name, "publishing")
             with undisturbed() if isinstance(engine, DuckDBEngine) else nullcontext():  # no doubt whether it is there
-                written = dict(zip((r.name for r in releases), earlier.publish(staging), strict=True))
+                written = dict(zip(noticing.written, earlier.publish(staging), strict=True))
     except Interrupted as stopped:
         if "published" not in stopped.message:  # by a search beside the releases' own
             stopped.message += "; nothing was published"
@@ -105,7 +116,7 @@ def anonymize(
     except KeyboardInterrupt:
         if not written:  # between two statements; within one the engine says so
             raise Interrupted("interrupted; nothing was published") from None
-    found = {r.name: _published(r, written[r.name]) for r in releases}
+    found = {r.name: _published(r, written) for r in releases}
     return _result(job, database, found, joinable, options, monotonic() - started)
 
 
@@ -151,11 +162,11 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
                 continue
             following = pairs.partner(unit.name)
             names = nature_of(unit).names if following is None else (unit.name, following.name)
-            there = {name: published(engine, destination(job), name) for name in names}
+            there = {name: published(engine, destination(job), name) for name in (*names, *nature_of(unit).beside)}
             checking = _checking(unit, engine, options)
             with naming_release(unit.key):
                 if following is not None:
-                    found |= recheck_pair(cast(TablePlan, unit), following, there, checking)
+                    found |= recheck_pair(cast("TablePlan", unit), following, there, checking)
                 else:
                     found |= wing_of(unit).recheck(unit, there, checking)
         there_now = {name: published(engine, destination(job), name)[0] for name in compared(job) if name in found}
@@ -165,7 +176,7 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
 
 def verify_certificates(
     job: Job, database: Database, certificates: Mapping[str, object], *, options: Options | None = None
-) -> dict[str, Proven]:
+) -> dict[str, Proven | ProvenBound]:
     """Check certificates, by release, against the source as it is now; nothing is written.
 
     Raises
@@ -182,8 +193,8 @@ def verify_certificates(
     with reading(database, path, options.settings, command="--certificate") as engine, naming_job(job):
         for name in names:
             if not isinstance(certificates.get(name), Mapping):
-                raise VerificationError(f"tables.{name}: the file holds no certificate of it", key=f"tables.{name}")
-        found: dict[str, Proven] = {}
+                raise VerificationError.at(f"tables.{name}", why_unproven(job, name))
+        found: dict[str, Proven | ProvenBound] = {}
         for part in gather(job, names, lambda group: tables.plan_lattice(group, job, engine)):
             with naming_release(part.key):
                 found |= tables.prove(part, certificates, engine)
@@ -204,7 +215,7 @@ def assess(job: Job, database: Database, *, release: bool = False, options: Opti
     refuse_missing_parts(job, names, database, "assess")
     into = job if release else None
     with reading(database, path, options.settings, into, command="assess") as engine, naming_job(job):
-        units = gather(job, names, lambda group: tables.plan(group, job, engine))
+        units = gather(job, names, lambda group: tables.plan_unit(group, job, engine))
         found = {}
         for unit in sorted(units, key=lambda unit: nature_of(unit).lattice):  # those without a lattice first
             with naming_release(unit.key):
@@ -215,7 +226,7 @@ def assess(job: Job, database: Database, *, release: bool = False, options: Opti
 
 def _linked(units: Sequence[Plan]) -> list[Linked]:
     """The linked tables of a run."""
-    return [cast(Linked, unit) for unit in units if is_linked(unit)]
+    return [cast("Linked", unit) for unit in units if is_linked(unit)]
 
 
 def _make(unit: Plan, making: Making, pairs: Pairs) -> list[Release]:
@@ -257,6 +268,8 @@ def _result(
     )
 
 
-def _published(release: Any, written: str) -> Release:
-    found: Release = replace(release, written=(written,))
+def _published(release: Any, written: Mapping[str, str]) -> Release:
+    """The release with where it stands, and the tables beside it where there are any."""
+    places = (written.get(release.name + beside) for beside in ("", *BESIDE))
+    found: Release = replace(release, written=tuple(place for place in places if place is not None))
     return found

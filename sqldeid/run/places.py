@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqldeid.engine.choosing import dialect_of, is_foreign
 from sqldeid.engine.duckdb import DuckDBEngine
@@ -16,7 +17,6 @@ from sqldeid.engine.folder import PrivateFolder
 from sqldeid.engine.offers import refuse_missing
 from sqldeid.engine.opening import (
     Database,
-    Settings,
     close_access,
     is_connection,
     open_connection,
@@ -25,6 +25,7 @@ from sqldeid.engine.opening import (
 )
 from sqldeid.engine.plain import Workshop, is_plain, refuse_as_temporary, refuse_unattachable
 from sqldeid.engine.remote import Remote
+from sqldeid.engine.settings import Settings
 from sqldeid.errors import EngineError, JobError, SqldeidError, UnshownError, VerificationError
 from sqldeid.job import Job
 from sqldeid.job.rules import SECTIONS
@@ -44,7 +45,9 @@ from sqldeid.publish import (
     refuse_forgotten,
 )
 from sqldeid.run.foreign import bring, notes_on, open_engine, open_staging, refuse_missing_parts, writes_here
-from sqldeid.tables import Given
+
+if TYPE_CHECKING:
+    from sqldeid.tables import Given
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +128,8 @@ def refuse_unread(job: Job, database: Database) -> None:
     """
     stated = "schema_name" in job.release.model_fields_set
     if stated and job.release.kind == "parquet" and dialect_of(database) != "spark":
-        key = "release.schema"
-        raise JobError(f"{job.name}: {key}: files of Parquet lie in a folder, in no schema; remove it", key=key)
+        with naming_job(job):
+            raise JobError.at("release.schema", "files of Parquet lie in a folder, in no schema; remove it")
 
 
 @contextmanager
@@ -222,13 +225,15 @@ def open_run(
         refuse_missing_parts(job, names, database, "anonymize", options.named)
         if writes_here(database, target):
             return _open_bringing(job, target, database, names, options, stack)
-        _refuse_kind(job, target)
+        with naming_job(job):
+            _refuse_kind(job, target)
         remote = open_engine(database, options.settings, stack)
         remote.begin(writing=True)
         staging = open_staging(remote, target, names, replace=options.replace)
         return remote, staging, notes_on(remote, target)
     path = None if is_connection(database) else path_of(database)
-    _refuse_target(job, target, path, options)
+    with naming_job(job):
+        _refuse_target(job, target, path, options)
     shop = _workshop(target.into, options.settings, stack) if target.into is not None else None
     folder = shop.path if shop is not None else None
     spill = _spill(path, folder, options.settings, stack) if path is not None else None
@@ -257,7 +262,8 @@ def _open_bringing(
     job: Job, target: Destination, database: Database, names: Sequence[str], options: Options, stack: ExitStack
 ) -> tuple[Remote, Staging, list[dict[str, object]]]:
     """A server that holds the source, and files here that take the releases."""
-    _refuse_target(job, target, None, options)
+    with naming_job(job):
+        _refuse_target(job, target, None, options)
     shop = _workshop(target.target, options.settings, stack)
     opened: list[FreshFile | ParquetFolder] = []
     there: list[dict[str, object]] = []
@@ -278,43 +284,34 @@ def _refuse_kind(job: Job, target: Destination) -> None:
     """Refuse views of what no view may show, wherever they would stand."""
     for name, table in job.tables.items():
         if target.into is not None and table.view == "computed":
-            key = f"tables.{name}.view"
-            raise JobError(
-                f"{job.name}: {key}: a computed view reads its source and can only stand there; leave release.into out",
-                key=key,
+            raise JobError.at(
+                f"tables.{name}.view",
+                "a computed view reads its source and can only stand there; leave release.into out",
             )
         if target.kind == "view" and table.search.method == "epsilon-safe":
-            raise JobError(
-                f"{job.name}: release.as: epsilon-safe releases a sample, and no view; write a table or parquet",
-                key="release.as",
-            )
+            raise JobError.at("release.as", "epsilon-safe releases a sample, and no view; write a table or parquet")
 
 
 def _refuse_target(job: Job, target: Destination, path: Path | None, options: Options) -> None:
     _refuse_kind(job, target)
     into = target.into
-    where = f"{job.name}: release.into"
+    key = "release.into"
     if into is None:
         if target.kind == "parquet":
-            raise JobError(f"{where}: parquet needs a folder; set release.into", key="release.into")
+            raise JobError.at(key, "parquet needs a folder; set release.into")
         return
     if path is not None and into.exists() and into.samefile(path):
-        raise JobError(f"{where}: names the source database itself; leave it out to write there", key="release.into")
+        raise JobError.at(key, "names the source database itself; leave it out to write there")
     if not into.parent.is_dir():
-        raise JobError(f"{where}: there is no folder {into.parent}; make it first", key="release.into")
+        raise JobError.at(key, f"there is no folder {into.parent}; make it first")
     if target.kind != "parquet":
-        with naming_job(job):
-            refuse_unattachable(into, writing=False, key="release.into")  # nobody could open what was released
+        refuse_unattachable(into, writing=False, key=key)  # nobody could open what was released
     if into.is_symlink() and not into.exists():
-        raise JobError(
-            f"{where}: {into} is a link to a place that is not there; remove it, or make that place", key="release.into"
-        )
+        raise JobError.at(key, f"{into} is a link to a place that is not there; remove it, or make that place")
     if into.exists() and not options.replace:
-        raise JobError(f"{where}: {into} exists already; allow it to be replaced with --replace", key="release.into")
+        raise JobError.at(key, f"{into} exists already; allow it to be replaced with --replace")
     if into.exists() and into.is_dir() != (target.kind == "parquet"):
-        raise JobError(
-            f"{where}: {into} is not a {'folder' if target.kind == 'parquet' else 'file'}", key="release.into"
-        )
+        raise JobError.at(key, f"{into} is not a {'folder' if target.kind == 'parquet' else 'file'}")
 
 
 def _refuse_place(engine: DuckDBEngine, target: Destination, job: Job) -> None:

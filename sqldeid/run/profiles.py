@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from sqldeid.engine.choosing import dialect_of, is_foreign, shown
-from sqldeid.engine.opening import Database, Settings, is_connection, path_of
+from sqldeid.engine.opening import Database, is_connection, path_of
+from sqldeid.engine.settings import Settings
 from sqldeid.insight.identifiers import PATTERNS, Finding
 from sqldeid.insight.identifiers import safe_harbor as look
 from sqldeid.insight.jobtext import job_text

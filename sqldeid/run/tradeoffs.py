@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqldeid import tables
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.job import Job
-from sqldeid.result import Tradeoff
 from sqldeid.run.foreign import refuse_missing_parts
 from sqldeid.run.places import Options, naming_job, naming_release, reading
 from sqldeid.run.wings import gather, tables_among
 from sqldeid.tables import Asked, Listener
+from sqldeid.traded import Tradeoff
 
 
 def tradeoff(
@@ -22,7 +24,8 @@ def tradeoff(
     Parameters
     ----------
     asked
-        The pairs; the job's own k and limit are not among them unless they are named.
+        The pairs; the job's own k and limit are not among them unless they are named. With `local`, and for releases
+        whose method is "local", each is answered by local recoding, too.
 
     Raises
     ------
@@ -35,9 +38,31 @@ def tradeoff(
     if not names:
         return {}
     refuse_missing_parts(job, names, database, "tradeoff")
+    if asked.local:
+        job = _by_local(job, names)
     with reading(database, path, options.settings, command="tradeoff") as engine, naming_job(job):
         found = {}
-        for part in gather(job, names, lambda group: tables.plan_lattice(group, job, engine)):
+        for part in gather(job, names, lambda group: tables.plan_lattices(group, job, engine)):
             with naming_release(part.key):
                 found[part.name] = tables.tradeoff(part, engine, asked, listener or Listener())
         return found
+
+
+_READ = ("loss", "weights", "time_limit", "layers")
+"""Keys of `search` that local recoding reads."""
+
+
+def _by_local(job: Job, names: Sequence[str]) -> Job:
+    """The job with local recoding for its method, held to the rules that go with it.
+
+    Raises
+    ------
+    JobError
+        If local recoding does not know what the job asks for.
+    """
+    content = job.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    for name in names:
+        table = content["tables"][name]
+        kept = {key: value for key, value in table.get("search", {}).items() if key in _READ}
+        table["search"] = {**kept, "method": "local"}
+    return Job.parse(content, folder=job.folder, name=job.name)

@@ -9,7 +9,10 @@ Guarantee
     said that the first one was never given out. A companion is a release of the same job, or of any job that reads
     the same rows of the same table under another name; what goes with a file that is replaced as a whole is replaced,
     if it read the same table. For series the classes must be asked for alike, too: other classes of the same persons
-    are subtracted as another night's are. What was held to a ledger is given no companion without one.
+    are subtracted as another night's are. What was held to a ledger is given no companion without one. Nor is a table
+    or series given one of its kind over other persons, if both read a common column and hold persons by one key, in
+    this job, or read the same tables by another filter, in another: such cohorts may differ by one person, and they
+    are compared only where one run makes both.
 
 Assumes
     The first release is where the second goes: of releases elsewhere nothing is known here. Sums of 64-bit hashes are
@@ -41,7 +44,8 @@ from sqldeid.errors import JobError
 from sqldeid.job import Job
 from sqldeid.keys import Key, read_key, state_key
 from sqldeid.making import Nature
-from sqldeid.publish import LEDGER_NOTE, SOURCE_NOTE
+from sqldeid.publish import BESIDE_KINDS, LEDGER_NOTE, SOURCE_NOTE
+from sqldeid.run.cohorts import may_be_subtracted
 from sqldeid.run.places import Options
 from sqldeid.run.wings import Plan, nature_of, wing_of
 from sqldeid.sql import identifier, render
@@ -57,6 +61,10 @@ _APART = (
     "it may have some of the same persons in other classes. Make the releases in one run, without --only and with "
     "--replace, where they are compared person by person"
 )
+_FILTERED = (
+    "it has other rows of the same tables, and the two cohorts may differ by few persons. Make both in one run of one "
+    "job, where they are compared person by person"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +77,7 @@ class _Facts:
     named: bool
     of: str
     base: str
+    person: str
     asked: str
     made_by: str
 
@@ -123,7 +132,7 @@ class Sources:
         if now is None:
             return COMPOSES
         for note in self.there if not self.options.without_ledger else ():
-            if note.get(SOURCE_NOTE) == COMPOSES:
+            if note.get(SOURCE_NOTE) == COMPOSES or note.get("kind") in BESIDE_KINDS:
                 continue
             if note["release"] not in self.names:
                 self._beside(note, now)
@@ -139,6 +148,9 @@ class Sources:
         what = "replaced" if self.job.release.into is not None and not self.options.only else "added to"
         ours = self._is_ours(other)
         if not ours and not _of_one_source(noted, now, gone=what == "replaced"):
+            entered = LEDGER_NOTE in note and now.nature.ledger and self.options.ledger is not None
+            if note.get("kind") == _kind(now.nature) and not entered and _is_filtered_otherwise(noted, now):
+                _refuse(note, _FILTERED, what)
             return
         if LEDGER_NOTE in note and now.nature.ledger:
             held = "it was held to a ledger, and this run names none"
@@ -149,7 +161,7 @@ class Sources:
             return
         if not self._compared and (beside := self._now(other)) is not None:
             _refuse(note, _compare(noted, beside), what)
-        if now.nature.subtracted and nature_of(self.planned(other)).subtracted == now.nature.subtracted:
+        if may_be_subtracted(now.nature, nature_of(self.planned(other))):
             _refuse(note, "" if not _compare(noted, now) else _APART, what)
 
     def _is_ours(self, name: str) -> bool:
@@ -185,6 +197,23 @@ def _of_one_source(noted: object, now: _Now, *, gone: bool) -> bool:
         again = _again(mark, now)
         if again is not None and (mark.get("of") == again["of"] or (gone and mark.get("base") == again["base"])):
             return True
+    return False
+
+
+def _kind(nature: Nature) -> str:
+    """What the note on a release that can be subtracted calls it; empty for others."""
+    return "table" if nature.cohort is not None else "series" if nature.subtracted else ""
+
+
+def _is_filtered_otherwise(noted: object, now: _Now) -> bool:
+    """Whether a release of another job reads other rows of the same tables, and a column that is released now, too."""
+    for mark in noted if isinstance(noted, list) else ():
+        again = _again(mark, now)
+        if again is None or mark.get("base") != again["base"] or mark.get("person", again["person"]) != again["person"]:
+            continue
+        old, new = mark.get("sums"), again["sums"]
+        common = not isinstance(old, Mapping) or not isinstance(new, Mapping) or bool(old.keys() & new.keys())
+        return common and bool(_compare(noted, now))
     return False
 
 
@@ -232,6 +261,7 @@ def _mark(facts: _Facts, key: Key, salt: str) -> Mark:
         "engine": keyed("engine", facts.made_by),
         "of": keyed("of", facts.of),
         "base": keyed("base", facts.base),
+        "person": keyed("person", facts.person),
         "asked": keyed("asked", facts.asked),
         "persons": keyed("persons", facts.persons),
         "whole": keyed("whole", facts.whole),
@@ -255,7 +285,10 @@ def _facts(plan: Plan, nature: Nature, engine: Engine) -> _Facts:
         made_by = row["made_by"] if dialect == "duckdb" else f"{dialect} {row['made_by']}"
         found |= {f"{read.name}/{label}": str(row[f"c{i}"]) for i, (label, _) in enumerate(labelled)}
     of, base = _origin(nature.source)
-    return _Facts(found, "; ".join(persons), "; ".join(whole), named, of, base, nature.asked, made_by)
+    key = nature.subtracted
+    if nature.cohort is not None and nature.cohort.person is not None:
+        key = nature.cohort.person[0]
+    return _Facts(found, "; ".join(persons), "; ".join(whole), named, of, base, key, nature.asked, made_by)
 
 
 def _origin(source: exp.Expr) -> tuple[str, str]:

@@ -9,6 +9,8 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, UnknownKindError
 from sqldeid.job import Job
 from sqldeid.job.link_rules import link_groups
+from sqldeid.job.local_rules import BESIDE
+from sqldeid.job.parts import PROVING
 from sqldeid.job.rules import SECTIONS
 from sqldeid.making import Checking, Making, Nature, Published, Read
 from sqldeid.result import Release, Told
@@ -33,7 +35,7 @@ class Plan(Protocol):
 class Wing(Protocol):
     """The package that a wing is."""
 
-    def plan(self, names: Sequence[str], job: Job, engine: Engine) -> Plan:
+    def plan_unit(self, names: Sequence[str], job: Job, engine: Engine) -> Plan:
         """Plan a release, or several that are linked; no input but the catalogue, no output."""
 
     def nature(self, plan: Any) -> Nature:
@@ -91,7 +93,7 @@ def is_linked(plan: Plan) -> bool:
 
 def plan_release(job: Job, names: Sequence[str], engine: Engine) -> Plan:
     """Plan a release, or several that are linked; refuse what its files could not hold."""
-    planned = _wing(part_of(job, names[0])[0]).plan(names, job, engine)
+    planned = _wing(part_of(job, names[0])[0]).plan_unit(names, job, engine)
     if job.release.kind == "parquet":
         refuse_types(nature_of(planned), engine)
     return planned
@@ -124,6 +126,20 @@ def selected(job: Job, only: Sequence[str], *, apart: bool = False) -> list[str]
 def tables_among(job: Job, only: Sequence[str]) -> list[str]:
     """The table releases among those selected: only they have classes of rows to assess, and a lattice."""
     return [name for name in selected(job, only) if name in job.tables]
+
+
+def why_unproven(job: Job, name: str) -> str:
+    """Why a file has no certificate of a table release, and what to do."""
+    method = job.tables[name].search.method
+    if method in PROVING:
+        return "the file holds no certificate of it"
+    return f"{method} proves nothing, so there is no certificate to check; name the other releases with --only"
+
+
+def with_layers(job: Job, names: Sequence[str]) -> list[str]:
+    """Releases with the tables that stand beside them, or stood there: what of it is not made anew goes."""
+    local = {name for name, table in job.tables.items() if table.search.method == "local"}
+    return [made for name in names for made in (name, *(name + b for b in BESIDE if name in local))]
 
 
 def groups_of(job: Job) -> list[tuple[str, ...]]:

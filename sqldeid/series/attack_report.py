@@ -13,7 +13,9 @@ import numpy as np
 
 from sqldeid.arrays import Floats, Ints
 from sqldeid.series.attacks import (
+    MATCHES,
     Attack,
+    Scope,
     bends,
     combine,
     extreme_times,
@@ -136,31 +138,23 @@ def attack_class(
 ) -> dict[str, Attack]:
     """Every attacker on one duration class, by name."""
     draw = generator(seed, "attacked", original.shape[2])
-    rows = np.sort(draw.permutation(len(original))[:most_attacked])
+    scope = Scope(feature_class, np.sort(draw.permutation(len(original))[:most_attacked]), among)
     known, found = class_features(original), class_features(released)
     attacks = {
-        "feature_raw": feature_attack(known, found, feature_class, rows=rows, among=among),
-        "feature_standardised": feature_attack(
-            known, found, feature_class, scale=standard_scale(known), rows=rows, among=among
-        ),
+        "feature_raw": feature_attack(known, found, scope),
+        "feature_standardised": feature_attack(known, found, scope, scale=standard_scale(known)),
     }
     x, y = original[:, point_variable], released[:, point_variable]
     for m in POINTS:
-        points = generator(seed, "points", original.shape[2], m)
-        attacks[f"nearest_{m}"] = point_attack(x, y, m, "nearest", points, feature_class, rows=rows, among=among)
-        points = generator(seed, "points", original.shape[2], m)
-        attacks[f"affine_{m}"] = point_attack(x, y, m, "affine", points, feature_class, rows=rows, among=among)
-    attacks["null_pattern"] = pattern_attack(
-        null_pattern(original), null_pattern(released), feature_class, count="distance", rows=rows, among=among
-    )
-    attacks["measurement_times"] = pattern_attack(
-        bends(original), bends(released), feature_class, rows=rows, among=among
-    )
-    attacks["extreme_times"] = pattern_attack(
-        extreme_times(original), extreme_times(released), feature_class, rows=rows, among=among
-    )
-    attacks["rank_order"] = rank_attack(x, y, feature_class, rows=rows, among=among)
-    attacks["all_values"] = whole_attack(original, released, feature_class, rows=rows, among=among)
+        for match in MATCHES:  # both are shown the same points
+            points = generator(seed, "points", original.shape[2], m)
+            attacks[f"{match}_{m}"] = point_attack(x, y, m, match, points, scope)
+    absent = null_pattern(original), null_pattern(released)
+    attacks["null_pattern"] = pattern_attack(*absent, scope, count="distance")
+    attacks["measurement_times"] = pattern_attack(bends(original), bends(released), scope)
+    attacks["extreme_times"] = pattern_attack(extreme_times(original), extreme_times(released), scope)
+    attacks["rank_order"] = rank_attack(x, y, scope)
+    attacks["all_values"] = whole_attack(original, released, scope)
     return attacks
 
 

@@ -31,6 +31,11 @@ Distances: TypeAlias = Callable[[Ints], Floats]
 """Gives for rows of the originals their distances to all releases, (rows, persons); infinite: nothing to compare."""
 
 
+Match: TypeAlias = Literal["nearest", "affine"]
+MATCHES: tuple[Match, ...] = ("nearest", "affine")
+"""How an attacker compares points that he knows (`point_attack`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attack:
     """How an attack fared.
@@ -82,14 +87,34 @@ def combine(attacks: Iterable[Attack]) -> Attack:
     return total
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whom of a duration class an attacker looks for, and among whom.
+
+    Parameters
+    ----------
+    feature_class
+        (persons,) of all, for the search within the own class.
+    rows
+        Whom to attack; all by default.
+    among
+        (persons,) what the attacker knows of everybody beside: only releases with the person's own are searched.
+    """
+
+    feature_class: Ints | None = None
+    rows: Ints | None = None
+    among: Ints | None = None
+
+    def of(self, able: Ints) -> Ints:
+        """Whom to attack of those who can be attacked."""
+        return able if self.rows is None else np.intersect1d(able, self.rows)
+
+
+EVERYBODY = Scope()
+
+
 def single_out(
-    distances: Distances,
-    rows: Ints,
-    feature_class: Ints | None = None,
-    *,
-    tie: float = TIE,
-    persons: int | None = None,
-    among: Ints | None = None,
+    distances: Distances, rows: Ints, scope: Scope = EVERYBODY, *, tie: float = TIE, persons: int | None = None
 ) -> Attack:
     """Attack the persons `rows` of one duration class.
 
@@ -100,14 +125,11 @@ def single_out(
     distances
         From a person's original to all releases.
     rows
-        Whom to attack: all persons of the class, or a sample.
-    feature_class
-        (persons,) of all, for the search within the own class.
+        Whom to attack: all persons of the class, or a sample; the rest of `scope` says among whom.
     persons
         How many releases there are, where it is not the number of `rows`.
-    among
-        (persons,) what the attacker knows of everybody beside: only releases with the person's own are searched.
     """
+    feature_class, among = scope.feature_class, scope.among
     sole, link, inside, expected = 0, 0.0, 0.0, 0.0
     size = max(1, CELLS // max(1, persons or len(rows)))
     for start in range(0, len(rows), size):
@@ -136,11 +158,9 @@ def _chance(distance: Floats, own: Ints, tie: float) -> Floats:
 def feature_attack(
     original: Floats,
     released: Floats,
-    feature_class: Ints | None = None,
+    scope: Scope = EVERYBODY,
     *,
     scale: Floats | None = None,
-    rows: Ints | None = None,
-    among: Ints | None = None,
 ) -> Attack:
     """Nearest release by features: root mean square difference over features that neither side lacks.
 
@@ -151,15 +171,11 @@ def feature_attack(
     scale
         (features,) what each is divided by; `standard_scale` of the originals for the standardised attacker (raw
         features flatter a release, because variances dominate).
-    rows
-        Whom to attack; all by default.
     """
     divisor = np.ones(original.shape[1]) if scale is None else scale
     known, found = original / divisor, released / divisor
-    rows = np.arange(len(original)) if rows is None else rows
-    return single_out(
-        lambda own: root_mean_square(known[own], found), rows, feature_class, persons=len(released), among=among
-    )
+    rows = scope.of(np.arange(len(original)))
+    return single_out(lambda own: root_mean_square(known[own], found), rows, scope, persons=len(released))
 
 
 def standard_scale(features: Floats) -> Floats:
@@ -187,12 +203,9 @@ def point_attack(
     original: Floats,
     released: Floats,
     known: int,
-    match: Literal["nearest", "affine"],
+    match: Match,
     draw: np.random.Generator,
-    feature_class: Ints | None = None,
-    *,
-    rows: Ints | None = None,
-    among: Ints | None = None,
+    scope: Scope = EVERYBODY,
 ) -> Attack:
     """Knows `known` random (position, value) points of one variable of a person, and the stay's length.
 
@@ -205,12 +218,9 @@ def point_attack(
         `nearest`: least root mean square difference. `affine`: greatest correlation, blind to shift and stretch.
     draw
         Chooses the points.
-    rows
-        Whom to attack; all by default.
     """
     there = ~np.isnan(original)
     able = np.flatnonzero(there.sum(axis=1) >= known)
-    able = able if rows is None else np.intersect1d(able, rows)
     order = np.where(there, draw.random(original.shape), 2.0)
     points = np.sort(np.argsort(order, axis=1)[:, :known], axis=1)
     columns = np.ascontiguousarray(released.T)
@@ -220,7 +230,7 @@ def point_attack(
         y = columns[points[own]]  # (own, known, persons)
         return _difference(x, y) if match == "nearest" else _uncorrelated(x, y)
 
-    return single_out(distances, able, feature_class, persons=known * len(released), among=among)
+    return single_out(distances, scope.of(able), scope, persons=known * len(released))
 
 
 def _difference(x: Floats, y: Floats) -> Floats:
@@ -292,14 +302,11 @@ def _deviation(values: Floats) -> Floats:
 def pattern_attack(
     original: Floats | Flags,
     released: Floats | Flags,
-    feature_class: Ints | None = None,
+    scope: Scope = EVERYBODY,
     *,
     count: Literal["distance", "mismatches"] = "mismatches",
-    rows: Ints | None = None,
-    among: Ints | None = None,
 ) -> Attack:
     """Nearest release by a pattern (`null_pattern`, `extreme_times`, `bends`): sum or number of differences."""
-    rows = np.arange(len(original)) if rows is None else rows
 
     def by_numbers(own: Ints) -> Floats:
         total = np.zeros((len(own), len(released)))
@@ -316,16 +323,13 @@ def pattern_attack(
     if marks:
         x, y = original.astype(np.float32), released.astype(np.float32).T
     distances = by_marks if marks else by_numbers
-    return single_out(distances, rows, feature_class, tie=1e-3, persons=len(released), among=among)
+    return single_out(distances, scope.of(np.arange(len(original))), scope, tie=1e-3, persons=len(released))
 
 
 def rank_attack(
     original: Floats,
     released: Floats,
-    feature_class: Ints | None = None,
-    *,
-    rows: Ints | None = None,
-    among: Ints | None = None,
+    scope: Scope = EVERYBODY,
 ) -> Attack:
     """Knows the order of all values of a variable: greatest rank correlation over the common positions.
 
@@ -335,18 +339,14 @@ def rank_attack(
         (persons, length) of one variable in one duration class; persons without three records are left out.
     """
     able = np.flatnonzero((~np.isnan(original)).sum(axis=1) >= 3)
-    able = able if rows is None else np.intersect1d(able, rows)
     x, y = _ranks(original), _ranks(released)
-    return single_out(lambda own: 1 - correlation(x[own], y), able, feature_class, persons=len(released), among=among)
+    return single_out(lambda own: 1 - correlation(x[own], y), scope.of(able), scope, persons=len(released))
 
 
 def whole_attack(
     original: Floats,
     released: Floats,
-    feature_class: Ints | None = None,
-    *,
-    rows: Ints | None = None,
-    among: Ints | None = None,
+    scope: Scope = EVERYBODY,
 ) -> Attack:
     """Knows everything: all values of all variables; greatest mean correlation over the variables.
 
@@ -365,8 +365,7 @@ def whole_attack(
             count += there
         return np.where(count > 0, 1 - total / np.maximum(count, 1), np.inf)
 
-    rows = np.arange(len(original)) if rows is None else rows
-    return single_out(distances, rows, feature_class, persons=len(released), among=among)
+    return single_out(distances, scope.of(np.arange(len(original))), scope, persons=len(released))
 
 
 def correlation(x: Floats, y: Floats) -> Floats:

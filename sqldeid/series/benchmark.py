@@ -21,7 +21,7 @@ from sqldeid.errors import JobError
 from sqldeid.job.series import Series
 from sqldeid.series.plan import OwnFeature, SeriesPlan, collated, labels_of, refuse_unknown
 from sqldeid.series.variables import VariableMap, load_map, refuse_names
-from sqldeid.sql import column, literal, parse_table, render
+from sqldeid.sql import column, literal, parse_table
 
 TEXT, SYSTOLIC, DIASTOLIC, REFILL, OXYGEN_SHARE, LABORATORY, SATURATION, TEMPERATURE, WEIGHT, HEIGHT = range(1, 11)
 RULES = {
@@ -142,23 +142,20 @@ def read_benchmark(plan: SeriesPlan, engine: Engine) -> tuple[VariableMap, exp.T
     if plan.map is None or plan.sisters is None:
         raise JobError.at(f"{plan.key}.preset", "the tables of MIMIC-III were not found")
     sisters = dict(plan.sisters)
-    persons, instants = engine.workbench(f"{plan.name}_persons"), engine.workbench(f"{plan.name}_instants")
     labevents = sisters.pop("labevents")
-    engine.execute(render("series/keep_stays", persons=persons, **sisters))
-    engine.execute(
-        render(
-            "series/clean_benchmark",
-            instants=instants,
-            persons=persons,
-            chartevents=plan.source,
-            labevents=labevents,
-            items=engine.put(f"{plan.name}_items", _items(plan.map)),
-            scores=engine.put(f"{plan.name}_scores", _scores(plan.map)),
-            step=float(plan.part.step_hours),
-            number=literal(NUMBER),
-            said=collated(column("word", "c"), engine),
-            greatest=collated(column("word", "o"), engine),
-        )
+    persons = engine.make("series/keep_stays", f"{plan.name}_persons", **sisters)
+    instants = engine.make(
+        "series/clean_benchmark",
+        f"{plan.name}_instants",
+        persons=persons,
+        chartevents=plan.source,
+        labevents=labevents,
+        items=engine.put(f"{plan.name}_items", _items(plan.map)),
+        scores=engine.put(f"{plan.name}_scores", _scores(plan.map)),
+        step=float(plan.part.step_hours),
+        number=literal(NUMBER),
+        said=collated(column("word", "c"), engine),
+        greatest=collated(column("word", "o"), engine),
     )
     return plan.map, instants, persons
 

@@ -23,7 +23,6 @@ from sqldeid.series.perturb import GeneticSettings, PerturbSettings, SeriesNames
 from sqldeid.series.perturb.draws import generator
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.variables import VariableMap
-from sqldeid.sql import render
 
 CELLS = 1_000_000
 """Values of a block, absent ones included; a block holds at least one feature class."""
@@ -130,13 +129,13 @@ def release_blocks(
     engine: Engine,
 ) -> Iterator[Block]:
     """Perturb all series; a block is of one length."""
-    settings = settings_of(plan.part.perturb, variables)
     kept = np.array([plan.kept(name) for name in variables.names])[measured.features.variable_number]
+    perturbing = _Perturbing(measured, classes, kept, settings_of(plan.part.perturb, variables), seed)
     number, table = _blocks(plan, measured, classes, len(variables.names), engine)
     for block in range(int(number.max()) + 1):
-        read = engine.query(render("series/read_block", series=cut, blocks=table, block=block))
+        read = engine.ask("series/read_block", series=cut, blocks=table, block=block)
         rows = np.flatnonzero(number[measured.person_at] == block)
-        yield from _by_length(read, rows, measured, classes, kept, settings, seed)
+        yield from perturbing.by_length(read, rows)
     engine.drop(table)
 
 
@@ -154,56 +153,46 @@ def _blocks(
     return number, engine.put(f"{plan.name}_blocks", rows)
 
 
-def _by_length(
-    read: pa.Table,
-    rows: Ints,
-    measured: Measured,
-    classes: Classes,
-    kept: NDArray[np.str_],
-    settings: PerturbSettings,
-    seed: int | bytes,
-) -> Iterator[Block]:
-    """Dense arrays of each length; `read` has the values of `rows`, in their order."""
-    value, position = (read.column(name).to_numpy() for name in ("value", "position"))
-    at = np.repeat(np.arange(len(rows)), measured.features.n[rows])
-    length = measured.lengths[measured.person_at[rows]]
-    for size in np.unique(length):
-        mine = np.flatnonzero(length == size)
-        place = np.full(len(rows), -1)
-        place[mine] = np.arange(len(mine))
-        taken = place[at] >= 0
-        original = np.full((len(mine), int(size)), np.nan)
-        original[place[at[taken]], position[taken]] = value[taken]
-        chosen = rows[mine]
-        released = _released(original, chosen, measured, classes, kept[chosen], settings, seed)
-        yield Block(int(size), chosen, original, released)
+@dataclass(frozen=True, slots=True)
+class _Perturbing:
+    """How the measured series are perturbed; `kept` says of each what of it is released: all, its mean, or as it is."""
 
+    measured: Measured
+    classes: Classes
+    kept: NDArray[np.str_]
+    settings: PerturbSettings
+    seed: int | bytes
 
-def _released(
-    original: Floats,
-    rows: Ints,
-    measured: Measured,
-    classes: Classes,
-    kept: NDArray[np.str_],
-    settings: PerturbSettings,
-    seed: int | bytes,
-) -> Floats:
-    """Perturb the rows with four targets, shift those with a mean alone, leave the others; drop what is withheld."""
-    released = np.full_like(original, np.nan)
-    there = ~classes.dropped[rows]
-    full = np.flatnonzero(there & (kept == "all"))
-    features, targets = measured.features, classes.targets.values[rows]
-    names = SeriesNames(
-        features.person_number[rows[full]], features.variable_number[rows[full]], classes.of_row[rows[full]]
-    )
-    if len(full):
-        steps = classes.targets.step[rows[full]]
-        released[full] = perturb(original[full], targets[full], settings, seed, names=names, steps=steps)
-    shifted = np.flatnonzero(there & (kept == "mean"))
-    released[shifted] = original[shifted] + (targets[shifted, 0] - features.mean[rows[shifted]])[:, None]
-    left = np.flatnonzero(there & (kept == "none"))
-    released[left] = original[left]
-    return released
+    def by_length(self, read: pa.Table, rows: Ints) -> Iterator[Block]:
+        """Dense arrays of each length; `read` has the values of `rows`, in their order."""
+        value, position = (read.column(name).to_numpy() for name in ("value", "position"))
+        at = np.repeat(np.arange(len(rows)), self.measured.features.n[rows])
+        length = self.measured.lengths[self.measured.person_at[rows]]
+        for size in np.unique(length):
+            mine = np.flatnonzero(length == size)
+            place = np.full(len(rows), -1)
+            place[mine] = np.arange(len(mine))
+            taken = place[at] >= 0
+            original = np.full((len(mine), int(size)), np.nan)
+            original[place[at[taken]], position[taken]] = value[taken]
+            yield Block(int(size), rows[mine], original, self.released(original, rows[mine]))
+
+    def released(self, original: Floats, rows: Ints) -> Floats:
+        """Perturb rows with four targets, shift those with a mean alone, keep the others; drop what is withheld."""
+        released = np.full_like(original, np.nan)
+        there, kept = ~self.classes.dropped[rows], self.kept[rows]
+        full = np.flatnonzero(there & (kept == "all"))
+        features, targets = self.measured.features, self.classes.targets.values[rows]
+        if len(full):
+            of = rows[full]
+            names = SeriesNames(features.person_number[of], features.variable_number[of], self.classes.of_row[of])
+            steps = self.classes.targets.step[of]
+            released[full] = perturb(original[full], targets[full], self.settings, self.seed, names=names, steps=steps)
+        shifted = np.flatnonzero(there & (kept == "mean"))
+        released[shifted] = original[shifted] + (targets[shifted, 0] - features.mean[rows[shifted]])[:, None]
+        left = np.flatnonzero(there & (kept == "none"))
+        released[left] = original[left]
+        return released
 
 
 def rows_of(block: Block, numbers: Ints, measured: Measured, classes: Classes) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Disagreement of a release before and after, as a result tells it: what a job with `disagreement` asks for.
+"""Measure disagreement before and after a release, where a job asks for it (`disagreement`).
 
 Source
 ------
@@ -13,8 +13,8 @@ from sqldeid.arrays import Floats, Ints
 from sqldeid.errors import UnknownKindError
 from sqldeid.job.disagreement import Disagreeing
 from sqldeid.series.attack_report import class_features
+from sqldeid.series.attack_sample import AttackSample
 from sqldeid.series.disagreement import Disagreement, Summary, euclidean, measure_disagreement, warped
-from sqldeid.series.witness import Witness
 
 WARPED_PERSONS, BAND = 50, 3
 """Of the largest length; warping costs about a second for fifty persons and a thousand releases."""
@@ -22,7 +22,7 @@ SHARES = np.linspace(0, 1, 101)
 """Of persons, at which first disagreements are kept."""
 
 
-def compare(asked: Disagreeing, witness: Witness, draw: np.random.Generator) -> dict[str, object]:
+def compare(asked: Disagreeing, sample: AttackSample, draw: np.random.Generator) -> dict[str, object]:
     """Disagreement of every length, before (originals with themselves) and after (originals with releases).
 
     Parameters
@@ -42,7 +42,7 @@ def compare(asked: Disagreeing, witness: Witness, draw: np.random.Generator) -> 
     """
     most = asked.persons or (WARPED_PERSONS if asked.distance == "dtw" else None)
     rows, largest, curves = [], 0, {}
-    for length, original, released in witness.pairs():
+    for length, original, released in sample.pairs():
         chosen = np.sort(draw.permutation(len(original))[:most])
         before, after = (_measure(asked, original, side, chosen) for side in (original, released))
         sides = {"before": _numbers(before), "after": _numbers(after)}

@@ -89,7 +89,7 @@ def measure_disagreement(
     series_distances
         `euclidean(original, released)` or `warped(original, released, band)`.
     rows
-        Numbers of originals; a sample for what is dear (DTW).
+        Numbers of originals; a sample where a distance is expensive (DTW).
     scale
         (features,) what features are divided by; none: as they are, as in the source.
     keep_curves

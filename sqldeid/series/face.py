@@ -1,4 +1,4 @@
-"""The wing's work for whoever has a job's releases of series: planned, made, checked again, shown."""
+"""The face of this wing: plan, make, check again and show a job's releases of series."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from sqldeid.engine.base import Engine
 from sqldeid.job import Job
 from sqldeid.making import Checking, Making, Published
 from sqldeid.publish import LEDGER_MARK
+from sqldeid.publish.steps import in_dialect
 from sqldeid.result import Release, Told
 from sqldeid.series.ledger import audit
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.planning import plan as plan_one
 from sqldeid.series.recheck import recheck as recheck_one
 from sqldeid.series.release import run as run_one
-from sqldeid.stages import Explained, Part, Target
+from sqldeid.series.release import way_of
+from sqldeid.stages import Explained, Target, explained, listed
 
 
-def plan(names: Sequence[str], job: Job, engine: Engine) -> SeriesPlan:
+def plan_unit(names: Sequence[str], job: Job, engine: Engine) -> SeriesPlan:
     """Plan the one release that is named; no data is read."""
     return plan_one(names[0], job.series[names[0]], engine, job.folder)
 
@@ -42,9 +44,8 @@ def recheck(planned: SeriesPlan, there: Mapping[str, Published], checking: Check
 
 
 def explain(planned: SeriesPlan, target: Target) -> Explained:
-    """What `--plan` shows; which statements run depends on the data."""
-    content = {**planned.to_dict(), "written": target.shown(planned.name), "kind": target.kind}
-    return Explained((Part(planned.name, " (series)", None, tuple(planned.facts())),), content)
+    """What `--plan` shows; how often statements run depends on the data."""
+    return explained(planned, "series", in_dialect(listed(way_of(planned), target), target.dialect), target)
 
 
 def check_promise(_: SeriesPlan) -> None:

@@ -23,7 +23,6 @@ from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.rounding import steps_of
 from sqldeid.series.targets import LEAST_RECORDS, Features, Targets, make_targets
 from sqldeid.series.variables import VariableMap
-from sqldeid.sql import render
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +78,8 @@ def measure(plan: SeriesPlan, cut: exp.Table, persons: Ints, lengths: Ints, engi
     persons, lengths
         Everybody released, ascending, and their common length.
     """
-    table = engine.workbench(f"{plan.name}_features")
-    engine.execute(render("series/measure_features", features=table, series=cut))
-    read = engine.query(render("series/read_features", features=table))
+    table = engine.make("series/measure_features", f"{plan.name}_features", series=cut)
+    read = engine.ask("series/read_features", features=table)
     engine.drop(table)
     own = [read_own(plan, feature, cut, "person_number", engine)[2] for feature in plan.own]
     columns = [c.to_numpy(zero_copy_only=False) for c in read.columns]
@@ -104,7 +102,7 @@ def classify(plan: SeriesPlan, mapped: VariableMap, measured: Measured, engine: 
     points, dimensions = _points(plan, variables, measured, dropped, row_kept, engine)
     settings = Mondrian(asked.k, asked.heuristic, asked.nulls)
     table = partition(points, dimensions, settings, engine, f"{plan.name}_mondrian")
-    read = engine.query(render("series/read_classes", classes=table))
+    read = engine.ask("series/read_classes", classes=table)
     for used in (points, table):
         engine.drop(used)
     of_person = np.zeros(len(measured.persons), dtype=np.int64)

@@ -15,8 +15,8 @@ Persons are held back after lengths and classes are formed and before targets ar
 on who is held back. What is left of each class is again a union of parts of at least k persons with the same variables,
 so that no class, variable or combination of variables falls below k. Where a length would be left with fewer than
 `durations.k` persons, all of that length are held back, and the ledger is asked again without them; this ends, for
-there are ever fewer. Persons released before keep length, class and variables (`series.standing`), which makes fewer
-wait; nothing of the proof rests on it. ∎
+there are ever fewer. Persons released before keep length, class and variables (`series.republication`), which makes
+fewer wait; nothing of the proof rests on it. ∎
 
 *Assumes* NULL mode `null-pattern` (others are refused): else fewer than k persons of a class may share its variables.
 
@@ -51,9 +51,9 @@ from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Note
 from sqldeid.series.features import withhold
 from sqldeid.series.memory import Told, persons_left, told
 from sqldeid.series.plan import SeriesPlan
+from sqldeid.series.republication import Looking
 from sqldeid.series.result import SeriesRelease
 from sqldeid.series.shape import Shaped
-from sqldeid.series.standing import Looking
 
 _KIND = "shortened series"
 """Of the digests of shortened series, to the book."""
@@ -107,7 +107,8 @@ def admit(ledger: Ledger, plan: SeriesPlan, shaped: Shaped, engine: Engine, job_
     ledger.book.refuse_types(subject)
     there = found.there.copy()
     while True:
-        settled = ledger.settle(_load(plan, subject, shaped, found, there))
+        also_held = int(found.there.sum() - there.sum())
+        settled = ledger.settle(_load(plan, subject, shaped, found, there), also_held=also_held)
         released = there.copy()
         released[np.flatnonzero(there)[settled.held.to_numpy()]] = False
         lengths, sizes = np.unique(measured.lengths[released], return_counts=True)
@@ -116,7 +117,7 @@ def admit(ledger: Ledger, plan: SeriesPlan, shaped: Shaped, engine: Engine, job_
             break
         there = there & ~np.isin(measured.lengths, short)
     enter_groups(ledger.book, ledger.book.next_release(), _groups(shaped, found, released))
-    entered = ledger.enter(settled, job_sha256, also_held=int(found.there.sum() - there.sum()))
+    entered = ledger.enter(settled, job_sha256, also_held=also_held)
     return Admitted(without(plan, shaped, found.there & ~released), entered)
 
 

@@ -48,7 +48,7 @@ from sqldeid.series.durations import assign
 from sqldeid.series.features import Classes, Measured
 from sqldeid.series.plan import SeriesPlan, collated
 from sqldeid.series.prepare import Prepared
-from sqldeid.sql import column, render
+from sqldeid.sql import column
 
 MUCH = 0.1
 """Share of the persons of both from which a link costs enough to be told."""
@@ -124,8 +124,8 @@ def join_classes(plan: SeriesPlan, prepared: Prepared, classes: TableClasses, en
     joined = engine.workbench(f"{plan.name}_joined")
     text = collated(exp.cast(column("person", "p"), exp.DataType.build("varchar", dialect="duckdb")), engine)
     tables = {"joined": joined, "persons": prepared.persons, "classes": classes.persons}
-    engine.execute(render("series/join_classes", person=text, **tables))
-    read = engine.query(render("series/read_joined", joined=joined))
+    engine.run("series/join_classes", person=text, **tables)
+    read = engine.ask("series/read_joined", joined=joined)
     numbers, of_number = (read.column(i).to_numpy().astype(np.int64) for i in range(2))
     there = np.isin(prepared.person_number, numbers)
     if not there.any():
@@ -136,7 +136,7 @@ def join_classes(plan: SeriesPlan, prepared: Prepared, classes: TableClasses, en
             "same key in both",
         )
     table_class = of_number[np.searchsorted(numbers, prepared.person_number[there])]
-    in_table = int(engine.query(render("engine/count_rows", table=classes.persons)).column("rows")[0].as_py())
+    in_table = int(engine.row("engine/count_rows", table=classes.persons)["rows"])
     both = replace(
         prepared,
         person_number=prepared.person_number[there],
@@ -322,7 +322,7 @@ def _members(
             "class": combine(measured, classes)[there],
         }
     )
-    table, put = engine.workbench(f"{plan.name}_members"), engine.put(f"{plan.name}_numbers", rows)
-    engine.execute(render("series/name_members", members=table, joined=link.joined, numbers=put))
+    put = engine.put(f"{plan.name}_numbers", rows)
+    table = engine.make("series/name_members", f"{plan.name}_members", joined=link.joined, numbers=put)
     engine.drop(put)
     return table

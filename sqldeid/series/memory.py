@@ -22,7 +22,6 @@ from sqldeid.engine.base import Engine
 from sqldeid.series.features import Measured
 from sqldeid.series.link import combine
 from sqldeid.series.shape import Shaped
-from sqldeid.sql import render
 
 AT_ONCE = 4_000_000
 """Values that are read at once to be compared."""
@@ -92,7 +91,7 @@ def _digests(shaped: Shaped, engine: Engine) -> Iterator[tuple[Ints, list[str]]]
     of_person = np.unique(of_person, return_inverse=True)[1].reshape(-1).astype(np.int64)
     blocks = bench.put("told_blocks", pa.table({"person_number": measured.persons, "block": of_person}))
     for block in range(int(of_person.max(initial=-1)) + 1):
-        read = bench.query(render("series/read_block", series=shaped.carried, blocks=blocks, block=block))
+        read = bench.ask("series/read_block", series=shaped.carried, blocks=blocks, block=block)
         rows = np.flatnonzero(of_person[measured.person_at] == block)
         ends = np.cumsum(features.n[rows])
         packed = _packed(read.column("position").to_numpy(), read.column("value").to_numpy())

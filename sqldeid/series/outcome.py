@@ -1,6 +1,6 @@
-"""Does a model of an outcome survive de-identification? The benchmark's logistic regression in four trust settings.
+"""Measure whether a model of an outcome survives: the benchmark's logistic regression in four trust settings.
 
-It lives in the wing because original and released series are side by side only while a release is made.
+It stands among the rooms of series because original and released series are side by side only while a release is made.
 
 Features are those of Harutyunyan et al. 2019: for each variable, in seven windows of its own first-to-last span, the
 minimum, maximum, mean, standard deviation, skewness and number of records: 42 a variable, 714 for their 17.

@@ -1,6 +1,7 @@
-"""What a release does to the job's own features: they form the classes, and no perturbation steers towards them.
+"""Measure what a release does to the job's own features.
 
-So how far those of the written series are from their class's means is measured, and whom they single out.
+They form the classes, but the perturbation has no targets for them. So how far those of the written series are from
+their class's means is measured, and whom they single out.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from sqlglot import exp
 from sqldeid.arrays import Floats, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.series.attack_report import shares_of
-from sqldeid.series.attacks import Attack, feature_attack, standard_scale
-from sqldeid.series.carry import carry
+from sqldeid.series.attacks import Attack, Scope, feature_attack, standard_scale
 from sqldeid.series.own import read_own
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.shape import Shaped
+from sqldeid.series.transfer import to_workbench
 from sqldeid.series.verify import unfold
 
 ATTACKED = 3000
@@ -75,7 +76,7 @@ def _released(plan: SeriesPlan, shaped: Shaped, numbers: Ints, written: exp.Expr
     measured, names = shaped.measured, shaped.prepared.variables.names
     unfolded = unfold(plan, shaped.named, written, engine)
     there = np.sort(numbers[numbers > 0])
-    carried = carry(unfolded, "number", there, measured.lengths[numbers > 0] * len(names), engine)
+    carried = to_workbench(unfolded, "number", there, measured.lengths[numbers > 0] * len(names), engine)
     wanted = numbers[measured.person_at] * len(names) + measured.features.variable_number
     found = np.full((len(wanted), len(plan.own)), np.nan)
     for i, feature in enumerate(plan.own):
@@ -123,7 +124,6 @@ def _attacks(shaped: Shaped, original: Floats, released: Floats, draw: np.random
         shown[at, variable] = released[rows]
         flat, open_ = known.reshape(len(persons), -1), shown.reshape(len(persons), -1)
         chosen = np.sort(draw.permutation(len(persons))[: max(ATTACKED // len(lengths), 20)])
-        found[int(length)] = feature_attack(
-            flat, open_, classes.of_person[persons], scale=standard_scale(flat), rows=chosen
-        )
+        scope = Scope(classes.of_person[persons], chosen)
+        found[int(length)] = feature_attack(flat, open_, scope, scale=standard_scale(flat))
     return found

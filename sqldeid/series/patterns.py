@@ -1,4 +1,4 @@
-"""Which variables a person lacks, made common to at least k persons: NULL mode `null-pattern`. Pure.
+"""Make the set of variables that a person lacks common to at least k persons (NULL mode `null-pattern`). Pure.
 
 What is absent is never filled in; so a combination of variables that fewer than k persons have is made an intersection
 with another one, the variables beyond it withheld, until every combination is that of at least k.

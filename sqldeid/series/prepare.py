@@ -94,19 +94,18 @@ def _fill(plan: SeriesPlan, series: exp.Table, instants: exp.Table, engine: Engi
     """Make regular series of instants, which are dropped."""
     _refuse_spans(plan, instants, engine)
     if plan.part.resample == "mean":
-        bins = engine.workbench(f"{plan.name}_bins")
-        engine.execute(render("series/bin_instants", bins=bins, instants=instants))
+        bins = engine.make("series/bin_instants", f"{plan.name}_bins", instants=instants)
         engine.drop(instants)
-        engine.execute(render("series/fill_steps", series=series, bins=bins, append=append))
+        engine.run("series/fill_steps", series=series, bins=bins, append=append)
         engine.drop(bins)
     else:
-        engine.execute(render("series/fill_points", series=series, instants=instants, append=append))
+        engine.run("series/fill_points", series=series, instants=instants, append=append)
         engine.drop(instants)
 
 
 def _refuse_spans(plan: SeriesPlan, instants: exp.Table, engine: Engine) -> None:
     """Refuse times that lie too far apart, before the steps between them are filled."""
-    row = engine.query(render("series/measure_span", instants=instants, most=MOST_STEPS)).to_pylist()[0]
+    row = engine.row("series/measure_span", instants=instants, most=MOST_STEPS)
     if row["persons"]:
         key = f"{plan.key}.time"
         who = "1 person has" if row["persons"] == 1 else f"{row['persons']:,} persons have"
@@ -120,7 +119,7 @@ def _refuse_spans(plan: SeriesPlan, instants: exp.Table, engine: Engine) -> None
 def _measured(
     plan: SeriesPlan, variables: VariableMap, series: exp.Table, persons: exp.Table, engine: Engine
 ) -> Prepared:
-    read = engine.query(render("series/measure_lengths", series=series))
+    read = engine.ask("series/measure_lengths", series=series)
     person, length, records = (read.column(i).to_numpy().astype(np.int64) for i in range(3))
     if len(person) == 0:
         raise JobError(
@@ -151,22 +150,18 @@ def _read(
             members=_members(plan, engine),
         )
     )
-    persons = engine.workbench(f"{plan.name}_persons")
-    engine.execute(render("series/find_persons", persons=persons, records=records))
+    persons = engine.make("series/find_persons", f"{plan.name}_persons", records=records)
     unit = MICROSECONDS if columns.clock else HOUR_UNITS[str(plan.part.time_unit)]
     for number, (first, last) in enumerate(_portions(persons, engine)):
-        instants = engine.workbench(f"{plan.name}_instants")
-        engine.execute(
-            render(
-                "series/keep_instants",
-                instants=instants,
-                records=records,
-                persons=persons,
-                clock=columns.clock,
-                step=unit * float(plan.part.step_hours),
-                first=first,
-                last=last,
-            )
+        instants = engine.make(
+            "series/keep_instants",
+            f"{plan.name}_instants",
+            records=records,
+            persons=persons,
+            clock=columns.clock,
+            step=unit * float(plan.part.step_hours),
+            first=first,
+            last=last,
         )
         _fill(plan, series, instants, engine, append=number > 0)
     return persons
@@ -179,7 +174,7 @@ def _portions(persons: exp.Table, engine: Engine) -> list[tuple[int | None, int 
     """
     if engine.capabilities.dialect == "spark":
         return [(None, None)]
-    rows = engine.query(render("series/cut_persons", persons=persons, limit=AT_ONCE)).to_pylist()
+    rows = engine.rows("series/cut_persons", persons=persons, limit=AT_ONCE)
     return [(row["first_number"], row["last_number"]) for row in rows] if len(rows) > 1 else [(None, None)]
 
 
@@ -246,24 +241,20 @@ def put_items(plan: SeriesPlan, variables: VariableMap, variable: Column, engine
 def _members(plan: SeriesPlan, engine: Engine) -> exp.Table | None:
     if plan.cohort is None:
         return None
-    members = engine.workbench(f"{plan.name}_members")
-    engine.execute(
-        render(
-            "series/keep_members",
-            members=members,
-            cohort=plan.cohort.source,
-            person=plan.cohort.person,
-            first_of=plan.cohort.first_of,
-            order=plan.cohort.order,
-        )
+    return engine.make(
+        "series/keep_members",
+        f"{plan.name}_members",
+        cohort=plan.cohort.source,
+        person=plan.cohort.person,
+        first_of=plan.cohort.first_of,
+        order=plan.cohort.order,
     )
-    return members
 
 
 def _found_variables(plan: SeriesPlan, variable: Column, engine: Engine) -> VariableMap:
     """The values of the variable column as variables, where the job names none."""
-    read = engine.query(
-        render("series/list_variables", source=plan.source, variable=_code(variable, engine), limit=MAX_ITEMS + 1)
+    read = engine.ask(
+        "series/list_variables", source=plan.source, variable=_code(variable, engine), limit=MAX_ITEMS + 1
     )
     codes = [row["variable"] for row in read.to_pylist()]
     key = f"{plan.key}.variables"

@@ -21,12 +21,11 @@ from sqldeid.numbering import Members, TableClasses
 from sqldeid.series.ledger import Audited, leave_out
 from sqldeid.series.link import combine, members, raised, refuse_alone
 from sqldeid.series.plan import SeriesPlan
+from sqldeid.series.republication import Looking
 from sqldeid.series.result import SeriesVerified
 from sqldeid.series.shape import Shaped, shape, shown_steps
-from sqldeid.series.standing import Looking
-from sqldeid.series.verify import FEATURES, allowed, malformed, refuse_off_grid, unfold
+from sqldeid.series.verify import FEATURES, allowed, malformed, persons_of, refuse_off_grid, unfold
 from sqldeid.series.verify_link import verify_linked
-from sqldeid.sql import render
 
 
 def recheck(
@@ -107,18 +106,14 @@ def recheck_shaped(
     plan, shaped = reshaped.plan, reshaped.shaped
     tau = _noted(plan, note, shown_steps(plan, shaped))
     refuse_off_grid(plan, shaped.measured, shaped.classes)
-    unfolded, found = (
-        unfold(plan, shaped.named, written, engine),
-        engine.workbench(f"{plan.name}_recheck"),
-    )
-    engine.execute(render("series/measure_written", measured=found, unfolded=unfolded))
+    unfolded = unfold(plan, shaped.named, written, engine)
+    found = engine.make("series/measure_written", f"{plan.name}_recheck", unfolded=unfolded)
     problems = list(malformed(plan, unfolded, engine))
     linked, bench, found = beside is not None, engine.bench, engine.to_bench(found)
     if beside is not None:
         brought = engine.to_bench(beside)
         verify_linked(plan, found, brought, None, bench)
-        placed = bench.workbench(f"{plan.name}_recheck_placed")
-        bench.execute(render("series/place_measured", placed=placed, measured=found, beside=brought))
+        placed = bench.make("series/place_measured", f"{plan.name}_recheck_placed", measured=found, beside=brought)
         found = placed
     row, fit = _unfit(plan, shaped, found, tau, linked, bench)
     problems += _named(row)
@@ -137,12 +132,12 @@ def _unfit(
     groups = engine.put(f"{plan.name}_recheck_groups", _groups(shaped))
     near, fit = (engine.workbench(f"{plan.name}_recheck_{x}") for x in ("near", "fit"))
     both = {"measured": found, "targets": targets, "linked": linked}
-    rows = engine.query(render("series/compare_groups", **both)).to_pylist()
+    rows = engine.rows("series/compare_groups", **both)
     most = allowed(tau, shaped.classes)
     within = [{"name": _column(n), "value": v} for n, v in most.items()]
-    engine.execute(render("series/find_near", near=near, **both, tau=within, width=2 * most["mean"]))
-    engine.execute(render("series/find_fit", fit=fit, measured=found, near=near, groups=groups))
-    row = engine.query(render("series/count_unfit", measured=found, near=near, fit=fit, groups=groups)).to_pylist()[0]
+    engine.run("series/find_near", near=near, **both, tau=within, width=2 * most["mean"])
+    engine.run("series/find_fit", fit=fit, measured=found, near=near, groups=groups)
+    row = engine.row("series/count_unfit", measured=found, near=near, fit=fit, groups=groups)
     return {**row, "groups": len(rows)}, fit
 
 
@@ -229,9 +224,8 @@ def _counted(shaped: Shaped, row: Mapping[str, int], tau: Mapping[str, float]) -
     by_length = np.unique(shaped.measured.lengths[there], return_counts=True)[1]
     by_class = np.unique(shaped.classes.of_person[there], return_counts=True)[1]
     link = shaped.link
-    persons = len(shaped.prepared.person_number) if link is None else link.in_series
     return SeriesVerified(
-        persons=persons + shaped.prepared.too_short,
+        persons=persons_of(shaped),
         released=int(row["persons"]),
         lengths=len(by_length),
         smallest_length=int(by_length.min(initial=len(there))),

@@ -14,25 +14,27 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.job.series import STATISTICS
 from sqldeid.ledger.core import Entered, Ledger
-from sqldeid.making import Hearing, Making
+from sqldeid.making import Hearing, Making, Together
 from sqldeid.numbering import Members, TableClasses
 from sqldeid.publish import Note, Staging
+from sqldeid.series import statements
+from sqldeid.series.attack_sample import AttackSample
 from sqldeid.series.blocks import Effect, new_numbers, release_blocks, rows_of, secret
-from sqldeid.series.carry import gathers, send
 from sqldeid.series.codebook import columns_of
 from sqldeid.series.compare import compare
 from sqldeid.series.ledger import admit, looking_up, noted, with_ledger
 from sqldeid.series.link import Link, loss_warnings, members, raised, refuse_alone
-from sqldeid.series.own_effect import measure_own_effect
+from sqldeid.series.own_effect import OwnEffect, measure_own_effect
 from sqldeid.series.perturb.draws import generator
 from sqldeid.series.plan import SeriesPlan
-from sqldeid.series.result import SeriesRelease
+from sqldeid.series.republication import Looking
+from sqldeid.series.result import SeriesRelease, SeriesVerified
 from sqldeid.series.shape import Shaped, shape, shown_steps
-from sqldeid.series.standing import Looking
+from sqldeid.series.transfer import gathering_engine, to_source
 from sqldeid.series.utility import measure_utility
-from sqldeid.series.verify import Verified, name_table, verify
-from sqldeid.series.witness import Witness
+from sqldeid.series.verify import name_table, verify
 from sqldeid.sql import identifier, render
+from sqldeid.stages import Stage, walk
 
 
 @dataclass(slots=True)
@@ -86,19 +88,103 @@ def run(planned: SeriesPlan, making: Making) -> SeriesRelease:
         If what was written fails its re-check.
     """
     refuse_alone(planned)
-    engine, ledger, together = making.engine, making.ledger, making.together
-    known = None if ledger is None else looking_up(ledger.book, planned)
-    begun = begin(planned, engine, making.listener, looking=known, named=together is not None)
+    draft = SeriesDraft(planned, making.engine, making.staging, making.listener)
+    walk(way_of(planned, making.ledger, making.together, making.job_sha256), draft, draft.hear)
+    return draft.result
+
+
+@dataclass(slots=True, repr=False)
+class SeriesDraft:
+    """A release on its way; its clock tells the listener of its steps.
+
+    Parameters
+    ----------
+    beside
+        What the written linked table says of each number: number, class.
+    """
+
+    planned: SeriesPlan
+    engine: Engine
+    staging: Staging
+    listener: Hearing
+    beside: exp.Table | None = None
+    begun: Begun = field(init=False)
+    effect: Effect = field(default_factory=Effect)
+    sample: AttackSample = field(init=False)
+    released: exp.Table = field(init=False)
+    written: exp.Expr = field(init=False)
+    verified: SeriesVerified = field(init=False)
+    attacks: dict[str, object] = field(default_factory=dict)
+    own: OwnEffect | None = None
+    differing: dict[str, object] = field(default_factory=dict)
+    utility: dict[str, object] = field(default_factory=dict)
+    result: SeriesRelease = field(init=False)
+
+    def hear(self, text: str) -> None:
+        """Begin the step that a stage announces."""
+        self.begun.clock.step(_STEPS[text], text)
+
+    def drawn(self, name: str) -> np.random.Generator:
+        """What draws for one purpose."""
+        return generator(self.begun.seed, name)
+
+
+_STEPS = {
+    "holding the release to earlier ones": "ledger",
+    "perturbing series": "perturb",
+    "writing the release": "write",
+    "verifying what was written": "verify",
+    "attacking what was written": "attack",
+    "measuring disagreement before and after": "disagreement",
+    "measuring what the release is good for": "utility",
+}
+"""The name under which the seconds of a stage are told."""
+
+
+def way_of(
+    planned: SeriesPlan, ledger: Ledger | None = None, together: Together | None = None, job_sha256: str = ""
+) -> tuple[Stage[SeriesDraft], ...]:
+    """The stages of a release of series, in order; it is held to earlier ones, or to the run's others, where asked."""
+
+    def decide(draft: SeriesDraft) -> None:
+        known = None if ledger is None else looking_up(ledger.book, planned)
+        named = together is not None
+        draft.begun = begin(planned, draft.engine, draft.listener, looking=known, named=named)
+
+    def hold(draft: SeriesDraft) -> None:
+        if ledger is not None:
+            draft.begun = _admitted(draft.begun, ledger, draft.engine, job_sha256)
+
+    def compare_run(draft: SeriesDraft) -> None:
+        if together is not None:
+            together.add(planned, draft.begun.shaped, draft.engine)
+
+    held: tuple[Stage[SeriesDraft], ...] = ()
     if ledger is not None:
-        begun = _admitted(begun, ledger, engine, making.job_sha256)
+        held = (Stage("holding the release to earlier ones", hold, lambda _: statements.comparing()),)
     elif together is not None:
-        together.add(planned, begun.shaped, engine)
-    return finish(begun, engine, making.staging)
+        held = (Stage("", compare_run, lambda _: statements.comparing()),)
+    return (Stage("", decide, lambda _: statements.deciding(planned)), *held, *_finishing(planned))
+
+
+def _finishing(planned: SeriesPlan) -> tuple[Stage[SeriesDraft], ...]:
+    """The stages once it is decided who is released: perturbed, written, verified, attacked and told."""
+    differing: tuple[Stage[SeriesDraft], ...] = ()
+    if planned.part.disagreement is not None:
+        differing = (Stage("measuring disagreement before and after", _disagree),)
+    return (
+        Stage("perturbing series", _perturb, lambda _: statements.perturbing()),
+        Stage("writing the release", _write, lambda target: statements.writing(planned, target)),
+        Stage("verifying what was written", _verify, lambda _: statements.verifying(planned)),
+        Stage("attacking what was written", _attack, lambda _: statements.attacking(planned)),
+        *differing,
+        Stage("measuring what the release is good for", _measure),
+        Stage("", _tell),
+    )
 
 
 def _admitted(begun: Begun, ledger: Ledger, engine: Engine, job_sha256: str) -> Begun:
     """Without whom the ledger holds back; the others are numbered anew."""
-    begun.clock.step("ledger", "holding the release to earlier ones")
     let_out = admit(ledger, begun.planned, begun.shaped, engine, job_sha256)
     begun.clock.end()
     numbers = new_numbers(begun.shaped.measured, let_out.shaped.classes, begun.seed)
@@ -156,29 +242,78 @@ def finish(begun: Begun, engine: Engine, staging: Staging, beside: exp.Table | N
     VerificationError
         If what was written fails its re-check, alone or with the linked table.
     """
-    planned, shaped, seed, numbers, clock = begun.planned, begun.shaped, begun.seed, begun.numbers, begun.clock
-    clock.step("perturb", "perturbing series")
-    effect, witness = Effect(), Witness(len(shaped.prepared.variables.names))
-    released = _perturbed(planned, shaped, numbers, seed, effect, witness, engine)
-    clock.step("write", "writing the release")
-    note = noted(note_of(planned, shaped, effect), begun.entered)
-    written = _stage(begun, released, staging, note, engine)
-    clock.step("verify", "verifying what was written")
-    verified = verify(planned, shaped, written, numbers, effect.greatest, engine, beside)
-    clock.step("attack", "attacking what was written")
-    attacks = witness.attack(generator(seed, "attacks"))
-    own = measure_own_effect(planned, shaped, numbers, written, generator(seed, "own"), engine)
+    draft = SeriesDraft(begun.planned, engine, staging, begun.clock.listener, beside)
+    draft.begun = begun
+    walk(_finishing(begun.planned), draft, draft.hear)
+    return draft.result
+
+
+def _perturb(draft: SeriesDraft) -> None:
+    """All released series in a temporary table of the `gathering_engine`."""
+    begun, shaped, planned = draft.begun, draft.begun.shaped, draft.begun.planned
+    there, draft.sample = gathering_engine(draft.engine), AttackSample(len(shaped.prepared.variables.names))
+    released = there.make("series/create_released", f"{planned.name}_released")
+    parts = (shaped.prepared.variables, shaped.carried, shaped.measured, shaped.classes)
+    for block in release_blocks(planned, *parts, begun.seed, draft.engine.bench):
+        draft.effect.add(block, shaped.classes, shaped.measured.features.variable_number)
+        draft.sample.add(block, *parts[2:], None if shaped.link is None else shaped.link.table_class)
+        rows = there.put(f"{planned.name}_block", rows_of(block, begun.numbers, shaped.measured, shaped.classes))
+        there.run("series/add_released", released=released, rows=rows)
+        there.drop(rows)
+    draft.released = released
+
+
+def _write(draft: SeriesDraft) -> None:
+    note = noted(note_of(draft.begun.planned, draft.begun.shaped, draft.effect), draft.begun.entered)
+    draft.written = _stage(draft.begun, draft.released, draft.staging, note, draft.engine)
+
+
+def _verify(draft: SeriesDraft) -> None:
+    begun, greatest = draft.begun, draft.effect.greatest
+    draft.verified = verify(
+        begun.planned, begun.shaped, draft.written, begun.numbers, greatest, draft.engine, draft.beside
+    )
+
+
+def _attack(draft: SeriesDraft) -> None:
+    begun = draft.begun
+    draft.attacks = draft.sample.attack(draft.drawn("attacks"))
+    own = measure_own_effect(
+        begun.planned, begun.shaped, begun.numbers, draft.written, draft.drawn("own"), draft.engine
+    )
     if own is not None:
-        attacks["own_features"] = own.attack
-    differing = _differing(planned, witness, seed, clock)
-    clock.step("utility", "measuring what the release is good for")
-    utility = measure_utility(witness.outcomes(shaped.outcomes)) if shaped.outcomes is not None else {}
-    clock.end()
-    result = replace(_result(planned, shaped, verified, effect, attacks, clock.seconds), disagreement=differing)
-    rows, size = (after - before for after, before in zip(engine.moved, begun.moved, strict=True))
-    result = replace(result, utility=utility, own_features={} if own is None else own.features)
-    result = with_ledger(replace(result, moved={"rows": rows, "bytes": size}), begun.entered)
-    return result if begun.members is None else with_link(result, planned, shaped.link, begun.members.account)
+        draft.own, draft.attacks["own_features"] = own, own.attack
+
+
+def _disagree(draft: SeriesDraft) -> None:
+    asked = draft.planned.part.disagreement
+    if asked is not None:
+        draft.differing = compare(asked, draft.sample, draft.drawn("disagreement"))
+
+
+def _measure(draft: SeriesDraft) -> None:
+    outcomes = draft.begun.shaped.outcomes
+    if outcomes is not None:
+        draft.utility = measure_utility(draft.sample.outcomes(outcomes))
+    draft.begun.clock.end()
+
+
+def _tell(draft: SeriesDraft) -> None:
+    begun = draft.begun
+    planned, shaped = begun.planned, begun.shaped
+    result = _result(planned, shaped, draft.verified, draft.effect, draft.attacks, begun.clock.seconds)
+    rows, size = (after - before for after, before in zip(draft.engine.moved, begun.moved, strict=True))
+    result = replace(
+        result,
+        disagreement=draft.differing,
+        utility=draft.utility,
+        own_features={} if draft.own is None else draft.own.features,
+        moved={"rows": rows, "bytes": size},
+    )
+    result = with_ledger(result, begun.entered)
+    if begun.members is not None:
+        result = with_link(result, planned, shaped.link, begun.members.account)
+    draft.result = result
 
 
 def with_link(
@@ -187,38 +322,6 @@ def with_link(
     """The result with what the link with a table kept and cost."""
     warnings = (*result.warnings, *loss_warnings(planned, link, account))
     return replace(result, link={"table": str(planned.part.link), **account}, warnings=warnings)
-
-
-def _differing(planned: SeriesPlan, witness: Witness, seed: int | bytes, clock: Clock) -> dict[str, object]:
-    """Disagreement before and after, where the job asks for it."""
-    asked = planned.part.disagreement
-    if asked is None:
-        return {}
-    clock.step("disagreement", "measuring disagreement before and after")
-    return compare(asked, witness, generator(seed, "disagreement"))
-
-
-def _perturbed(
-    planned: SeriesPlan,
-    shaped: Shaped,
-    numbers: NDArray[np.int64],
-    seed: int | bytes,
-    effect: Effect,
-    witness: Witness,
-    engine: Engine,
-) -> exp.Table:
-    """All released series in a temporary table of the engine that `gathers`."""
-    there = gathers(engine)
-    released = there.workbench(f"{planned.name}_released")
-    there.execute(render("series/create_released", released=released))
-    parts = (shaped.prepared.variables, shaped.carried, shaped.measured, shaped.classes)
-    for block in release_blocks(planned, *parts, seed, engine.bench):
-        effect.add(block, shaped.classes, shaped.measured.features.variable_number)
-        witness.see(block, *parts[2:], None if shaped.link is None else shaped.link.table_class)
-        rows = there.put(f"{planned.name}_block", rows_of(block, numbers, shaped.measured, shaped.classes))
-        there.execute(render("series/add_released", released=released, rows=rows))
-        there.drop(rows)
-    return released
 
 
 def _stage(begun: Begun, released: exp.Table, staging: Staging, note: Note, engine: Engine) -> exp.Expr:
@@ -231,11 +334,11 @@ def _stage(begun: Begun, released: exp.Table, staging: Staging, note: Note, engi
         statement = partial(render, "series/stage_long", names=engine.put(f"{planned.name}_names", name_table(names)))
     kept = measured.person_at[~begun.shaped.classes.dropped]
     rows = np.bincount(begun.numbers[kept], weights=measured.lengths[kept]).astype(np.int64)[1:]
-    sent = send(released, "number", np.arange(1, len(rows) + 1), rows, engine)
+    sent = to_source(released, "number", np.arange(1, len(rows) + 1), rows, engine)
     written = staging.write(lambda target: statement(target=target, released=sent), note)
     if sent is not released:
         engine.drop(sent)
-    gathers(engine).drop(released)
+    gathering_engine(engine).drop(released)
     return written
 
 
@@ -269,7 +372,7 @@ def _names(shaped: Shaped) -> tuple[str, ...]:
 def _result(
     planned: SeriesPlan,
     shaped: Shaped,
-    verified: Verified,
+    verified: SeriesVerified,
     effect: Effect,
     attacks: Mapping[str, object],
     seconds: Mapping[str, float],
@@ -341,7 +444,9 @@ def _found_by_points(attacks: Mapping[str, object]) -> str:
     return f"whoever knows five values singled out {points['5']['affine']['sole']:.0%} of the persons"
 
 
-def _warnings(planned: SeriesPlan, shaped: Shaped, verified: Verified, attacks: Mapping[str, object]) -> list[str]:
+def _warnings(
+    planned: SeriesPlan, shaped: Shaped, verified: SeriesVerified, attacks: Mapping[str, object]
+) -> list[str]:
     key, part, found = planned.key, planned.part, []
     open_ = _as_they_are(planned, shaped)
     if open_:

@@ -18,7 +18,7 @@ import numpy as np
 
 from sqldeid.arrays import Floats, Ints
 from sqldeid.errors import JobError
-from sqldeid.series.reach import greatest_variance, least_variance
+from sqldeid.series.feasible import greatest_variance, least_variance
 from sqldeid.series.variables import MOST, VariableMap
 
 PARTS = 50

@@ -13,16 +13,15 @@ from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.numbering import TableClasses
-from sqldeid.series.carry import carry
 from sqldeid.series.durations import DurationReport, assign, report
 from sqldeid.series.features import Classes, Measured, classify, measure
 from sqldeid.series.link import Link, assign_within, count_by_k, grouped, join_classes, withhold_failing
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.prepare import Prepared, prepare
+from sqldeid.series.republication import EarlierGroups, Looking, classify_on, earlier_groups, lengths_of
 from sqldeid.series.rounding import DIGITS, steps_of
-from sqldeid.series.standing import Looking, Standing, classify_on, lengths_of, standing
+from sqldeid.series.transfer import to_workbench
 from sqldeid.series.utility import Outcomes, read_outcomes
-from sqldeid.sql import render
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +99,17 @@ def shape(
         prepared, link = join_classes(plan, prepared, table, engine)
     step("durations", "making lengths common")
     people = _people(prepared, engine) if named or looking is not None else None
-    stood = None if looking is None or people is None else standing(looking(people))
-    persons, lengths, durations = _lengths(plan, prepared, link, stood)
+    earlier = None if looking is None or people is None else earlier_groups(looking(people))
+    persons, lengths, durations = _lengths(plan, prepared, link, earlier)
     outcomes = read_outcomes(plan, prepared, engine)
     cut = _cut(plan, prepared, lengths, engine)
     there = lengths > 0
-    carried = carry(cut, "person_number", persons[there], prepared.records_of[there], engine)
+    carried = to_workbench(cut, "person_number", persons[there], prepared.records_of[there], engine)
     step("features", "measuring features")
     measured = measure(plan, carried, persons[there], lengths[there], engine.bench)
     step("classes", "forming feature classes")
-    if stood is not None:
-        classes = classify_on(plan, prepared.variables, measured, stood.take(there), engine.bench)
+    if earlier is not None:
+        classes = classify_on(plan, prepared.variables, measured, earlier.take(there), engine.bench)
     elif link is None:
         classes = classify(plan, prepared.variables, measured, engine.bench)
     else:
@@ -131,12 +130,12 @@ def shape(
 
 def _people(prepared: Prepared, engine: Engine) -> pa.Array:
     """The keys of the prepared persons, in their order."""
-    read = engine.query(render("series/name_people", persons=prepared.persons))
+    read = engine.ask("series/name_people", persons=prepared.persons)
     return read.column("person").combine_chunks().take(pa.array(prepared.person_number - 1, pa.int64()))
 
 
 def _lengths(
-    plan: SeriesPlan, prepared: Prepared, link: Link | None, stood: Standing | None
+    plan: SeriesPlan, prepared: Prepared, link: Link | None, earlier: EarlierGroups | None
 ) -> tuple[Ints, Ints, DurationReport]:
     asked, count = plan.part.durations, len(prepared.length)
     least = max(asked.k, plan.part.privacy.k)
@@ -147,21 +146,25 @@ def _lengths(
     for key, k in ((f"{plan.key}.durations.k", asked.k), (f"{plan.key}.privacy.k", plan.part.privacy.k)):
         if count < k:
             raise JobError.at(key, f"is {k}, and there are {count} persons; lower k or widen the cohort")
-    if stood is None:
+    if earlier is None:
         released = assign(prepared.length, least, asked.method)
     else:
-        released = lengths_of(plan, prepared.length, stood, least)
+        released = lengths_of(plan, prepared.length, earlier, least)
     if not released.any():
-        key = f"{plan.key}.durations.k"
-        raise JobError.at(key, 'algorithm 3 drops every length; take method = "optimal" or a lower k')
+        why = 'algorithm 3 drops every length; take method = "optimal" or a lower k'
+        if earlier is not None:
+            why = (
+                "nobody is left: who was released before keeps the length of then, which these series no longer reach, "
+                f"and of those who are new no length is shared by {least}; load more persons, or lower k"
+            )
+        raise JobError.at(f"{plan.key}.durations.k", why)
     return prepared.person_number, released, report(prepared.length, released, least, asked.method)
 
 
 def _cut(plan: SeriesPlan, prepared: Prepared, released: Ints, engine: Engine) -> exp.Table:
     rows = pa.table({"person_number": prepared.person_number, "length": prepared.length, "released": released})
     lengths = engine.put(f"{plan.name}_lengths", rows)
-    cut = engine.workbench(f"{plan.name}_cut")
-    engine.execute(render("series/cut_series", cut=cut, series=prepared.series, lengths=lengths))
+    cut = engine.make("series/cut_series", f"{plan.name}_cut", series=prepared.series, lengths=lengths)
     for table in (lengths, prepared.series, prepared.persons):
         engine.drop(table)
     return cut

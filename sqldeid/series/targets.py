@@ -1,8 +1,8 @@
-"""The features that all series of a feature class shall have: class means as in the source, or such as can be met.
+"""Set the features that all series of a class get: the class means, or the nearest that each of the series can have.
 
 Class means of variances are often out of reach: what a series can have of mean, variance, minimum and maximum at once
 is not convex (two series 0, 0, 20, 20 and 10, 10, 10, 10 have the mean features 10, 50, 5, 15; with those extremes no
-variance exceeds 25). With standard deviations it nearly is, and what is then still out of reach is mended here.
+variance exceeds 25). With standard deviations it nearly is; what then remains infeasible is moved here to what is not.
 
 Source
 ------
@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from sqldeid.arrays import Flags, Floats, Ints
-from sqldeid.series.reach import draw_in, greatest_variance, least_variance
+from sqldeid.series.feasible import draw_in, greatest_variance, least_variance
 from sqldeid.series.rounding import digits_step, round_means, round_reachable
 
 TargetMode: TypeAlias = Literal["reachable", "source"]

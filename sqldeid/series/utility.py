@@ -1,4 +1,4 @@
-"""What a release is still good for: the outcome model in four trust settings, while originals and releases are at hand.
+"""Measure the outcome model in four trust settings, while originals and released series are at hand.
 
 Source
 ------
@@ -19,7 +19,6 @@ from sqldeid.errors import JobError
 from sqldeid.series.outcome import TrustScore, long_records, trust_settings, window_features
 from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.prepare import Prepared
-from sqldeid.sql import render
 
 SPLITS = 10
 
@@ -50,14 +49,12 @@ def read_outcomes(plan: SeriesPlan, prepared: Prepared, engine: Engine) -> Outco
     if find_spec("sklearn") is None:
         raise JobError.at(key, "needs scikit-learn; pip install 'sqldeid[utility]', or remove it")
     joined = plan.labels
-    read = engine.query(
-        render(
-            "series/read_outcomes",
-            persons=prepared.persons,
-            labels=joined.source,
-            person=joined.person,
-            outcome=joined.outcome,
-        )
+    read = engine.ask(
+        "series/read_outcomes",
+        persons=prepared.persons,
+        labels=joined.source,
+        person=joined.person,
+        outcome=joined.outcome,
     )
     if (several := int((read.column("n").to_numpy() > 1).sum())) > 0:
         raise JobError.at(f"{key}.source", f"{several} persons have more than one row; give one each")

@@ -1,4 +1,4 @@
-"""Which items of the data are which variable: a shipped map, a file, or what the job says itself. No database.
+"""Map items of the data to variables: by a shipped map, by a file, or by the job itself. No database.
 
 A file has the header ``variable,item,factor,repair,low,high,unit``, a line an item; of several items of a variable at
 one time the first line wins. ``resolution`` may follow: the steps to which `perturb.method = "shared"` rounds; and

@@ -8,7 +8,6 @@ they were, series shortened only, persons numbered from 1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +16,10 @@ from sqlglot import exp
 from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
+from sqldeid.series.feasible import greatest_variance, least_variance
 from sqldeid.series.features import Classes, Measured
 from sqldeid.series.plan import SeriesPlan
-from sqldeid.series.reach import greatest_variance, least_variance
+from sqldeid.series.result import SeriesVerified
 from sqldeid.series.shape import Shaped
 from sqldeid.series.verify_link import verify_linked
 from sqldeid.sql import identifier, render
@@ -27,18 +27,6 @@ from sqldeid.sql import identifier, render
 FEATURES = ("mean", "variance", "minimum", "maximum")
 SLACK, RELATIVE_SLACK = 1e-6, 1e-9
 """What two ways to compute a feature may differ by: of its unit, and of the greatest target and distance."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """What the re-check counted; `tau` is the greatest distance from a target, by feature."""
-
-    released: int
-    lengths: int
-    smallest_length: int
-    classes: int
-    smallest_class: int
-    tau: Mapping[str, float]
 
 
 def verify(
@@ -49,7 +37,7 @@ def verify(
     tau: Mapping[str, float],
     engine: Engine,
     beside: exp.Table | None = None,
-) -> Verified:
+) -> SeriesVerified:
     """Hold what was written against what it must be.
 
     Parameters
@@ -71,20 +59,20 @@ def verify(
     Cost: one scan of the release and one of the shortened series, where they are; features are compared on the bench.
     """
     unfolded = unfold(plan, shaped.named, written, engine)
-    found = engine.workbench(f"{plan.name}_verify_measured")
-    engine.execute(render("series/measure_written", measured=found, unfolded=unfolded))
+    found = engine.make("series/measure_written", f"{plan.name}_verify_measured", unfolded=unfolded)
     bench, there = engine.bench, engine.to_bench(found)
     expected = _expected(plan, shaped.measured, shaped.classes, numbers, bench)
     persons = _persons(plan, shaped, numbers, bench)
     row = _compare(plan, unfolded, there, expected, persons, shaped.cut, engine)
-    counts = bench.query(render("series/count_classes", expected=expected, persons=persons)).to_pylist()[0]
+    counts = bench.row("series/count_classes", expected=expected, persons=persons)
     _refuse(plan, row, counts, allowed(tau, shaped.classes), malformed(plan, unfolded, engine))
     refuse_off_grid(plan, shaped.measured, shaped.classes)
     if beside is not None:
         verify_linked(plan, there, engine.to_bench(beside), persons, bench)
     for where, table in ((engine, unfolded), (engine, found), (bench, expected), (bench, persons)):
         where.drop(table)
-    return Verified(
+    return SeriesVerified(
+        persons=persons_of(shaped),
         released=int(row["released"]),
         lengths=int(counts["lengths"]),
         smallest_length=int(counts["by_length"]),
@@ -92,6 +80,12 @@ def verify(
         smallest_class=int(counts["by_class"]),
         tau={name: float(row[name]) for name in FEATURES},
     )
+
+
+def persons_of(shaped: Shaped) -> int:
+    """Persons of the source, those of too short a series among them; of a link those who have series."""
+    link = shaped.link
+    return (len(shaped.prepared.person_number) if link is None else link.in_series) + shaped.prepared.too_short
 
 
 def refuse_off_grid(plan: SeriesPlan, measured: Measured, classes: Classes) -> None:
@@ -137,7 +131,7 @@ def malformed(plan: SeriesPlan, unfolded: exp.Table, engine: Engine) -> Iterator
     Cost: one scan of the release.
     """
     wide = plan.part.shape == "wide"
-    row = engine.query(render("series/check_rows", unfolded=unfolded, wide=wide)).to_pylist()[0]
+    row = engine.row("series/check_rows", unfolded=unfolded, wide=wide)
     if row["misnumbered"]:
         yield f"person_number does not number its {row['persons']} persons anew, from 1"
     if row["empty"]:
@@ -186,10 +180,10 @@ def unfold(plan: SeriesPlan, names: Mapping[int, str], written: exp.Expr, engine
     unfolded = engine.workbench(f"{plan.name}_verify_written")
     if long:
         table = engine.put(f"{plan.name}_verify_names", name_table(names))
-        engine.execute(render("series/unfold_long", unfolded=unfolded, written=written, names=table))
+        engine.run("series/unfold_long", unfolded=unfolded, written=written, names=table)
     else:
         variables = [{"number": i, "name": identifier(name)} for i, name in names.items()]
-        engine.execute(render("series/unfold_wide", unfolded=unfolded, written=written, variables=variables))
+        engine.run("series/unfold_wide", unfolded=unfolded, written=written, variables=variables)
     return unfolded
 
 

@@ -13,7 +13,6 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.series.plan import SeriesPlan
-from sqldeid.sql import render
 
 
 def verify_linked(
@@ -38,9 +37,7 @@ def verify_linked(
     VerificationError
         If a person is in one release alone, or in another class of the table than it should be, or too few share one.
     """
-    row = engine.query(render("series/compare_linked", measured=measured, beside=beside, persons=persons)).to_pylist()[
-        0
-    ]
+    row = engine.row("series/compare_linked", measured=measured, beside=beside, persons=persons)
     problems = list(_problems(plan, row))
     if problems:
         raise VerificationError.at(

@@ -2,7 +2,7 @@
 
 from sqldeid.sql.guard import bind, outward, parse_expression, parse_query, tables_of
 from sqldeid.sql.names import column, identifier, literal, parse_table, table_name
-from sqldeid.sql.templates import Fixed, Statement, fix, load, render, template_names
+from sqldeid.sql.templates import Fixed, Statement, fix, load, made_by, render, template_names
 
 __all__ = [
     "Fixed",
@@ -13,6 +13,7 @@ __all__ = [
     "identifier",
     "literal",
     "load",
+    "made_by",
     "outward",
     "parse_expression",
     "parse_query",

@@ -40,7 +40,7 @@ def parse_aggregate(text: str, columns: Sequence[str], *, order: str, key: str) 
         check(tree, text)
         _check_aggregate(tree, columns)
     except Refused as refused:
-        raise JobError(f"{key}: {refused}", key=key) from None
+        raise JobError.at(key, str(refused)) from None
     ordered = bind(_ordered(tree, order), lambda parts: _no_table(key))
     return ordered if isinstance(ordered, exp.Paren) else exp.Paren(this=ordered)
 
@@ -75,4 +75,4 @@ def _ordered(tree: exp.Expr, order: str) -> exp.Expr:
 
 
 def _no_table(key: str) -> exp.Table:
-    raise JobError(f"{key}: a feature reads no table", key=key)
+    raise JobError.at(key, "a feature reads no table")

@@ -63,7 +63,7 @@ def parse_expression(text: str, *, key: str) -> exp.Expr:
         check(tree, text)
         check_scalar(tree)
     except Refused as refused:
-        raise JobError(f"{key}: {refused}", key=key) from None
+        raise JobError.at(key, str(refused)) from None
     return tree if isinstance(tree, exp.Paren) else exp.Paren(this=tree)
 
 
@@ -93,7 +93,7 @@ def parse_query(text: str, *, key: str) -> exp.Query:
             raise Refused("only a query is allowed here; write one SELECT")
         check(tree, text)
     except Refused as refused:
-        raise JobError(f"{key}: {refused}", key=key) from None
+        raise JobError.at(key, str(refused)) from None
     return tree
 
 

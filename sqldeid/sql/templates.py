@@ -149,10 +149,31 @@ def _parted(name: str) -> tuple[str, str, str]:
     return room, noun, dot + engine
 
 
-@cache
 def load(name: str, dialect: str = "duckdb") -> jinja2.Template:
-    """A parsed template; ``name.dialect`` is taken before ``name.each`` and ``name``, where it exists."""
+    """A template to be rendered; ``name.dialect`` is taken before ``name.each`` and ``name``, where it exists."""
+    return _parsed(name, dialect)
+
+
+@cache
+def _parsed(name: str, dialect: str) -> jinja2.Template:
     return _environment(dialect).select_template([f"{name}.{dialect}", f"{name}.{EACH}", name])
+
+
+@cache
+def made_by(name: str) -> str:
+    """The parameter that names the temporary table which a template makes.
+
+    Raises
+    ------
+    UnsafeSqlError
+        If it makes none: a bug.
+    """
+    found = re.search(
+        r"CREATE TEMPORARY [^{]*(?:\{%[^{]*)*\{\{ (\w+) \}\}", source_of(str(_parsed(name, "duckdb").name)) or ""
+    )
+    if found is None:
+        raise UnsafeSqlError(f"the template {name} makes no temporary table")
+    return found[1]
 
 
 def head_of(source: str) -> str:
@@ -199,7 +220,8 @@ def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:
     jinja2.UndefinedError
         If the template asks for a parameter that was not given.
     UnknownKindError
-        If the template branches on a kind that it does not know (it prints ``unknown_kind`` there).
+        If the template branches on a kind that it does not know (it prints ``unknown_kind`` there), or for an engine
+        that is not one of `ENGINES`.
     """
     template = load(name, dialect)
     if dialect == "duckdb":
@@ -211,6 +233,8 @@ def render(name: str, dialect: str = "duckdb", /, **parameters: object) -> str:
 
 @cache
 def _environment(dialect: str) -> jinja2.Environment:
+    if dialect not in ENGINES:
+        raise UnknownKindError(dialect, "engine")
     made = jinja2.Environment(
         loader=jinja2.FunctionLoader(source_of),
         undefined=jinja2.StrictUndefined,

@@ -210,4 +210,4 @@ def refuse_unlike(tree: exp.Expr, engine: str, *, key: str) -> None:
     for node in tree.walk():
         name, instead, when = unlike.get(type(node), ("", "", None))
         if when is not None and when(node):
-            raise JobError(f"{key}: {name} is not the same on {engine} as in DuckDB: {instead}", key=key)
+            raise JobError.at(key, f"{name} is not the same on {engine} as in DuckDB: {instead}")

@@ -1,1 +1,1 @@
-"""What protects the objects: `ratio` is the source's test, `laplace` is differential privacy."""
+"""What protects the objects: `ratio` is the test of Shaked and Rokach (2016), `laplace` is differential privacy."""

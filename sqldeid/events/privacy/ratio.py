@@ -1,4 +1,4 @@
-"""The source's test of a model's entries: published where one record less would change its frequency by little."""
+"""Publish an entry of a model where one record less would change its frequency by little (Shaked and Rokach 2016)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ series when its best has not improved for a while.
 Notes
 -----
 The fitness of equation 4.4, −distortion · exp(unfeasibility · √m) (with the sign that makes it a penalty), is compared
-by its logarithm: the same order, but it cannot overflow as it did for the source. `annealing` and `capped` then come
+by its logarithm: the same order, but it cannot overflow, as it did in the thesis. `annealing` and `capped` then come
 about as near to the targets as `weighted` (NA), for more distortion; `dampened` (DF) stays far off
 (`examples/series_study`).
 

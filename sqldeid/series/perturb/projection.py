@@ -1,10 +1,10 @@
-"""Meet mean, variance, minimum and maximum: exactly, or by the source's iterations.
+"""Meet mean, variance, minimum and maximum: exactly, or by the iterations of Mazzone (2020).
 
 `project`: the records that are the series' own minimum and maximum are pinned to the target's; all others become
 clip(c + r·x, minimum, maximum). For a given r the c that meets the mean is found by Newton's method on a function that
 is piecewise linear; the r that meets the variance by a bracketing method around it. Where no series with so many
 records has all four, mean and variance are met and the extremes are moved as little as they must
-(`sqldeid.series.reach`).
+(`sqldeid.series.feasible`).
 
 Source
 ------
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sqldeid.arrays import Flags, Floats, Ints
+from sqldeid.series.feasible import greatest_shape, greatest_variance, nearest_extremes
 from sqldeid.series.perturb.draws import generator
-from sqldeid.series.reach import greatest_shape, greatest_variance, nearest_extremes
 
 JITTER = 1e-6
 """Standard deviation of what parts equal values, in units of the series' own (a constant series has nothing else)."""
@@ -222,7 +222,7 @@ def _offset(rx: Floats, free: Flags, bounds: _Bounds, start: Floats) -> Floats:
 def iterate(
     values: Floats, targets: Floats, iterations: int, seed: int | bytes, person: Ints, variable: Ints
 ) -> Floats:
-    """Perturb by the source's iterations: clip, push the extremes, shift to the mean, stretch to the variance.
+    """Perturb by Mazzone's iterations: clip, push the extremes, shift to the mean, stretch to the variance.
 
     The source's "divide by the ratio of the standard deviations" is about the mean; its small Gaussian noise has
     a standard deviation of `JITTER`, drawn for each person and variable.

@@ -1,4 +1,4 @@
-"""How series are perturbed: the choices of a job, with the source's values as defaults where it gives any."""
+"""How series are perturbed: the choices of a job, with Mazzone's (2020) values as defaults where there are any."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class GeneticSettings:
 
     `fitness`: `weighted` (NA; the default), `annealing` (equation 4.4), `dampened` (DF), `capped` (CI). The last
     three are offered for comparison. `scale_variance` measures the variance's unfeasibility
-    as that of the standard deviation, against the source's observation that variance dominates. `local_search` (ours):
-    of four children one mutates by a tenth of the step, one at about two records, one by and at both; the source's way
+    as that of the standard deviation, against Mazzone's observation that variance dominates. `local_search` (ours):
+    of four children one mutates by a tenth of the step, one at about two records, one by and at both; Mazzone's way
     alone ends early, and farther off.
     """
 

@@ -23,16 +23,13 @@ from sqlglot import exp
 from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import SqldeidError
-from sqldeid.sql import literal, render
+from sqldeid.sql import literal
 from sqldeid.tables.check.check import Checker
 from sqldeid.tables.fold.fold import Folded, onto_bench
 from sqldeid.tables.fold.sensitive import code_name
 from sqldeid.tables.model.evaluation import Evaluation, admissible
 from sqldeid.tables.model.lattice import Node, below
 from sqldeid.tables.plan.plan import TablePlan
-
-METHODS = frozenset({"frontier", "best-first", "ola", "datafly", "igreedy"})
-"""Searches that ask for nodes alone; others read the sizes of all classes, which then travel."""
 
 CLASS_BYTES = 48
 """Memory of the bench that a class takes while it is grouped: what DuckDB can hold of them without spilling."""
@@ -53,7 +50,7 @@ _UNITS = {"b": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 def most_classes(bench: Engine) -> int:
     """Classes that the bench's memory limit has room for; more of them stay in the source engine."""
     names = [literal("memory_limit")]
-    read = bench.query(render("engine/read_settings", names=names)).to_pylist()
+    read = bench.rows("engine/read_settings", names=names)
     found = _SIZE.fullmatch(read[0]["value"] or "") if read else None
     if found is None:
         return sys.maxsize
@@ -62,7 +59,7 @@ def most_classes(bench: Engine) -> int:
 
 def room(plan: TablePlan, engine: Engine) -> int | None:
     """Classes that a release of this plan may bring to the bench before its search; None where it needs all of them."""
-    return most_classes(engine.bench) if plan.part.search.method in METHODS and not plan.many else None
+    return most_classes(engine.bench) if plan.search.by_nodes and not plan.many else None
 
 
 @dataclass(slots=True, eq=False)
@@ -160,7 +157,7 @@ class Bases(Checker):
     def _counted(self, node: Node, *, histogram: bool = False) -> Evaluation:
         """Check a node where its classes are; bring them only if it passes there, for all that is asked of it then."""
         arm = {**self.arm(0, node), "classes": self._parent(node).there}
-        read = self.source.query(render("tables/check/histogram_nodes", nodes=[arm]))
+        read = self.source.ask("tables/check/histogram_nodes", nodes=[arm])
         sizes = dict(zip(*(map(int, read.column(c).to_pylist()) for c in ("size", "classes")), strict=True))
         failing = sum(size * n for size, n in sizes.items() if size < self.k)
         squares = sum(size * size * n for size, n in sizes.items())
@@ -206,12 +203,11 @@ class Bases(Checker):
         parent = self._parent(node)
         if parent.node == node:
             return parent
-        there = self.source.workbench(f"{self.name}_base")
         masks = self.folded.coding.masks(node)
         groups = [{"word": w, "mask": m} for w, m in zip(self.folded.words, masks, strict=True)]
         groups += [{"word": code_name(i), "mask": -1} for i in range(len(self.folded.sensitive))]
-        self.source.execute(render("tables/check/roll_up", rolled=there, classes=parent.there, groups=groups))
-        size = int(self.source.query(render("engine/count_rows", table=there)).column("rows")[0].as_py())
+        there = self.source.make("tables/check/roll_up", f"{self.name}_base", classes=parent.there, groups=groups)
+        size = int(self.source.row("engine/count_rows", table=there)["rows"])
         self._sizes.known[node] = size
         return _Base(node, there, size)
 
@@ -219,8 +215,13 @@ class Bases(Checker):
         """Bring a base's classes to the bench."""
         at = replace(self.folded, table=base.there, size=base.size)
         base.checker = self.checking(onto_bench(self.plan, self.source, at))
+        base.checker.hopeless = self._is_hopeless
         self._keep(base)
         return base
+
+    def _is_hopeless(self, node: Node, failing: int) -> bool:
+        """As the search says while it runs: bases outlive it."""
+        return self.hopeless is not None and self.hopeless(node, failing)
 
     def _keep(self, base: _Base) -> None:
         """Remember a base, and forget another for it where they are many."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
-from sqldeid.sql import Fixed, fix, load, render
+from sqldeid.sql import Fixed, fix, load
 from sqldeid.tables.check.judge import Judge
 from sqldeid.tables.check.rollup import Rollups
 from sqldeid.tables.fold.fold import Folded
@@ -37,6 +37,8 @@ class Checker:
     ----------
     allowed
         Most rows that may be suppressed; only admissible nodes are asked for their suppressed leaves.
+    hopeless
+        Whether a node that suppresses so many rows cannot be the answer; it is not asked for its suppressed leaves.
     """
 
     engine: Engine
@@ -45,6 +47,7 @@ class Checker:
     allowed: int
     name: str
     judge: Judge | None = None
+    hopeless: Callable[[Node, int], bool] | None = None
     _leaves: dict[tuple[int, int], tuple[Ints, Ints]] = field(default_factory=dict, init=False)
     _rollups: Rollups = field(init=False)
     _words: tuple[Fixed, ...] = field(init=False)
@@ -83,7 +86,7 @@ class Checker:
         sizes: dict[int, dict[int, int]] = {}
         for some in portions([self._rollups.size(node) for node in nodes], GROUPED_CLASSES):
             asked = [arms[i] for i in some]
-            rows += self.engine.query(render("tables/check/check_nodes", nodes=asked, k=self.k)).to_pylist()
+            rows += self.engine.rows("tables/check/check_nodes", nodes=asked, k=self.k)
             sizes |= self._histograms(asked) if histogram else {}
         found = {
             int(row["node"]): Evaluation(
@@ -118,7 +121,7 @@ class Checker:
         more = judge.tightened(verdicts, [self.arm(i, nodes[i]) for i in loose])
         for i, (failing, forced) in sums.items():
             judged[i] = replace(judged[i], failing=failing, core_failing=forced + more.get(i, 0))
-        passing = [i for i in ask if admissible(judged[i], self.allowed)]
+        passing = [i for i in ask if self._may_win(judged[i])]
         weighed = self.weigh_classes(passing, nodes, *judge.failing(verdicts, passing)) if passing else {}
         judge.drop(verdicts)
         for i, leaves in weighed.items():
@@ -145,7 +148,7 @@ class Checker:
         return best
 
     def _histograms(self, arms: Sequence[dict[str, object]]) -> dict[int, dict[int, int]]:
-        read = self.engine.query(render("tables/check/histogram_nodes", nodes=arms))
+        read = self.engine.ask("tables/check/histogram_nodes", nodes=arms)
         sizes: dict[int, dict[int, int]] = {}
         for node, size, classes in zip(*(read.column(c).to_pylist() for c in ("node", "size", "classes")), strict=True):
             sizes.setdefault(node, {})[size] = classes
@@ -154,19 +157,25 @@ class Checker:
     def _weighed(self, found: list[Evaluation], arms: Sequence[dict[str, object]]) -> list[Evaluation]:
         """The suppressed leaves of the admissible nodes."""
         none = (0,) * len(self.folded.columns)
-        ask = [i for i, e in enumerate(found) if admissible(e, self.allowed) and e.failing]
+        ask = [i for i, e in enumerate(found) if e.failing and self._may_win(e)]
         weighed: dict[int, tuple[int, ...]] = {}
         for portion in portions([found[i].failing for i in ask], LISTED_ROWS):
             some = [ask[i] for i in portion]
             weighed |= self._weigh([arms[i] for i in some], [found[i].node for i in some])
         return [
-            replace(e, suppressed_leaves=weighed.get(i, none)) if admissible(e, self.allowed) else e
+            replace(e, suppressed_leaves=weighed.get(i, none)) if i in weighed or not e.failing else e
             for i, e in enumerate(found)
         ]
 
+    def _may_win(self, found: Evaluation) -> bool:
+        """Whether a node's suppressed leaves are asked for: it is admissible and may still be the answer."""
+        if not admissible(found, self.allowed):
+            return False
+        return self.hopeless is None or not self.hopeless(found.node, found.failing)
+
     def _weigh(self, arms: Sequence[dict[str, object]], nodes: Sequence[Node]) -> dict[int, tuple[int, ...]]:
         """Suppressed classes come back, NumPy looks their leaves up: as a join in SQL it took ten times as long."""
-        read = self.engine.query(render("tables/check/list_failing", nodes=arms, k=self.k))
+        read = self.engine.ask("tables/check/list_failing", nodes=arms, k=self.k)
         owner, size = read.column("node").to_numpy(), read.column("size").to_numpy()
         words = [read.column(w.name).to_numpy() for w in self.folded.words]
         numbers = [int(str(arm["id"])) for arm in arms]

@@ -16,7 +16,6 @@ from sqlglot import exp
 from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import SqldeidError
-from sqldeid.sql import render
 from sqldeid.tables.check.passing_rows import survivors
 from sqldeid.tables.check.refold import Refold
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, others_of, terms_of
@@ -84,9 +83,10 @@ class Judge:
     def keep_failing(self, arm: Mapping[str, Any]) -> exp.Table:
         """The failing classes of one node, as a table of words."""
         verdicts = self.verdicts([arm])
-        failing = self.engine.workbench(f"{self.name}_failing")
         words = list(self.folded.words)
-        self.engine.execute(render("tables/check/keep_failing", failing=failing, verdicts=verdicts.table, words=words))
+        failing = self.engine.make(
+            "tables/check/keep_failing", f"{self.name}_failing", verdicts=verdicts.table, words=words
+        )
         self.drop(verdicts)
         return failing
 
@@ -99,17 +99,14 @@ class Judge:
         stats: dict[ClassCriterion, exp.Table] = {}
         arm = {"id": 0, "groups": [{"word": w, "mask": 0} for w in self.folded.words]}
         for split in self._splits():
-            merged = self.engine.workbench(f"{self.name}_blanked")
-            self.engine.execute(
-                render(
-                    "tables/check/merge_blanked",
-                    merged=merged,
-                    spread=self._spread(split),
-                    kept=kept,
-                    failing=failing,
-                    words=list(words),
-                    others=self._others(split),
-                )
+            merged = self.engine.make(
+                "tables/check/merge_blanked",
+                f"{self.name}_blanked",
+                spread=self._spread(split),
+                kept=kept,
+                failing=failing,
+                words=list(words),
+                others=self._others(split),
             )
             stats |= self._measured(split, [{**arm, "spread": merged}])
         verdicts = Verdicts(self._judge(stats, None), self.folded.words)
@@ -121,15 +118,8 @@ class Judge:
         """Whether no blanked row, in the one class that they become, has a risk above m."""
         known = self._known(criterion)
         cells = self.folded.cells or self.folded.table
-        read = self.engine.query(
-            render(
-                "tables/check/merge_known",
-                cells=cells,
-                kept=kept,
-                failing=failing,
-                words=list(words),
-                known=list(known),
-            )
+        read = self.engine.ask(
+            "tables/check/merge_known", cells=cells, kept=kept, failing=failing, words=list(words), known=list(known)
         )
         rows = read.column("c").to_numpy().astype(np.int64)
         values = np.zeros((len(rows), len(known)), dtype=np.int64)
@@ -168,15 +158,13 @@ class Judge:
         return [code_name(number[name]) for name, _ in criterion.known]
 
     def _cells(self, known: Sequence[exp.Identifier], arms: Arms, least: int) -> pa.Table:
-        return self.engine.query(
-            render(
-                "tables/check/list_cells",
-                cells=self.folded.cells or self.folded.table,
-                words=list(self.folded.words),
-                known=list(known),
-                nodes=list(arms),
-                least=least,
-            )
+        return self.engine.ask(
+            "tables/check/list_cells",
+            cells=self.folded.cells or self.folded.table,
+            words=list(self.folded.words),
+            known=list(known),
+            nodes=list(arms),
+            least=least,
         )
 
     def _splits(self) -> list[Split]:
@@ -194,15 +182,16 @@ class Judge:
         return list(self._sensitive(split).others) if split[1] else []
 
     def _judge(self, stats: Mapping[ClassCriterion, exp.Table], hidden: exp.Table | None) -> exp.Table:
-        table = self.engine.workbench(f"{self.name}_verdicts")
         criteria = [self._parameters(c, stats[c]) for c in self.criteria]
         words = list(self.folded.words)
-        self.engine.execute(
-            render(
-                "tables/check/judge_classes", verdicts=table, words=words, k=self.k, criteria=criteria, hidden=hidden
-            )
+        return self.engine.make(
+            "tables/check/judge_classes",
+            f"{self.name}_verdicts",
+            words=words,
+            k=self.k,
+            criteria=criteria,
+            hidden=hidden,
         )
-        return table
 
     def _on_smallest(self, split: Split, arms: Arms, *, prepare: bool = False) -> Arms:
         """The arms with the table to judge each on."""
@@ -232,20 +221,17 @@ class Judge:
         """Node, words, size and forced of every class, by least and most shares of each value."""
         bounds = criterion.bounds(self._sensitive(split_of(criterion)).rows)
         put = self.engine.put(f"{self.name}_bounds", pa.table(bounds.columns()))
-        judged = self.engine.workbench(f"{self.name}_bounded")
-        self.engine.execute(
-            render(
-                "tables/check/bound_classes",
-                judged=judged,
-                words=list(self.folded.words),
-                nodes=list(arms),
-                counted=counted,
-                bounds=put,
-                needed=bounds.needed,
-                rows=self.units,
-                unit=UNIT,
-                k=self.k,
-            )
+        judged = self.engine.make(
+            "tables/check/bound_classes",
+            f"{self.name}_bounded",
+            words=list(self.folded.words),
+            nodes=list(arms),
+            counted=counted,
+            bounds=put,
+            needed=bounds.needed,
+            rows=self.units,
+            unit=UNIT,
+            k=self.k,
         )
         self._drop(put)
         return judged
@@ -262,22 +248,18 @@ class Judge:
         distances = {t.distance for t in mine} - {"none"}
         sensitive, others = self._sensitive(split), self._others(split)
         whole = [{"word": o, "mask": -1} for o in others]
-        stats = self.engine.workbench(f"{self.name}_stats")
-        self.engine.execute(
-            render(
-                "tables/check/count_spread",
-                stats=stats,
-                words=[*self.folded.words, *others],
-                nodes=[{**arm, "groups": [*arm["groups"], *whole]} for arm in arms],
-                most=max((t.greatest for t in mine), default=0),
-                distance=distances.pop() if distances else "none",
-                reference=sensitive.reference,
-                rows=self.units,
-                last=sensitive.values - 1,
-                counted=counted,
-            )
+        return self.engine.make(
+            "tables/check/count_spread",
+            f"{self.name}_stats",
+            words=[*self.folded.words, *others],
+            nodes=[{**arm, "groups": [*arm["groups"], *whole]} for arm in arms],
+            most=max((t.greatest for t in mine), default=0),
+            distance=distances.pop() if distances else "none",
+            reference=sensitive.reference,
+            rows=self.units,
+            last=sensitive.values - 1,
+            counted=counted,
         )
-        return stats
 
     def _parameters(self, criterion: ClassCriterion, stats: exp.Table) -> dict[str, object]:
         asked, joint = terms_of(criterion), bool(others_of(criterion))
@@ -292,7 +274,7 @@ class Judge:
 
     def sums(self, verdicts: Verdicts) -> dict[int, tuple[int, int]]:
         """Node → rows in failing classes, and rows forced out of every specialisation."""
-        read = self.engine.query(render("tables/check/sum_verdicts", verdicts=verdicts.table)).to_pylist()
+        read = self.engine.rows("tables/check/sum_verdicts", verdicts=verdicts.table)
         return {row["node"]: (int(row["failing"]), int(row["forced"])) for row in read}
 
     def tightened(self, verdicts: Verdicts, arms: Arms) -> dict[int, int]:
@@ -319,20 +301,18 @@ class Judge:
         return {int(i): int(more[i]) for i in np.unique(node)}
 
     def _failing_cells(self, split: Split, verdicts: Verdicts, arms: Arms) -> pa.Table:
-        return self.engine.query(
-            render(
-                "tables/check/list_spread",
-                verdicts=verdicts.table,
-                words=list(self.folded.words),
-                others=self._others(split),
-                nodes=self._on_smallest(split, arms),
-            )
+        return self.engine.ask(
+            "tables/check/list_spread",
+            verdicts=verdicts.table,
+            words=list(self.folded.words),
+            others=self._others(split),
+            nodes=self._on_smallest(split, arms),
         )
 
     def failing(self, verdicts: Verdicts, nodes: Sequence[int]) -> tuple[Ints, Ints, list[Ints]]:
         """The failing classes of some nodes: node, size, and one array per word."""
-        read = self.engine.query(
-            render("tables/check/list_verdicts", verdicts=verdicts.table, nodes=list(nodes), words=list(verdicts.words))
+        read = self.engine.ask(
+            "tables/check/list_verdicts", verdicts=verdicts.table, nodes=list(nodes), words=list(verdicts.words)
         )
         words = [read.column(w.name).to_numpy() for w in verdicts.words]
         owner, size = (read.column(c).to_numpy().astype(np.int64) for c in ("node", "size"))

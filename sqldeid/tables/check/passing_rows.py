@@ -1,4 +1,4 @@
-"""Bound how many rows of a failing class can pass in a specialisation: the stronger core of l and t. Pure.
+"""Bound how many rows of a failing class can pass in a specialisation: the stronger core of each criterion. Pure.
 
 At a specialisation, the rows of a class that are released lie in classes that pass, and each criterion is closed under
 union: together they pass. So no more rows survive than the largest part of the class that would pass, and all others

@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from sqldeid.arrays import Ints
 from sqldeid.errors import SqldeidError
-from sqldeid.sql import Fixed, identifier, render
+from sqldeid.sql import Fixed, identifier
 from sqldeid.tables.check.judge import Arms, Judge, Split, Verdicts
 from sqldeid.tables.check.refold import Refold
 from sqldeid.tables.criteria import ClassCriterion
@@ -47,9 +47,9 @@ class PersonJudge(Judge):
         """Judge every class of the nodes that the arms describe."""
         sized = self.sized(arms)
         judged = self._judged(arms, sized) if self.criteria else None
-        table, words = self.engine.workbench(f"{self.name}_verdicts"), list(self.folded.words)
-        self.engine.execute(
-            render("tables/check/judge_persons", verdicts=table, sized=sized, words=words, k=self.k, judged=judged)
+        words = list(self.folded.words)
+        table = self.engine.make(
+            "tables/check/judge_persons", f"{self.name}_verdicts", sized=sized, words=words, k=self.k, judged=judged
         )
         for made in filter(None, (sized, judged)):
             self._drop(made)
@@ -61,23 +61,21 @@ class PersonJudge(Judge):
 
     def sized(self, arms: Arms) -> exp.Table:
         """Node, words, persons and size (rows) of every class of some nodes."""
-        sized = self.engine.workbench(f"{self.name}_sized")
         words = list(self.folded.words)
         nodes = [{**arm, "pairs": t} for arm, t in self._tables_for("", self.folded.pairs, arms)]
-        self.engine.execute(render("tables/check/size_persons", sized=sized, words=words, nodes=nodes))
-        return sized
+        return self.engine.make("tables/check/size_persons", f"{self.name}_sized", words=words, nodes=nodes)
 
     def histogram(self, arm: Mapping[str, Any]) -> dict[int, tuple[int, int]]:
         """Persons of a class → classes with so many, and rows in them; of one node."""
         sized = self.sized([arm])
-        read = self.engine.query(render("tables/check/count_persons_sizes", sized=sized)).to_pylist()
+        read = self.engine.rows("tables/check/count_persons_sizes", sized=sized)
         self._drop(sized)
         return {int(r["persons"]): (int(r["classes"]), int(r["size"])) for r in read}
 
     def rows_below(self, arms: Arms, limits: Sequence[int]) -> dict[int, list[int]]:
         """Node → rows in classes of fewer persons than each limit."""
         sized = self.sized(arms)
-        read = self.engine.query(render("tables/check/sum_persons_below", sized=sized, limits=list(limits))).to_pylist()
+        read = self.engine.rows("tables/check/sum_persons_below", sized=sized, limits=list(limits))
         self._drop(sized)
         found = {int(str(arm["id"])): [0] * len(limits) for arm in arms}
         for row in read:
@@ -87,7 +85,7 @@ class PersonJudge(Judge):
     def persons_of(self, arm: Mapping[str, Any], word: int) -> tuple[Ints, Ints]:
         """The masked codes in one word of a node's classes, and the persons of each class."""
         sized = self.sized([arm])
-        read = self.engine.query(render("tables/check/read_sized", sized=sized, word=self.folded.words[word]))
+        read = self.engine.ask("tables/check/read_sized", sized=sized, word=self.folded.words[word])
         self._drop(sized)
         return read.column("code").to_numpy().astype(np.int64), read.column("persons").to_numpy().astype(np.int64)
 
@@ -104,11 +102,11 @@ class PersonJudge(Judge):
         return table
 
     def _trimmed(self, split: Split, arms: Arms, sized: exp.Table) -> exp.Table:
-        trimmed = self.engine.workbench(f"{self.name}_trimmed")
         words = list(self.folded.words)
         nodes = [{**arm, "spread": t} for arm, t in self._tables_for(split[0], self._spread(split), arms)]
-        self.engine.execute(render("tables/check/trim_spread", trimmed=trimmed, sized=sized, words=words, nodes=nodes))
-        return trimmed
+        return self.engine.make(
+            "tables/check/trim_spread", f"{self.name}_trimmed", sized=sized, words=words, nodes=nodes
+        )
 
     def _tables_for(
         self, column: str, table: exp.Table | None, arms: Arms
@@ -129,4 +127,4 @@ class Resettled(Refold):
 
     def _roll_up(self, table: exp.Table, source: exp.Table, groups: list[dict[str, object]]) -> None:
         every = [*groups, *({"word": o, "mask": -1} for o in self.others)]
-        self.engine.execute(render("tables/fold/settle_pairs", settled=table, pairs=source, groups=every, again=True))
+        self.engine.run("tables/fold/settle_pairs", settled=table, pairs=source, groups=every, again=True)

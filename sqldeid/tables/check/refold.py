@@ -15,7 +15,7 @@ from typing import Any
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.sql import Fixed, fix, identifier, render
+from sqldeid.sql import Fixed, fix, identifier
 
 LEAST_ROWS = 8_000
 """Tables smaller than this are judged in less time than a fold takes."""
@@ -104,13 +104,13 @@ class Refold:
 
     def _roll_up(self, table: exp.Table, source: exp.Table, groups: list[dict[str, object]]) -> None:
         whole = [{"word": o, "mask": -1} for o in [*self.others, identifier("s")]]
-        self.engine.execute(render("tables/check/roll_up", rolled=table, classes=source, groups=[*groups, *whole]))
+        self.engine.run("tables/check/roll_up", rolled=table, classes=source, groups=[*groups, *whole])
 
     def _smallest(self, masks: Masks) -> _Folded:
         return min((t for t in self._tables if t.serves(masks)), key=lambda t: t.size)
 
     def _rows(self, table: exp.Table) -> int:
-        return int(self.engine.query(render("engine/count_rows", table=table)).column("rows")[0].as_py())
+        return int(self.engine.row("engine/count_rows", table=table)["rows"])
 
     def _drop(self, table: exp.Table) -> None:
         self.engine.drop(table)

@@ -80,10 +80,9 @@ class Rollups:
             self._fold(base, self._smallest(base))
 
     def _fold(self, node: Node, source: Rolled) -> None:
-        rolled = self._engine.workbench(f"{self._name}_rolled")
         masks = self._folded.coding.masks(node)
         groups = [{"word": w, "mask": m} for w, m in zip(self._folded.words, masks, strict=True)]
-        self._engine.execute(render("tables/check/roll_up", rolled=rolled, classes=source.table, groups=groups))
+        rolled = self._engine.make("tables/check/roll_up", f"{self._name}_rolled", classes=source.table, groups=groups)
         total = render("tables/fold/total_classes", classes=rolled, words=list(self._folded.words))
         size = int(self._engine.query(total).column("classes")[0].as_py())
         if size > _WORTH * source.size:

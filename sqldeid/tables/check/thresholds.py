@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sqldeid.arrays import Ints
-from sqldeid.sql import load, render
+from sqldeid.sql import load
 from sqldeid.tables.check.check import NODES_PER_STATEMENT, Checker
 from sqldeid.tables.model.evaluation import Evaluation
 from sqldeid.tables.model.lattice import Node
@@ -62,8 +62,8 @@ class Thresholds:
         """One grouping a node answers for every k, with what the suppressed classes lose; NumPy does the rest."""
         checker = self.checker
         checker.prepare(nodes)
-        read = checker.engine.query(
-            render("tables/check/list_classes", nodes=[checker.arm(i, node) for i, node in enumerate(nodes)])
+        read = checker.engine.ask(
+            "tables/check/list_classes", nodes=[checker.arm(i, node) for i, node in enumerate(nodes)]
         )
         owner, size = read.column("node").to_numpy(), read.column("size").to_numpy()
         order = np.lexsort((size, owner))

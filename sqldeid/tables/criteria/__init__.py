@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from sqldeid.errors import UnknownKindError
-from sqldeid.job import Privacy
 from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms
 from sqldeid.tables.criteria.beta_likeness import BetaLikeness, likeness_of
 from sqldeid.tables.criteria.delta_disclosure import DeltaDisclosure, disclosure_of
@@ -20,6 +19,9 @@ from sqldeid.tables.criteria.l_diversity import (
 )
 from sqldeid.tables.criteria.m_concealing import MConcealing
 from sqldeid.tables.criteria.t_closeness import TCloseness, closeness_of
+
+if TYPE_CHECKING:  # who reckons from numbers alone needs no job
+    from sqldeid.job import Privacy
 
 KINDS: tuple[type[ClassCriterion], ...] = (
     DistinctLDiversity,
@@ -83,12 +85,22 @@ def class_criteria(asked: Privacy, sensitive: Sequence[str]) -> tuple[ClassCrite
     sensitive
         Every sensitive column of the release: joint criteria look at each beside the others.
     """
-    found: list[ClassCriterion] = []
-    for key, entries in asked.per_class.items():
-        if key not in _OF_ENTRY:
-            raise UnknownKindError(key, "criterion")
-        found += [_OF_ENTRY[key](dict(entry), sensitive) for entry in entries]
-    return tuple(found)
+    return tuple(
+        criterion_of(key, dict(entry), sensitive) for key, entries in asked.per_class.items() for entry in entries
+    )
+
+
+def criterion_of(key: str, entry: Spec, sensitive: Sequence[str]) -> ClassCriterion:
+    """The criterion that one table of the job asks for, by its key; `sensitive` as for `class_criteria`.
+
+    Raises
+    ------
+    UnknownKindError
+        For a key that asks for no criterion.
+    """
+    if key not in _OF_ENTRY:
+        raise UnknownKindError(key, "criterion")
+    return _OF_ENTRY[key](entry, sensitive)
 
 
 def concealing(asked: Privacy) -> MConcealing | None:
@@ -114,6 +126,7 @@ __all__ = [
     "Terms",
     "class_criteria",
     "concealing",
+    "criterion_of",
     "known",
     "others_of",
     "refuse_unknown",

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from sqldeid.arrays import Ints
+import numpy as np
+
+from sqldeid.arrays import Flags, Ints
 from sqldeid.errors import UnknownKindError
 from sqldeid.tables.criteria.bounds import Bounds
 from sqldeid.tables.criteria.histograms import Histograms
@@ -69,11 +71,36 @@ class Terms:
         return {"equal": 1, "ordered": max(values - 1, 1)}.get(self.kind, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A criterion in words.
+
+    Parameters
+    ----------
+    name
+        As results call it.
+    asked
+        The number asked for.
+    told
+        What is asked, as a plan tells it: ``l = 2``.
+    promise, of_persons
+        The guarantee in one sentence, and in another where a person may have many rows
+        (`sqldeid.tables.criteria.persons`).
+    """
+
+    name: str
+    asked: float
+    told: str
+    promise: str
+    of_persons: str
+
+
 class ClassCriterion(ABC):
     """What is judged per equivalence class, beyond its size.
 
-    Subclasses are frozen dataclasses; their docstrings have the sections *Guarantee*, *Assumes*, *Does not protect* and
-    *Source*, and say whether generalisation preserves the criterion.
+    Subclasses are frozen dataclasses. One that states `bounds` says with them which classes pass; any other has its own
+    `survivors`, `passing_rows` and `holds`. Their docstrings have the sections *Guarantee*, *Assumes*, *Does not
+    protect* and *Source*, and say whether generalisation preserves the criterion.
     """
 
     __slots__ = ()
@@ -88,28 +115,18 @@ class ClassCriterion(ABC):
 
     @property
     @abstractmethod
+    def words(self) -> Words:
+        """What it is called, what is asked and what it promises."""
+
+    @property
     def name(self) -> str:
         """As results call it."""
+        return self.words.name
 
     @property
-    @abstractmethod
     def asked(self) -> float:
         """The number asked for."""
-
-    @property
-    @abstractmethod
-    def told(self) -> str:
-        """What is asked, as a plan tells it: ``l = 2``."""
-
-    @property
-    @abstractmethod
-    def promise(self) -> str:
-        """The guarantee in one sentence."""
-
-    @property
-    @abstractmethod
-    def promise_of_persons(self) -> str:
-        """The guarantee in one sentence, where a person may have many rows (`sqldeid.tables.criteria.persons`)."""
+        return self.words.asked
 
     @property
     @abstractmethod
@@ -132,15 +149,14 @@ class ClassCriterion(ABC):
         """
         raise UnknownKindError(type(self).__name__, "criterion with bounds")
 
-    @abstractmethod
     def survivors(self, classes: Histograms, reference: Ints) -> Ints:
         """The search's core: the most rows of each class that can be released below it (`check.passing_rows`)."""
+        return self.bounds(reference).survivors(classes)
 
-    @abstractmethod
     def passing_rows(self, counts: Ints, whole: Ints) -> Ints:
         """The same for a certificate, by other formulas, from counts of shape (classes, values)."""
+        return self.bounds(whole).passing_rows(counts)
 
-    @abstractmethod
     def holds(self, by_place: Mapping[int, int], persons: int, whole: Ints) -> bool:
         """Whether a class meets it, in exact numbers where it is not a logarithm.
 
@@ -153,6 +169,26 @@ class ClassCriterion(ABC):
         whole
             Persons of the whole table by place.
         """
+        return self.bounds(whole).holds(by_place, persons)
+
+    def hold(self, classes: Histograms, whole: Ints) -> Flags:
+        """Which of some classes meet it, as `holds` says of each; shape (classes,).
+
+        Parameters
+        ----------
+        whole
+            Rows of the whole table by value.
+        """
+        holding, sure = self.clearly(classes, whole)
+        first = np.append(classes.first, len(classes.rows)).tolist()
+        for i in np.flatnonzero(~sure).tolist():
+            value, rows = (x[first[i] : first[i + 1]].tolist() for x in (classes.value, classes.rows))
+            holding[i] = self.holds(dict(zip(value, rows, strict=True)), sum(rows), whole)
+        return holding
+
+    def clearly(self, classes: Histograms, whole: Ints) -> tuple[Flags, Flags]:
+        """Which of some classes meet it, and of which this is sure by more than rounding."""
+        return self.bounds(whole).clearly(classes)
 
     @abstractmethod
     def farthest(self, starts: Ints, code: Ints, n: Ints) -> tuple[float | None, bool]:

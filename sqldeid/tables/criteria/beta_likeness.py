@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
@@ -11,9 +11,8 @@ import numpy as np
 
 from sqldeid.arrays import Ints
 from sqldeid.errors import UnknownKindError
-from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms
+from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms, Words
 from sqldeid.tables.criteria.bounds import Bounds
-from sqldeid.tables.criteria.histograms import Histograms
 from sqldeid.tables.criteria.rational import log_bounds
 
 
@@ -48,37 +47,20 @@ class BetaLikeness(ClassCriterion):
     against_whole: ClassVar[bool] = True
 
     @property
-    def name(self) -> str:
-        """As results call it."""
-        return "enhanced beta-likeness" if self.kind == "enhanced" else "beta-likeness"
-
-    @property
-    def asked(self) -> float:
-        """The number asked for."""
-        return float(self.beta)
-
-    @property
-    def told(self) -> str:
-        """What is asked, as a plan tells it."""
-        return f"beta = {float(self.beta):g}, {self.kind}"
-
-    @property
-    def promise(self) -> str:
-        """The guarantee in one sentence."""
-        return f"In every class the share of each value of {self.column} exceeds that in the whole table {self._most}."
-
-    @property
-    def promise_of_persons(self) -> str:
-        """The guarantee where a person may have many rows."""
-        return (
-            f"Among the persons of every class the share of each value of {self.column} exceeds that among all persons "
-            f"{self._most}."
+    def words(self) -> Words:
+        """What it is called, what is asked and what it promises."""
+        beta, enhanced = float(self.beta), self.kind == "enhanced"
+        most = f"by at most {beta:g} times that share" + (
+            " and by at most -ln of that share times it" if enhanced else ""
         )
-
-    @property
-    def _most(self) -> str:
-        by = "and by at most -ln of that share times it" if self.kind == "enhanced" else ""
-        return " ".join(filter(None, (f"by at most {float(self.beta):g} times that share", by)))
+        return Words(
+            "enhanced beta-likeness" if enhanced else "beta-likeness",
+            beta,
+            f"beta = {beta:g}, {self.kind}",
+            f"In every class the share of each value of {self.column} exceeds that in the whole table {most}.",
+            f"Among the persons of every class the share of each value of {self.column} exceeds that among all persons "
+            f"{most}.",
+        )
 
     @property
     def terms(self) -> Terms:
@@ -105,18 +87,6 @@ class BetaLikeness(ClassCriterion):
         if self.kind == "basic":
             return self.beta
         return min(self.beta, log_bounds(1 / share)[0] if share < 1 else Fraction(0))
-
-    def survivors(self, classes: Histograms, reference: Ints) -> Ints:
-        """The search's core."""
-        return self.bounds(reference).survivors(classes)
-
-    def passing_rows(self, counts: Ints, whole: Ints) -> Ints:
-        """The certificate's core."""
-        return self.bounds(whole).passing_rows(counts)
-
-    def holds(self, by_place: Mapping[int, int], persons: int, whole: Ints) -> bool:
-        """In whole numbers."""
-        return self.bounds(whole).holds(by_place, persons)
 
     def farthest(self, starts: Ints, code: Ints, n: Ints) -> tuple[float | None, bool]:
         """The greatest gain of a value, (q - p)/p; None where one exceeds -ln p and the kind is enhanced."""

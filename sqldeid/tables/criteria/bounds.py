@@ -84,6 +84,13 @@ class Bounds:
             for place, (n, least, most) in enumerate(each)
         )
 
+    def clearly(self, classes: Histograms) -> tuple[Flags, Flags]:
+        """Which classes keep to them, and of which this is sure by more than rounding."""
+        counts, (low, high) = classes.dense(len(self.rows)), self._shares()
+        share = counts / counts.sum(axis=1, keepdims=True)
+        beyond = np.maximum(np.where(self.least > 0, low - share, -1.0), share - high).max(axis=1, initial=-1.0)
+        return beyond <= 0, np.abs(beyond) > _ROUNDING
+
     def all_hold(self, starts: Ints, code: Ints, n: Ints) -> bool:
         """Whether all classes do, given one after the other."""
         ends = [*starts[1:].tolist(), len(n)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -10,9 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from sqldeid.arrays import Ints
-from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms
+from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms, Words
 from sqldeid.tables.criteria.bounds import Bounds
-from sqldeid.tables.criteria.histograms import Histograms
 from sqldeid.tables.criteria.rational import exp_bounds
 
 
@@ -44,34 +43,17 @@ class DeltaDisclosure(ClassCriterion):
     against_whole: ClassVar[bool] = True
 
     @property
-    def name(self) -> str:
-        """As results call it."""
-        return "delta-disclosure privacy"
-
-    @property
-    def asked(self) -> float:
-        """The number asked for."""
-        return float(self.delta)
-
-    @property
-    def told(self) -> str:
-        """What is asked, as a plan tells it."""
-        return f"delta = {float(self.delta):g}"
-
-    @property
-    def promise(self) -> str:
-        """The guarantee in one sentence."""
-        return (
+    def words(self) -> Words:
+        """What it is called, what is asked and what it promises."""
+        delta = float(self.delta)
+        return Words(
+            "delta-disclosure privacy",
+            delta,
+            f"delta = {delta:g}",
             f"In every class the share of each value of {self.column} is that in the whole table but for a factor "
-            f"below e^{float(self.delta):g}."
-        )
-
-    @property
-    def promise_of_persons(self) -> str:
-        """The guarantee where a person may have many rows."""
-        return (
+            f"below e^{delta:g}.",
             f"Among the persons of every class the share of each value of {self.column} is that among all persons but "
-            f"for a factor below e^{float(self.delta):g}."
+            f"for a factor below e^{delta:g}.",
         )
 
     @property
@@ -83,18 +65,6 @@ class DeltaDisclosure(ClassCriterion):
         """e^-delta and e^delta times the share in the whole table, rounded inwards."""
         factors = exp_bounds(-self.delta)[1], exp_bounds(self.delta)[0]
         return Bounds.of(whole, lambda share: factors)
-
-    def survivors(self, classes: Histograms, reference: Ints) -> Ints:
-        """The search's core."""
-        return self.bounds(reference).survivors(classes)
-
-    def passing_rows(self, counts: Ints, whole: Ints) -> Ints:
-        """The certificate's core."""
-        return self.bounds(whole).passing_rows(counts)
-
-    def holds(self, by_place: Mapping[int, int], persons: int, whole: Ints) -> bool:
-        """In whole numbers."""
-        return self.bounds(whole).holds(by_place, persons)
 
     def farthest(self, starts: Ints, code: Ints, n: Ints) -> tuple[float | None, bool]:
         """The greatest logarithm of a ratio of shares; None where a class lacks a value."""

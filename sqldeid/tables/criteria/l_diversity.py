@@ -23,11 +23,14 @@ import numpy as np
 
 from sqldeid.arrays import Flags, Ints
 from sqldeid.errors import UnknownKindError
-from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms
-from sqldeid.tables.criteria.histograms import Flat, Histograms, bisected
+from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms, Words
+from sqldeid.tables.criteria.histograms import Flat, Histograms, bisected, log_times
 
 SLACK = 1e-9
 """Of entropies, per row (soundness.md 8)."""
+
+_ROUNDING = 1e-11
+"""Difference of entropies below which `holds` decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +57,16 @@ class DistinctLDiversity(ClassCriterion):
     key: ClassVar[str] = "l_diversity"
 
     @property
-    def name(self) -> str:
-        """As results call it."""
-        return _named("distinct l-diversity", self.others)
-
-    @property
-    def asked(self) -> float:
-        """The number asked for."""
-        return self.l
-
-    @property
-    def told(self) -> str:
-        """What is asked, as a plan tells it."""
-        return f"l = {self.l}"
-
-    @property
-    def promise(self) -> str:
-        """The guarantee in one sentence."""
+    def words(self) -> Words:
+        """What it is called, what is asked and what it promises."""
         known = f", also to who knows the person's {_listed(self.others)}" if self.others else ""
-        return f"Who is known to be in a class has one of at least {self.l} values of {self.column}{known}."
-
-    @property
-    def promise_of_persons(self) -> str:
-        """The guarantee where a person may have many rows."""
-        return (
+        return Words(
+            _named("distinct l-diversity", self.others),
+            self.l,
+            f"l = {self.l}",
+            f"Who is known to be in a class has one of at least {self.l} values of {self.column}{known}.",
             f"Whichever {self.l - 1} values of {self.column} are ruled out, some person of the class has none of "
-            "them in it."
+            "them in it.",
         )
 
     @property
@@ -94,6 +81,11 @@ class DistinctLDiversity(ClassCriterion):
     def passing_rows(self, counts: Ints, whole: Ints) -> Ints:
         """The same, from dense counts."""
         return np.where((counts > 0).sum(axis=1) >= self.l, counts.sum(axis=1), 0)
+
+    def clearly(self, classes: Histograms, whole: Ints) -> tuple[Flags, Flags]:
+        """By the number of values."""
+        values = np.diff(np.append(classes.first, len(classes.rows)))
+        return values >= self.l, np.ones(len(values), dtype=np.bool_)
 
     def holds(self, by_place: Mapping[int, int], persons: int, whole: Ints) -> bool:
         """Whether enough values are left when each person counts for one."""
@@ -129,34 +121,16 @@ class EntropyLDiversity(ClassCriterion):
     key: ClassVar[str] = "l_diversity"
 
     @property
-    def name(self) -> str:
-        """As results call it."""
-        return _named("entropy l-diversity", self.others)
-
-    @property
-    def asked(self) -> float:
-        """The number asked for."""
-        return self.l
-
-    @property
-    def told(self) -> str:
-        """What is asked, as a plan tells it."""
-        return f"l = {self.l}"
-
-    @property
-    def promise(self) -> str:
-        """The guarantee in one sentence."""
-        return (
+    def words(self) -> Words:
+        """What it is called, what is asked and what it promises."""
+        return Words(
+            _named("entropy l-diversity", self.others),
+            self.l,
+            f"l = {self.l}",
             f"{_within(self.others)}, the values of {self.column} are as uncertain as {self.l} equally likely values "
-            "or more."
-        )
-
-    @property
-    def promise_of_persons(self) -> str:
-        """The guarantee where a person may have many rows."""
-        return (
+            "or more.",
             f"Whichever row of each person is meant, the values of {self.column} among the persons of a class are as "
-            f"uncertain as {self.l} equally likely values or more."
+            f"uncertain as {self.l} equally likely values or more.",
         )
 
     @property
@@ -192,6 +166,13 @@ class EntropyLDiversity(ClassCriterion):
         whole_rows = np.minimum(counts, height[:, None]).sum(axis=1)
         more = np.where(_even(counts, next_, above - kept, self.l), kept, 0)
         return np.where(enough, whole_rows + more, 0)
+
+    def clearly(self, classes: Histograms, whole: Ints) -> tuple[Flags, Flags]:
+        """By entropies that are not within rounding of what is asked."""
+        size = classes.size
+        logs = np.add.reduceat(log_times(classes.rows), classes.first) if len(size) else size
+        beyond = np.log(size) - logs / size - (log(self.l) - 1e-9)
+        return beyond >= 0, np.abs(beyond) > _ROUNDING
 
     def holds(self, by_place: Mapping[int, int], persons: int, whole: Ints) -> bool:
         """Whether what is left when each person counts for one value is uncertain enough."""
@@ -229,34 +210,17 @@ class RecursiveLDiversity(ClassCriterion):
     key: ClassVar[str] = "l_diversity"
 
     @property
-    def name(self) -> str:
-        """As results call it."""
-        return _named("recursive (c,l)-diversity", self.others)
-
-    @property
-    def asked(self) -> float:
-        """The number asked for: `c`, which r₁ over what is left stays below."""
-        return float(self.c)
-
-    @property
-    def told(self) -> str:
-        """What is asked, as a plan tells it."""
-        return f"c = {float(self.c):g}, l = {self.l}"
-
-    @property
-    def promise(self) -> str:
-        """The guarantee in one sentence."""
-        return (
-            f"{_within(self.others)}, the most frequent value of {self.column} has fewer rows than {float(self.c):g} "
-            f"times those left without the {self.l - 1} most frequent values."
-        )
-
-    @property
-    def promise_of_persons(self) -> str:
-        """The guarantee where a person may have many rows."""
-        return (
-            f"The most frequent value of {self.column} is had by fewer persons of a class than {float(self.c):g} "
-            f"times those who surely have none of the {self.l - 1} most frequent values."
+    def words(self) -> Words:
+        """What it is called, what is asked and what it promises."""
+        c = float(self.c)  # which the most frequent count over what is left stays below
+        return Words(
+            _named("recursive (c,l)-diversity", self.others),
+            c,
+            f"c = {c:g}, l = {self.l}",
+            f"{_within(self.others)}, the most frequent value of {self.column} has fewer rows than {c:g} "
+            f"times those left without the {self.l - 1} most frequent values.",
+            f"The most frequent value of {self.column} is had by fewer persons of a class than {c:g} "
+            f"times those who surely have none of the {self.l - 1} most frequent values.",
         )
 
     @property
@@ -287,6 +251,14 @@ class RecursiveLDiversity(ClassCriterion):
         """The same, by heights that are bisected with `minimum`."""
         height = bisected(lambda h: _tailed(self.c, self.l, counts, h), counts.max(axis=1))
         return np.asarray(np.minimum(counts, height[:, None]).sum(axis=1))
+
+    def clearly(self, classes: Histograms, whole: Ints) -> tuple[Flags, Flags]:
+        """In whole numbers, where they fit."""
+        falling = classes.falling() if len(classes.first) else np.zeros((0, 1), dtype=np.int64)
+        first, rest = falling[:, 0], falling[:, self.l - 1 :].sum(axis=1)
+        num, den = self.c.numerator, self.c.denominator
+        sure = int(falling.sum(axis=1).max(initial=0)) * max(num, den) < 2**62
+        return (first * den < num * rest) if sure else rest < 0, np.full(len(first), sure)
 
     def holds(self, by_place: Mapping[int, int], persons: int, whole: Ints) -> bool:
         """Whether it holds of what is left when each person counts for one value."""

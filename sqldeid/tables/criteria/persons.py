@@ -25,7 +25,7 @@ Source
     frequent value on majorise every choice, and distinct, entropy and recursive l-diversity are Schur-concave, so what
     holds of them holds of every choice. For one row a person they are the counts themselves. Not inherited by
     generalisations: p: {a}, q: {b} in one class and p: {b}, q: {a} in another pass l = 2, merged everybody has a. So
-    nothing but k is a core, and no bound rests on what fails l or t.
+    nothing but k is a core, and no bound rests on a class that fails another criterion.
     t (Li et al. 2007): of columns that have one value a person, else refused, for the shares of persons who have a
     value are then no distribution. Not inherited by generalisations either, as classes may share persons.
     The suppression limit and all losses count rows; the result tells the persons beside them.

@@ -73,7 +73,7 @@ def tail(k: int, beta: Real, gamma: Fraction) -> float:
     Cut-off: by Chernoff P[Binomial(n, β) > γ·n] ≤ exp(−n·KL(γ‖β)), KL(γ‖β) = γ·ln(γ/β) + (1−γ)·ln((1−γ)/(1−β)). As
     soon as n_j·KL ≥ −ln(largest tail so far), no later j can be larger.
     """
-    from scipy.stats import binom  # most of a second to import, and only this method needs it
+    from scipy.special import betainc  # only this method needs it; scipy.stats would take a second more to import
 
     share, p, q = exact(beta), gamma.numerator, gamma.denominator
     if not share < gamma:
@@ -83,7 +83,10 @@ def tail(k: int, beta: Real, gamma: Fraction) -> float:
     while True:
         counts = range(first, first + _BLOCK)
         trials = np.array([(j * q - 1) // p for j in counts], dtype=np.float64)
-        best = max(best, float(binom.sf(np.array(counts, dtype=np.float64) - 1, trials, float(share)).max()))
+        least = np.array(counts, dtype=np.float64)
+        failures = np.maximum(trials - least, 0) + 1
+        tails = np.where(trials < least, 0.0, betainc(least, failures, float(share)))  # P[Binomial(n, β) ≥ j]
+        best = max(best, float(tails.max()))
         first += _BLOCK
         if ((first * q - 1) // p) * rate >= -log(max(best, _TINY)):
             return max(best, _TINY)

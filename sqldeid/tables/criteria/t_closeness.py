@@ -11,7 +11,7 @@ import numpy as np
 
 from sqldeid.arrays import Flags, Ints
 from sqldeid.errors import UnknownKindError
-from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms
+from sqldeid.tables.criteria.base import ClassCriterion, Spec, Terms, Words
 from sqldeid.tables.criteria.histograms import Histograms, bisected
 
 _STEPS = 60
@@ -53,34 +53,17 @@ class TCloseness(ClassCriterion):
     against_whole: ClassVar[bool] = True
 
     @property
-    def name(self) -> str:
-        """As results call it."""
-        return "t-closeness"
-
-    @property
-    def asked(self) -> float:
-        """The number asked for."""
-        return float(self.t)
-
-    @property
-    def told(self) -> str:
-        """What is asked, as a plan tells it."""
-        return f"t = {float(self.t):g}, {self.distance} distance"
-
-    @property
-    def promise(self) -> str:
-        """The guarantee in one sentence."""
-        return (
-            f"The distribution of {self.column} in a class is within {float(self.t):g} ({self.distance} distance) of "
-            "that of the whole table."
-        )
-
-    @property
-    def promise_of_persons(self) -> str:
-        """The guarantee where a person may have many rows."""
-        return (
-            f"The distribution of {self.column} among the persons of a class is within {float(self.t):g} "
-            f"({self.distance} distance) of that among all persons."
+    def words(self) -> Words:
+        """What it is called, what is asked and what it promises."""
+        t = float(self.t)
+        return Words(
+            "t-closeness",
+            t,
+            f"t = {t:g}, {self.distance} distance",
+            f"The distribution of {self.column} in a class is within {t:g} ({self.distance} distance) of "
+            "that of the whole table.",
+            f"The distribution of {self.column} among the persons of a class is within {t:g} "
+            f"({self.distance} distance) of that among all persons.",
         )
 
     @property
@@ -123,6 +106,16 @@ class TCloseness(ClassCriterion):
     def passing_rows(self, counts: Ints, whole: Ints) -> Ints:
         """The same, with the rows bisected."""
         return bisected(lambda x: _near(self, counts, whole, x), counts.sum(axis=1))
+
+    def clearly(self, classes: Histograms, whole: Ints) -> tuple[Flags, Flags]:
+        """By distances that are not within rounding of what is asked."""
+        counts = classes.dense(len(whole))
+        gaps = counts / counts.sum(axis=1, keepdims=True) - whole / whole.sum()
+        if self.distance == "ordered":
+            far = np.abs(gaps.cumsum(axis=1)).sum(axis=1) / max(len(whole) - 1, 1)
+        else:
+            far = np.abs(gaps).sum(axis=1) / 2
+        return far <= float(self.t), np.abs(far - float(self.t)) > _ROUNDING
 
     def holds(self, by_place: Mapping[int, int], persons: int, whole: Ints) -> bool:
         """In whole numbers: the distance times the persons of class and table, and twice it or times the steps."""

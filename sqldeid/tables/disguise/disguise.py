@@ -15,8 +15,8 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.keys import VARIABLE, Key
-from sqldeid.sql import column, identifier, literal, render
-from sqldeid.tables.disguise.pseudonyms import by_text, draw_secrets, fresh_run, scope
+from sqldeid.sql import column, identifier, literal
+from sqldeid.tables.disguise.pseudonyms import Digest, by_text, draw_secrets, fresh_run, scope
 from sqldeid.tables.disguise.shift import OVER_89_YEARS, SHIFT_DAYS
 from sqldeid.tables.plan.columns import coarsened, moment_type
 from sqldeid.tables.plan.plan import OtherColumn, TablePlan
@@ -138,25 +138,23 @@ def disguise(plan: TablePlan, engine: Engine, source: exp.Expr, secrets: Secrets
     if not hidden:
         return source
     keys = _keys(plan, hidden)
-    made_of = [
-        _secrets_of(plan, engine, source, secrets, number, name, key) for number, (name, key) in enumerate(keys.items())
-    ]
+    made_of = []
+    for number, (name, key) in enumerate(keys.items()):
+        digest, shifts = _digest(plan, secrets, name), secrets.shifting and name == plan.person and bool(shifted(plan))
+        made_of.append(draw_secrets(f"{plan.name}_{number}", key, source, engine, digest=digest, shifted=shifts))
     tables = [
         {"table": table, "alias": identifier(f"x{number}"), "column": key, "text": by_text(engine)}
         for number, (table, key) in enumerate(zip(made_of, keys.values(), strict=True))
     ]
     place = {name: table["alias"] for name, table in zip(keys, tables, strict=True)}
-    made = engine.workbench(f"{plan.name}_disguised")
     names = dict.fromkeys([*(c.source.name for c in plan.released), *([plan.person] if plan.person else [])])
-    engine.execute(
-        render(
-            "tables/disguise/disguise_source",
-            disguised=made,
-            source=source,
-            columns=[identifier(n) for n in names],
-            secrets=tables,
-            hidden=[_hidden(plan, c, place) for c in hidden],
-        )
+    made = engine.make(
+        "tables/disguise/disguise_source",
+        f"{plan.name}_disguised",
+        source=source,
+        columns=[identifier(n) for n in names],
+        secrets=tables,
+        hidden=[_hidden(plan, c, place) for c in hidden],
     )
     for table in made_of:
         engine.drop(table)
@@ -171,19 +169,10 @@ def _keys(plan: TablePlan, hidden: Sequence[OtherColumn]) -> dict[str, exp.Expr]
     return found
 
 
-def _secrets_of(
-    plan: TablePlan, engine: Engine, source: exp.Expr, secrets: Secrets, number: int, name: str, key: exp.Expr
-) -> exp.Table:
+def _digest(plan: TablePlan, secrets: Secrets, name: str) -> Digest | None:
+    """What makes the pseudonyms of a column of the source; None where it has none."""
     named = [c.name for c in pseudonyms(plan) if c.source.name == name]
-    return draw_secrets(
-        f"{plan.name}_{number}",
-        key,
-        source,
-        engine,
-        key=secrets.key if named else None,
-        scope=scope(secrets.run, plan.name, named[0]) if named else b"",
-        shifted=secrets.shifting and name == plan.person and bool(shifted(plan)),
-    )
+    return secrets.key.hasher(scope(secrets.run, plan.name, named[0])) if named and secrets.key is not None else None
 
 
 def _hidden(plan: TablePlan, c: OtherColumn, place: Mapping[str, object]) -> dict[str, object]:
@@ -274,7 +263,7 @@ def check_coarse(plan: TablePlan, written: exp.Expr, engine: Engine) -> None:
     columns = [
         {"column": column(c.name, "r"), "first": coarsened(column(c.name, "r"), c.to, c.source)} for c in cut if c.to
     ]
-    found = engine.query(render("tables/disguise/count_finer", release=written, columns=columns)).to_pylist()
+    found = engine.rows("tables/disguise/count_finer", release=written, columns=columns)
     for c, row in zip(cut, found, strict=True):
         if row["finer"]:
             raise VerificationError.at(plan.key, f"the release failed its re-check: {c.name} is not cut to the {c.to}")
@@ -318,9 +307,9 @@ def check_pseudonyms(plan: TablePlan, source: exp.Expr, written: exp.Expr, engin
 
 
 def _count(relation: exp.Expr, columns: Sequence[exp.Expr], engine: Engine) -> list[dict[str, int]]:
-    found: list[dict[str, int]] = engine.query(
-        render("tables/disguise/check_pseudonyms", relation=relation, columns=list(columns))
-    ).to_pylist()
+    found: list[dict[str, int]] = engine.rows(
+        "tables/disguise/check_pseudonyms", relation=relation, columns=list(columns)
+    )
     return found
 
 

@@ -17,15 +17,13 @@ Source
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.keys import Key
-from sqldeid.sql import render
 from sqldeid.tables.criteria.mechanism import SystemRandomness
 from sqldeid.tables.disguise.shift import draw_days
 
@@ -50,14 +48,17 @@ def scope(run: str, release: str, column: str) -> bytes:
     return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
 
 
+Digest = Callable[[bytes], str]
+"""Makes digits of a value's bytes, by the custodian's key."""
+
+
 def draw_secrets(
     name: str,
     column: exp.Expr,
     source: exp.Expr,
     engine: Engine,
     *,
-    key: Key | None,
-    scope: bytes,
+    digest: Digest | None,
     shifted: bool,
 ) -> exp.Table:
     """A table of a column's distinct values, with the pseudonym of each and the days of each.
@@ -66,8 +67,8 @@ def draw_secrets(
     ----------
     name
         For the temporary tables.
-    key
-        None where no pseudonym is wanted; they are NULL then.
+    digest
+        Makes a pseudonym of a value's bytes; None where none is wanted, and they are NULL then.
     shifted
         Whether days are drawn; else they are 0.
 
@@ -75,12 +76,12 @@ def draw_secrets(
     """
     numbered, made = engine.workbench(f"{name}_numbered"), engine.workbench(f"{name}_secrets")
     texts = by_text(engine)
-    asked = {"numbered": numbered, "column": column, "source": source, "text": key is not None or texts}
-    engine.execute(render("tables/disguise/number_values", **asked))
-    for number, part in enumerate(_parts(numbered, engine, key, scope, shifted)):
+    asked = {"numbered": numbered, "column": column, "source": source, "text": digest is not None or texts}
+    engine.run("tables/disguise/number_values", **asked)
+    for number, part in enumerate(_parts(numbered, engine, digest, shifted)):
         there = engine.put(f"{name}_part", part)
         template = "tables/disguise/append_secrets" if number else "tables/disguise/create_secrets"
-        engine.execute(render(template, secrets=made, numbered=None if texts else numbered, part=there))
+        engine.run(template, secrets=made, numbered=None if texts else numbered, part=there)
         engine.drop(there)
     engine.drop(numbered)
     return made
@@ -95,15 +96,12 @@ def by_text(engine: Engine) -> bool:
     return not engine.capabilities.snapshot_reads
 
 
-def _parts(numbered: exp.Table, engine: Engine, key: Key | None, scope: bytes, shifted: bool) -> Iterator[pa.Table]:
+def _parts(numbered: exp.Table, engine: Engine, digest: Digest | None, shifted: bool) -> Iterator[pa.Table]:
     """Secrets of the numbered values, a part at a time; one empty part where there is no value."""
-    digest = key.hasher(scope) if key is not None else None
     randomness = SystemRandomness()
     first = 0
     while True:
-        read = engine.query(
-            render("tables/disguise/read_numbered", numbered=numbered, first=first, past=first + PART_VALUES)
-        )
+        read = engine.ask("tables/disguise/read_numbered", numbered=numbered, first=first, past=first + PART_VALUES)
         if first and not read.num_rows:
             return
         texts = read.column("shown").to_pylist() if digest is not None else [None] * read.num_rows

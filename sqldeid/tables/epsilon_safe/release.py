@@ -8,7 +8,7 @@ Source: Mazzone 2019, §4.5; soundness.md, *epsilon-safe*; the guarantee is `Eps
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from time import monotonic
@@ -20,25 +20,28 @@ from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.job import EpsilonSafeSettings
-from sqldeid.publish import Note, Staging
+from sqldeid.publish import Note
 from sqldeid.result import ColumnResult, Criterion, SearchResult, TableRelease, risk_of
-from sqldeid.sql import render
+from sqldeid.sql.steps import as_needed, step
+from sqldeid.stages import Stage, Step, Target
 from sqldeid.tables.check.check import Checker
 from sqldeid.tables.criteria.epsilon_safe import EpsilonSafe, promise
 from sqldeid.tables.criteria.mechanism import Randomness, SeededRandomness, SystemRandomness, sample_rows
 from sqldeid.tables.fold.fold import Folded, fold, word_names
+from sqldeid.tables.fold.statements import folding
 from sqldeid.tables.model.evaluation import Evaluation, Marginal, allowed_rows
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.model.loss import all_losses
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.search.epsilon_safe import draw_node, steps_everywhere
 from sqldeid.tables.search.utility import Utility, reciprocal_probabilities
+from sqldeid.tables.verify.statements import verifying
 from sqldeid.tables.verify.verify import Verified, verify
 from sqldeid.tables.write.codebook import with_codes
+from sqldeid.tables.write.draft import Draft, DraftStage
 from sqldeid.tables.write.stage import Chosen, stage
+from sqldeid.tables.write.statements import telling_drawn
 from sqldeid.tables.write.unchanged_source import source_unchanged
-
-Step = Callable[[str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,7 @@ def check_plan(plan: TablePlan) -> EpsilonSafe:
         )
     try:
         found = promise(
-            plan.part.privacy.k,
+            plan.demands.k,
             exact(asked.beta),
             exact(asked.epsilon),
             delta=_most_of(asked),
@@ -131,7 +134,7 @@ def exact(number: float) -> Fraction:
 
 def settings_of(plan: TablePlan) -> EpsilonSafeSettings:
     """The job's parameters."""
-    asked = plan.part.search.epsilon_safe
+    asked = plan.search.epsilon_safe
     if asked is None:
         key = f"{plan.key}.search.epsilon_safe"
         raise JobError.at(key, 'missing; method = "epsilon-safe" needs beta, epsilon, and delta or population')
@@ -154,21 +157,21 @@ def utility_of(plan: TablePlan, guarantee: EpsilonSafe, rows: int) -> Utility:
         penalty=asked.penalty,
         factor=exact(asked.penalty_factor),
         epsilon_prime=guarantee.epsilon_prime,
-        k=plan.part.privacy.k,
-        allowed=allowed_rows(plan.part.privacy.suppression_limit, rows),
+        k=plan.demands.k,
+        allowed=allowed_rows(plan.demands.suppression_limit, rows),
         population=asked.population,
     )
 
 
-def draw(plan: TablePlan, folded: Folded, engine: Engine, step: Step) -> Safe:
+def draw(plan: TablePlan, folded: Folded, engine: Engine, say: Callable[[str, str], None]) -> Safe:
     """Sample the rows, then draw a node on the sample."""
     asked, guarantee = settings_of(plan), check_plan(plan)
     started = monotonic()
     randomness: Randomness = SystemRandomness() if asked.seed is None else SeededRandomness(asked.seed)
     sample = sample_classes(plan, folded, guarantee.beta, engine, randomness)
     utility = utility_of(plan, guarantee, sample.rows)
-    step(plan.name, "drawing a node")
-    checker = Checker(engine.bench, sample, plan.part.privacy.k, -1, plan.name)  # nothing is weighed while drawing
+    say(plan.name, "drawing a node")
+    checker = Checker(engine.bench, sample, plan.demands.k, -1, plan.name)  # nothing is weighed while drawing
     marginals = [c.marginal for c in sample.columns]
     if asked.utility == "score":
         drawn = draw_node(utility, checker, randomness, marginals, sample.rows)
@@ -178,7 +181,7 @@ def draw(plan: TablePlan, folded: Folded, engine: Engine, step: Step) -> Safe:
     evaluation = replace(checker, allowed=sample.rows)([node])[0]
     search = SearchResult(
         method="epsilon-safe",
-        loss=plan.part.search.loss,
+        loss=plan.search.loss,
         optimal=False,
         gap=0.0,
         lattice_size=plan.lattice.size,
@@ -205,7 +208,7 @@ def _reciprocal(
 def sample_classes(plan: TablePlan, folded: Folded, beta: Fraction, engine: Engine, randomness: Randomness) -> Folded:
     """The fold with every row kept with probability β, independently; what later steps see instead of the source."""
     words = list(word_names(folded.coding))
-    read = engine.bench.query(render("tables/epsilon_safe/read_classes", classes=folded.table, words=words))
+    read = engine.bench.ask("tables/epsilon_safe/read_classes", classes=folded.table, words=words)
     counts: Ints = read.column("n").to_numpy().astype(np.int64)
     kept = sample_rows(counts, beta, randomness)
     there = np.flatnonzero(kept)
@@ -232,39 +235,65 @@ def _marginal(whole: Marginal, prefixes: Callable[[int], Ints], words: Ints, row
     return replace(whole, rows=tuple(counted))
 
 
-def run_safe(
-    plan: TablePlan, engine: Engine, staging: Staging, write_note: Callable[[TablePlan, Node, int], Note], step: Step
-) -> TableRelease:
-    """Produce the release up to, not including, its publication.
+def drawn_way(
+    plan: TablePlan, note_of: Callable[[TablePlan, Node, int], Note], put: Callable[[Target], Iterable[Step]]
+) -> tuple[DraftStage, ...]:
+    """The stages of a release whose node is drawn on a secret sample.
 
-    Raises
-    ------
-    JobError
-        If the plan is outside the theorem.
-    VerificationError
-        If what was written fails its re-check.
+    Parameters
+    ----------
+    note_of
+        What is kept on the release.
+    put
+        The statements that write it.
     """
+    drawn: list[Safe] = []
+
+    def fold_source(draft: Draft) -> None:
+        draft.folded = fold(draft.plan, draft.engine)
+
+    def sample_and_draw(draft: Draft) -> None:
+        safe = draw(draft.plan, draft.folded, draft.engine, draft.listener.step)
+        drawn.append(safe)
+        draft.chosen = draft.out = Chosen(draft.plan, safe.sample, safe.node, draft.plan.demands.k)
+
+    def write(draft: Draft) -> None:
+        draft.note = note_of(draft.plan, draft.chosen.node, draft.chosen.k)
+        draft.written = stage(draft.out, draft.engine, draft.staging, draft.note)
+
+    def check_written(draft: Draft) -> None:
+        claimed = replace(draft.chosen.claimed, source=draft.folded.source)
+        with source_unchanged(draft.plan, draft.folded, None, draft.engine) as check:
+            draft.verified = check(verify(claimed, draft.written, draft.engine))
+
+    def tell(draft: Draft) -> None:
+        moved = tuple(a - b for a, b in zip(draft.engine.moved, draft.moved, strict=True))
+        result = _result(draft.plan, drawn[0], draft.verified, moved, draft.engine)
+        draft.result = with_codes(result, draft.plan, drawn[0].node, draft.written, draft.engine)
+
+    return (
+        Stage("", lambda draft: _refuse_unproven(draft.plan)),
+        Stage("folding the source", fold_source, lambda target: folding(plan, target)),
+        Stage("sampling rows", sample_and_draw, lambda _: _drawing()),
+        Stage("writing the release", write, put),
+        Stage("verifying what was written", check_written, lambda target: verifying(plan, target)),
+        Stage("", tell, lambda _: telling_drawn()),
+    )
+
+
+def _refuse_unproven(plan: TablePlan) -> None:
+    """Refuse a plan that the theorem does not cover, before any data is read."""
     check_plan(plan)
-    moved = engine.moved
-    step(plan.name, "folding the source")
-    folded = fold(plan, engine)
-    step(plan.name, "sampling rows")
-    safe = draw(plan, folded, engine, step)
-    step(plan.name, "writing the release")
-    k = plan.part.privacy.k
-    chosen = Chosen(plan, safe.sample, safe.node, k)
-    written = stage(chosen, engine, staging, write_note(plan, safe.node, k))
-    step(plan.name, "verifying what was written")
-    hierarchies = [c.hierarchy for c in folded.columns]
-    with source_unchanged(plan, folded, None, engine) as check:
-        verified = check(verify(plan, safe.node, k, hierarchies, folded.source, written, engine))
-    result = _result(plan, safe, verified, tuple(a - b for a, b in zip(engine.moved, moved, strict=True)), engine)
-    return with_codes(result, plan, safe.node, written, engine)
+
+
+def _drawing() -> Iterator[Step]:
+    yield step("tables/epsilon_safe/read_classes")
+    yield from as_needed("tables/check/roll_up", "tables/check/check_nodes", "tables/check/list_failing")
 
 
 def _result(plan: TablePlan, safe: Safe, verified: Verified, moved: tuple[int, ...], engine: Engine) -> TableRelease:
     """For the data holder but for node, columns and guarantee: rows and losses are those of the secret sample."""
-    checker = Checker(engine.bench, safe.sample, plan.part.privacy.k, safe.sample.rows, plan.name)
+    checker = Checker(engine.bench, safe.sample, plan.demands.k, safe.sample.rows, plan.name)
     bottom = checker([plan.lattice.bottom], histogram=True)[0]
     marginals = [c.marginal for c in safe.sample.columns]
     rows = max(safe.sample.rows, 1)
@@ -313,7 +342,7 @@ def _warnings(plan: TablePlan, safe: Safe, released: int) -> Iterator[str]:
     yield f"{key}: rows, losses, checks and suppressed counts here are of the secret sample; publish none of them"
     if not released:
         yield (
-            f"{key}: nothing is released: at the drawn node no class has {plan.part.privacy.k} sampled rows. Drawing "
+            f"{key}: nothing is released: at the drawn node no class has {plan.demands.k} sampled rows. Drawing "
             "again spends epsilon and delta again; a smaller k, a greater beta or penalty_factor help"
         )
     if asked.seed is not None:

@@ -1,7 +1,7 @@
 """Read the distinct values of the columns and code them: one by one in DuckDB, in one statement elsewhere.
 
-There the distinct combinations are kept first, so that its rows are read once for what every column holds and for the
-fold; and a statement is dear where it crosses a wire.
+A server keeps the distinct combinations first, so that its rows are read once, for the values of every column and for
+the fold. Remote round trips are expensive, so all columns share their statements.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sqlglot import exp
 from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import naming_unread
-from sqldeid.sql import column, identifier, render
+from sqldeid.sql import column, identifier
 from sqldeid.tables.plan.plan import OtherColumn, QuasiIdentifier, TablePlan
 
 
@@ -43,25 +43,19 @@ class Separate:
         """The distinct values of the column at a place, in order, and the rows of each; those judged are last."""
         values = self.every[place] = self.engine.workbench(f"{self.plan.name}_values_{place}")
         asked = _coded(self.plan)[place]
-        self.engine.execute(
-            render(
-                "tables/rows/count_values",
-                values=values,
-                column=asked.column,
-                type=asked.travel_type,
-                source=self.table,
-            )
+        self.engine.run(
+            "tables/rows/count_values", values=values, column=asked.column, type=asked.travel_type, source=self.table
         )
-        read = self.engine.query(render("tables/rows/read_values", values=values))
+        read = self.engine.ask("tables/rows/read_values", values=values)
         return read.column("value").combine_chunks(), read.column("n").to_numpy().astype(np.int64)
 
     def code(self, place: int, codes: Ints) -> exp.Table:
         """The table of the column's values with these codes, one per value in order."""
         ids = np.arange(1, len(codes) + 1, dtype=np.int64)
         staged = self.engine.put(f"{self.plan.name}_codes_{place}", pa.table({"id": ids, "code": codes}))
-        coded = self.engine.workbench(f"{self.plan.name}_coded_{place}")
-        self.engine.execute(render("tables/fold/code_values", coded=coded, values=self.every[place], codes=staged))
-        return coded
+        return self.engine.make(
+            "tables/fold/code_values", f"{self.plan.name}_coded_{place}", values=self.every[place], codes=staged
+        )
 
     def send(self) -> None:
         """Every table is there already."""
@@ -94,13 +88,11 @@ class Combined:
         """Count the combinations, and what every column holds. Cost: one scan of the source."""
         table, every = (engine.workbench(f"{plan.name}_{name}") for name in ("combined", "values"))
         columns, n = combined_columns(plan)
-        engine.execute(
-            render("tables/fold/combine_rows", combined=table, source=source, columns=columns, n=identifier(n.name))
-        )
+        engine.run("tables/fold/combine_rows", combined=table, source=source, columns=columns, n=identifier(n.name))
         counted = counted_columns(plan)
-        engine.execute(render("tables/fold/count_every", values=every, columns=counted, source=table, n=n))
+        engine.run("tables/fold/count_every", values=every, columns=counted, source=table, n=n)
         with naming_unread(lambda v: f"{plan.key}.columns.{_coded(plan)[int(v.removeprefix('v'))].name}"):
-            read = engine.query(render("tables/fold/read_every", values=every, columns=[c["value"] for c in counted]))
+            read = engine.ask("tables/fold/read_every", values=every, columns=[c["value"] for c in counted])
         return cls(plan, engine, table, n, every, read)
 
     def values(self, place: int) -> tuple[pa.Array, Ints]:
@@ -120,13 +112,13 @@ class Combined:
         ids = [np.arange(1, len(codes) + 1, dtype=np.int64) for _, _, codes in self.coded]
         codes = [codes for _, _, codes in self.coded]
         rows = pa.table({"c": np.concatenate(places), "id": np.concatenate(ids), "code": np.concatenate(codes)})
-        sent, every = self.engine.put(f"{self.plan.name}_codes", rows), self.engine.workbench(f"{self.plan.name}_coded")
+        sent = self.engine.put(f"{self.plan.name}_codes", rows)
         names = [_original(place) for place in range(len(_coded(self.plan)))]
-        self.engine.execute(render("tables/fold/code_every", coded=every, values=self.every, codes=sent, columns=names))
+        every = self.engine.make(
+            "tables/fold/code_every", f"{self.plan.name}_coded", values=self.every, codes=sent, columns=names
+        )
         for table, place, _ in self.coded:
-            self.engine.execute(
-                render("tables/fold/pick_coded", coded=table, every=every, place=place, column=_original(place))
-            )
+            self.engine.run("tables/fold/pick_coded", coded=table, every=every, place=place, column=_original(place))
 
 
 def held(plan: TablePlan, engine: Engine, source: exp.Expr) -> Separate | Combined:

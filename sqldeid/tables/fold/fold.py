@@ -14,7 +14,7 @@ from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.hierarchy import Hierarchy
-from sqldeid.sql import identifier, render
+from sqldeid.sql import identifier
 from sqldeid.tables.fold.combined import Combined, Separate, held
 from sqldeid.tables.fold.pairs import with_persons
 from sqldeid.tables.fold.sensitive import Sensitive, code_sensitive
@@ -137,10 +137,10 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
     persons = count_persons(plan, engine, source)
     rows = persons.rows
     there_are, one = (persons.persons, "person") if plan.many else (rows, "row")
-    if plan.part.privacy.k > there_are and not plan.sampled:
+    if plan.demands.k > there_are and not plan.sampled:
         raise JobError.at(
             f"{plan.key}.privacy.k",
-            f"k is {plan.part.privacy.k}, but {plan.source_label} has only "
+            f"k is {plan.demands.k}, but {plan.source_label} has only "
             f"{there_are} {one if there_are == 1 else f'{one}s'}",
         )
     there = held(plan, engine, source)
@@ -152,17 +152,14 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
     columns = tuple(_code(plan, i, there, b, leaf_codes[i][0], coding.fields[i]) for i, b in enumerate(bound))
     values = [code_sensitive(plan, i, engine, there) for i in range(len(plan.judged))]
     there.send()
-    classes = engine.workbench(f"{plan.name}_classes")
-    engine.execute(
-        render(
-            "tables/fold/fold_classes",
-            classes=classes,
-            source=there.table,
-            words=_words(coding, columns),
-            sensitive=[v.in_fold(i) for i, v in enumerate(values)],
-            n=there.n,
-            person=plan.person_column if plan.many else None,
-        )
+    classes = engine.make(
+        "tables/fold/fold_classes",
+        f"{plan.name}_classes",
+        source=there.table,
+        words=_words(coding, columns),
+        sensitive=[v.in_fold(i) for i, v in enumerate(values)],
+        n=there.n,
+        person=plan.person_column if plan.many else None,
     )
     folded = Folded(
         source, rows, classes, 0, coding, columns, tuple(values), keys=persons.keys, persons=persons.persons
@@ -189,14 +186,13 @@ def onto_bench(plan: TablePlan, engine: Engine, folded: Folded) -> Folded:
     table = engine.to_bench(folded.table)
     if not folded.sensitive:
         return replace(folded, table=table, at_source=at_source, room=None)
-    classes = bench.workbench(f"{plan.name}_merged")
-    bench.execute(render("tables/fold/merge_classes", classes=classes, folded=table, words=names))
+    classes = bench.make("tables/fold/merge_classes", f"{plan.name}_merged", folded=table, words=names)
     sensitive = tuple(v.spread(plan, i, bench, table, names) for i, v in enumerate(folded.sensitive))
     return replace(folded, table=classes, cells=table, sensitive=sensitive, at_source=at_source, room=None)
 
 
 def _rows_of(engine: Engine, table: exp.Table) -> int:
-    return int(engine.query(render("engine/count_rows", table=table)).column("rows")[0].as_py())
+    return int(engine.row("engine/count_rows", table=table)["rows"])
 
 
 def _bind(plan: TablePlan, index: int, there: Separate | Combined) -> Bound:
@@ -253,9 +249,7 @@ def _words(coding: Coding, columns: tuple[Coded, ...]) -> list[dict[str, object]
 
 
 def _total(plan: TablePlan, engine: Engine, classes: exp.Table, coding: Coding, rows: int) -> int:
-    total = engine.query(
-        render("tables/fold/total_classes", classes=classes, words=list(word_names(coding)))
-    ).to_pylist()[0]
+    total = engine.row("tables/fold/total_classes", classes=classes, words=list(word_names(coding)))
     if total["uncoded"] or total["rows"] != rows:
         raise JobError.at(
             plan.key,

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
-from sqldeid.sql import identifier, render
+from sqldeid.sql import identifier
 from sqldeid.tables.criteria import known
 from sqldeid.tables.fold.sensitive import Sensitive, code_name, reference_of
 from sqldeid.tables.plan.plan import TablePlan
@@ -37,18 +37,15 @@ def with_persons(
     """
     names, bench = list(words), engine.bench
     pairs = engine.to_bench(folded)
-    classes = bench.workbench(f"{plan.name}_merged")
-    bench.execute(render("tables/fold/merge_classes", classes=classes, folded=pairs, words=names))
+    classes = bench.make("tables/fold/merge_classes", f"{plan.name}_merged", folded=pairs, words=names)
     settled = _settle(bench, pairs, names, f"{plan.name}_persons")
     spread = tuple(_spread(plan, i, s, bench, pairs, names) for i, s in enumerate(sensitive))
     return classes, settled, spread
 
 
 def _settle(engine: Engine, pairs: exp.Table, words: Sequence[exp.Identifier], name: str) -> exp.Table:
-    settled = engine.workbench(name)
     groups = [{"word": w, "mask": -1} for w in words]
-    engine.execute(render("tables/fold/settle_pairs", settled=settled, pairs=pairs, groups=groups, again=False))
-    return settled
+    return engine.make("tables/fold/settle_pairs", name, pairs=pairs, groups=groups, again=False)
 
 
 def _spread(
@@ -61,11 +58,12 @@ def _spread(
 ) -> Sensitive:
     """The column with its persons: by class, and of the whole table."""
     name = code_name(number)
-    split = engine.workbench(f"{plan.name}_split_{number}")
-    engine.execute(render("tables/fold/split_pairs", split=split, pairs=pairs, words=words, sensitive=name))
+    split = engine.make(
+        "tables/fold/split_pairs", f"{plan.name}_split_{number}", pairs=pairs, words=words, sensitive=name
+    )
     spread = _settle(engine, split, [*words, identifier("s")], f"{plan.name}_spread_{number}")
     engine.drop(split)
-    read = engine.query(render("tables/fold/reference_persons", pairs=pairs, sensitive=name))
+    read = engine.ask("tables/fold/reference_persons", pairs=pairs, sensitive=name)
     _refuse_varying(plan, sensitive, int(sum(read.column("varying").to_pylist())))
     persons = np.zeros(sensitive.values, dtype=np.int64)
     persons[read.column("s").to_numpy()] = read.column("persons").to_numpy()

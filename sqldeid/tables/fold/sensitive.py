@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
-from sqldeid.sql import identifier, render
+from sqldeid.sql import identifier
 from sqldeid.tables.criteria import others_of, terms_of
 from sqldeid.tables.fold.combined import Combined, Separate
 from sqldeid.tables.plan.plan import OtherColumn, TablePlan
@@ -86,13 +86,13 @@ def code_name(number: int) -> exp.Identifier:
 def _spread(
     plan: TablePlan, number: int, engine: Engine, folded: exp.Table, groups: Sequence[exp.Identifier]
 ) -> exp.Table:
-    spread = engine.workbench(f"{plan.name}_spread_{number}")
-    engine.execute(
-        render(
-            "tables/fold/spread_classes", spread=spread, folded=folded, words=list(groups), sensitive=code_name(number)
-        )
+    return engine.make(
+        "tables/fold/spread_classes",
+        f"{plan.name}_spread_{number}",
+        folded=folded,
+        words=list(groups),
+        sensitive=code_name(number),
     )
-    return spread
 
 
 def code_sensitive(plan: TablePlan, number: int, engine: Engine, held: Separate | Combined) -> Sensitive:
@@ -123,7 +123,7 @@ def _spelled(values: pa.Array, engine: Engine) -> list[object]:
     """Dates and times as the workbench spells them: Python has none that is infinite or not of the years 1 to 9999."""
     numbers = pa.array(range(len(values)), pa.int64())
     put = engine.bench.put("spelled", pa.table({"value": values, "n": numbers, "place": numbers}))
-    rows = engine.bench.query(render("tables/fold/list_ranked", ranked=put)).sort_by("place")
+    rows = engine.bench.ask("tables/fold/list_ranked", ranked=put).sort_by("place")
     engine.bench.drop(put)
     found: list[object] = rows.column("value").to_pylist()
     return found
@@ -156,7 +156,7 @@ def reference_of(rows: Ints) -> pa.Table:
 
 def _ranks(plan: TablePlan, column: OtherColumn, values: pa.Array, engine: Engine) -> tuple[Ints, int]:
     """Code of each value, and the number of codes: places of the stated order, also of values that are not there."""
-    order = plan.order_of(column.name)
+    order = plan.demands.order_of(column.name)
     if not order:
         return np.arange(len(values), dtype=np.int64), len(values)
     found = _spelled(values, engine) if pa.types.is_temporal(values.type) else values.to_pylist()

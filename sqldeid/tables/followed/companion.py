@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 from sqlglot import exp
@@ -18,17 +19,18 @@ from sqlglot import exp
 from sqldeid.arrays import Ints
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError, VerificationError
-from sqldeid.job.criteria import PER_CLASS
 from sqldeid.numbering import NOTED, NUMBER, Members, Partner, TableClasses
-from sqldeid.publish import Note
 from sqldeid.result import Criterion
-from sqldeid.sql import identifier, literal, render
+from sqldeid.sql import identifier, literal
+from sqldeid.stages import Stage
 from sqldeid.tables.disguise.disguise import disguised
+from sqldeid.tables.followed.statements import handing_over, verifying_joined
 from sqldeid.tables.plan.columns import LINKED, OtherColumn, QuasiIdentifier
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.rows.held_back import without_held_back
 from sqldeid.tables.rows.shape import kept_columns
 from sqldeid.tables.verify.judgement import Judgement
+from sqldeid.tables.write.draft import Beside, Draft
 from sqldeid.tables.write.stage import Chosen, keep_classes, kept_name
 
 INNER, CLASS = "sqldeid number", "sqldeid class"
@@ -94,33 +96,53 @@ def accompany(chosen: Chosen, partner: Partner, engine: Engine) -> Accompanied:
     """
     plan, source = chosen.plan, chosen.folded.source
     kept = keep_classes(chosen, engine)
-    persons = engine.workbench(f"{plan.name}_class_persons")
-    engine.execute(
-        render(
-            "tables/followed/class_persons",
-            persons=persons,
-            source=source,
-            person=plan.person_column,
-            kept=kept,
-            words=chosen.words,
-        )
+    persons = engine.make(
+        "tables/followed/class_persons",
+        f"{plan.name}_class_persons",
+        source=source,
+        person=plan.person_column,
+        kept=kept,
+        words=chosen.words,
     )
     members = partner.admit(
         TableClasses(plan.name, chosen.k, persons, judge_of(plan, source, engine), judges_of(plan, source, engine))
     )
     held = hold(plan, persons, members.table, engine)
-    whole = give(plan, source, members.table, "number", beside(plan, INNER), engine, all_=True)
+    whole = give(plan, source, members.table, "number", engine)
     linked = numbered(plan)
     left = without_held_back(linked, engine, whole, held)
-    classes = engine.workbench(f"{plan.name}_left_classes")
-    engine.execute(render("tables/fold/fold_classes", classes=classes, source=left, words=chosen.words, sensitive=[]))
+    classes = engine.make(
+        "tables/fold/fold_classes", f"{plan.name}_left_classes", source=left, words=chosen.words, sensitive=[]
+    )
     folded = replace(chosen.folded, source=left, table=classes, at_source=None)
     return Accompanied(replace(chosen, plan=linked, folded=folded), whole, held, members, kept, partner)
 
 
-def accompanied(note: Note, company: Accompanied | None) -> Note:
-    """The note of a release with the name of its series, where it has any."""
-    return note if company is None else replace(note, content={**note.content, NOTED: company.partner.name})
+def followed_by(plan: TablePlan, partner: Partner) -> Beside:
+    """What accompanies a release that series follow: they are formed within its classes, and verified on the join."""
+    found: list[Accompanied] = []
+    joined: list[Criterion] = []
+
+    def hand_over(draft: Draft) -> None:
+        company = accompany(draft.chosen, partner, draft.engine)
+        draft.say("writing the release")  # until now it was heard of the series
+        draft.note = draft.note.also({NOTED: partner.name})
+        draft.out = company.chosen
+        draft.chosen = replace(company.chosen, folded=replace(draft.chosen.folded, source=company.source))
+        draft.held, draft.whole = company.held, False
+        found.append(company)
+
+    def verify(draft: Draft) -> None:
+        joined.extend(verify_joined(found[0], draft.written, draft.engine))
+
+    def tell(draft: Draft) -> None:
+        draft.result = replace(draft.result, followed=followed(found[0], tuple(joined)))
+
+    return Beside(
+        before=(Stage("", hand_over, lambda _: handing_over(plan)),),
+        after=(Stage("", verify, lambda _: verifying_joined(plan)),),
+        told=(Stage("", tell),),
+    )
 
 
 def followed(company: Accompanied, criteria: tuple[Criterion, ...]) -> dict[str, object]:
@@ -131,9 +153,7 @@ def followed(company: Accompanied, criteria: tuple[Criterion, ...]) -> dict[str,
 
 def hold(plan: TablePlan, persons: exp.Table, members: exp.Table, engine: Engine) -> exp.Table:
     """The persons of classes who are not among the members: person VARCHAR."""
-    held = engine.workbench(f"{plan.name}_unlinked")
-    engine.execute(render("tables/followed/hold_unlinked", held=held, persons=persons, members=members))
-    return held
+    return engine.make("tables/followed/hold_unlinked", f"{plan.name}_unlinked", persons=persons, members=members)
 
 
 def verify_joined(company: Accompanied, written: exp.Expr, engine: Engine) -> tuple[Criterion, ...]:
@@ -151,18 +171,15 @@ def verify_joined(company: Accompanied, written: exp.Expr, engine: Engine) -> tu
     """
     plan = company.chosen.plan
     check_numbers(plan, written, engine)
-    joined = engine.workbench(f"{plan.name}_joined")
     names = [identifier(c.name) for c in engine.columns(written, key=plan.key)]
-    engine.execute(
-        render(
-            "tables/followed/join_written",
-            joined=joined,
-            written=written,
-            columns=names,
-            number=identifier(NUMBER),
-            members=company.members.table,
-            name=identifier(beside(plan, CLASS)),
-        )
+    joined = engine.make(
+        "tables/followed/join_written",
+        f"{plan.name}_joined",
+        written=written,
+        columns=names,
+        number=identifier(NUMBER),
+        members=company.members.table,
+        name=identifier(beside(plan, CLASS)),
     )
     achieved = _judgement(plan, company.source, joined, company.source, engine).achieved()
     company.partner.beside(place(plan, written, company.classes, [kept_name(i) for i in range(len(plan.qis))], engine))
@@ -171,9 +188,7 @@ def verify_joined(company: Accompanied, written: exp.Expr, engine: Engine) -> tu
 
 def check_numbers(plan: TablePlan, written: exp.Expr, engine: Engine) -> None:
     """Refuse new numbers that are not 1 to the number of rows, each once: anything else could tell something."""
-    row = engine.query(render("tables/followed/check_numbers", written=written, number=identifier(NUMBER))).to_pylist()[
-        0
-    ]
+    row = engine.row("tables/followed/check_numbers", written=written, number=identifier(NUMBER))
     if not row["rows"] == row["numbers"] == row["greatest"] or row["least"] != 1:
         raise VerificationError.at(
             plan.key, f"the release failed its re-check: {NUMBER} does not number its rows anew, each once"
@@ -182,21 +197,17 @@ def check_numbers(plan: TablePlan, written: exp.Expr, engine: Engine) -> None:
 
 def place(plan: TablePlan, written: exp.Expr, classes: exp.Table, labels: Sequence[str], engine: Engine) -> exp.Table:
     """The class of each number, by what was written of it: number BIGINT, class BIGINT (NULL: of none)."""
-    placed = engine.workbench(f"{plan.name}_placed")
-    engine.execute(
-        render(
-            "tables/followed/place_written",
-            placed=placed,
-            written=written,
-            number=identifier(NUMBER),
-            classes=classes,
-            columns=[
-                {"name": identifier(label), "released": identifier(q.name)}
-                for label, q in zip(labels, plan.qis, strict=True)
-            ],
-        )
+    return engine.make(
+        "tables/followed/place_written",
+        f"{plan.name}_placed",
+        written=written,
+        number=identifier(NUMBER),
+        classes=classes,
+        columns=[
+            {"name": identifier(label), "released": identifier(q.name)}
+            for label, q in zip(labels, plan.qis, strict=True)
+        ],
     )
-    return placed
 
 
 def judge_of(plan: TablePlan, source: exp.Expr, engine: Engine) -> Callable[[exp.Table], Ints] | None:
@@ -205,16 +216,17 @@ def judge_of(plan: TablePlan, source: exp.Expr, engine: Engine) -> Callable[[exp
         return None
 
     def failing(members: exp.Table) -> Ints:
-        part = give(plan, source, members, "class", beside(plan, CLASS), engine, all_=False)
+        part = give(plan, source, members, "class", engine)
         judgement = _judgement(plan, part, part, source, engine)
-        grouped = engine.workbench(f"{plan.name}_combined")
-        engine.execute(
-            render(
-                "tables/verify/group_source", grouped=grouped, source=part, columns=list(judgement.labelled), others=[]
-            )
+        grouped = engine.make(
+            "tables/verify/group_source",
+            f"{plan.name}_combined",
+            source=part,
+            columns=list(judgement.labelled),
+            others=[],
         )
         flagged = judgement.flag(grouped, 1)
-        read = engine.query(render("tables/followed/failing_numbers", flagged=flagged, column=identifier("q0")))
+        read = engine.ask("tables/followed/failing_numbers", flagged=flagged, column=identifier("q0"))
         return np.asarray(read.column("class").to_numpy(), dtype=np.int64)
 
     return failing
@@ -222,16 +234,9 @@ def judge_of(plan: TablePlan, source: exp.Expr, engine: Engine) -> Callable[[exp
 
 def judges_of(plan: TablePlan, source: exp.Expr, engine: Engine) -> tuple[tuple[str, Callable[[exp.Table], Ints]], ...]:
     """What judges by each criterion of the job alone, with its name: which of them costs how many persons."""
-    found, privacy = [], plan.part.privacy
-    nothing: dict[str, object] = {**{key: [] for key in PER_CLASS}, "m_concealing": None}
-    single: list[tuple[str, dict[str, object]]] = []
-    for key, asked in privacy.per_class.items():
-        single += [(f"{key} of {dict(entry)['column']}", {key: [entry]}) for entry in asked]
-    if privacy.m_concealing is not None:
-        single.append(("m_concealing", {"m_concealing": privacy.m_concealing}))
-    for name, kept in single:
-        part = plan.part.model_copy(update={"privacy": privacy.model_copy(update={**nothing, **kept})})
-        judge = judge_of(replace(plan, part=part), source, engine)
+    found = []
+    for name, alone in plan.demands.one_by_one():
+        judge = judge_of(replace(plan, demands=alone), source, engine)
         if judge is not None:
             found.append((name, judge))
     return tuple(found)
@@ -255,23 +260,21 @@ def _judgement(plan: TablePlan, source: exp.Expr, written: exp.Expr, whole: exp.
 
 
 def give(
-    plan: TablePlan, source: exp.Expr, members: exp.Table, given: str, name: str, engine: Engine, *, all_: bool
+    plan: TablePlan, source: exp.Expr, members: exp.Table, given: Literal["number", "class"], engine: Engine
 ) -> exp.Table:
-    """The source with what its persons were given beside them."""
-    found, wanted = engine.workbench(f"{plan.name}_given"), {c.name.casefold() for c in kept_columns(plan)}
+    """The source with what its persons were given: with numbers all of its rows, with classes those that have one."""
+    numbers = given == "number"
+    wanted = {c.name.casefold() for c in kept_columns(plan)}
     wanted |= {c.disguised_name.casefold() for c in disguised(plan)}
     there = engine.columns(source, key=plan.key)
-    engine.execute(
-        render(
-            "tables/followed/number_source",
-            numbered=found,
-            columns=[identifier(c.name) for c in there if c.name.casefold() in wanted],
-            source=source,
-            person=plan.person_column,
-            members=members,
-            given=identifier(given),
-            name=identifier(name),
-            all=all_,
-        )
+    return engine.make(
+        "tables/followed/number_source",
+        f"{plan.name}_given",
+        columns=[identifier(c.name) for c in there if c.name.casefold() in wanted],
+        source=source,
+        person=plan.person_column,
+        members=members,
+        given=identifier(given),
+        name=identifier(beside(plan, INNER if numbers else CLASS)),
+        all=numbers,
     )
-    return found

@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.keys import Key
+from sqldeid.making import Published
 from sqldeid.numbering import NOTED, NUMBER, Members, TableClasses
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.disguise.disguise import disguise, kept_of, noted_secrets
@@ -31,13 +32,7 @@ Admit = Callable[[TableClasses], Members]
 
 
 def recheck_accompanied(
-    plan: TablePlan,
-    note: Mapping[str, object],
-    written: exp.Expr,
-    engine: Engine,
-    series: str,
-    admit: Admit,
-    key: Key | None = None,
+    plan: TablePlan, there: Published, engine: Engine, series: str, admit: Admit, key: Key | None = None
 ) -> tuple[Verified, exp.Table, Callable[[exp.Table], None]]:
     """Verify a published release against source and series as they are now.
 
@@ -56,6 +51,7 @@ def recheck_accompanied(
     VerificationError
         If the release is not what job, note, source and series say.
     """
+    written, note = there
     _refuse_changed(plan, note, written, series, engine)
     node, k = verifying._noted_node(plan, dict(note)), verifying._noted_k(plan, dict(note))
     source = keep(plan, engine)
@@ -75,7 +71,7 @@ def recheck_accompanied(
     check_numbers(plan, written, engine)
     content = exp.Subquery(this=exp.select(*(column(c.name, "w") for c in plan.released)).from_(_named(written)))
     held = hold(plan, persons, members.table, engine)
-    verified = verifying.verify(plan, node, k, hierarchies, source, content, engine, secrets, held)
+    verified = verifying.verify(verifying.Claimed(plan, node, k, hierarchies, source), content, engine, secrets, held)
     placed = place(plan, written, labels, [f"q{i}" for i in range(len(plan.qis))], engine)
     return replace(verified, rows=rows), placed, partial(_hold_members, plan, written, source, members, engine)
 
@@ -88,7 +84,7 @@ def _hold_members(
     if not kept[0]:
         return
     name = beside(plan, CLASS)
-    given = give(plan, source, members.table, "class", name, engine, all_=False)
+    given = give(plan, source, members.table, "class", engine)
     statement = render(
         "tables/followed/compare_members",
         given=given,
@@ -132,17 +128,15 @@ def _label_persons(
     """The class of each person whom the release could have, and the classes by label."""
     names = [identifier(f"q{i}") for i in range(len(plan.qis))]
     classes, rows, persons = (engine.workbench(f"{plan.name}_{x}") for x in ("places", "labelled", "label_persons"))
-    engine.execute(render("tables/followed/place_labels", classes=classes, flagged=flagged, columns=names))
+    engine.run("tables/followed/place_labels", classes=classes, flagged=flagged, columns=names)
     known = [{"name": identifier(INNER), "column": plan.person_column}]
-    engine.execute(render("tables/verify/label_rows", labelled=rows, source=source, columns=labelled, known=known))
-    engine.execute(
-        render(
-            "tables/followed/place_persons",
-            persons=persons,
-            labelled=rows,
-            person=identifier(INNER),
-            classes=classes,
-            columns=names,
-        )
+    engine.run("tables/verify/label_rows", labelled=rows, source=source, columns=labelled, known=known)
+    engine.run(
+        "tables/followed/place_persons",
+        persons=persons,
+        labelled=rows,
+        person=identifier(INNER),
+        classes=classes,
+        columns=names,
     )
     return persons, classes

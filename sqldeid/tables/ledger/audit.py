@@ -9,7 +9,6 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.ledger.audit import released_in
 from sqldeid.ledger.book import Book
-from sqldeid.sql import render
 from sqldeid.tables.ledger.contents import subject_of
 from sqldeid.tables.plan.plan import TablePlan
 
@@ -23,8 +22,6 @@ def unreleased(book: Book, plan: TablePlan, engine: Engine, release: int, mark: 
         If the ledger has no such release.
     """
     released = released_in(book, subject_of(plan), release, mark)
-    there = engine.query(render("tables/ledger/list_persons", source=plan.source, person=plan.person_column)).column(
-        "person"
-    )
+    there = engine.ask("tables/ledger/list_persons", source=plan.source, person=plan.person_column).column("person")
     absent = np.flatnonzero(~released(there))
     return engine.put(f"{plan.name}_held", pa.table({"person": there.take(pa.array(absent, pa.int64()))}))

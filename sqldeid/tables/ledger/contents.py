@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -13,12 +13,14 @@ from sqldeid.errors import JobError
 from sqldeid.ledger.book import OPTION, Subject
 from sqldeid.ledger.core import Ledger, Load
 from sqldeid.ledger.hashing import label_of, spelling
-from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Note
-from sqldeid.result import TableRelease
-from sqldeid.sql import identifier, render
+from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE
+from sqldeid.sql import identifier
+from sqldeid.sql.steps import as_needed, once, step
+from sqldeid.stages import Stage, Step
 from sqldeid.tables.ledger.rules import marginals_of, refuse_unkept, rules_of
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.rows.held_back import without_held_back
+from sqldeid.tables.write.draft import Beside, Draft
 from sqldeid.tables.write.stage import Chosen, keep_classes
 
 
@@ -94,10 +96,10 @@ def _refuse(ledger: Ledger, plan: TablePlan, subject: Subject) -> None:
     """What the theorem does not cover."""
     ledger.book.refuse_person(subject)
     ledger.book.refuse_types(subject)
-    if plan.part.privacy.blanks:
+    if plan.demands.blanks:
         key = f"{plan.key}.privacy.suppression"
         raise JobError.at(key, f'blanked rows show who left a class; with {OPTION} write "drop"')
-    if plan.part.view == "computed":
+    if plan.computed:
         key = f"{plan.key}.view"
         raise JobError.at(key, f"a computed view changes between two runs; with {OPTION} write a snapshot")
     refuse_unkept(plan)
@@ -108,15 +110,13 @@ def _rows_of(chosen: Chosen, engine: Engine) -> pa.Table:
     plan = chosen.plan
     fields = [{"name": identifier(f"c{i}"), "column": c.column} for i, c in enumerate(plan.others)]
     kept = keep_classes(chosen, engine)
-    rows = engine.query(
-        render(
-            "tables/ledger/list_admissible",
-            source=chosen.folded.source,
-            person=plan.person_column,
-            kept=kept,
-            words=chosen.words,
-            fields=fields,
-        )
+    rows = engine.ask(
+        "tables/ledger/list_admissible",
+        source=chosen.folded.source,
+        person=plan.person_column,
+        kept=kept,
+        words=chosen.words,
+        fields=fields,
     )
     engine.drop(kept)
     return rows
@@ -126,26 +126,34 @@ def _without(chosen: Chosen, engine: Engine, held: exp.Table) -> Chosen:
     """The node on the source without these persons."""
     plan, folded = chosen.plan, chosen.folded
     source = without_held_back(plan, engine, folded.source, held)
-    classes = engine.workbench(f"{plan.name}_admitted_classes")
-    engine.execute(render("tables/fold/fold_classes", classes=classes, source=source, words=chosen.words, sensitive=[]))
+    classes = engine.make(
+        "tables/fold/fold_classes", f"{plan.name}_admitted_classes", source=source, words=chosen.words, sensitive=[]
+    )
     return replace(chosen, folded=replace(folded, source=source, table=classes))
 
 
-def held_by(let_out: Admitted | None) -> exp.Table | None:
-    """The persons whose rows are held back, where there is a ledger and it holds any."""
-    return None if let_out is None else let_out.held
+def held_to(plan: TablePlan, ledger: Ledger, job_sha256: str) -> Beside:
+    """What accompanies a release that is held to earlier ones: less goes out, and the ledger's account is told."""
+    found: list[Admitted] = []
+
+    def hold(draft: Draft) -> None:
+        let_out = admit(ledger, draft.out, draft.engine, job_sha256)
+        # Who checks the release again must ask the ledger who is in it.
+        draft.note = draft.note.also({LEDGER_NOTE: let_out.account["release"], LEDGER_MARK: let_out.mark})
+        draft.out, draft.held, draft.whole = let_out.chosen, let_out.held, False
+        found.append(let_out)
+
+    def tell(draft: Draft) -> None:
+        [let_out] = found
+        warnings = (*draft.result.warnings, *let_out.warnings)
+        draft.result = replace(draft.result, ledger=let_out.account, warnings=warnings)
+
+    return Beside(before=(Stage("", hold, lambda _: _holding(plan)),), told=(Stage("", tell),))
 
 
-def noted(note: Note, let_out: Admitted | None) -> Note:
-    """The note of a release with its number in the ledger: who checks it again must ask the ledger who is in it."""
-    if let_out is None:
-        return note
-    kept = {LEDGER_NOTE: let_out.account["release"], LEDGER_MARK: let_out.mark}
-    return replace(note, content={**note.content, **kept})
-
-
-def with_ledger(result: TableRelease, let_out: Admitted | None) -> TableRelease:
-    """The result with what the ledger says of it."""
-    if let_out is None:
-        return result
-    return replace(result, ledger=let_out.account, warnings=(*result.warnings, *let_out.warnings))
+def _holding(plan: TablePlan) -> Iterator[Step]:
+    yield step("tables/write/label_values", None)
+    yield from once("tables/write/keep_classes", "tables/ledger/list_admissible")
+    if plan.beyond_k:
+        yield from as_needed("tables/fold/list_ranked", "tables/verify/rank_values", "tables/verify/fail_classes")
+    yield from as_needed("tables/rows/keep_admitted", "tables/fold/fold_classes")

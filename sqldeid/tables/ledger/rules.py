@@ -10,7 +10,6 @@ from sqldeid.errors import JobError
 from sqldeid.keys import Key
 from sqldeid.ledger.hashing import hash_values, label_of, spelling
 from sqldeid.ledger.rules import Rule
-from sqldeid.sql import render
 from sqldeid.tables.criteria import known, others_of, terms_of
 from sqldeid.tables.fold.fold import Folded
 from sqldeid.tables.plan.plan import TablePlan
@@ -32,7 +31,7 @@ def marginals_of(plan: TablePlan, folded: Folded, engine: Engine, key: Key, rele
     columns = {c.column for c in plan.criteria if known(c).against_whole}
     for judged in (c for c in plan.judged if c.name in columns):
         ranked = rank_values(plan, judged, engine, folded.source, judged.column)
-        rows = engine.query(render("tables/fold/list_ranked", ranked=ranked))
+        rows = engine.ask("tables/fold/list_ranked", ranked=ranked)
         found.append(
             pa.table(
                 {

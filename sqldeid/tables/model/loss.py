@@ -94,6 +94,12 @@ class Loss:
         saved = sum(c * leaves for c, leaves in zip(self.leaf, evaluation.suppressed_leaves, strict=True))
         return before - saved + self.suppressed_row * evaluation.failing
 
+    def least(self, evaluation: Evaluation) -> int:
+        """Units that an admissible node loses; or at least, where it was not asked for its leaves: it cannot win."""
+        if evaluation.suppressed_leaves is None and self.parts is not None:
+            return self.bound(evaluation.node) + self.penalty(evaluation.node, evaluation.failing)
+        return self.of(evaluation)
+
     def penalty(self, node: Node, suppressed: int) -> int:
         """Units that suppressing at least `suppressed` rows adds at `node` at least, whichever rows they are."""
         if not self.suppressed_row:

@@ -22,7 +22,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import NoSolutionError, UnknownKindError, VerificationError
 from sqldeid.mondrian import Check, Kind
 from sqldeid.result import Criterion, Measured
-from sqldeid.sql import identifier, render
+from sqldeid.sql import identifier
 from sqldeid.tables.criteria import ClassCriterion, known, terms_of
 from sqldeid.tables.criteria.bounds import UNIT
 
@@ -40,13 +40,12 @@ def checks_of(
     found = []
     for criterion in criteria:
         kind, asked = _kind(criterion), terms_of(criterion)
-        marks, rows, total = engine.workbench(f"{name}_marks"), None, 0
+        rows, total = None, 0
         sensitive = columns[criterion.column]
-        engine.execute(render("tables/mondrian/mark_points", marks=marks, points=points, sensitive=sensitive))
+        marks = engine.make("tables/mondrian/mark_points", f"{name}_marks", points=points, sensitive=sensitive)
         if known(criterion).against_whole:
-            rows = engine.workbench(f"{name}_marked")
-            engine.execute(render("tables/mondrian/count_marks", rows=rows, marks=marks))
-            total = int(engine.query(render("tables/mondrian/total_marks", rows=rows)).to_pylist()[0]["total"])
+            rows = engine.make("tables/mondrian/count_marks", f"{name}_marked", marks=marks)
+            total = int(engine.row("tables/mondrian/total_marks", rows=rows)["total"])
         number = asked.number
         if kind == "bounded" and rows is not None:
             found.append(_bounded(criterion, marks, rows, total, name, engine))
@@ -59,7 +58,7 @@ def _bounded(
     criterion: ClassCriterion, marks: exp.Table, rows: exp.Table, total: int, name: str, engine: Engine
 ) -> Check:
     """A check of least and most shares of each value."""
-    read = engine.query(render("tables/mondrian/read_marked", rows=rows))
+    read = engine.ask("tables/mondrian/read_marked", rows=rows)
     code, n = (read.column(c).to_numpy().astype(np.int64) for c in ("code", "n"))
     bounds = criterion.bounds(n)
     columns = {"code": code, **{what: values for what, values in bounds.columns().items() if what != "place"}}
@@ -122,13 +121,11 @@ def measure_written(
     found = []
     for criterion in criteria:
         sensitive = (named or {}).get(criterion.column, identifier(criterion.column))
-        read = engine.query(
-            render(
-                "tables/mondrian/spread_labels",
-                written=written,
-                columns=[identifier(c) for c in columns],
-                sensitive=sensitive,
-            )
+        read = engine.ask(
+            "tables/mondrian/spread_labels",
+            written=written,
+            columns=[identifier(c) for c in columns],
+            sensitive=sensitive,
         )
         of, code, n = (read.column(i).to_numpy().astype(np.int64) for i in range(3))
         achieved, met = _worst(criterion, of, code, n)
@@ -153,7 +150,7 @@ def achieved(
                 key, f"the release failed its re-check: a class fails {criterion.name} of {criterion.column}"
             )
         number = measured.asked if measured.achieved is None else measured.achieved
-        found.append(Criterion(criterion.name, criterion.column, criterion.asked, number, criterion.promise))
+        found.append(Criterion(criterion.name, criterion.column, criterion.asked, number, criterion.words.promise))
     return tuple(found)
 
 

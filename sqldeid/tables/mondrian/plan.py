@@ -12,6 +12,7 @@ from sqldeid.catalogue.columns import columns_of, finder
 from sqldeid.catalogue.relations import filtered, resolve
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
+from sqldeid.ledger.hashing import spelling
 from sqldeid.mondrian import Heuristic
 from sqldeid.sql import column, identifier, literal
 from sqldeid.tables.criteria import ClassCriterion, class_criteria
@@ -67,6 +68,7 @@ class PartitionPlan:
     person: str | None
     cuts: tuple[Cut, ...]
     others: tuple[tuple[str, Column, str], ...]
+    person_type: str = ""
 
     @property
     def criteria(self) -> tuple[ClassCriterion, ...]:
@@ -132,8 +134,9 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> Partit
         elif asked.role in ("sensitive", "insensitive"):
             refuse_lists(source, f"{key}.columns.{wanted}")
             others.append((wanted, source, str(asked.role)))
-    person = find(part.person, f"{key}.person").name if part.person is not None else None
-    planned = PartitionPlan(name, key, part, relation, label, person, tuple(cuts), tuple(others))
+    person = find(part.person, f"{key}.person") if part.person is not None else None
+    own, spelt = (person.name, spelling(person)) if person is not None else (None, "")
+    planned = PartitionPlan(name, key, part, relation, label, own, tuple(cuts), tuple(others), spelt)
     _refuse_incomparable(planned)
     return planned
 

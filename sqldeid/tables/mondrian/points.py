@@ -18,7 +18,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.mondrian import Box, Dimension, Mondrian, partition_boxes
-from sqldeid.sql import column, identifier, render
+from sqldeid.sql import column, identifier
 from sqldeid.tables.mondrian.criteria import checks_of, refuse_whole
 from sqldeid.tables.mondrian.grid import Grid
 from sqldeid.tables.mondrian.plan import Cut, PartitionPlan
@@ -62,16 +62,15 @@ def part(planned: PartitionPlan, engine: Engine) -> Parts:
     Cost: a scan of the source, another for each sensitive column of a criterion; on the bench the source's rows as
     numbers, and some statements a depth.
     """
-    with naming(planned.key, planned.part, joined=planned.joined):
+    with naming(planned.key, filtered=planned.part.where is not None, joined=planned.joined):
         source = _keep(planned, engine)
         rows = count_rows(planned, source, engine)
         folded = engine.to_bench(_fold(planned, source, engine))
     bench, cuts = engine.bench, values_of(planned)
     judged = {name: identifier(f"s{i}") for i, (name, _) in enumerate(planned.judged)}
-    points = bench.workbench(f"{planned.name}_points")
     columns = [c["name"] for c in cuts]
-    bench.execute(
-        render("tables/mondrian/list_points", points=points, folded=folded, columns=[*columns, *judged.values()])
+    points = bench.make(
+        "tables/mondrian/list_points", f"{planned.name}_points", folded=folded, columns=[*columns, *judged.values()]
     )
     refuse_whole(planned.criteria, points, judged, f"{planned.key}.privacy", bench)
     checks = checks_of(planned.criteria, judged, points, planned.name, bench)
@@ -81,17 +80,22 @@ def part(planned: PartitionPlan, engine: Engine) -> Parts:
     between = partial(_between, planned)
     numbers, boxes = partition_boxes(points, dimensions, settings, bench, name, checks, between)
     counted = [{"name": c["name"], "count": identifier(f"n{i}")} for i, c in enumerate(cuts)]
-    means = bench.query(render("tables/mondrian/average_parts", points=points, classes=numbers, cuts=counted))
-    parts = bench.workbench(f"{planned.name}_parts")
-    bench.execute(render("tables/mondrian/list_parts", parts=parts, points=points, classes=numbers, columns=columns))
+    means = bench.ask("tables/mondrian/average_parts", points=points, classes=numbers, cuts=counted)
+    parts = bench.make(
+        "tables/mondrian/list_parts", f"{planned.name}_parts", points=points, classes=numbers, columns=columns
+    )
     for used in (points, numbers):
         bench.drop(used)
     labels = engine.put(f"{planned.name}_labels", _labels(planned, boxes, means))
-    classes = engine.workbench(f"{planned.name}_classes")
     sides = [identifier(f"{side}{i}") for i in range(len(cuts)) for side in SIDES]
     there = engine.from_bench(parts)
-    engine.execute(
-        render("tables/mondrian/label_parts", classes=classes, parts=there, labels=labels, columns=columns, sides=sides)
+    classes = engine.make(
+        "tables/mondrian/label_parts",
+        f"{planned.name}_classes",
+        parts=there,
+        labels=labels,
+        columns=columns,
+        sides=sides,
     )
     return Parts(source, rows, classes)
 
@@ -119,7 +123,7 @@ def count_rows(planned: PartitionPlan, source: exp.Expr, engine: Engine) -> int:
         If there are fewer than k, or a person is NULL or there twice.
     """
     person = column(planned.person, "s") if planned.person else None
-    row = engine.query(render("tables/rows/check_person", source=source, person=person)).to_pylist()[0]
+    row = engine.row("tables/rows/check_person", source=source, person=person)
     key, k = f"{planned.key}.person", planned.part.privacy.k
     if row["keyed"] < row["rows"] or (row["persons"] < row["rows"] and planned.person is not None):
         raise JobError.at(key, f"{planned.person} is NULL or there twice; give one row per person")
@@ -146,27 +150,26 @@ def _keep(planned: PartitionPlan, engine: Engine) -> exp.Expr:
     """The relation that statements read; a query's rows are kept first, so that it is run once."""
     if not planned.joined:
         return planned.source
-    kept = engine.workbench(f"{planned.name}_source")
-    engine.execute(render("tables/rows/keep_source", kept=kept, columns=planned.kept_columns, source=planned.source))
-    return kept
+    return engine.make(
+        "tables/rows/keep_source", f"{planned.name}_source", columns=planned.kept_columns, source=planned.source
+    )
 
 
 def _fold(planned: PartitionPlan, source: exp.Expr, engine: Engine) -> exp.Table:
     sensitive = []
     for i, (_, value) in enumerate(planned.judged):
-        numbered = engine.workbench(f"{planned.name}_numbered")
-        engine.execute(
-            render("tables/disguise/number_values", numbered=numbered, column=value, source=source, text=False)
+        numbered = engine.make(
+            "tables/disguise/number_values", f"{planned.name}_numbered", column=value, source=source, text=False
         )
         alias = identifier(f"t{i}")
         sensitive.append({"name": identifier(f"s{i}"), "alias": alias, "column": value, "numbered": numbered})
-    folded = engine.workbench(f"{planned.name}_folded")
-    engine.execute(
-        render(
-            "tables/mondrian/fold_points", folded=folded, source=source, cuts=values_of(planned), sensitive=sensitive
-        )
+    return engine.make(
+        "tables/mondrian/fold_points",
+        f"{planned.name}_folded",
+        source=source,
+        cuts=values_of(planned),
+        sensitive=sensitive,
     )
-    return folded
 
 
 def _labels(planned: PartitionPlan, boxes: Mapping[int, Box], means: pa.Table) -> pa.Table:

@@ -20,17 +20,22 @@ row, so that a reader cannot count how many are 45 or older. And it is greedy: n
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
-from sqldeid.making import Making
+from sqldeid.making import Cohorts, Making
 from sqldeid.publish import Note, Staging
 from sqldeid.sql import column, identifier, render
+from sqldeid.sql.steps import as_needed
+from sqldeid.stages import Stage, walk
 from sqldeid.tables.mondrian.plan import PartitionPlan
-from sqldeid.tables.mondrian.points import Parts, others_of, part, values_of
+from sqldeid.tables.mondrian.points import SIDES, Parts, others_of, part, values_of
 from sqldeid.tables.mondrian.result import PartitionRelease, PartitionVerified
+from sqldeid.tables.mondrian.statements import cutting, verifying, writing
 from sqldeid.tables.mondrian.verify import verify_parts
 
 
@@ -46,14 +51,60 @@ def run(planned: PartitionPlan, making: Making) -> PartitionRelease:
     VerificationError
         If what was written fails its re-check.
     """
-    engine, listener = making.engine, making.listener
-    before = engine.moved
-    listener.step(planned.name, "cutting at medians")
-    parts = part(planned, engine)
-    listener.step(planned.name, "writing the release")
-    written = _stage(planned, parts, engine, making.staging)
-    listener.step(planned.name, "verifying what was written")
-    found = verify_parts(planned, parts, written, engine)
+    engine = making.engine
+    draft = PartDraft(planned, engine, making.staging, engine.moved, making.cohorts)
+    walk(way_of(planned, compared=making.cohorts is not None), draft, partial(making.listener.step, planned.name))
+    if not making.certificate:
+        return draft.result
+    told = f"{planned.key}: there is no certificate: mondrian proves nothing"
+    return replace(draft.result, warnings=(*draft.result.warnings, told))
+
+
+@dataclass(slots=True, repr=False)
+class PartDraft:
+    """A release on its way: `moved` is what had come out of the engine before."""
+
+    planned: PartitionPlan
+    engine: Engine
+    staging: Staging
+    moved: tuple[int, int]
+    cohorts: Cohorts | None = None
+    parts: Parts = field(init=False)
+    written: exp.Expr = field(init=False)
+    found: PartitionVerified = field(init=False)
+    result: PartitionRelease = field(init=False)
+
+
+def way_of(planned: PartitionPlan, *, compared: bool = False) -> tuple[Stage[PartDraft], ...]:
+    """The stages of a release by Mondrian, in order."""
+    return (
+        Stage("cutting at medians", _cut, lambda _: cutting(planned)),
+        Stage("writing the release", _write, lambda target: writing(planned, target)),
+        *([Stage("", _place, lambda _: as_needed("tables/mondrian/place_parts"))] if compared else []),
+        Stage("verifying what was written", _verify, lambda _: verifying(planned)),
+        Stage("", _tell),
+    )
+
+
+def _cut(draft: PartDraft) -> None:
+    draft.parts = part(draft.planned, draft.engine)
+
+
+def _write(draft: PartDraft) -> None:
+    draft.written = _stage(draft.planned, draft.parts, draft.engine, draft.staging)
+
+
+def _verify(draft: PartDraft) -> None:
+    draft.found = verify_parts(draft.planned, draft.parts, draft.written, draft.engine)
+
+
+def _tell(draft: PartDraft) -> None:
+    draft.result = _result(draft.planned, draft.found, draft.engine, draft.moved)
+
+
+def _result(
+    planned: PartitionPlan, found: PartitionVerified, engine: Engine, before: tuple[int, int]
+) -> PartitionRelease:
     rows, size = (after - old for after, old in zip(engine.moved, before, strict=True))
     shown = {c.name: {"role": "quasi-identifying", "median": c.show, "grid": c.grid.asked} for c in planned.cuts}
     return PartitionRelease(
@@ -87,6 +138,27 @@ def _stage(planned: PartitionPlan, parts: Parts, engine: Engine, staging: Stagin
             columns=placed,
         ),
         _note(planned),
+    )
+
+
+def _place(draft: PartDraft) -> None:
+    """Keep the class of every row of the source beside it, for whoever compares the tables of a run."""
+    planned, parts, engine, cohorts = draft.planned, draft.parts, draft.engine, draft.cohorts
+    k = planned.part.privacy.k
+    placed = None if cohorts is None else cohorts.place(planned.name, k, parts.source, engine)
+    if placed is None:
+        return
+    cuts = values_of(planned)
+    engine.execute(
+        render(
+            "tables/mondrian/place_parts",
+            placed=placed.table,
+            columns=placed.columns,
+            source=parts.source,
+            classes=parts.classes,
+            cuts=cuts,
+            sides=[column(f"{side}{i}", "l") for i in range(len(cuts)) for side in SIDES],
+        )
     )
 
 

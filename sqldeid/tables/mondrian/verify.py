@@ -65,11 +65,7 @@ def _on_grid(planned: PartitionPlan, written: exp.Expr, engine: Engine) -> None:
     """Nothing of a cut column is finer than its grid."""
     for cut in planned.cuts:
         shown = column(cut.name, "r")
-        listed = (
-            engine.query(render("tables/mondrian/list_labels", release=written, label=shown))
-            .column("label")
-            .to_pylist()
-        )
+        listed = engine.ask("tables/mondrian/list_labels", release=written, label=shown).column("label").to_pylist()
         wrong = sum(not cut.grid.allows(label) for label in listed)
         if wrong:
             _refuse(planned, [f"{wrong} values of {cut.name} are not on its grid"])
@@ -80,18 +76,12 @@ def _compare(planned: PartitionPlan, parts: Parts, written: exp.Expr, engine: En
     grouped, expected, shown = (engine.workbench(f"{planned.name}_{w}") for w in ("grouped", "expected", "shown"))
     values = [{"name": c["name"], "column": c["value"], "labels": None, "text": False} for c in values_of(planned)]
     found = [o["value"] for o in others]
-    engine.execute(
-        render("tables/verify/group_source", grouped=grouped, source=parts.source, columns=values, others=found)
-    )
+    engine.run("tables/verify/group_source", grouped=grouped, source=parts.source, columns=values, others=found)
     sides = [{"name": name, **{side: identifier(f"{side}{i}") for side in SIDES}} for i, name in enumerate(names)]
-    engine.execute(
-        render("tables/mondrian/expect_parts", expected=expected, grouped=grouped, classes=parts.classes, columns=sides)
-    )
+    engine.run("tables/mondrian/expect_parts", expected=expected, grouped=grouped, classes=parts.classes, columns=sides)
     labels = [{"name": n, "column": column(c.name, "r")} for n, c in zip(names, planned.cuts, strict=True)]
     released = [column(o["released"].name, "r") for o in others]
-    engine.execute(
-        render("tables/verify/group_release", grouped=shown, release=written, columns=labels, others=released)
-    )
+    engine.run("tables/verify/group_release", grouped=shown, release=written, columns=labels, others=released)
     statement = render("tables/mondrian/compare_parts", expected=expected, written=shown, columns=names)
     row: dict[str, int] = engine.query(statement).to_pylist()[0]
     for used in (expected, shown, grouped):

@@ -1,8 +1,8 @@
 """Choose the node by every criterion (`by-all`), or by k-anonymity alone (`by-k`), so that it tells nothing more.
 
 With `by-all` the published node says that each node which loses less failed a criterion. Where such a node is
-k-anonymous, whoever knows who is in the table knows that one of its classes fails l, t or m, and that can give a
-sensitive value with certainty (the minimality attack of Wong et al. 2007, on the node).
+k-anonymous, whoever knows who is in the table knows that one of its classes fails another criterion, and that can give
+a sensitive value with certainty (the minimality attack of Wong et al. 2007, on the node).
 
 With `by-k` the lattice is searched as if k alone were asked for; then classes of the node that fail another criterion
 are suppressed, up to `criteria_limit`.
@@ -13,8 +13,8 @@ Guarantee
     which are counted without them). Whether there is a release depends on sensitive values only by the number of rows
     suppressed beyond k, which whoever knows the quasi-identifying values reads from the release anyway.
 Does not protect
-    Against what suppression tells: a class of k rows and more that is missing failed l, t or m; with `blank` its
-    values are among those of the blanked rows. Nor where a refused run is repeated with other settings: who changes
+    Against what suppression tells: a class of k rows and more that is missing failed another criterion; with `blank`
+    its values are among those of the blanked rows. Nor where a refused run is repeated with other settings: who changes
     them because of the refusal chooses by sensitive values.
 Source
     Wong et al. 2007, *Minimality Attack in Privacy Preserving Data Publishing*; soundness.md 20.
@@ -25,7 +25,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqldeid.errors import UnknownKindError
-from sqldeid.job.criteria import PER_CLASS
 from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.plan.plan import TablePlan
 
@@ -38,7 +37,7 @@ def by_k(plan: TablePlan) -> bool:
     UnknownKindError
         For a way to choose that is neither of the two.
     """
-    match plan.part.search.choose:
+    match plan.search.choose:
         case "by-all":
             return False
         case "by-k":
@@ -54,21 +53,17 @@ def chosen_by(plan: TablePlan) -> str:
 
 def choosing(plan: TablePlan) -> TablePlan:
     """The plan by which the node is searched, its optimum proven and other nodes are compared."""
-    if not by_k(plan):
-        return plan
-    alone: dict[str, object] = {**{key: [] for key in PER_CLASS}, "m_concealing": None, "criteria_limit": None}
-    privacy = plan.part.privacy.model_copy(update=alone)
-    return replace(plan, part=plan.part.model_copy(update={"privacy": privacy}))
+    return replace(plan, demands=plan.demands.k_alone()) if by_k(plan) else plan
 
 
 def allowed_of(plan: TablePlan, rows: int) -> int:
     """Most rows that may be suppressed in all; with `by-k` those for k and those for the other criteria together."""
-    return min(rows, allowed_rows(plan.part.privacy.suppression_limit, rows) + allowed_beyond(plan, rows))
+    return min(rows, allowed_rows(plan.demands.suppression_limit, rows) + allowed_beyond(plan, rows))
 
 
 def allowed_beyond(plan: TablePlan, rows: int) -> int:
     """Most rows of classes of k and more that may be suppressed, where they have a limit of their own."""
-    limit = plan.part.privacy.criteria_limit
+    limit = plan.demands.criteria_limit
     return allowed_rows(limit, rows) if by_k(plan) and limit is not None else 0
 
 
@@ -82,6 +77,4 @@ def within(plan: TablePlan, rows: int, few: int, failing: int) -> bool:
     """
     if not by_k(plan):
         return failing <= allowed_of(plan, rows)
-    return few <= allowed_rows(plan.part.privacy.suppression_limit, rows) and failing - few <= allowed_beyond(
-        plan, rows
-    )
+    return few <= allowed_rows(plan.demands.suppression_limit, rows) and failing - few <= allowed_beyond(plan, rows)

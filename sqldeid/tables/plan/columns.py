@@ -173,7 +173,7 @@ def refuse_in_parquet(columns: Iterable[tuple[str, Column]], key: str) -> None:
 def refuse_own_types_in_parquet(columns: Iterable[tuple[str, Column]]) -> None:
     """Refuse types that Parquet cannot hold, or gives back as others (HUGEINT as DOUBLE, which may round).
 
-    Of a quasi-identifying column only the node decides whether its own type leaves: it is refused when it is written.
+    Of a quasi-identifying column only the node decides whether its own type leaves: it is refused where it may.
 
     Parameters
     ----------

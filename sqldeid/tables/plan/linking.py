@@ -12,11 +12,10 @@ Source: soundness.md 7.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-
-from pydantic import BaseModel
+from typing import Any
 
 from sqldeid import job as jobfile
 from sqldeid.engine.base import Column
@@ -24,7 +23,9 @@ from sqldeid.errors import JobError, SqldeidError
 from sqldeid.job.criteria import PER_CLASS
 from sqldeid.job.link_rules import SEARCH_KEYS
 from sqldeid.sql import table_name
+from sqldeid.tables.criteria import MConcealing
 from sqldeid.tables.plan.columns import OtherColumn, QuasiIdentifier
+from sqldeid.tables.plan.demands import Demands, Seeking, seeking_of
 from sqldeid.tables.plan.plan import TablePlan
 
 PERSON = "person"
@@ -111,9 +112,14 @@ def link(members: Sequence[TablePlan]) -> Linked:
         joined=False,
         person=PERSON,
         columns=tuple(_joint_column(m, c) for m in members for c in m.columns),
-        part=_joint_part(members),
+        demands=_joint_demands(members),
+        search=_joint_search(members),
         outward=tuple(dict.fromkeys(found for m in members for found in m.outward)),
         person_type=first.person_type,
+        many=first.many,
+        as_text=first.as_text,
+        computed=first.computed,
+        frozen=first.frozen,
     )
     return Linked(tuple(members), joint)
 
@@ -132,46 +138,40 @@ def _joint_column(member: TablePlan, c: QuasiIdentifier | OtherColumn) -> QuasiI
     return replace(c, name=name, source=source)
 
 
-def _joint_part(members: Sequence[TablePlan]) -> jobfile.Table:
-    """What the job would say of the join: the strictest of what it says of each."""
-    columns = {qualified(m, n): c for m in members for n, c in m.part.every_column.items()}
-    update = {
-        "columns": columns,
-        "stack": {},
-        "where": None,
-        "link": None,
-        "privacy": _joint_privacy(members),
-        "search": _joint_search(members),
-    }
-    return members[0].part.model_copy(update=update)
+def _joint_demands(members: Sequence[TablePlan]) -> Demands:
+    """What is asked of the join: the strictest of what is asked of each."""
+    asked = [(m, m.demands) for m in members]
+    own_limits = (d.criteria_limit for _, d in asked if d.criteria_limit is not None)
+    joint = replace(
+        members[0].demands,
+        k=max(d.k for _, d in asked),
+        suppression_limit=min(d.suppression_limit for _, d in asked),
+        criteria_limit=min(own_limits, default=None),
+        sensitive=tuple(qualified(m, name) for m, d in asked for name in d.sensitive),
+    )
+    entries = [(own, _of(m, entry)) for key in PER_CLASS for m, d in asked for own, entry in d.entries if own == key]
+    return joint.asking(entries, _joint_concealing(members))
 
 
-def _joint_privacy(members: Sequence[TablePlan]) -> jobfile.Privacy:
-    asked = [(m, m.part.privacy) for m in members]
-    hidden = [(m, p.m_concealing) for m, p in asked if p.m_concealing is not None]
-    strictest = None
-    if hidden:
-        known = {qualified(m, name): p for m, found in hidden for name, p in found.known.items()}
-        least, most = min(found.m for _, found in hidden), max(found.inclusion for _, found in hidden)
-        strictest = hidden[0][1].model_copy(update={"m": least, "known": known, "inclusion": most})
-    update = {
-        "k": max(p.k for _, p in asked),
-        "suppression_limit": min(p.suppression_limit for _, p in asked),
-        "criteria_limit": min((p.criteria_limit for _, p in asked if p.criteria_limit is not None), default=None),
-        **{key: [_of(m, entry) for m, p in asked for entry in p.per_class[key]] for key in PER_CLASS},
-        "m_concealing": strictest,
-    }
-    return members[0].part.privacy.model_copy(update=update)
+def _joint_concealing(members: Sequence[TablePlan]) -> MConcealing | None:
+    """The least m, for whoever knows what is known of any of the tables."""
+    hidden = [(m, m.concealing) for m in members if m.concealing is not None]
+    if not hidden:
+        return None
+    known = {qualified(m, name): p for m, found in hidden for name, p in found.known}
+    return MConcealing(
+        min(found.m for _, found in hidden), tuple(known.items()), max(found.inclusion for _, found in hidden)
+    )
 
 
-def _of(member: TablePlan, entry: BaseModel) -> BaseModel:
+def _of(member: TablePlan, entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """An entry that asks for a criterion of the release's column, as one of the join's."""
-    return entry.model_copy(update={"column": qualified(member, dict(entry)["column"])})
+    return {**entry, "column": qualified(member, entry["column"])}
 
 
-def _joint_search(members: Sequence[TablePlan]) -> jobfile.Search:
+def _joint_search(members: Sequence[TablePlan]) -> Seeking:
     """What any of the tables states; the rules have seen that they do not contradict each other."""
-    asked = [(m, m.part.search) for m in members]
-    stated = {key: getattr(s, key) for _, s in asked for key in SEARCH_KEYS if key in s.model_fields_set}
-    weights = {qualified(m, name): weight for m, s in asked for name, weight in s.weights.items()}
-    return jobfile.Search().model_copy(update={**stated, "weights": weights})
+    said = [m.stated.get("search", {}) for m in members]
+    stated = {key: search[key] for search in said for key in SEARCH_KEYS if key in search}
+    weights = {qualified(m, name): weight for m in members for name, weight in m.search.weights.items()}
+    return replace(seeking_of(jobfile.Search()), **stated, weights=weights)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from sqlglot import exp
 
@@ -18,7 +19,7 @@ from sqldeid.errors import JobError
 from sqldeid.hierarchy import HierarchySource, open_source
 from sqldeid.ledger.hashing import spelling
 from sqldeid.sql import column
-from sqldeid.tables.criteria import ClassCriterion, MConcealing, class_criteria, concealing, others_of
+from sqldeid.tables.criteria import ClassCriterion, MConcealing
 from sqldeid.tables.model.lattice import Lattice
 from sqldeid.tables.plan.columns import (
     Disguise,
@@ -30,6 +31,7 @@ from sqldeid.tables.plan.columns import (
     travel_type,
 )
 from sqldeid.tables.plan.cut import cut_hierarchy
+from sqldeid.tables.plan.demands import Demands, Seeking, demands_of, seeking_of
 from sqldeid.tables.plan.stack import Stacked, outward_stacks, plan_stacks, stacked_keys
 from sqldeid.tables.plan.versions import Versions, versions_of
 
@@ -61,6 +63,16 @@ class TablePlan:
         The release of series that is linked to this one; it is made and checked with it. Empty where there is none.
     versions
         Columns that tell versions of codes.
+    filtered
+        Whether the job filters the source (`where`).
+    many
+        Whether a person may have many rows (`rows = "many"`): criteria then count the persons of a class.
+    as_text
+        Whether the job wants every quasi-identifying column as text at every level.
+    computed, frozen
+        Whether the release is a view of the source, and whether the job states that the source never changes.
+    stated
+        The job's keys for the release, as it states them; of a join none.
     """
 
     name: str
@@ -70,12 +82,19 @@ class TablePlan:
     joined: bool
     person: str | None
     columns: tuple[QuasiIdentifier | OtherColumn, ...]
-    part: jobfile.Table
+    demands: Demands
+    search: Seeking
     outward: tuple[str, ...] = ()
     stacked: Stacked | None = None
     person_type: str = ""
     followed: str = ""
     versions: tuple[Versions, ...] = ()
+    filtered: bool = False
+    many: bool = False
+    as_text: bool = False
+    computed: bool = False
+    frozen: bool = False
+    stated: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def qis(self) -> tuple[QuasiIdentifier, ...]:
@@ -95,17 +114,17 @@ class TablePlan:
     @property
     def criteria(self) -> tuple[ClassCriterion, ...]:
         """The criteria beyond k-anonymity, in the order of the job."""
-        return class_criteria(self.part.privacy, sensitive_of(self.part))
+        return self.demands.criteria
 
     @property
     def sampled(self) -> bool:
         """Whether a secret sample is released (`epsilon-safe`)."""
-        return self.part.search.method == "epsilon-safe"
+        return self.search.method == "epsilon-safe"
 
     @property
     def concealing(self) -> MConcealing | None:
         """The job's m-concealing."""
-        return concealing(self.part.privacy)
+        return self.demands.concealing
 
     @property
     def beyond_k(self) -> bool:
@@ -118,20 +137,9 @@ class TablePlan:
         return "row" if self.person is None else "person"
 
     @property
-    def many(self) -> bool:
-        """Whether a person may have many rows (`rows = "many"`): criteria then count the persons of a class."""
-        return self.part.many
-
-    def order_of(self, column: str) -> tuple[str, ...]:
-        """The order that the job states for a column's values; empty where they order themselves."""
-        found = [c.order for c in self.part.privacy.t_closeness if c.column == column and c.order is not None]
-        return tuple(found[0]) if found else ()
-
-    @property
     def judged(self) -> tuple[OtherColumn, ...]:
         """The sensitive columns that criteria speak of."""
-        named = named_by_criteria(self.part)
-        return tuple(c for c in self.others if c.name in named)
+        return tuple(c for c in self.others if c.name in self.demands.named)
 
     @property
     def lattice(self) -> Lattice:
@@ -141,26 +149,21 @@ class TablePlan:
     @property
     def text(self) -> bool:
         """Whether level 0 is released as text: asked for, or because blanked rows share the column."""
-        return self.part.text or self.part.privacy.blanks
+        return self.as_text or self.demands.blanks
 
     @property
     def person_column(self) -> exp.Column | None:
         """The person key, which every template finds in `s`."""
         return column(self.person, "s") if self.person else None
 
+    def with_m(self, m: float | None) -> TablePlan:
+        """The plan with the m that a search found; release and re-check go by it."""
+        return replace(self, demands=self.demands.with_m(m))
+
 
 def sensitive_of(part: jobfile.Table) -> tuple[str, ...]:
     """The sensitive columns of a release, in the order of the job."""
     return tuple(name for name, c in part.every_column.items() if c.role == "sensitive")
-
-
-def named_by_criteria(part: jobfile.Table) -> set[str]:
-    """The sensitive columns that criteria beyond k look at: their own, the other ones of joint criteria, known ones."""
-    hidden = concealing(part.privacy)
-    named = {name for name, _ in (hidden.known if hidden else ())}
-    for c in class_criteria(part.privacy, sensitive_of(part)):
-        named |= {c.column, *others_of(c)}
-    return named
 
 
 def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TablePlan:
@@ -178,7 +181,9 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
     find = finder((*there, *(stacked.columns if stacked else ())), label)
     if part.where is not None and stacked is None:
         relation = filtered(relation, part.where, engine, f"{key}.where")
-    columns = tuple(_column(n, c, find, part, key, folder) for n, c in part.every_column.items())
+    demands = demands_of(part.privacy, sensitive_of(part))
+    around = _Around(part, find, demands.named, key, folder)
+    columns = tuple(_column(n, c, around) for n, c in part.every_column.items())
     versions = versions_of(columns, there, stacked, part, engine, key)
     person = finder(there, label)(part.person, f"{key}.person") if part.person is not None else None
     if person is not None:
@@ -191,11 +196,18 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
         isinstance(part.source, jobfile.Query),
         person.name if person else None,
         columns,
-        part,
+        demands,
+        seeking_of(part.search),
         (*_outward(part), *guessed_types(engine)),
         stacked=stacked,
         person_type=spelling(person) if person else "",
         versions=versions,
+        filtered=part.where is not None,
+        many=part.many,
+        as_text=part.text,
+        computed=part.view == "computed",
+        frozen=part.frozen,
+        stated=part.model_dump(mode="json", by_alias=True, exclude_unset=True),
     )
 
 
@@ -203,16 +215,25 @@ def _outward(part: jobfile.Table) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*outward_in(part.source, [part.where]), *outward_stacks(part)]))
 
 
-def _column(
-    name: str, part: jobfile.Column, find: Find, table: jobfile.Table, key: str, folder: Path
-) -> QuasiIdentifier | OtherColumn:
-    key = f"{key}.columns.{name}"
-    source = find(name, key)
-    if source.kind == "other" and name in named_by_criteria(table):
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What a column stands in: its release, the source's columns, and those that criteria look at."""
+
+    table: jobfile.Table
+    find: Find
+    judged: set[str]
+    key: str
+    folder: Path
+
+
+def _column(name: str, part: jobfile.Column, around: _Around) -> QuasiIdentifier | OtherColumn:
+    table, key = around.table, f"{around.key}.columns.{name}"
+    source = around.find(name, key)
+    if source.kind == "other" and name in around.judged:
         raise JobError.at(
             key, f"no criterion compares values of type {source.shown_type}; cast it to text in a source query"
         )
-    _refuse_unordered(name, source, table.privacy, key.removesuffix(f".columns.{name}"))
+    _refuse_unordered(name, source, table.privacy, around.key)
     _refuse_unfit(source, part, key)
     if part.role != "quasi-identifying":
         other = OtherColumn(name, source, part.role, _disguise(part), part.top_code, part.to)
@@ -229,7 +250,7 @@ def _column(
     return QuasiIdentifier(
         name,
         source,
-        cut_hierarchy(_hierarchy(part, key, folder), part, source, uncovered, key),
+        cut_hierarchy(_hierarchy(part, key, around.folder), part, source, uncovered, key),
         uncovered,  # no refusal of epsilon-safe may depend on the rows
         Fraction(repr(float(weights.get(name, 1.0)))),
         part.top_code,

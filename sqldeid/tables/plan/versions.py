@@ -96,11 +96,11 @@ def versions_of(
             version = find(asked.version, f"{at}.version").name
             found.append(Versions(c.hierarchy_name, c.source.name, version, True, None, at, where))
             continue
-        said = f"{part.where or ''} {_after_where(query)}"
-        found += _found(c.hierarchy_name, c.source.name, there, said, None, at, where)
+        said, sought = f"{part.where or ''} {_after_where(query)}", Sought(c.hierarchy_name, c.source.name, at, where)
+        found += _found(sought, there, said)
         for table in _tables_of(query, engine, f"{key}.source.query"):
             if any(t.name.casefold() == c.source.name.casefold() for t in table):
-                _found(c.hierarchy_name, c.source.name, table, f"{said} {query}", None, at, where)
+                _found(sought, table, f"{said} {query}")
     for s in stacked.stacks if stacked is not None else ():
         found += _of_stack(s, coded, engine)
     return tuple(found)
@@ -115,7 +115,7 @@ def _of_stack(s: StackPlan, coded: Mapping[str, QuasiIdentifier], engine: Engine
     child = engine.columns(s.relation, key=s.key)
     if s.part.version is None:
         said = s.part.where or ""
-        return _found(made.hierarchy_name, s.value.name, child, said, s.relation, s.key, f"{s.key}.where")
+        return _found(Sought(made.hierarchy_name, s.value.name, s.key, f"{s.key}.where"), child, said, s.relation)
     version = finder(child, s.label)(s.part.version, f"{s.key}.version").name
     return [Versions(made.hierarchy_name, s.value.name, version, True, s.relation, s.key, f"{s.key}.where")]
 
@@ -148,10 +148,19 @@ def _tables_of(query: str, engine: Engine, key: str) -> list[tuple[Column, ...]]
     return [tuple(engine.columns(table, key=key)) for table in read]
 
 
-def _found(
-    hierarchy: str, codes: str, there: Sequence[Column], said: str, relation: exp.Expr | None, key: str, where: str
-) -> list[Versions]:
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Codes of one version: their hierarchy, their column, and where the job names them and filters them."""
+
+    hierarchy: str
+    codes: str
+    key: str
+    where: str
+
+
+def _found(sought: Sought, there: Sequence[Column], said: str, relation: exp.Expr | None = None) -> list[Versions]:
     """Columns that look like versions, of which the filter speaks; refused where it does not."""
+    hierarchy, codes, key, where = sought.hierarchy, sought.codes, sought.key, sought.where
     found = [c.name for c in there if _VERSION.fullmatch(c.name) and c.name.casefold() != codes.casefold()]
     for name in found:
         if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said, re.IGNORECASE):

@@ -10,7 +10,8 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.making import Published
 from sqldeid.result import Measured, Risk, risk_of, risk_of_persons
-from sqldeid.sql import identifier, render
+from sqldeid.sql import identifier
+from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.mondrian.criteria import measure_written
 from sqldeid.tables.mondrian.plan import PartitionPlan
 from sqldeid.tables.plan.linking import Linked
@@ -22,7 +23,9 @@ from sqldeid.tables.verify.persons import PersonJudgement, as_they_are
 from sqldeid.tables.verify.verify import Verified, recheck
 
 
-def assess(plan: TablePlan | PartitionPlan | Linked, there: Sequence[Published] | None, engine: Engine) -> Risk:
+def assess(
+    plan: TablePlan | PartitionPlan | LocalPlan | Linked, there: Sequence[Published] | None, engine: Engine
+) -> Risk:
     """Class sizes, criteria achieved and risk of a source as it stands, or of what was released.
 
     Parameters
@@ -34,6 +37,8 @@ def assess(plan: TablePlan | PartitionPlan | Linked, there: Sequence[Published] 
         return _of_linked(plan, there, engine)
     if isinstance(plan, PartitionPlan):
         return _of_parts(plan, there, engine)
+    if isinstance(plan, LocalPlan):  # classes are those of equal labels, whatever their levels
+        return assess(plan.table, there, engine)
     if plan.many:
         if there is None:
             return _of_persons(plan, keep(plan, engine), engine)
@@ -81,13 +86,10 @@ def _sizes(relation: exp.Expr, columns: Sequence[str], engine: Engine) -> Risk:
 
     Cost: one scan of the table.
     """
-    grouped = engine.workbench("assess")
-    engine.execute(
-        render(
-            "tables/release/group_classes", grouped=grouped, source=relation, columns=[identifier(c) for c in columns]
-        )
+    grouped = engine.make(
+        "tables/release/group_classes", "assess", source=relation, columns=[identifier(c) for c in columns]
     )
-    rows = engine.query(render("tables/verify/count_sizes", grouped=grouped)).to_pylist()
+    rows = engine.rows("tables/verify/count_sizes", grouped=grouped)
     engine.drop(grouped)
     return risk_of({int(r["size"]): int(r["classes"]) for r in rows})
 

@@ -10,7 +10,7 @@ from sqldeid.result import TableRelease
 from sqldeid.tables.fold.fold import fold
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.release.explain import unique_sets
-from sqldeid.tables.release.release import checker_of
+from sqldeid.tables.release.node import checker_of
 from sqldeid.tables.release.tradeoff import Asked, trade
 
 KS, LIMITS = (2, 3, 5, 10, 25, 100), (0.0, 0.01, 0.05, 0.1)
@@ -24,12 +24,12 @@ def compare(planned: TablePlan, release: TableRelease, engine: Engine, listener:
     """The release with what a report tells of it; a drawn node has no neighbours that it could be compared with."""
     if planned.sampled:
         return release
-    privacy = planned.part.privacy
+    demands = planned.demands
     listener.step(planned.name, "comparing other k and limits")
     folded = fold(planned, engine)
-    ks = tuple(k for k in {*KS, privacy.k} if k <= folded.rows)
-    asked = Asked(ks, tuple({*LIMITS, privacy.suppression_limit}))
+    ks = tuple(k for k in {*KS, demands.k} if k <= folded.rows)
+    asked = Asked(ks, tuple({*LIMITS, demands.suppression_limit}))
     seconds = max(LEAST_SECONDS, 3 * release.search.seconds)
     traded = trade(planned, engine, asked, listener, folded=folded, seconds=seconds)
-    sets = unique_sets(planned, checker_of(planned, folded, engine), privacy.k)
+    sets = unique_sets(planned, checker_of(planned, folded, engine), demands.k)
     return replace(release, tradeoff=traded, uniqueness=sets)

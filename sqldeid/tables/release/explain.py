@@ -87,6 +87,6 @@ def _neighbour(chosen: Chosen, column: str, node: Node, j: int, found: Evaluatio
     loss = None
     if passes:
         marginals = [c.marginal for c in chosen.folded.columns]
-        measure = make_loss(chosen.plan.part.search.loss, marginals, chosen.folded.rows)
+        measure = make_loss(chosen.plan.search.loss, marginals, chosen.folded.rows)
         loss = measure.value(measure.of(found))
     return Neighbour(column, node[j], found.failing, checker.allowed, loss)

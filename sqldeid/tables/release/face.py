@@ -1,10 +1,13 @@
-"""The wing's work for whoever has a job's table releases: by lattice, by Mondrian, or linked, each to its own way."""
+"""The face of this wing: hand a job's table releases to the way each is made: lattice, Mondrian, local, or linked.
+
+What only one of the ways needs is imported when that way is taken: most runs take one alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
 
@@ -13,33 +16,32 @@ from sqldeid.errors import VerificationError
 from sqldeid.job import Job
 from sqldeid.making import Checking, Hearing, Making, Published
 from sqldeid.publish import LEDGER_MARK
-from sqldeid.result import Release, Told, Tradeoff
-from sqldeid.tables.certificate.proof import Proven, check_certificate
+from sqldeid.result import Release, Told
 from sqldeid.tables.disguise.disguise import pseudonyms
-from sqldeid.tables.epsilon_safe.release import check_plan
-from sqldeid.tables.followed.recheck import Admit, recheck_accompanied
-from sqldeid.tables.ledger.audit import unreleased
+from sqldeid.tables.local.plan import LocalPlan
+from sqldeid.tables.local.plan import plan as plan_local
 from sqldeid.tables.mondrian.plan import PartitionPlan
 from sqldeid.tables.mondrian.plan import plan as plan_parts
-from sqldeid.tables.mondrian.release import recheck as recheck_parts
-from sqldeid.tables.mondrian.release import run as run_parts
 from sqldeid.tables.plan.linking import Linked, link
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.plan.plan import plan as plan_one
-from sqldeid.tables.release.compare import compare
-from sqldeid.tables.release.linked import Made, as_one, recheck_linked, run_linked, tell_apart
 from sqldeid.tables.release.release import run as run_one
-from sqldeid.tables.release.tradeoff import Asked, trade
-from sqldeid.tables.rows.linked import join_sources
 from sqldeid.tables.verify.verify import Verified
 from sqldeid.tables.verify.verify import recheck as recheck_one
 from sqldeid.tables.write.computed import fingerprint
+from sqldeid.traded import Tradeoff
 
-Unit = TablePlan | PartitionPlan | Linked
+if TYPE_CHECKING:
+    from sqldeid.tables.certificate.local_bound import ProvenBound
+    from sqldeid.tables.certificate.proof import Proven
+    from sqldeid.tables.followed.recheck import Admit
+    from sqldeid.tables.release.tradeoff import Asked
+
+Unit = TablePlan | PartitionPlan | LocalPlan | Linked
 """What is made at once: a release, or several that are linked."""
 
 
-def plan(names: Sequence[str], job: Job, engine: Engine) -> Unit:
+def plan_unit(names: Sequence[str], job: Job, engine: Engine) -> Unit:
     """Plan a release, or several that are linked; no data is read.
 
     Raises
@@ -52,11 +54,20 @@ def plan(names: Sequence[str], job: Job, engine: Engine) -> Unit:
     return link(tables) if len(tables) > 1 else planned[0]
 
 
-def _plan_one(name: str, job: Job, engine: Engine) -> TablePlan | PartitionPlan:
+def _plan_one(name: str, job: Job, engine: Engine) -> TablePlan | PartitionPlan | LocalPlan:
     part = job.tables[name]
     if part.search.method == "mondrian":
         return plan_parts(name, part, engine, job.folder)
+    if part.search.method == "local":
+        return plan_local(name, part, engine, job.folder)
     return plan_one(name, part, engine, job.folder)
+
+
+def plan_lattices(names: Sequence[str], job: Job, engine: Engine) -> TablePlan | Linked | LocalPlan:
+    """As `plan_lattice`; one by local recoding with what that may do."""
+    part = job.tables[names[0]]
+    local = len(names) == 1 and part.search.method == "local"
+    return plan_local(names[0], part, engine, job.folder) if local else plan_lattice(names, job, engine)
 
 
 def plan_lattice(names: Sequence[str], job: Job, engine: Engine) -> TablePlan | Linked:
@@ -80,15 +91,33 @@ def run(planned: Unit, making: Making) -> list[Release]:
         As `sqldeid.tables.release.release.run`.
     """
     if isinstance(planned, PartitionPlan):
+        from sqldeid.tables.mondrian.release import run as run_parts
+
         return [run_parts(planned, making)]
+    if isinstance(planned, LocalPlan):
+        from sqldeid.tables.local.release import run as run_local
+
+        return [run_local(planned, making)]
     if isinstance(planned, Linked):
-        made = run_linked(planned, making)
-        if making.explain:
-            told = as_one(planned, making.listener)
-            made = Made(made.joined, compare(made.joined.plan, made.release, making.engine, told))
-        return list[Release](tell_apart(made))
+        return _run_linked(planned, making)
     release = run_one(planned, making)
-    return [compare(planned, release, making.engine, making.listener) if making.explain else release]
+    if not making.explain:
+        return [release]
+    from sqldeid.tables.release.compare import compare
+
+    return [compare(planned, release, making.engine, making.listener)]
+
+
+def _run_linked(planned: Linked, making: Making) -> list[Release]:
+    from sqldeid.tables.release.linked import Made, as_one, run_linked, tell_apart
+
+    made = run_linked(planned, making)
+    if making.explain:
+        from sqldeid.tables.release.compare import compare
+
+        told = as_one(planned, making.listener)
+        made = Made(made.joined, compare(made.joined.plan, made.release, making.engine, told))
+    return list[Release](tell_apart(made))
 
 
 def recheck(planned: Unit, there: Mapping[str, Published], checking: Checking) -> dict[str, Verified | Told]:
@@ -106,15 +135,26 @@ def recheck(planned: Unit, there: Mapping[str, Published], checking: Checking) -
     """
     engine = checking.engine
     if isinstance(planned, Linked):
+        from sqldeid.tables.release.linked import recheck_linked
+
         notes, written = [there[n][1] for n in planned.names], [there[n][0] for n in planned.names]
         return dict.fromkeys(planned.names, recheck_linked(planned, notes, written, engine, checking.key()))
     written_there, note = there[planned.name]
     if isinstance(planned, PartitionPlan):
+        from sqldeid.tables.mondrian.release import recheck as recheck_parts
+
         return {planned.name: recheck_parts(planned, note, written_there, engine)}
+    if isinstance(planned, LocalPlan):
+        from sqldeid.tables.local.recheck import recheck as recheck_local
+
+        beside = {name: there[name][0] for name in planned.beside}
+        return {planned.name: recheck_local(planned, note, written_there, checking, beside)}
     refuse_changed(planned, note, engine)
     held = None
     with checking.ledger(note) as found:
         if found is not None:
+            from sqldeid.tables.ledger.audit import unreleased
+
             ledger, number = found
             held = unreleased(ledger.book, planned, engine, number, note.get(LEDGER_MARK))
     key = checking.key() if pseudonyms(planned) else None
@@ -125,10 +165,11 @@ def recheck_followed(
     planned: TablePlan, there: Published, series: str, admit: Admit, checking: Checking
 ) -> tuple[Verified, exp.Table, Callable[[exp.Table], None]]:
     """Check a published release again with the series that follow it; as `followed.recheck.recheck_accompanied`."""
-    written, note = there
-    refuse_changed(planned, note, checking.engine)
+    from sqldeid.tables.followed.recheck import recheck_accompanied
+
+    refuse_changed(planned, there[1], checking.engine)
     key = checking.key() if pseudonyms(planned) else None
-    return recheck_accompanied(planned, note, written, checking.engine, series, admit, key)
+    return recheck_accompanied(planned, there, checking.engine, series, admit, key)
 
 
 def refuse_changed(planned: TablePlan, note: Mapping[str, object], engine: Engine) -> None:
@@ -139,15 +180,17 @@ def refuse_changed(planned: TablePlan, note: Mapping[str, object], engine: Engin
     VerificationError
         If it has changed.
     """
-    if planned.part.frozen and note.get("source_fingerprint") != fingerprint(planned, engine):
-        raise VerificationError(
-            f"{planned.key}.frozen: the source has changed since the release, though the job calls it frozen; whoever "
+    if planned.frozen and note.get("source_fingerprint") != fingerprint(planned, engine):
+        raise VerificationError.at(
+            f"{planned.key}.frozen",
+            "the source has changed since the release, though the job calls it frozen; whoever "
             "read the view before and after may tell people apart. Release a snapshot instead",
-            key=f"{planned.key}.frozen",
         )
 
 
-def prove(planned: TablePlan | Linked, certificates: Mapping[str, object], engine: Engine) -> dict[str, Proven]:
+def prove(
+    planned: TablePlan | Linked, certificates: Mapping[str, object], engine: Engine
+) -> dict[str, Proven | ProvenBound]:
     """Check certificates, by release; those of linked tables are one.
 
     Raises
@@ -155,13 +198,19 @@ def prove(planned: TablePlan | Linked, certificates: Mapping[str, object], engin
     VerificationError
         If one does not hold, or those of linked tables differ.
     """
+    if isinstance(planned, TablePlan) and planned.search.method == "local":
+        from sqldeid.tables.certificate.local_bound import check_bound
+
+        return {planned.name: check_bound(planned, _mapping(certificates[planned.name]), engine)}
+    from sqldeid.tables.certificate.proof import check_certificate
+
     if isinstance(planned, TablePlan):
         return {planned.name: check_certificate(planned, _mapping(certificates[planned.name]), engine)}
     given = [certificates[name] for name in planned.names]
     if not isinstance(given[0], dict) or any(c != given[0] for c in given):
-        raise VerificationError(
-            f"{planned.key}: the file does not hold one certificate of all the linked tables", key=planned.key
-        )
+        raise VerificationError.at(planned.key, "the file does not hold one certificate of all the linked tables")
+    from sqldeid.tables.rows.linked import join_sources
+
     with planned.naming():
         proven = check_certificate(join_sources(planned, engine).plan, given[0], engine)
     return dict.fromkeys(planned.names, proven)
@@ -171,10 +220,17 @@ def _mapping(certificate: object) -> Mapping[str, object]:
     return cast(Mapping[str, object], certificate)
 
 
-def tradeoff(planned: TablePlan | Linked, engine: Engine, asked: Asked, listener: Hearing) -> Tradeoff:
-    """What k and the suppression limit cost, on one source or on the join of linked ones."""
+def tradeoff(planned: TablePlan | Linked | LocalPlan, engine: Engine, asked: Asked, listener: Hearing) -> Tradeoff:
+    """What k and the suppression limit cost, on one source or on the join of linked ones; by local recoding, too."""
+    from sqldeid.tables.release.tradeoff import trade
+
     if isinstance(planned, TablePlan):
         return trade(planned, engine, asked, listener)
+    if isinstance(planned, LocalPlan):
+        return trade(planned.table, engine, asked, listener, local=planned)
+    from sqldeid.tables.release.linked import as_one
+    from sqldeid.tables.rows.linked import join_sources
+
     with planned.naming():
         traded = trade(join_sources(planned, engine).plan, engine, asked, as_one(planned, listener))
     return replace(traded, name=planned.name)
@@ -189,4 +245,6 @@ def check_promise(planned: Unit) -> None:
         As `sqldeid.tables.epsilon_safe.release.check_plan`.
     """
     if isinstance(planned, TablePlan) and planned.sampled:
+        from sqldeid.tables.epsilon_safe.release import check_plan
+
         check_plan(planned)

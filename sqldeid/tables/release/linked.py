@@ -14,12 +14,15 @@ from sqldeid.keys import Key
 from sqldeid.making import Hearing, Making
 from sqldeid.publish import LINKED_NOTE, SOURCE_NOTE
 from sqldeid.result import Criterion, TableRelease
+from sqldeid.stages import Stage, walk
 from sqldeid.tables.disguise.disguise import warnings_of
 from sqldeid.tables.plan.linking import Linked, qualified
 from sqldeid.tables.plan.plan import TablePlan
-from sqldeid.tables.release.release import Listener, run
+from sqldeid.tables.release.linked_statements import comparing, joining, writing_apart
+from sqldeid.tables.release.release import Company, Listener, way_of
 from sqldeid.tables.rows.linked import Apart, Joined, check_sources, join_sources, join_written
 from sqldeid.tables.verify.verify import Verified, recheck
+from sqldeid.tables.write.draft import Draft, DraftStage
 from sqldeid.tables.write.unchanged_source import telling_of_changes
 
 
@@ -40,14 +43,39 @@ def run_linked(linked: Linked, making: Making) -> Made:
         As `release.run`; also if nobody is in all of the tables.
     """
     engine, key = making.engine, making.key()
+    sha256, cohorts = making.job_sha256, making.cohorts
+    company = Company(lambda: key, certificate=making.certificate, cohorts=cohorts, job_sha256=sha256)
+    apart, told = Apart(linked, engine, making.staging), as_one(linked, making.listener)
+    draft = Draft(linked.joint, engine, apart, told)
+    joined: list[Joined] = []
     with linked.naming():
-        making.listener.step(linked.name, "joining the sources")
-        joined = join_sources(linked, engine)
-        apart, told = Apart(linked, engine, making.staging), as_one(linked, making.listener)
-        release = run(joined.plan, replace(making, staging=apart, listener=told, key=lambda: key))
-        with telling_of_changes(engine):
-            check_sources(joined, engine)
-    return Made(joined, release)
+        walk(linked_way(linked, company, joined), draft, draft.say)
+    return Made(joined[0], draft.result)
+
+
+def linked_way(linked: Linked, company: Company, joined: list[Joined]) -> tuple[DraftStage, ...]:
+    """The stages of linked releases: their sources are joined, and the join is released as one table.
+
+    Parameters
+    ----------
+    joined
+        Is given the joined sources.
+    """
+
+    def join(draft: Draft) -> None:
+        found = join_sources(linked, draft.engine)
+        draft.plan, draft.moved = found.plan, draft.engine.moved
+        joined.append(found)
+
+    def check(draft: Draft) -> None:
+        with telling_of_changes(draft.engine):
+            check_sources(joined[0], draft.engine)
+
+    return (
+        Stage("joining the sources", join, lambda target: joining(linked, target)),
+        *way_of(linked.joint, company, lambda target: writing_apart(linked, target)),
+        Stage("", check, lambda _: comparing(linked)),
+    )
 
 
 def as_one(linked: Linked, listener: Hearing) -> Hearing:
@@ -91,14 +119,13 @@ def _one_note(linked: Linked, notes: Sequence[Mapping[str, object]]) -> dict[str
     said = [{name: value for name, value in note.items() if name not in _OWN} for note in notes]
     for m, note in zip(linked.members, said, strict=True):
         if note.get(LINKED_NOTE) != list(linked.names):
-            raise VerificationError(
-                f"{m.key}.link: the release was not made linked with {', '.join(linked.others(m.name))}, as the job "
-                "says now",
-                key=f"{m.key}.link",
+            raise VerificationError.at(
+                f"{m.key}.link",
+                f"the release was not made linked with {', '.join(linked.others(m.name))}, as the job says now",
             )
     if any(note != said[0] for note in said):
-        raise VerificationError(
-            f"{linked.key}: the releases were not published together; make them anew, all in one run", key=linked.key
+        raise VerificationError.at(
+            linked.key, "the releases were not published together; make them anew, all in one run"
         )
     return said[0]
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.sql import render
+from sqldeid.sql.steps import step
+from sqldeid.stages import Step
 from sqldeid.tables.plan.plan import OtherColumn, TablePlan
 from sqldeid.tables.rows.shape import comparable
 
@@ -47,6 +49,12 @@ def linking_values(plan: TablePlan, engine: Engine, source: exp.Expr) -> list[st
                 "leave it out",
             )
     return [_warning(plan, c, values, rows) for c, values, rows in told]
+
+
+def linking(plan: TablePlan) -> Iterator[Step]:
+    """What `linking_values` runs."""
+    if plan.many and plan.others:
+        yield step("tables/release/count_linking")
 
 
 def _warning(plan: TablePlan, c: OtherColumn, values: int, rows: int) -> str:

@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from sqldeid.engine.base import Engine
+from sqlglot import exp
+
+from sqldeid.engine.base import Column, Engine
 from sqldeid.ledger.hashing import label_of
-from sqldeid.making import Nature, Read, every_column, named
+from sqldeid.making import Cohort, Nature, Read, every_column, named
 from sqldeid.sql import column
+from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.mondrian.plan import PartitionPlan
 from sqldeid.tables.plan.linking import Linked
-from sqldeid.tables.plan.plan import OtherColumn, TablePlan
+from sqldeid.tables.plan.plan import OtherColumn, QuasiIdentifier, TablePlan
 
 
-def nature(plan: TablePlan | PartitionPlan | Linked) -> Nature:
+def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked) -> Nature:
     """What a run must know of a planned release."""
+    if isinstance(plan, LocalPlan):
+        return replace(nature(plan.table), policy=False, ledger=False, lattice=False, beside=plan.beside)
     if isinstance(plan, Linked):
         members = [nature(m) for m in plan.members]
         released = tuple(column for m in members for column in m.released)
         typed = tuple(column for m in members for column in m.typed)
-        return Nature(plan.names, plan.joint.source, lattice=True, released=released, typed=typed)
+        cohort = _cohort_of_join(plan)
+        return Nature(plan.names, plan.joint.source, lattice=True, released=released, typed=typed, cohort=cohort)
     if isinstance(plan, PartitionPlan):
         return Nature(
             (plan.name,),
             plan.source,
             released=tuple((plan.key, name, source) for name, source, _ in plan.others),
             typed=tuple((f"{plan.key}.columns.{name}", source) for name, source, _ in plan.others),
+            cohort=_cohort_of_parts(plan),
         )
     typed = tuple(
-        (f"{plan.key}.columns.{c.name}", c.source) for c in plan.released if isinstance(c, OtherColumn) and c.typed
+        (f"{plan.key}.columns.{c.name}", c.source)
+        for c in plan.released
+        if c.typed and not (isinstance(c, QuasiIdentifier) and plan.text)
     )
     return Nature(
         (plan.name,),
@@ -43,11 +53,65 @@ def nature(plan: TablePlan | PartitionPlan | Linked) -> Nature:
         private=plan.sampled,
         released=tuple((plan.key, c.name, c.source) for c in plan.released),
         typed=typed,
+        cohort=None if plan.sampled else _cohort(plan),
     )
 
 
-def reads(plan: TablePlan | PartitionPlan, engine: Engine) -> Iterator[Read]:
+def _cohort(plan: TablePlan) -> Cohort:
+    shown = {label_of(c.name): (c.source, isinstance(c, QuasiIdentifier)) for c in plan.released if not _anew(c)}
+    person = None if plan.person is None else (label_of(plan.person), plan.person)
+    judged = frozenset(label_of(name) for name in plan.demands.named)
+    apart = frozenset(plan.stated.get("never_with", ()))
+    source = _source(plan.source, filtered=plan.filtered and plan.stacked is None)
+    return Cohort(person, plan.person_type, source, shown, judged, plan.many, apart)
+
+
+def _anew(c: QuasiIdentifier | OtherColumn) -> bool:
+    """Whether every release has other values of it: pseudonyms, which tell nothing beside another release."""
+    return isinstance(c, OtherColumn) and c.disguise == "pseudonym"
+
+
+def _cohort_of_parts(plan: PartitionPlan) -> Cohort:
+    shown = {label_of(c.name): (c.source, True) for c in plan.cuts}
+    shown |= {label_of(name): (source, False) for name, source, _ in plan.others}
+    person = None if plan.person is None else (label_of(plan.person), plan.person)
+    judged = frozenset(label_of(name) for name, _ in plan.judged)
+    apart, source = frozenset(plan.part.never_with), _source(plan.source, filtered=plan.part.where is not None)
+    return Cohort(person, plan.person_type, source, shown, judged, never_with=apart)
+
+
+def _cohort_of_join(plan: Linked) -> Cohort:
+    """Linked tables are one release, which shows what any of them shows, under its own table's name of a column."""
+    members = [_cohort(m) for m in plan.members]
+    shown: dict[str, tuple[Column, bool]] = {}
+    for c in plan.joint.released:
+        label, quasi = label_of(c.name.partition("/")[2]), isinstance(c, QuasiIdentifier)
+        if not _anew(c) and (label not in shown or not quasi):
+            shown[label] = (c.source, quasi)
+    person, key = members[0].person, plan.joint.person
+    return Cohort(
+        None if person is None or key is None else (person[0], key),
+        plan.joint.person_type,
+        "",
+        shown,
+        frozenset(label for m in members for label in m.judged),
+        never_with=frozenset(name for m in members for name in m.never_with),
+    )
+
+
+def _source(source: exp.Expr, *, filtered: bool) -> str:
+    """The tables that a release reads, before its filter, however the job spells them."""
+    unfiltered = source.this.find(exp.From) if filtered else None
+    read = source if unfiltered is None else unfiltered.this
+    names = {".".join(part.name for part in table.parts) for table in read.find_all(exp.Table)}
+    return ", ".join(sorted(names)).casefold()
+
+
+def reads(plan: TablePlan | PartitionPlan | LocalPlan, engine: Engine) -> Iterator[Read]:
     """What a release reads."""
+    if isinstance(plan, LocalPlan):
+        yield from reads(plan.table, engine)
+        return
     if isinstance(plan, PartitionPlan):
         columns = [c.source for c in plan.cuts] + [source for _, source, _ in plan.others]
         person = None if plan.person is None else column(plan.person, "s")

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from sqldeid.stages import Explained, Generalised, Part, Step, Target
+from sqldeid.publish.steps import in_dialect
+from sqldeid.stages import Explained, Generalised, Part, Step, Target, explained, listed
+from sqldeid.tables.certificate.proof import no_certificate
+from sqldeid.tables.certificate.statements import proving
 from sqldeid.tables.criteria import known
+from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.mondrian.plan import PartitionPlan
+from sqldeid.tables.mondrian.release import way_of as parted
 from sqldeid.tables.plan.choosing import by_k
 from sqldeid.tables.plan.linking import Linked
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
-from sqldeid.tables.release.linked_steps import linked_certificate_steps, linked_steps
-from sqldeid.tables.release.release import no_certificate
-from sqldeid.tables.release.steps import certificate_steps, in_dialect, steps
+from sqldeid.tables.release.linked import linked_way
+from sqldeid.tables.release.linked_statements import proving_linked
+from sqldeid.tables.release.release import Company, way_of
 
 Facts = list[tuple[str, object]]
 
@@ -21,18 +26,40 @@ FOLLOWED = "series.{}: formed within its classes; who is in both gets one person
 """What a plan says of the series that are linked to a table."""
 
 
-def explain(planned: TablePlan | PartitionPlan | Linked, target: Target) -> Explained:
+def explain(planned: TablePlan | PartitionPlan | LocalPlan | Linked, target: Target) -> Explained:
     """What a run of a plan would do. Cost: no statement is run."""
     if isinstance(planned, PartitionPlan):
-        content = {**planned.to_dict(), "written": target.shown(planned.name), "kind": target.kind}
-        return Explained((Part(planned.name, " (tables)", None, tuple(planned.facts())),), content)
+        return explained(planned, "tables", in_dialect(listed(parted(planned), target), target.dialect), target)
     if isinstance(planned, Linked):
         return _explain_linked(planned, target)
-    listed = in_dialect(steps(planned, target.kind, target.dialect), target.dialect)
+    if isinstance(planned, LocalPlan):
+        return _explain_local(planned, target)
+    steps = statements_of(planned, target)
     reason = no_certificate(planned)
     part = Part(planned.name, f" from {planned.source_label}", _columns(planned), tuple(_facts(planned)))
-    proof = None if reason else certificate_steps(planned)
-    return Explained((part,), _content(planned, target, listed), listed, proof, reason)
+    proof = None if reason else tuple(proving(planned))
+    return Explained((part,), _content(planned, target, steps), steps, proof, reason)
+
+
+def statements_of(planned: TablePlan | LocalPlan | Linked, target: Target) -> tuple[Step, ...]:
+    """What a run of a plan executes, in order, stage by stage. Cost: no statement is run."""
+    if isinstance(planned, Linked):
+        return in_dialect(listed(linked_way(planned, Company(), []), target), target.dialect)
+    if isinstance(planned, LocalPlan):
+        from sqldeid.tables.local.release import way_of as local_way
+
+        return in_dialect(listed(local_way(planned), target), target.dialect)
+    return in_dialect(listed(way_of(planned, Company()), target), target.dialect)
+
+
+def _explain_local(planned: LocalPlan, target: Target) -> Explained:
+    """A table whose classes each have levels of their own."""
+    plan = planned.table
+    facts = (*_others(plan), ("Person", _person(plan)), *_stacks(plan), *planned.facts())
+    part = Part(plan.name, f" from {plan.source_label}", _columns(plan), facts)
+    steps = statements_of(planned, target)
+    content = {**_content(plan, target, steps), "recoding": planned.recoding, "layers": planned.layers}
+    return Explained((part,), content, steps)
 
 
 def _explain_linked(planned: Linked, target: Target) -> Explained:
@@ -41,17 +68,17 @@ def _explain_linked(planned: Linked, target: Target) -> Explained:
     persons = f"{', '.join(sorted({m.person or '' for m in planned.members}))}: who is in all of them"
     said = ", linked: searched, suppressed and verified as one table"
     parts.append(Part(planned.name, said, None, (("Person", persons), *_demands(planned.joint))))
-    listed = in_dialect(linked_steps(planned, target.kind, target.dialect), target.dialect)
+    steps = statements_of(planned, target)
     reason = no_certificate(planned.joint)
     content = {
-        **_content(planned.joint, target, listed),
+        **_content(planned.joint, target, steps),
         "linked": list(planned.names),
         "source": {m.name: m.source_label for m in planned.members},
         "person": {m.name: m.person for m in planned.members},
         "written": [target.shown(name) for name in planned.names],
         "stacks": {m.name: {s.name: s.text for s in m.stacked.stacks} for m in planned.members if m.stacked},
     }
-    return Explained(tuple(parts), content, listed, None if reason else linked_certificate_steps(planned), reason)
+    return Explained(tuple(parts), content, steps, None if reason else tuple(proving_linked(planned)), reason)
 
 
 def followed_by(planned: TablePlan, series: str) -> TablePlan:
@@ -102,19 +129,19 @@ def _person(plan: TablePlan) -> str:
 
 def _demands(plan: TablePlan) -> Facts:
     """The lattice, what its nodes must meet, and how one is found."""
-    privacy, search = plan.part.privacy, plan.part.search
+    demands, search = plan.demands, plan.search
     limits = [
         f"{name} {value}"
         for name, value in (("time limit", search.time_limit), ("checks limit", search.checks_limit))
         if value is not None
     ]
-    blank = "kept with every quasi-identifying column at its top" if privacy.blanks else "left out"
+    blank = "kept with every quasi-identifying column at its top" if demands.blanks else "left out"
     size = plan.lattice.size
     return [
         ("Lattice", f"{size:,} node{'s' * (size != 1)}"),
-        ("K-anonymity", f"k = {privacy.k}"),
+        ("K-anonymity", f"k = {demands.k}"),
         *criteria(plan),
-        ("Suppression", f"at most {100 * privacy.suppression_limit:g} % of the rows, {blank}"),
+        ("Suppression", f"at most {100 * demands.suppression_limit:g} % of the rows, {blank}"),
         *_beyond(plan),
         ("Search", ", ".join([f"{search.method}, least {search.loss}", *limits])),
     ]
@@ -123,20 +150,20 @@ def _demands(plan: TablePlan) -> Facts:
 def _beyond(plan: TablePlan) -> Iterator[tuple[str, object]]:
     """The limit of its own of what criteria beyond k suppress."""
     if by_k(plan):
-        most = 100 * (plan.part.privacy.criteria_limit or 0)
+        most = 100 * (plan.demands.criteria_limit or 0)
         yield "Node", f"chosen by k alone; then at most {most:g} % in classes that fail another criterion"
 
 
 def criteria(plan: TablePlan) -> Iterator[tuple[str, object]]:
     """The criteria beyond k-anonymity, with what they ask."""
     for c in plan.criteria:
-        yield known(c).name.capitalize(), f"{c.told}, of {c.column}"
+        yield known(c).name.capitalize(), f"{c.words.told}, of {c.column}"
     if (hidden := plan.concealing) is not None:
         stated = ", ".join(f"{name} ({p:g})" for name, p in hidden.known) or "nothing more"
         yield hidden.name.capitalize(), f"m = {hidden.asked:g}; known with probability: {stated}"
 
 
-def _content(plan: TablePlan, target: Target, listed: tuple[Step, ...]) -> Mapping[str, object]:
+def _content(plan: TablePlan, target: Target, steps: tuple[Step, ...]) -> Mapping[str, object]:
     """The plan for JSON."""
     return {
         "source": plan.source_label,
@@ -144,11 +171,11 @@ def _content(plan: TablePlan, target: Target, listed: tuple[Step, ...]) -> Mappi
         "stacks": {s.name: s.text for s in (plan.stacked.stacks if plan.stacked else ())},
         "columns": {c.name: _qi_dict(c) if isinstance(c, QuasiIdentifier) else {"role": c.role} for c in plan.columns},
         "lattice_size": plan.lattice.size,
-        "privacy": plan.part.privacy.model_dump(),
-        "search": plan.part.search.model_dump(exclude_none=True),
+        "privacy": plan.demands.to_dict(),
+        "search": plan.search.to_dict(),
         "written": target.shown(plan.name),
         "kind": target.kind,
-        "statements": [step.to_dict() for step in listed],
+        "statements": [step.to_dict() for step in steps],
         **({"followed": plan.followed} if plan.followed else {}),
     }
 

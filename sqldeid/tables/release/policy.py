@@ -25,7 +25,7 @@ from sqldeid.hierarchy.model import Hierarchy
 from sqldeid.hierarchy.stored import StoredSource, pack, unpack
 from sqldeid.hierarchy.topcoded import TopCoded
 from sqldeid.hierarchy.tree import Tree
-from sqldeid.result import TableRelease
+from sqldeid.stages import Stage
 from sqldeid.tables.check.check import Checker
 from sqldeid.tables.check.judge import Judge
 from sqldeid.tables.fold.fold import Folded, fold
@@ -34,7 +34,10 @@ from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.model.loss import make_loss
 from sqldeid.tables.plan.choosing import allowed_beyond, by_k, within
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
+from sqldeid.tables.release.linking_values import linking, linking_values
+from sqldeid.tables.release.node import checker_of
 from sqldeid.tables.search import Outcome
+from sqldeid.tables.write.draft import Beside, Draft, DraftStage
 
 Given = str | os.PathLike[str] | Mapping[str, Any]
 """What names policies: the file that `--json` wrote, or `Result.to_dict()`."""
@@ -82,16 +85,22 @@ def keep_policy(
     }
 
 
-def with_policy(result: TableRelease, plan: TablePlan, k: int, job_sha256: str, folded: Folded) -> TableRelease:
-    """The result with its policy, which is packed when the result is written as JSON."""
-    node = tuple(result.node[q.name] for q in plan.qis)
-    hierarchies = [c.hierarchy for c in folded.columns]
-    return replace(result, policy=partial(keep_policy, plan, node, k, job_sha256, hierarchies))
+def kept_policy(job_sha256: str) -> Beside:
+    """What accompanies every release: its policy, which is packed when the result is written as JSON."""
+
+    def keep(draft: Draft) -> None:
+        plan, result = draft.plan, draft.result
+        node = tuple(result.node[q.name] for q in plan.qis)
+        hierarchies = [c.hierarchy for c in draft.chosen.folded.columns]
+        policy = partial(keep_policy, plan, node, draft.chosen.k, job_sha256, hierarchies)
+        draft.result = replace(result, policy=policy)
+
+    return Beside(told=(Stage("", keep),))
 
 
 def _asked(plan: TablePlan) -> dict[str, Any]:
-    found = plan.part.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=FREE)
-    return {**found, "search": {"choose": plan.part.search.choose}} if by_k(plan) else found
+    found = {key: value for key, value in plan.stated.items() if key not in FREE}
+    return {**found, "search": {"choose": plan.search.choose}} if by_k(plan) else found
 
 
 def read_policies(given: Given) -> dict[str, Policy]:
@@ -195,6 +204,24 @@ def _differences(then: object, now: object, key: str) -> Iterator[str]:
         yield key
 
 
+def reused(plan: TablePlan, policy: Policy) -> tuple[DraftStage, ...]:
+    """How a node is found by a policy: new data are folded, and its node is checked on them."""
+    from sqldeid.tables.release.statements import checking, folding
+
+    def fold_new(draft: Draft) -> None:
+        draft.folded = fold_again(draft.plan, draft.engine)
+        draft.warnings += linking_values(draft.plan, draft.engine, draft.folded.source)
+
+    def check(draft: Draft) -> None:
+        checker = checker_of(draft.plan, draft.folded, draft.engine)
+        draft.outcome, draft.checker = reuse(draft.plan, draft.folded, checker, policy)
+
+    return (
+        Stage("folding the source", fold_new, lambda target: (*folding(plan, target), *linking(plan))),
+        Stage("checking the policy's node", check, lambda _: checking(plan)),
+    )
+
+
 def fold_again(plan: TablePlan, engine: Engine) -> Folded:
     """Fold new data; fewer rows than k, or fewer values than l, are a shortfall, too.
 
@@ -222,14 +249,14 @@ def reuse(plan: TablePlan, folded: Folded, checker: Checker, policy: Policy) -> 
         If the criteria no longer hold within the suppression limit; the shortfall is named.
     """
     started = monotonic()
-    k = max(policy.k, plan.part.privacy.k)
+    k = max(policy.k, plan.demands.k)
     checker = replace(checker, k=k, judge=None if checker.judge is None else replace(checker.judge, k=k))
     node = tuple(policy.node[q.name] for q in plan.qis)
     evaluation = checker([node])[0]
     alone = _by_k_alone(plan, checker, node) if by_k(plan) else evaluation
     if not within(plan, folded.rows, alone.failing, evaluation.failing):
         raise VerificationError(_shortfall(plan, folded, checker, node), key=plan.key)
-    loss = make_loss(plan.part.search.loss, [c.marginal for c in folded.columns], folded.rows)
+    loss = make_loss(plan.search.loss, [c.marginal for c in folded.columns], folded.rows)
     exact = loss.of(alone)
     outcome = Outcome(
         node=node,
@@ -243,7 +270,7 @@ def reuse(plan: TablePlan, folded: Folded, checker: Checker, policy: Policy) -> 
         statements=1,
         seconds=monotonic() - started,
         checked={node: alone},
-        k=k if k > plan.part.privacy.k else None,
+        k=k if k > plan.demands.k else None,
     )
     return outcome, checker
 
@@ -278,12 +305,12 @@ def _shortfall(plan: TablePlan, folded: Folded, checker: Checker, node: Node) ->
             if found > few:
                 parts.append(f"{_rows(found - few)} in classes that fail {judge.concealing.name}")
         failing = _failing(judge, arm)
-    privacy, limit = plan.part.privacy, f"suppression_limit = {plan.part.privacy.suppression_limit:g} allows"
+    demands, limit = plan.demands, f"suppression_limit = {plan.demands.suppression_limit:g} allows"
     over = failing - checker.allowed
     if by_k(plan):
-        limit = f"{limit} for classes of {fewer} and criteria_limit = {privacy.criteria_limit:g} for the others"
+        limit = f"{limit} for classes of {fewer} and criteria_limit = {demands.criteria_limit:g} for the others"
         beyond = allowed_beyond(plan, folded.rows)
-        over = max(few - allowed_rows(privacy.suppression_limit, folded.rows), 0) + max(failing - few - beyond, 0)
+        over = max(few - allowed_rows(demands.suppression_limit, folded.rows), 0) + max(failing - few - beyond, 0)
     return (
         f"{plan.key}: the policy's node no longer meets the criteria: {_rows(failing)} of {folded.rows:,} would be "
         f"suppressed, {max(over, 0):,} more than {limit} "
@@ -302,9 +329,14 @@ def _rows(number: int) -> str:
     return f"{number:,} row{'s' * (number != 1)}"
 
 
-def retell(result: TableRelease, plan: TablePlan) -> TableRelease:
-    """The result of a run by policy: its method, and that nobody looked for a better node."""
-    better = f"{plan.key}: the node is the policy's; whether another loses less on these rows was not asked"
-    stale = f"{plan.key}: the node is the best one found"
-    warnings = (better, *(w for w in result.warnings if not w.startswith(stale)))
-    return replace(result, search=replace(result.search, method="policy"), warnings=warnings)
+def retold() -> Beside:
+    """What accompanies a release by policy: its method is told, and that nobody looked for a better node."""
+
+    def tell(draft: Draft) -> None:
+        key, result = draft.plan.key, draft.result
+        better = f"{key}: the node is the policy's; whether another loses less on these rows was not asked"
+        stale = f"{key}: the node is the best one found"
+        warnings = (better, *(w for w in result.warnings if not w.startswith(stale)))
+        draft.result = replace(result, search=replace(result.search, method="policy"), warnings=warnings)
+
+    return Beside(told=(Stage("", tell),))

@@ -1,48 +1,45 @@
-"""The wing's work: one planned table release, folded, searched, staged and verified; not yet published."""
+"""The way of one planned table release as stages: folded, searched, staged, verified and told; not yet published.
+
+`way_of` states the one order of all stages, of the release's own and of those that accompany it. A run walks them
+(`run`), and `--plan` shows them (`sqldeid.tables.release.planned`). What accompanies few releases is imported where it
+is asked for: most runs do not wait for it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from types import ModuleType
 
-from sqldeid.engine.base import Engine
-from sqldeid.errors import Interrupted, NoSolutionError
-from sqldeid.making import Hearing, Making
+from sqldeid.keys import Key
+from sqldeid.ledger.core import Ledger
+from sqldeid.making import Cohorts, Making
+from sqldeid.numbering import Partner
 from sqldeid.publish import Note
 from sqldeid.result import TableRelease
-from sqldeid.tables.certificate.certificate import NotProvenError
-from sqldeid.tables.certificate.proof import certify
-from sqldeid.tables.check.bases import Bases, room
-from sqldeid.tables.check.check import Checker
-from sqldeid.tables.check.judge import Judge
-from sqldeid.tables.check.persons import PersonJudge
-from sqldeid.tables.check.profiling import Profiler
-from sqldeid.tables.disguise.disguise import RUN_NOTE, Secrets, disguise, fresh_secrets, pseudonyms
-from sqldeid.tables.epsilon_safe.release import run_safe
-from sqldeid.tables.fold.fold import Folded, fold
-from sqldeid.tables.followed.companion import accompanied, accompany, followed, verify_joined
-from sqldeid.tables.ledger.budget import spend
-from sqldeid.tables.ledger.contents import admit, held_by, noted, with_ledger
-from sqldeid.tables.model.evaluation import Evaluate, Evaluation
+from sqldeid.sql.steps import as_needed
+from sqldeid.stages import Stage, Step, Target, walk
+from sqldeid.tables.check.bases import room
+from sqldeid.tables.fold.fold import fold
 from sqldeid.tables.model.lattice import Node
-from sqldeid.tables.model.loss import make_loss
-from sqldeid.tables.plan.choosing import allowed_beyond, allowed_of, by_k, choosing, within
-from sqldeid.tables.plan.effective import with_m
+from sqldeid.tables.plan.choosing import by_k, choosing
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.release.explain import explained
-from sqldeid.tables.release.linking_values import linking_values
-from sqldeid.tables.release.policy import Policy, apply_policy, fold_again, retell, reuse, with_policy
+from sqldeid.tables.release.linking_values import linking, linking_values
+from sqldeid.tables.release.node import checker_of, choose, find_node, judged_by_all
+from sqldeid.tables.release.policy import Policy, apply_policy, kept_policy, retold, reused
 from sqldeid.tables.release.summary import near_keys, summarise
-from sqldeid.tables.search import Outcome, Problem, Progress, search
-from sqldeid.tables.search.base import no_solution
+from sqldeid.tables.search import Progress
 from sqldeid.tables.verify.verify import noted_criteria, verify
 from sqldeid.tables.write.codebook import with_codes
-from sqldeid.tables.write.computed import fingerprint, stage_computed
-from sqldeid.tables.write.stage import Chosen, stage
+from sqldeid.tables.write.compared import compared_by
+from sqldeid.tables.write.computed import frozen, stage_computed
+from sqldeid.tables.write.disguised import disguised, drawing
+from sqldeid.tables.write.draft import Beside, Draft, DraftStage
+from sqldeid.tables.write.stage import stage
 from sqldeid.tables.write.unchanged_source import source_unchanged
 
-PROVING = ("frontier", "best-first", "ola")
-"""Methods whose checks cover the lattice."""
+Statements = Callable[[Target], Iterator[Step]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +58,19 @@ class Listener:
     search: Callable[[Progress], None] = lambda progress: None
 
 
+@dataclass(frozen=True, slots=True)
+class Company:
+    """What a run asks for beside the release; nothing, where a plan is only shown."""
+
+    key: Callable[[], Key | None] = lambda: None
+    policy: Policy | None = None
+    ledger: Ledger | None = None
+    partner: Partner | None = None
+    certificate: bool = False
+    cohorts: Cohorts | None = None
+    job_sha256: str = ""
+
+
 def run(planned: TablePlan, making: Making) -> TableRelease:
     """Produce one release up to, not including, its publication.
 
@@ -76,213 +86,149 @@ def run(planned: TablePlan, making: Making) -> TableRelease:
     plan, policy = planned, None
     if making.policies is not None:
         plan, policy = apply_policy(planned, making.policies, making.job_sha256)
+    company = Company(
+        making.key, policy, making.ledger, making.partner, making.certificate, making.cohorts, making.job_sha256
+    )
+    draft = Draft(plan, making.engine, making.staging, making.listener, making.engine.moved)
+    walk(way_of(plan, company), draft, draft.say)
+    return draft.result
+
+
+def way_of(plan: TablePlan, company: Company, put: Statements | None = None) -> tuple[DraftStage, ...]:
+    """The stages of a release, in order: the one place that knows all of them.
+
+    Parameters
+    ----------
+    put
+        The statements that write the release, where they are not those of one table.
+    """
+    put = put or (lambda target: _named().writing(plan, target))
     if plan.sampled:
-        step = making.listener.step
-        safe = run_safe(plan, making.engine, making.staging, lambda p, node, k: note_of(p, node, k, None), step)
-        return safe if making.ledger is None else spend(making.ledger, plan, making.engine, safe, making.job_sha256)
-    return _search_and_stage(plan, policy, making)
+        from sqldeid.tables.epsilon_safe.release import drawn_way
+        from sqldeid.tables.ledger.budget import spending
+
+        spent = spending(company.ledger, company.job_sha256) if company.ledger is not None else ()
+        return (*drawn_way(plan, note_of, put), *spent)
+    beside, held = tuple(_beside(plan, company)), company.ledger is not None or company.partner is not None
+    return (
+        Stage("", lambda draft: drawing(draft, company.key, repeated=company.ledger is not None)),
+        *(_searched(plan) if company.policy is None else reused(plan, company.policy)),
+        Stage("writing the release", _choose, lambda _: _named().keeping_failing(plan)),
+        *(stage for each in beside for stage in each.before),
+        Stage("", _write, put),
+        Stage("verifying what was written", _verify, lambda target: _named().verifying(plan, target, held=held)),
+        *(stage for each in beside for stage in each.after),
+        Stage("", _tell, lambda _: _telling(plan)),
+        *(stage for each in beside for stage in each.told),
+    )
 
 
-def _search_and_stage(plan: TablePlan, policy: Policy | None, making: Making) -> TableRelease:
-    engine, listener, ledger, partner = making.engine, making.listener, making.ledger, making.partner
-    key = making.key() if pseudonyms(plan) else None
-    secrets = fresh_secrets(plan, key, repeated=ledger is not None)
-    moved = engine.moved
-    listener.step(plan.name, "folding the source")
-    folded = fold(plan, engine, room(plan, engine)) if policy is None else fold_again(plan, engine)
-    linking = linking_values(plan, engine, folded.source)
-    outcome, checker, chooser = _node_of(plan, folded, engine, listener, policy)
-    folded = seen = checker.near(outcome.node).folded
-    asked, plan = plan, with_m(plan, outcome.m)
-    listener.step(plan.name, "writing the release")
-    if secrets is not None:
-        folded = replace(folded, source=disguise(plan, engine, folded.source, secrets))
-    chosen = choose(plan, folded, outcome, checker)
-    frozen = fingerprint(plan, engine) if plan.part.frozen else None
-    company = None if partner is None else accompany(chosen, partner, engine)
-    if company is not None:
-        listener.step(asked.name, "writing the release")
-        chosen, plan, folded = company.chosen, company.chosen.plan, replace(folded, source=company.source)
-    note = accompanied(note_of(plan, outcome.node, chosen.k, frozen, secrets), company)
-    write = stage_computed if plan.part.view == "computed" else stage
-    let_out = None if ledger is None else admit(ledger, chosen, engine, making.job_sha256)
-    written = write(chosen if let_out is None else let_out.chosen, engine, making.staging, noted(note, let_out))
-    listener.step(plan.name, "verifying what was written")
-    hierarchies = [c.hierarchy for c in folded.columns]
-    source, held = folded.source, held_by(let_out) if company is None else company.held
-    whole = company is None and let_out is None  # else rows are left out that the search saw
-    with source_unchanged(plan, seen, outcome.evaluation.failing if whole else None, engine) as check:
-        verified = check(verify(plan, outcome.node, chosen.k, hierarchies, source, written, engine, secrets, held))
-    joined = () if company is None else verify_joined(company, written, engine)
-    chosen = replace(chosen, folded=folded)
-    result = summarise(chosen, outcome, verified, checker, engine, moved)
-    result = with_codes(result, asked, outcome.node, written, engine)
-    near = near_keys(asked, written, verified.released, engine) if verified.released else ()
-    result = with_ledger(replace(result, warnings=(*result.warnings, *near, *linking)), let_out)
-    if company is not None:
-        result = replace(result, followed=followed(company, joined))
-    result = with_policy(result, asked, chosen.k, making.job_sha256, folded)
-    if policy is not None:
-        return retell(result, plan)
-    result = explained(result, replace(chosen, plan=choosing(chosen.plan)), outcome, chooser)
-    return _certified(result, chosen, outcome) if making.certificate else result
+def _named() -> ModuleType:
+    """The statements of the stages, which a run does not wait for: only who shows or watches them asks."""
+    from sqldeid.tables.release import statements
+
+    return statements
 
 
-def _node_of(
-    plan: TablePlan, folded: Folded, engine: Engine, listener: Hearing, policy: Policy | None
-) -> tuple[Outcome, Checker, Checker]:
-    """The node to release, found or the policy's; what checks it by all criteria, and what the node is chosen by."""
+def _beside(plan: TablePlan, company: Company) -> Iterator[Beside]:
+    """What accompanies the release, in order; each knows the release alone, and none of the others."""
+    yield frozen(plan)
+    yield disguised(plan)
+    if company.partner is not None:
+        from sqldeid.tables.followed.companion import followed_by
+
+        yield followed_by(plan, company.partner)
+    if company.ledger is not None:
+        from sqldeid.tables.ledger.contents import held_to
+
+        yield held_to(plan, company.ledger, company.job_sha256)
+    if company.cohorts is not None:
+        yield compared_by(company.cohorts)
+    yield kept_policy(company.job_sha256)
+    if company.policy is not None:
+        yield retold()
+    else:
+        yield Beside(told=(Stage("", _explain, lambda _: _named().checking(plan)),))
+        if company.certificate:
+            from sqldeid.tables.certificate.proof import certified
+
+            yield certified(plan)
+
+
+def _searched(plan: TablePlan) -> tuple[DraftStage, ...]:
+    """How a node is found by a search of the lattice."""
+    return (
+        Stage("folding the source", _fold, lambda target: (*_named().folding(plan, target), *linking(plan))),
+        Stage("searching the lattice", _search, lambda _: _named().checking(plan), _where),
+    )
+
+
+def _fold(draft: Draft) -> None:
+    plan, engine = draft.plan, draft.engine
+    draft.folded = fold(plan, engine, room(plan, engine))
+    draft.warnings += linking_values(plan, engine, draft.folded.source)
+
+
+def _where(draft: Draft) -> str:
+    return " by classes rolled up in the source" if draft.folded.far else ""
+
+
+def _search(draft: Draft) -> None:
+    """Find the node; `checker` is what checks it by all criteria, and `chooser` what it is chosen by."""
+    plan, folded, engine = draft.plan, draft.folded, draft.engine
     checker = checker_of(plan, folded, engine)
     chooser = checker_of(choosing(plan), folded, engine) if by_k(plan) else checker
-    if policy is not None:
-        listener.step(plan.name, "checking the policy's node")
-        return (*reuse(plan, folded, checker, policy), chooser)
-    listener.step(plan.name, "searching the lattice" + (" by classes rolled up in the source" if folded.far else ""))
-    outcome, found = find_node(choosing(plan), folded, chooser, listener)
+    outcome, found = find_node(choosing(plan), folded, chooser, draft.listener)
     if by_k(plan):
-        return _judged(plan, folded.rows, outcome, checker([outcome.node])[0]), checker, chooser
-    return outcome, found, found
-
-
-def _judged(plan: TablePlan, rows: int, outcome: Outcome, evaluation: Evaluation) -> Outcome:
-    """The outcome with what all criteria suppress at the node that k alone chose; its loss and proof stay those of k.
-
-    Raises
-    ------
-    NoSolutionError
-        If more rows fail a criterion beyond k than `criteria_limit` allows.
-    """
-    few = outcome.evaluation.failing
-    if within(plan, rows, few, evaluation.failing):
-        return replace(outcome, evaluation=evaluation)
-    beyond, allowed = evaluation.failing - few, allowed_beyond(plan, rows)
-    levels = ", ".join(f"{q.name} = {x}" for q, x in zip(plan.qis, outcome.node, strict=True))
-    raise NoSolutionError(
-        f"{plan.key}: at the node that k alone chooses ({levels}), {beyond:,} rows are in classes of "
-        f"{plan.part.privacy.k} and more that fail another criterion; {allowed:,} are allowed. Another node is not "
-        "sought: it would be chosen by sensitive values. Raise privacy.criteria_limit or ask for less; what is changed "
-        "because of this message is chosen by sensitive values, too, so state it before the next run, not by trying",
-        key=f"{plan.key}.privacy.criteria_limit",
-    )
-
-
-def checker_of(plan: TablePlan, folded: Folded, engine: Engine) -> Checker:
-    """What answers the search's questions, by all criteria of the plan."""
-    k, name, bench = plan.part.privacy.k, plan.name, engine.bench
-    judging = PersonJudge if plan.many else Judge
-    judge = judging(bench, folded, k, plan.criteria, name, plan.concealing) if plan.beyond_k else None
-    allowed = allowed_of(plan, folded.rows)
-    if folded.room is None:
-        return Checker(bench, folded, k, allowed, name, judge)
-
-    def checking(brought: Folded) -> Checker:
-        return checker_of(plan, brought, engine)
-
-    most = folded.room
-    return Bases(bench, folded, k, allowed, name, judge, plan=plan, source=engine, most=most, checking=checking)
-
-
-def no_certificate(plan: TablePlan) -> str:
-    """Why a release of this plan has no certificate; empty where its search proves what it finds."""
-    return "" if plan.part.search.method in PROVING else f"{plan.part.search.method} proves nothing"
-
-
-def _certified(result: TableRelease, chosen: Chosen, outcome: Outcome) -> TableRelease:
-    """The result with the search's proof, or with a warning where there is none."""
-    plan = choosing(chosen.plan)
-    try:
-        if reason := no_certificate(plan):
-            raise NotProvenError(reason)
-        proof = certify(
-            plan,
-            [c.marginal for c in chosen.folded.columns],
-            result.rows,
-            outcome.checked[outcome.node] if by_k(chosen.plan) else outcome.evaluation,
-            outcome.bound,
-            outcome.checked,
-            optimal=outcome.optimal,
-        )
-    except NotProvenError as error:
-        return replace(result, warnings=(*result.warnings, f"{plan.key}: there is no certificate: {error}"))
-    return replace(result, certificate=proof)
-
-
-def choose(plan: TablePlan, folded: Folded, outcome: Outcome, checker: Checker) -> Chosen:
-    """The node with the classes that its criteria suppress."""
-    k, near = outcome.k or plan.part.privacy.k, checker.near(outcome.node)
-    failing = near.judge.keep_failing(near.arm(0, outcome.node)) if near.judge is not None else None
-    return Chosen(plan, folded, outcome.node, k, near.judge, failing)
-
-
-def find_node(plan: TablePlan, folded: Folded, checker: Checker, listener: Hearing) -> tuple[Outcome, Checker]:
-    """Search the lattice by the job's method; the outcome, and the checker by whose k it is released.
-
-    `inverse-ola` reads class sizes, or risks, alone: what the k or m that it found suppresses is asked at the end.
-    """
-    outcome = _search_lattice(plan, folded, checker, listener)
-    if outcome.m is not None:
-        checker = checker_of(with_m(plan, outcome.m), folded, checker.engine)
-    elif outcome.k is None:
-        return outcome, checker
+        outcome = judged_by_all(plan, folded.rows, outcome, checker([outcome.node])[0])
+        draft.outcome, draft.checker, draft.chooser = outcome, checker, chooser
     else:
-        checker = replace(checker, k=outcome.k)
-    return replace(outcome, evaluation=checker([outcome.node])[0]), checker
+        draft.outcome, draft.checker, draft.chooser = outcome, found, found
 
 
-def _search_lattice(plan: TablePlan, folded: Folded, checker: Checker, listener: Hearing) -> Outcome:
-    asked, hidden = plan.part.search, plan.part.privacy.m_concealing
-    most_m = hidden.m if hidden is not None and asked.method == "inverse-ola" else None
-    marginals = [c.marginal for c in folded.columns]
-    problem = Problem(
-        lattice=plan.lattice,
-        marginals=marginals,
-        rows=folded.rows,
-        allowed=checker.allowed,
-        loss=make_loss(asked.loss, marginals, folded.rows),
-        evaluate=_evaluate(checker, profiled=most_m is not None),
-        time_limit=asked.time_limit,
-        checks_limit=asked.checks_limit,
-        max_loss=asked.max_loss,
-        least_k=plan.part.privacy.k,
-        most_m=most_m,
-        progress=listener.search,
-    )
-    try:
-        return search(asked.method, problem)
-    except Interrupted as stopped:
-        raise _with_standing(problem, stopped) from None
-    except NoSolutionError:
-        if asked.max_loss is not None:
-            raise
-        problem.state.nearest = checker.nearest(problem.state.checked.values())
-        raise no_solution(problem, exhausted=not problem.spent()) from None
+def _choose(draft: Draft) -> None:
+    """Take the classes of the node that its criteria suppress, and begin the note."""
+    outcome = draft.outcome
+    draft.folded = draft.checker.near(outcome.node).folded
+    plan = draft.plan.with_m(outcome.m)
+    draft.chosen = draft.out = choose(plan, draft.folded, outcome, draft.checker)
+    draft.note = note_of(plan, outcome.node, draft.chosen.k)
 
 
-def _evaluate(checker: Checker, *, profiled: bool) -> Evaluate:
-    """What the search asks: failing rows by all criteria; or, where m is sought, by k alone, and every risk."""
-    if not profiled or checker.judge is None:
-        return checker
-    return Profiler(replace(checker, judge=None), checker.judge)
+def _write(draft: Draft) -> None:
+    write = stage_computed if draft.plan.computed else stage
+    draft.written = write(draft.out, draft.engine, draft.staging, draft.note)
 
 
-def _with_standing(problem: Problem, stopped: Interrupted) -> Interrupted:
-    """The interruption with the best node and the gap that were known."""
-    best, standing = problem.state.best, problem.standing()
-    message = f"{stopped.message}; nothing was published"
-    if best is None or standing.best is None:
-        return Interrupted(message)
-    levels = {m.name: x for m, x in zip(problem.marginals, best.node, strict=True)}
-    gap = max(standing.best - (standing.bound or 0.0), 0.0)
-    return Interrupted(message, best={"node": levels, "loss": standing.best}, gap=gap)
+def _verify(draft: Draft) -> None:
+    chosen, engine = draft.chosen, draft.engine
+    failing = draft.outcome.evaluation.failing if draft.whole else None
+    with source_unchanged(chosen.plan, draft.folded, failing, engine) as check:
+        draft.verified = check(verify(chosen.claimed, draft.written, engine, draft.secrets, draft.held))
 
 
-def note_of(plan: TablePlan, node: Node, k: int, frozen: str | None, secrets: Secrets | None = None) -> Note:
-    """What is kept on the release: node, hierarchies' names, criteria, a frozen source's fingerprint.
+def _tell(draft: Draft) -> None:
+    plan, engine, written = draft.plan, draft.engine, draft.written
+    result = summarise(draft.chosen, draft.outcome, draft.verified, draft.checker, engine, draft.moved)
+    result = with_codes(result, plan, draft.outcome.node, written, engine)
+    near = near_keys(plan, written, draft.verified.released, engine) if draft.verified.released else ()
+    draft.result = replace(result, warnings=(*result.warnings, *near, *draft.warnings))
 
-    With pseudonyms also the publication's public number, by which who has the key can compute them again.
 
-    Never a count of the source.
-    """
+def _telling(plan: TablePlan) -> Iterator[Step]:
+    yield from _named().telling(plan)
+    if plan.others:
+        yield from as_needed("tables/release/count_distinct")
+
+
+def _explain(draft: Draft) -> None:
+    """Tell the nodes beside the chosen one, by what it is chosen by."""
+    chosen = replace(draft.chosen, plan=choosing(draft.chosen.plan))
+    draft.result = explained(draft.result, chosen, draft.outcome, draft.chooser)
+
+
+def note_of(plan: TablePlan, node: Node, k: int) -> Note:
+    """What is kept on the release: node, hierarchies' names, criteria; never a count of the source."""
     levels = dict(zip((q.name for q in plan.qis), node, strict=True))
     content: dict[str, object] = {
         "kind": "table",
@@ -291,11 +237,7 @@ def note_of(plan: TablePlan, node: Node, k: int, frozen: str | None, secrets: Se
         "criteria": noted_criteria(plan, k),
     }
     if by_k(plan):
-        content["choose"] = plan.part.search.choose
-    if frozen is not None:
-        content["source_fingerprint"] = frozen
-    if secrets is not None and pseudonyms(plan):
-        content[RUN_NOTE] = secrets.run
+        content["choose"] = plan.search.choose
     return Note(plan.name, content, {c.name: _comment(c, levels.get(c.name)) for c in plan.released})
 
 

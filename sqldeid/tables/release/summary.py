@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.hierarchy.header import unused
 from sqldeid.result import ColumnResult, Criterion, Risk, SearchResult, TableRelease, risk_of, risk_of_persons
-from sqldeid.sql import column, identifier, render
+from sqldeid.sql import column, identifier
 from sqldeid.tables.check.check import Checker
 from sqldeid.tables.check.persons import PersonJudge
 from sqldeid.tables.criteria.k_anonymity import KAnonymity
@@ -69,7 +69,7 @@ def summarise(
             *_unused(plan, chosen.folded.columns),
         ),
         pseudonymised=tuple(c.name for c in pseudonyms(plan)),
-        suppression_limit=plan.part.privacy.suppression_limit,
+        suppression_limit=plan.demands.suppression_limit,
         unit=plan.unit,
         persons=verified.persons,
     )
@@ -106,7 +106,7 @@ def near_keys(plan: TablePlan, written: exp.Expr, rows: int, engine: Engine) -> 
     if not others or rows < NEAR_KEY_ROWS:
         return
     columns = [{"column": column(c.name, "r"), "name": identifier(f"d{i}")} for i, c in enumerate(others)]
-    row = engine.query(render("tables/release/count_distinct", release=written, columns=columns)).to_pylist()[0]
+    row = engine.row("tables/release/count_distinct", release=written, columns=columns)
     for c, distinct in zip(others, row.values(), strict=True):
         if distinct > NEAR_KEY * rows:
             yield (
@@ -131,8 +131,8 @@ def _k_anonymity(plan: TablePlan, asked: int, achieved: int) -> Criterion:
 def _search(plan: TablePlan, outcome: Outcome, verified: Verified) -> SearchResult:
     alone = outcome.checked[outcome.node] if by_k(plan) else None
     return SearchResult(
-        method=plan.part.search.method,
-        loss=plan.part.search.loss,
+        method=plan.search.method,
+        loss=plan.search.loss,
         optimal=outcome.optimal,
         gap=outcome.gap,
         lattice_size=plan.lattice.size,
@@ -171,7 +171,7 @@ def _warnings(plan: TablePlan, outcome: Outcome, verified: Verified, marginals: 
         found.append(f"{plan.key}: the node is the best one found, not proven best; gap {outcome.gap:.6g}")
     if not verified.released:
         found.append(f"{plan.key}: the release is empty: every row is suppressed")
-    if plan.part.privacy.blanks and verified.released < verified.rows:
+    if plan.demands.blanks and verified.released < verified.rows:
         found.append(f"{plan.key}: the blanked rows together do not meet the criteria, so they were dropped")
     for m in marginals:
         if len(m.rows[0]) == 1:

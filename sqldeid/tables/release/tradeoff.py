@@ -16,16 +16,17 @@ from time import monotonic
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, NoSolutionError
 from sqldeid.making import Hearing
-from sqldeid.result import GreatestK, Tradeoff, TradePoint
 from sqldeid.tables.check.thresholds import Thresholds
 from sqldeid.tables.fold.fold import Folded, fold
+from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.model.evaluation import Evaluate, Evaluation, admissible, allowed_rows
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.model.loss import make_loss
 from sqldeid.tables.plan.choosing import by_k, choosing
 from sqldeid.tables.plan.plan import TablePlan
-from sqldeid.tables.release.release import checker_of
+from sqldeid.tables.release.node import checker_of
 from sqldeid.tables.search import Problem, search
+from sqldeid.traded import GreatestK, LocalPoint, Tradeoff, TradePoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +41,24 @@ class Asked:
         Shares of rows that may be suppressed, 0 … 1 (1 not included).
     max_losses
         For the greatest k by `max_loss`; none by default.
+    local
+        Whether each pair is answered by local recoding, too; where the job's method is that, it always is.
     """
 
     ks: tuple[int, ...]
     limits: tuple[float, ...]
     max_losses: tuple[float, ...] = ()
+    local: bool = False
 
     def __post_init__(self) -> None:
         if not self.ks or not self.limits:
             raise JobError("--k and --limit: name at least one of each", key="--k")
         if min(self.ks) < 1:
-            raise JobError("--k: must be whole numbers of at least 1", key="--k")
-        if not all(0 <= x < 1 for x in self.limits):
-            raise JobError("--limit: must be shares of rows of at least 0 and less than 1", key="--limit")
+            raise JobError.at("--k", "must be whole numbers of at least 1")
+        if not all(0 <= x <= 1 for x in self.limits):
+            raise JobError.at("--limit", "must be shares of rows, from 0 to 1")
         if not all(x >= 0 for x in self.max_losses):
-            raise JobError("--max-loss: must be at least 0", key="--max-loss")
+            raise JobError.at("--max-loss", "must be at least 0")
 
 
 def trade(
@@ -65,6 +69,7 @@ def trade(
     *,
     folded: Folded | None = None,
     seconds: float | None = None,
+    local: LocalPlan | None = None,
 ) -> Tradeoff:
     """The least loss for every pair of k and limit.
 
@@ -74,6 +79,8 @@ def trade(
         The source, where it is folded already.
     seconds
         For all pairs together, where given; each may take what is left for it, then its node comes with a gap.
+    local
+        The plan by local recoding, where that is compared.
 
     Raises
     ------
@@ -82,44 +89,91 @@ def trade(
     """
     if plan.sampled:
         key = f"{plan.key}.search.method"
-        raise JobError(f"{key}: epsilon-safe draws its node; there is no optimum to compare. Use frontier", key=key)
+        raise JobError.at(key, "epsilon-safe draws its node; there is no optimum to compare. Use frontier")
     started, asking, plan = monotonic(), plan, choosing(plan)
     if folded is None:
         listener.step(plan.name, "folding the source")
         folded = fold(plan, engine)
     ks, limits = tuple(sorted(set(asked.ks))), tuple(sorted(set(asked.limits)))
+    trading = _Trading(plan, folded, listener)
     answers = _answers(plan, folded, engine, ks, allowed_rows(max(limits), folded.rows))
-    points = _points(plan, folded, answers, list(product(ks, limits)), seconds, listener)
+    points = _points(trading, answers, list(product(ks, limits)), seconds)
     return Tradeoff(
         name=plan.name,
         rows=folded.rows,
-        loss=plan.part.search.loss,
+        loss=plan.search.loss,
         heights={q.name: q.hierarchy.height for q in plan.qis},
         points=tuple(sorted(points, key=lambda p: (p.k, p.suppression_limit))),
-        inverse=_inverse(plan, folded, engine, limits, tuple(sorted(set(asked.max_losses))), listener),
+        inverse=_inverse(trading, engine, limits, tuple(sorted(set(asked.max_losses)))),
         lattice_size=plan.lattice.size,
         checks=answers.checks,
         seconds=round(monotonic() - started, 3),
-        warnings=tuple(_warnings(asking, points)),
+        warnings=(*_warnings(asking, points), *_apart(plan, local)),
+        local=() if local is None else _local(local, folded, engine, (ks, limits), listener),
     )
 
 
-def _points(
-    plan: TablePlan,
+@dataclass(frozen=True, slots=True)
+class _Trading:
+    """What every pair's search is made of."""
+
+    plan: TablePlan
+    folded: Folded
+    listener: Hearing
+
+    def problem(self, limit: float, evaluate: Evaluate) -> Problem:
+        """The search for the least loss, with at most this share of rows suppressed."""
+        plan, folded = self.plan, self.folded
+        marginals = [c.marginal for c in folded.columns]
+        return Problem(
+            lattice=plan.lattice,
+            marginals=marginals,
+            rows=folded.rows,
+            allowed=allowed_rows(limit, folded.rows),
+            loss=make_loss(plan.search.loss, marginals, folded.rows),
+            evaluate=evaluate,
+            time_limit=plan.search.time_limit,
+            checks_limit=None,
+            progress=self.listener.search,
+        )
+
+
+def _local(
+    planned: LocalPlan,
     folded: Folded,
+    engine: Engine,
+    pairs: tuple[tuple[int, ...], tuple[float, ...]],
+    listener: Hearing,
+) -> tuple[LocalPoint, ...]:
+    from sqldeid.tables.local.tradeoff import trade_local
+
+    return trade_local(planned, folded, engine, *pairs, listener)
+
+
+def _apart(plan: TablePlan, local: LocalPlan | None) -> list[str]:
+    """Where the two families are not on one scale."""
+    if local is None or plan.search.loss != "prec":
+        return []
+    return [
+        f"{plan.key}.search.loss: prec is before suppression for one node for all, and counts a suppressed row as "
+        "lost by local recoding; compare pairs that suppress nothing"
+    ]
+
+
+def _points(
+    trading: _Trading,
     answers: Thresholds | _Criteria,
     pairs: Sequence[tuple[int, float]],  # by k, then by limit: of the orders tried, the one that counts fewest nodes
     seconds: float | None,
-    listener: Hearing,
 ) -> list[TradePoint]:
     """The best node of each pair; what one search learns is where the next starts."""
     points: list[TradePoint] = []
     started = monotonic()
     for k, limit in pairs:
-        listener.step(plan.name, f"searching for k = {k}, limit {limit:g}")
+        trading.listener.step(trading.plan.name, f"searching for k = {k}, limit {limit:g}")
         left = _share(seconds, monotonic() - started, len(pairs) - len(points))
-        points.append(_point(plan, folded, answers, k, limit, points, left, listener))
-    return [p if p.optimal else _improved(plan, folded, answers, p, points, listener) for p in points]
+        points.append(_point(trading, answers, (k, limit), points, left))
+    return [p if p.optimal else _improved(trading, answers, p, points) for p in points]
 
 
 def _share(seconds: float | None, spent: float, pairs: int) -> float | None:
@@ -164,14 +218,13 @@ def _answers(
     """What evaluates nodes for every k, with all that is suppressed up to the greatest limit."""
     if not plan.beyond_k:
         return Thresholds(checker_of(plan, folded, engine), tuple(ks), allowed)
-    own = {k: checker_of(with_privacy(plan, k), folded, engine) for k in ks}
+    own = {k: checker_of(with_k(plan, k), folded, engine) for k in ks}
     return _Criteria({k: _Kept(replace(checker, allowed=allowed)) for k, checker in own.items()})
 
 
-def with_privacy(plan: TablePlan, k: int) -> TablePlan:
+def with_k(plan: TablePlan, k: int) -> TablePlan:
     """The plan with another k."""
-    privacy = plan.part.privacy.model_copy(update={"k": k})
-    return replace(plan, part=plan.part.model_copy(update={"privacy": privacy}))
+    return replace(plan, demands=replace(plan.demands, k=k))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,19 +239,15 @@ class _View:
 
 
 def _point(
-    plan: TablePlan,
-    folded: Folded,
+    trading: _Trading,
     answers: Thresholds | _Criteria,
-    k: int,
-    limit: float,
+    pair: tuple[int, float],
     before: Sequence[TradePoint],
     seconds: float | None,
-    listener: Hearing,
 ) -> TradePoint:
     """The best node of one pair; the search starts from what stricter pairs chose and from all that fails."""
-    known, started = answers.checks, monotonic()
-    allowed = allowed_rows(limit, folded.rows)
-    problem = _problem(plan, folded, allowed, _View(answers, k), listener)
+    (k, limit), known, started = pair, answers.checks, monotonic()
+    problem = trading.problem(limit, _View(answers, k))
     limits = [limit for limit in (problem.time_limit, seconds) if limit is not None]
     problem = replace(problem, time_limit=min(limits, default=None), prior=tuple(answers.known[k].values()))
     chosen = [tuple(p.node.values()) for p in before if p.node and p.k >= k and p.suppression_limit <= limit]
@@ -215,7 +264,7 @@ def _point(
     return TradePoint(
         k=k,
         suppression_limit=limit,
-        node=dict(zip((q.name for q in plan.qis), outcome.node, strict=True)),
+        node=dict(zip((q.name for q in trading.plan.qis), outcome.node, strict=True)),
         loss=outcome.loss,
         bound=outcome.loss - outcome.gap,
         optimal=outcome.optimal,
@@ -227,23 +276,17 @@ def _point(
 
 
 def _improved(
-    plan: TablePlan,
-    folded: Folded,
-    answers: Thresholds | _Criteria,
-    point: TradePoint,
-    points: Sequence[TradePoint],
-    listener: Hearing,
+    trading: _Trading, answers: Thresholds | _Criteria, point: TradePoint, points: Sequence[TradePoint]
 ) -> TradePoint:
     """A point that was not proven, with a stricter pair's node where that is better: it is admissible here, too."""
     k, limit = point.k, point.suppression_limit
     stricter = (p for p in points if p.node and p.k >= k and p.suppression_limit <= limit)
-    allowed = allowed_rows(limit, folded.rows)
-    problem = _problem(plan, folded, allowed, _View(answers, k), listener)
+    problem = trading.problem(limit, _View(answers, k))
     problem.ask(list(dict.fromkeys(tuple(p.node.values()) for p in stricter if p.node)))
     best, standing = problem.state.best, problem.standing().best
     if best is None or standing is None or (point.loss is not None and standing >= point.loss):
         return point
-    node = dict(zip((q.name for q in plan.qis), best.node, strict=True))
+    node = dict(zip((q.name for q in trading.plan.qis), best.node, strict=True))
     return replace(point, node=node, loss=standing, suppressed=best.failing, classes=best.classes)
 
 
@@ -261,53 +304,33 @@ def _worth(problem: Problem, known: Iterable[Evaluation]) -> list[Node]:
     ]
 
 
-def _problem(plan: TablePlan, folded: Folded, allowed: int, evaluate: Evaluate, listener: Hearing) -> Problem:
-    marginals = [c.marginal for c in folded.columns]
-    return Problem(
-        lattice=plan.lattice,
-        marginals=marginals,
-        rows=folded.rows,
-        allowed=allowed,
-        loss=make_loss(plan.part.search.loss, marginals, folded.rows),
-        evaluate=evaluate,
-        time_limit=plan.part.search.time_limit,
-        checks_limit=None,
-        progress=listener.search,
-    )
-
-
 def _inverse(
-    plan: TablePlan,
-    folded: Folded,
-    engine: Engine,
-    limits: tuple[float, ...],
-    max_losses: tuple[float, ...],
-    listener: Hearing,
+    trading: _Trading, engine: Engine, limits: tuple[float, ...], max_losses: tuple[float, ...]
 ) -> tuple[GreatestK, ...]:
     """The greatest k within each loss; histograms are counted once a node."""
+    plan = trading.plan
     if not max_losses:
         return ()
     if plan.beyond_k:
         key = f"{plan.key}.privacy"
         raise JobError(f"{key}: --max-loss asks for the greatest k and knows k-anonymity alone", key="--max-loss")
-    checker = checker_of(with_privacy(plan, 1), folded, engine)
+    checker = checker_of(with_k(plan, 1), trading.folded, engine)
     kept = _Kept(checker, histogram=True)
     found = []
     for limit in limits:
         for most in max_losses:
-            listener.step(plan.name, f"searching the greatest k for loss {most:g}, limit {limit:g}")
-            found.append(_greatest(plan, folded, kept, limit, most, listener))
+            trading.listener.step(plan.name, f"searching the greatest k for loss {most:g}, limit {limit:g}")
+            found.append(_greatest(trading, kept, limit, most))
     return tuple(found)
 
 
-def _greatest(plan: TablePlan, folded: Folded, kept: _Kept, limit: float, most: float, listener: Hearing) -> GreatestK:
-    allowed = allowed_rows(limit, folded.rows)
-    problem = _problem(plan, folded, allowed, kept, listener)
+def _greatest(trading: _Trading, kept: _Kept, limit: float, most: float) -> GreatestK:
+    problem = trading.problem(limit, kept)
     try:
         outcome = search("inverse-ola", replace(problem, max_loss=most, least_k=1))
     except NoSolutionError:
         return GreatestK(most, limit, None, None, None, True)
-    node = dict(zip((q.name for q in plan.qis), outcome.node, strict=True))
+    node = dict(zip((q.name for q in trading.plan.qis), outcome.node, strict=True))
     return GreatestK(most, limit, outcome.k, node, outcome.loss, outcome.optimal)
 
 
@@ -316,7 +339,7 @@ def _warnings(plan: TablePlan, points: Sequence[TradePoint]) -> list[str]:
     if by_k(plan):
         found.append(
             f'{plan.key}.search.choose: with "by-k" nodes, losses and suppressed rows are those of k alone; classes '
-            "that fail l, t or m are suppressed beside them"
+            "that fail another criterion are suppressed beside them"
         )
     open_pairs = sum(not p.optimal for p in points)
     if not open_pairs:

@@ -15,7 +15,6 @@ from sqldeid.errors import HierarchyError
 from sqldeid.hierarchy import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.header import refuse_header
 from sqldeid.hierarchy.versions import refuse_versions
-from sqldeid.sql import render
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 
 
@@ -42,11 +41,10 @@ def bind(plan: TablePlan, index: int, engine: Engine, source: exp.Expr) -> Bound
         If the hierarchy does not cover them, or does not fit the column's type.
     """
     qi = plan.qis[index]
-    values = engine.workbench(f"{plan.name}_values_{index}")
-    engine.execute(
-        render("tables/rows/count_values", values=values, column=qi.column, type=qi.travel_type, source=source)
+    values = engine.make(
+        "tables/rows/count_values", f"{plan.name}_values_{index}", column=qi.column, type=qi.travel_type, source=source
     )
-    read = engine.query(render("tables/rows/read_values", values=values))
+    read = engine.ask("tables/rows/read_values", values=values)
     n: Ints = read.column("n").to_numpy().astype(np.int64)
     return Bound(cover(plan, index, read.column("value").combine_chunks(), n), n)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.sql import column, identifier, render
+from sqldeid.sql import column, identifier
 from sqldeid.tables.plan.plan import TablePlan
 
 
@@ -19,15 +19,11 @@ def without_held_back(plan: TablePlan, engine: Engine, source: exp.Expr, held: e
     """
     if held is None or plan.person is None:
         return source
-    kept = engine.workbench(f"{plan.name}_admitted")
-    engine.execute(
-        render(
-            "tables/rows/keep_admitted",
-            kept=kept,
-            columns=[identifier(c.name) for c in engine.columns(source, key=plan.key)],
-            source=source,
-            person=column(plan.person, "s"),
-            held=held,
-        )
+    return engine.make(
+        "tables/rows/keep_admitted",
+        f"{plan.name}_admitted",
+        columns=[identifier(c.name) for c in engine.columns(source, key=plan.key)],
+        source=source,
+        person=column(plan.person, "s"),
+        held=held,
     )
-    return kept

@@ -53,14 +53,15 @@ def join_sources(linked: Linked, engine: Engine) -> Joined:
     persons = [count_persons(m, engine, source).rows for m, source in zip(linked.members, sources, strict=True)]
     for m, source in zip(linked.members, sources, strict=True):
         check_versions(m.versions, source, engine)
-    joined = engine.workbench(f"{linked.joint.name}_joined")
     sides = enumerate(zip(linked.members, sources, strict=True))
     first, *others = (_side(m, i, source, engine) for i, (m, source) in sides)
     columns = [{"name": identifier(PERSON), "value": first["key"]}]
     for i, m in enumerate(linked.members):
         columns += [{"name": identifier(n), "value": column(own.name, f"m{i}")} for n, own in _own_columns(m).items()]
-    engine.execute(render("tables/rows/join_linked", joined=joined, first=first, others=others, columns=columns))
-    read = engine.query(render("tables/rows/check_person", source=joined, person=column(PERSON, "s"))).to_pylist()[0]
+    joined = engine.make(
+        "tables/rows/join_linked", f"{linked.joint.name}_joined", first=first, others=others, columns=columns
+    )
+    read = engine.row("tables/rows/check_person", source=joined, person=column(PERSON, "s"))
     rows = int(read["rows"])
     if rows == 0:
         names = " and ".join(linked.names)
@@ -169,7 +170,7 @@ class Apart:
         asked = statement(whole)
         if not isinstance(asked, Statement):
             raise TypeError("a release is staged by a rendered template")
-        self.engine.execute(render(asked.template, **{**asked.parameters, "temporary": True}))
+        self.engine.run(asked.template, **{**asked.parameters, "temporary": True})
         written = [self._write(m, whole, note) for m in self.linked.members]
         self.engine.drop(whole)
         return join_written(self.linked, written, self.engine)
@@ -217,9 +218,9 @@ def join_written(linked: Linked, written: Sequence[exp.Expr], engine: Engine) ->
         for i, m in enumerate(linked.members)
         for c in m.released
     ]
-    joined = engine.workbench(f"{linked.joint.name}_written")
-    engine.execute(render("tables/rows/join_linked", joined=joined, first=first, others=others, columns=columns))
-    return joined
+    return engine.make(
+        "tables/rows/join_linked", f"{linked.joint.name}_written", first=first, others=others, columns=columns
+    )
 
 
 def _refuse_unmatched(linked: Linked, written: Sequence[exp.Expr], engine: Engine) -> None:

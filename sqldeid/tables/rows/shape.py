@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sqldeid import job as jobfile
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.sql import identifier, render
@@ -24,8 +23,8 @@ def keep(plan: TablePlan, engine: Engine) -> exp.Expr:
     if not plan.joined:
         return plan.source
     kept = engine.workbench(f"{plan.name}_source")
-    with naming(plan.key, plan.part, joined=plan.joined):
-        engine.execute(render("tables/rows/keep_source", kept=kept, columns=kept_columns(plan), source=plan.source))
+    with naming(plan.key, filtered=plan.filtered, joined=plan.joined):
+        engine.run("tables/rows/keep_source", kept=kept, columns=kept_columns(plan), source=plan.source)
     return kept
 
 
@@ -42,7 +41,7 @@ def check_stacks(plan: TablePlan, engine: Engine, source: exp.Expr) -> None:
     again = make_again(plan, engine)
     kinds = {c.source.name: c.source.kind for c in plan.released}
     columns = [comparable(exp.Column(this=n), kinds.get(n.name, ""), engine) for n in kept_columns(plan)]
-    row = engine.query(render("tables/rows/compare_stacks", kept=source, again=again, columns=columns)).to_pylist()[0]
+    row = engine.row("tables/rows/compare_stacks", kept=source, again=again, columns=columns)
     engine.drop(again)
     if row["different"]:
         raise VerificationError.at(
@@ -79,7 +78,7 @@ def _stack(plan: TablePlan, engine: Engine, recipe: stacking.Recipe) -> exp.Tabl
         raise ValueError("there is nothing to stack")
     kept = engine.workbench(f"{plan.name}_source")
     columns, doubt = kept_columns(plan), not plan.sampled
-    with naming(plan.key, plan.part, joined=plan.joined):
+    with naming(plan.key, filtered=plan.filtered, joined=plan.joined):
         stacking.stack(plan.stacked, plan.source, columns, kept, engine, refuse_doubt=doubt, recipe=recipe)
     return kept
 
@@ -104,7 +103,7 @@ class Persons:
 def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:
     """Rows of the source; the person key must be there on each, and on no two unless a person may have many rows."""
     still = engine.capabilities.snapshot_reads
-    with naming(plan.key, plan.part, joined=plan.joined):
+    with naming(plan.key, filtered=plan.filtered, joined=plan.joined):
         check, dialect = "tables/rows/check_person" if still else "tables/rows/check_keys", engine.capabilities.dialect
         row = engine.query(render(check, dialect, source=source, person=plan.person_column)).to_pylist()[0]
     rows, keyed, persons = int(row["rows"]), int(row["keyed"]), int(row["persons"])
@@ -133,13 +132,15 @@ def persons_now(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:
 
 
 @contextmanager
-def naming(key: str, part: jobfile.Table, *, joined: bool) -> Iterator[None]:
+def naming(key: str, *, filtered: bool, joined: bool) -> Iterator[None]:
     """Name the job's SQL in what its first run meets, such as a division by zero.
 
     Parameters
     ----------
-    key, part
+    key
         The release in the job.
+    filtered
+        Whether the job filters its source.
     joined
         Whether its source is a query.
     """
@@ -149,6 +150,6 @@ def naming(key: str, part: jobfile.Table, *, joined: bool) -> Iterator[None]:
         if error.key:
             raise
         source = "source.query" if joined else "source"
-        named = f"{key}.{source if part.where is None else 'where'}"
-        also = f" or {source}" if joined and part.where is not None else ""
+        named = f"{key}.{'where' if filtered else source}"
+        also = f" or {source}" if joined and filtered else ""
         raise JobError(f"{named}{also}: {error.message}", key=named) from None

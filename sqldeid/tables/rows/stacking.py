@@ -221,7 +221,7 @@ def _order(columns: Sequence[exp.Expr]) -> list[dict[str, exp.Expr]]:
 
 
 def _refuse_doubt(plan: StackPlan, table: exp.Table, engine: Engine, *, between: bool) -> None:
-    doubtful = int(engine.query(render("tables/rows/count_doubtful", stacked=table)).to_pylist()[0]["doubtful"])
+    doubtful = int(engine.row("tables/rows/count_doubtful", stacked=table)["doubtful"])
     if not doubtful:
         return
     persons = "1 person has" if doubtful == 1 else f"{doubtful} persons have"

@@ -94,6 +94,9 @@ class Problem:
         Called after every statement.
     stop
         Asked before every statement; true ends the search with `Interrupted`.
+    full_statements
+        Whether each statement asks as many nodes as it may, even those expected to close little: it costs several
+        times what a node in it does.
     prior
         Checks under the same criteria that are only to be learnt from. Those of admissible nodes may lack their
         suppressed leaves where the node cannot win: its loss without suppression is worse than the best in `state`.
@@ -112,6 +115,7 @@ class Problem:
     most_m: float | None = None
     progress: Callable[[Progress], None] | None = None
     stop: Callable[[], bool] | None = None
+    full_statements: bool = False
     prior: Sequence[Evaluation] = ()
     state: State = field(default_factory=State)
 
@@ -139,10 +143,22 @@ class Problem:
         state.checked[evaluation.node] = evaluation
         if state.nearest is None or evaluation.failing < state.nearest.failing:
             state.nearest = evaluation
-        if admissible(evaluation, self.allowed):
+        if admissible(evaluation, self.allowed) and not self.hopeless(evaluation.node, evaluation.failing):
             key = self.key(evaluation)
             if state.key is None or key < state.key:
                 state.best, state.key = evaluation, key
+
+    def hopeless(self, node: Node, failing: int) -> bool:
+        """Whether an admissible node that suppresses so many rows loses more than the best so far, whichever they are.
+
+        Proof. Each suppressed row loses everything, and by generalisation at most the widest group of the node's
+        levels, which it no longer does: the loss is at least `bound` + `penalty` (`Loss.of`, with the saved leaves at
+        their most). Where that is above the best, ties included, the node is not the answer, whatever its leaves.
+        """
+        key, loss = self.state.key, self.loss
+        if key is None or loss.parts is None:
+            return False
+        return loss.bound(node) + loss.penalty(node, failing) > key[0]
 
     def key(self, evaluation: Evaluation) -> Key:
         """The key of an admissible check."""

@@ -56,7 +56,7 @@ def descend(problem: Problem, prediction: Prediction) -> None:
 def _starts(problem: Problem) -> list[Node]:
     """The best admissible nodes checked so far, or the top."""
     passing = [e for e in problem.state.checked.values() if admissible(e, problem.allowed)]
-    best = sorted(passing, key=problem.key)[:_STARTS]
+    best = sorted(passing, key=lambda e: (problem.loss.least(e), e.failing, e.node))[:_STARTS]
     return [e.node for e in best] or [problem.lattice.top]
 
 

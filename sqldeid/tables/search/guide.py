@@ -148,11 +148,13 @@ class Guide:
         left = np.ones(len(sample), dtype=np.float32)
         gains = closes.sum(axis=1)
         chosen: list[int] = []
-        first, fall = 0.0, _FALL[flags.size > _LARGE]
+        first, worth, fall = 0.0, _WORTH, _FALL[flags.size > _LARGE]
+        if self.region.problem.full_statements:
+            worth, fall = 0.0, 0.0
         while len(chosen) < most:
             best = _refresh(gains, closes, left)
             first = max(first, float(gains[best]))
-            if chosen and gains[best] < max(_WORTH / share, fall * first):
+            if chosen and (gains[best] <= 0 or gains[best] < max(worth / share, fall * first)):
                 break
             chosen.append(best)
             left *= 1 - closes[best]

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.engine.base import Engine
-from sqldeid.sql import identifier, render
+from sqldeid.sql import identifier
 from sqldeid.tables.criteria import MConcealing
 
 TOLERANCE = 1e-12
@@ -67,19 +67,16 @@ def measure(
 
     Cost: one scan; then one pass over the distinct combinations for each of 2^known states.
     """
-    cells = engine.workbench(f"{name}_known")
     names = [identifier(f"q{i}") for i in range(len(columns))]
     codes = [identifier(f"v{i}") for i in range(len(known))]
-    engine.execute(
-        render(
-            "tables/verify/split_known",
-            cells=cells,
-            rows=rows,
-            columns=[{"name": n, "value": c} for n, c in zip(names, columns, strict=True)],
-            known=[{"name": n, "value": c} for n, c in zip(codes, known, strict=True)],
-        )
+    cells = engine.make(
+        "tables/verify/split_known",
+        f"{name}_known",
+        rows=rows,
+        columns=[{"name": n, "value": c} for n, c in zip(names, columns, strict=True)],
+        known=[{"name": n, "value": c} for n, c in zip(codes, known, strict=True)],
     )
-    read = engine.query(render("tables/verify/read_known", cells=cells, codes=codes))
+    read = engine.ask("tables/verify/read_known", cells=cells, codes=codes)
     owner, count = (read.column(c).to_numpy().astype(np.int64) for c in ("class", "c"))
     values = [read.column(c.name).to_numpy().astype(np.int64) for c in codes]
     risk, worst_state = _summed(owner, values, count, criterion)
@@ -129,7 +126,5 @@ def _states(owner: Ints, values: Sequence[Ints], rows: Ints) -> Iterator[tuple[t
 def pick(engine: Engine, name: str, found: Concealment, classes: Ints, columns: int) -> exp.Table:
     """The labels of some classes, as a table."""
     numbers = engine.put(f"{name}_numbers", pa.table({"class": classes}))
-    picked = engine.workbench(f"{name}_picked")
     names = [identifier(f"q{i}") for i in range(columns)]
-    engine.execute(render("tables/verify/pick_classes", picked=picked, cells=found.cells, names=names, numbers=numbers))
-    return picked
+    return engine.make("tables/verify/pick_classes", f"{name}_picked", cells=found.cells, names=names, numbers=numbers)

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
+from sqldeid.rechecked import parameters_of
 from sqldeid.result import Criterion, Measured
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, known, others_of, terms_of
@@ -80,18 +81,14 @@ class Judgement:
             failing.append(
                 pick(self.engine, f"{self.plan.name}_verify", found, found.failing(criterion), len(self.plan.qis))
             )
-        flagged = self.engine.workbench(f"{self.plan.name}_verify_flagged")
-        self.engine.execute(
-            render(
-                "tables/verify/flag_source",
-                flagged=flagged,
-                grouped=grouped,
-                columns=self._names,
-                k=k,
-                failing=[{"table": t, "alias": identifier(f"f{i}")} for i, t in enumerate(failing)],
-            )
+        return self.engine.make(
+            "tables/verify/flag_source",
+            f"{self.plan.name}_verify_flagged",
+            grouped=grouped,
+            columns=self._names,
+            k=k,
+            failing=[{"table": t, "alias": identifier(f"f{i}")} for i, t in enumerate(failing)],
         )
-        return flagged
 
     def few(self, k: int) -> list[exp.Table]:
         """Classes that fail k by more than their rows, which `flag_source` counts: none where each row is a person."""
@@ -107,16 +104,13 @@ class Judgement:
             return False
         for split in self._splits:
             cells = self._split_source(split)
-            merged = bench.workbench(f"{self.plan.name}_verify_blanked")
-            bench.execute(
-                render(
-                    "tables/verify/split_blanked",
-                    merged=merged,
-                    cells=cells,
-                    flagged=flagged,
-                    columns=list(tops),
-                    others=split.names,
-                )
+            merged = bench.make(
+                "tables/verify/split_blanked",
+                f"{self.plan.name}_verify_blanked",
+                cells=cells,
+                flagged=flagged,
+                columns=list(tops),
+                others=split.names,
             )
             ranked = self._ranked(split.column)
             if any(self._count(self._failing(c, split, merged, ranked)) for c in split.criteria):
@@ -202,22 +196,19 @@ class Judgement:
         """m-concealing of the source at the released levels, before suppression."""
         by_name = {c.name: c.column for c in self.plan.judged}
         codes = [identifier(f"v{i}") for i in range(len(criterion.known))]
-        labelled = self.engine.workbench(f"{self.plan.name}_verify_labelled")
-        self.engine.execute(
-            render(
-                "tables/verify/label_rows",
-                labelled=labelled,
-                source=self.source,
-                columns=list(self.labelled),
-                known=[{"name": n, "column": by_name[c]} for n, (c, _) in zip(codes, criterion.known, strict=True)],
-            )
+        labelled = self.engine.make(
+            "tables/verify/label_rows",
+            f"{self.plan.name}_verify_labelled",
+            source=self.source,
+            columns=list(self.labelled),
+            known=[{"name": n, "column": by_name[c]} for n, (c, _) in zip(codes, criterion.known, strict=True)],
         )
         columns = [column(n.name, "s") for n in self._names]
         known = [column(c.name, "s") for c in codes]
         return measure(self.engine, f"{self.plan.name}_verify", labelled, columns, known, criterion)
 
     def _count(self, table: exp.Table) -> int:
-        return int(self.engine.bench.query(render("engine/count_rows", table=table)).column("rows")[0].as_py())
+        return int(self.engine.bench.row("engine/count_rows", table=table)["rows"])
 
     def _result(self, criterion: ClassCriterion, split: Split, cells: exp.Table, ranked: exp.Table) -> Criterion:
         achieved = self._achieved(criterion, split, cells, ranked) or 0.0
@@ -225,7 +216,7 @@ class Judgement:
         return Criterion(criterion.name, criterion.column, criterion.asked, achieved, self._promise(criterion), against)
 
     def _promise(self, criterion: ClassCriterion) -> str:
-        return criterion.promise
+        return criterion.words.promise
 
     def _against_written(self, criterion: ClassCriterion, split: Split, cells: exp.Table) -> float | None:
         """What it achieves against the released rows, all that a reader can check, of what is against the whole.
@@ -242,35 +233,25 @@ class Judgement:
     def _achieved(self, criterion: ClassCriterion, split: Split, cells: exp.Table, ranked: exp.Table) -> float | None:
         """What the worst class (for joint criteria, group) achieves; None where there is none, or no finite ratio."""
         asked = self._asked(criterion, split, cells, ranked)
-        row = self.engine.bench.query(render("tables/verify/measure_classes", ranked=ranked, **asked)).to_pylist()[0]
+        row = self.engine.bench.row("tables/verify/measure_classes", ranked=ranked, **asked)
         return None if row["achieved"] is None else float(row["achieved"])
 
     def _asked(self, criterion: ClassCriterion, split: Split, cells: exp.Table, ranked: exp.Table) -> dict[str, Any]:
         """Cells, columns, and what is asked of them; of a criterion that is told by a score, the classes' scores."""
-        asked, columns = terms_of(criterion), [*self._names, *split.names]
-        if not asked.definition:
-            return {**asked.sql, "cells": cells, "columns": columns}
-        bench, kind = self.engine.bench, asked.definition
-        scored = bench.workbench(f"{self.plan.name}_verify_scored")
-        bench.execute(
-            render("tables/verify/score_classes", scored=scored, cells=cells, ranked=ranked, columns=columns, kind=kind)
-        )
-        return {**asked.sql, "kind": "scored", "cells": scored, "columns": columns}
+        asked, columns = terms_of(criterion).recheck, [*self._names, *split.names]
+        return parameters_of(self.engine.bench, asked, cells, ranked, columns, f"{self.plan.name}_verify_scored")
 
     def _split_source(self, split: Split) -> exp.Table:
         others = [
             {"name": n, "column": o.column, "labels": None, "text": False}
             for n, o in zip(split.names, split.others, strict=True)
         ]
-        cells = self.engine.workbench(f"{self.plan.name}_verify_cells")
-        self.engine.execute(
-            render(
-                "tables/verify/split_source",
-                cells=cells,
-                source=self.source,
-                sensitive=split.column.column,
-                columns=[*self.labelled, *others],
-            )
+        cells = self.engine.make(
+            "tables/verify/split_source",
+            f"{self.plan.name}_verify_cells",
+            source=self.source,
+            sensitive=split.column.column,
+            columns=[*self.labelled, *others],
         )
         return self.engine.to_bench(cells)
 
@@ -278,18 +259,15 @@ class Judgement:
         return self._split_release(split)
 
     def _split_release(self, split: Split) -> exp.Table:
-        cells = self.engine.workbench(f"{self.plan.name}_verify_released_cells")
         names = [*self._names, *split.names]
         shown: list[QuasiIdentifier | OtherColumn] = [*self.plan.qis, *split.others]
         columns = [{"name": n, "column": self._shown(c, "r")} for n, c in zip(names, shown, strict=True)]
-        self.engine.execute(
-            render(
-                "tables/verify/split_release",
-                cells=cells,
-                release=self.written,
-                sensitive=self._shown(split.column, "r"),
-                columns=columns,
-            )
+        cells = self.engine.make(
+            "tables/verify/split_release",
+            f"{self.plan.name}_verify_released_cells",
+            release=self.written,
+            sensitive=self._shown(split.column, "r"),
+            columns=columns,
         )
         return self.engine.to_bench(cells)
 
@@ -303,10 +281,8 @@ class Judgement:
 
     def _failing(self, criterion: ClassCriterion, split: Split, cells: exp.Table, ranked: exp.Table) -> exp.Table:
         bench = self.engine.bench
-        failing = bench.workbench(f"{self.plan.name}_verify_failing")
         asked = self._asked(criterion, split, cells, ranked)
-        bench.execute(render("tables/verify/fail_classes", failing=failing, ranked=ranked, **asked))
-        return failing
+        return bench.make("tables/verify/fail_classes", f"{self.plan.name}_verify_failing", ranked=ranked, **asked)
 
 
 def _failing(classes: int) -> str:
@@ -331,21 +307,17 @@ def rank_values(
     person
         The key in it, where each value counts the persons who have it.
     """
-    order = plan.order_of(judged.name)
+    order = plan.demands.order_of(judged.name)
     stated = None
     if order:
         places = pa.table({"text": list(order), "place": pa.array(range(len(order)), pa.int64())})
         stated = engine.put(f"{plan.name}_verify_order", places)
-    ranked = engine.workbench(f"{plan.name}_verify_ranked")
-    engine.execute(
-        render(
-            "tables/verify/rank_values",
-            ranked=ranked,
-            source=rows,
-            sensitive=value,
-            stated=stated,
-            places=len(order),
-            person=person,
-        )
+    return engine.make(
+        "tables/verify/rank_values",
+        f"{plan.name}_verify_ranked",
+        source=rows,
+        sensitive=value,
+        stated=stated,
+        places=len(order),
+        person=person,
     )
-    return ranked

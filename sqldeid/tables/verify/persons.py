@@ -42,8 +42,8 @@ class PersonJudgement(Judgement):
         """The persons of the source and of the classes that are released."""
         flagged = self.engine.to_bench(flagged)
         asked = {"flagged": flagged, "columns": self._names}
-        sizes = self._bench.query(render("tables/verify/tell_persons", counted=self._counted(), **asked)).to_pylist()
-        owners = self._bench.query(render("tables/verify/count_owners", owned=self._owned(), **asked)).to_pylist()[0]
+        sizes = self._bench.rows("tables/verify/tell_persons", counted=self._counted(), **asked)
+        owners = self._bench.row("tables/verify/count_owners", owned=self._owned(), **asked)
         return Persons(
             persons=int(owners["persons"]),
             lost=int(owners["lost"]),
@@ -56,7 +56,7 @@ class PersonJudgement(Judgement):
     def sizes(self) -> list[tuple[int, int, int, float]]:
         """Of all classes: persons, classes with so many, their rows, and the greatest share of one person's rows."""
         asked = {"flagged": None, "columns": self._names}
-        read = self._bench.query(render("tables/verify/tell_persons", counted=self._counted(), **asked)).to_pylist()
+        read = self._bench.rows("tables/verify/tell_persons", counted=self._counted(), **asked)
         return [(int(r["persons"]), int(r["classes"]), int(r["size"]), float(r["share"])) for r in read]
 
     def refuse_few(self, found: Persons, k: int) -> None:
@@ -74,24 +74,23 @@ class PersonJudgement(Judgement):
 
     def _owned(self) -> exp.Table:
         if "owned" not in self._made:
-            owned = self.engine.workbench(f"{self.plan.name}_verify_owned")
-            self.engine.execute(
-                render(
-                    "tables/verify/own_classes",
-                    owned=owned,
-                    source=self.source,
-                    person=self.plan.person_column,
-                    columns=list(self.labelled),
-                )
+            owned = self.engine.make(
+                "tables/verify/own_classes",
+                f"{self.plan.name}_verify_owned",
+                source=self.source,
+                person=self.plan.person_column,
+                columns=list(self.labelled),
             )
             self._made["owned"] = self.engine.to_bench(owned)
         return self._made["owned"]
 
     def _counted(self) -> exp.Table:
         if "counted" not in self._made:
-            counted = self._bench.workbench(f"{self.plan.name}_verify_counted")
-            self._bench.execute(
-                render("tables/verify/count_owned", counted=counted, owned=self._owned(), columns=self._names)
+            counted = self._bench.make(
+                "tables/verify/count_owned",
+                f"{self.plan.name}_verify_counted",
+                owned=self._owned(),
+                columns=self._names,
             )
             self._made["counted"] = counted
         return self._made["counted"]
@@ -99,26 +98,20 @@ class PersonJudgement(Judgement):
     def _split_source(self, split: Split) -> exp.Table:
         name = f"cells of {split.column.name}"
         if name not in self._made:
-            cells = self.engine.workbench(f"{self.plan.name}_verify_cells")
-            self.engine.execute(
-                render(
-                    "tables/verify/split_persons",
-                    cells=cells,
-                    source=self.source,
-                    person=self.plan.person_column,
-                    sensitive=split.column.column,
-                    columns=list(self.labelled),
-                )
+            cells = self.engine.make(
+                "tables/verify/split_persons",
+                f"{self.plan.name}_verify_cells",
+                source=self.source,
+                person=self.plan.person_column,
+                sensitive=split.column.column,
+                columns=list(self.labelled),
             )
-            trimmed = self._bench.workbench(f"{self.plan.name}_verify_trimmed")
-            self._bench.execute(
-                render(
-                    "tables/verify/trim_cells",
-                    trimmed=trimmed,
-                    cells=self.engine.to_bench(cells),
-                    counted=self._counted(),
-                    columns=self._names,
-                )
+            trimmed = self._bench.make(
+                "tables/verify/trim_cells",
+                f"{self.plan.name}_verify_trimmed",
+                cells=self.engine.to_bench(cells),
+                counted=self._counted(),
+                columns=self._names,
             )
             self._made[name] = trimmed
         return self._made[name]
@@ -127,10 +120,8 @@ class PersonJudgement(Judgement):
         cells = self._split_source(split)
         if flagged is None:
             return cells
-        kept = self._bench.workbench(f"{self.plan.name}_verify_passing")
         asked = {"cells": cells, "flagged": self.engine.to_bench(flagged), "columns": self._names}
-        self._bench.execute(render("tables/verify/keep_passing", kept=kept, **asked))
-        return kept
+        return self._bench.make("tables/verify/keep_passing", f"{self.plan.name}_verify_passing", **asked)
 
     def _ranked(self, judged: OtherColumn) -> exp.Table:
         person = self.plan.person_column
@@ -142,7 +133,7 @@ class PersonJudgement(Judgement):
         return None  # persons cannot be counted among released rows
 
     def _promise(self, criterion: ClassCriterion) -> str:
-        return known(criterion).promise_of_persons
+        return known(criterion).words.of_persons
 
 
 def as_they_are(plan: TablePlan) -> list[dict[str, object]]:

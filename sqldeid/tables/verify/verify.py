@@ -30,7 +30,6 @@ from sqldeid.tables.disguise.disguise import (
 )
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.plan.choosing import chosen_by
-from sqldeid.tables.plan.effective import with_m
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.rows.bind import bind
 from sqldeid.tables.rows.held_back import without_held_back
@@ -77,12 +76,22 @@ class Verified:
     persons: Persons | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What a release claims to be: the source as the plan filters it at a node, in classes of k.
+
+    `hierarchies` are bound to the source's values, one per quasi-identifier.
+    """
+
+    plan: TablePlan
+    node: Node
+    k: int
+    hierarchies: Sequence[Hierarchy]
+    source: exp.Expr
+
+
 def verify(
-    plan: TablePlan,
-    node: Node,
-    k: int,
-    hierarchies: Sequence[Hierarchy],
-    source: exp.Expr,
+    claimed: Claimed,
     written: exp.Expr,
     engine: Engine,
     secrets: Secrets | None = None,
@@ -90,16 +99,14 @@ def verify(
     *,
     absent: bool = False,
 ) -> Verified:
-    """Compare what was written with the source at `node`.
+    """Compare what was written with what it claims to be.
 
     Parameters
     ----------
-    hierarchies
-        Bound to the source's values, one per quasi-identifier.
-    source, written
-        What to read: the source as the plan filters it, and the staged or published release.
+    written
+        What to read: the staged or published release.
     secrets, held
-        With which `source` was disguised; the persons whose rows the ledger holds back, who count for t alone.
+        With which the source was disguised; the persons whose rows the ledger holds back, who count for t alone.
     absent
         Whether `held` lists whom the criteria suppress, too: rows and suppressed rows are then counted in all of it.
 
@@ -110,17 +117,20 @@ def verify(
 
     Cost: one scan of the source and one of the release.
     """
+    plan, node, k, whole = claimed.plan, claimed.node, claimed.k, claimed.source
     _same_columns(plan, written, engine)
-    check_stacks(plan, engine, source)
-    whole, source = source, without_held_back(plan, engine, source, held)
-    labelled = _all_labelled(plan, hierarchies, node, engine)
+    check_stacks(plan, engine, whole)
+    source = without_held_back(plan, engine, whole, held)
+    labelled = _all_labelled(plan, claimed.hierarchies, node, engine)
     judgement = (PersonJudgement if plan.many else Judgement)(plan, engine, source, labelled, written, whole)
     counted_source = judgement.flag(_group_source(plan, labelled, source, engine, secrets), k)
     counted_release = _group_release(plan, written, engine, secrets)
     if plan.sampled:
         return _verify_sample(plan, node, k, counted_source, counted_release, engine)
-    tops = [{"name": identifier(f"q{i}"), "top": literal(str(h.labels[-1][0]))} for i, h in enumerate(hierarchies)]
-    blank = plan.part.privacy.blanks and judgement.blanked_pass(counted_source, tops)
+    tops = [
+        {"name": identifier(f"q{i}"), "top": literal(str(h.labels[-1][0]))} for i, h in enumerate(claimed.hierarchies)
+    ]
+    blank = plan.demands.blanks and judgement.blanked_pass(counted_source, tops)
     expected = _expect(plan, counted_source, k, tops, engine, blank=blank)
     every = Judgement(plan, engine, whole, labelled, written) if absent and held is not None else None
     judged = every.flag(_group_source(plan, labelled, whole, engine, secrets), k) if every else counted_source
@@ -149,7 +159,7 @@ def _compare(
 
 
 def _sizes(grouped: exp.Table, engine: Engine) -> list[dict[str, int]]:
-    found: list[dict[str, int]] = engine.query(render("tables/verify/count_sizes", grouped=grouped)).to_pylist()
+    found: list[dict[str, int]] = engine.rows("tables/verify/count_sizes", grouped=grouped)
     return found
 
 
@@ -157,11 +167,14 @@ def _expect(
     plan: TablePlan, grouped: exp.Table, k: int, tops: Sequence[Mapping[str, object]], engine: Engine, *, blank: bool
 ) -> exp.Table:
     """The classes that must be in the release, from the source's own counts."""
-    expected = engine.workbench(f"{plan.name}_verify_expected")
-    engine.execute(
-        render("tables/verify/expect_release", expected=expected, grouped=grouped, k=k, blank=blank, columns=list(tops))
+    return engine.make(
+        "tables/verify/expect_release",
+        f"{plan.name}_verify_expected",
+        grouped=grouped,
+        k=k,
+        blank=blank,
+        columns=list(tops),
     )
-    return expected
 
 
 def _verified(
@@ -190,9 +203,7 @@ def _verify_sample(
 ) -> Verified:
     """A sampled release has no class below k, and none with more rows than the source has."""
     names = [identifier(f"q{i}") for i in range(len(plan.qis))]
-    row = engine.query(
-        render("tables/verify/compare_sample", written=release, source=source, columns=names)
-    ).to_pylist()[0]
+    row = engine.row("tables/verify/compare_sample", written=release, source=source, columns=names)
     if (row["classes"] and row["smallest"] < k) or row["unexpected"]:
         raise VerificationError.at(plan.key, "the release failed its re-check: its classes are not those of a sample")
     return _verified(plan, node, row, _sizes(release, engine), 0, ())
@@ -220,17 +231,13 @@ def _same_columns(plan: TablePlan, written: exp.Expr, engine: Engine) -> None:
 
 
 def _group_release(plan: TablePlan, written: exp.Expr, engine: Engine, secrets: Secrets | None) -> exp.Table:
-    grouped = engine.workbench(f"{plan.name}_verify_release")
-    engine.execute(
-        render(
-            "tables/verify/group_release",
-            grouped=grouped,
-            release=written,
-            columns=[{"name": identifier(f"q{i}"), "column": column(q.name, "r")} for i, q in enumerate(plan.qis)],
-            others=[*kept_of(plan, released=True), *exact_of(plan, secrets, released=True)],
-        )
+    return engine.make(
+        "tables/verify/group_release",
+        f"{plan.name}_verify_release",
+        release=written,
+        columns=[{"name": identifier(f"q{i}"), "column": column(q.name, "r")} for i, q in enumerate(plan.qis)],
+        others=[*kept_of(plan, released=True), *exact_of(plan, secrets, released=True)],
     )
-    return grouped
 
 
 def _group_source(
@@ -240,17 +247,13 @@ def _group_source(
     engine: Engine,
     secrets: Secrets | None,
 ) -> exp.Table:
-    grouped = engine.workbench(f"{plan.name}_verify_source")
-    engine.execute(
-        render(
-            "tables/verify/group_source",
-            grouped=grouped,
-            source=source,
-            columns=list(columns),
-            others=[*kept_of(plan, released=False), *exact_of(plan, secrets, released=False)],
-        )
+    return engine.make(
+        "tables/verify/group_source",
+        f"{plan.name}_verify_source",
+        source=source,
+        columns=list(columns),
+        others=[*kept_of(plan, released=False), *exact_of(plan, secrets, released=False)],
     )
-    return grouped
 
 
 def _all_labelled(
@@ -322,7 +325,7 @@ def recheck(
     if secrets is not None:
         source = disguise(plan, engine, source, secrets)
     try:
-        return verify(plan, node, k, hierarchies, source, written, engine, secrets, held, absent=True)
+        return verify(Claimed(plan, node, k, hierarchies, source), written, engine, secrets, held, absent=True)
     except VerificationError as error:
         other = "" if secrets is None else "; or the key is another than the one it was made with"
         raise VerificationError(f"{error.message}{other}", key=error.key) from None
@@ -341,32 +344,29 @@ def _noted_node(plan: TablePlan, note: dict[str, object]) -> Node:
     return node
 
 
-_LIMITS = {"suppression_limit": True, "criteria_limit": True}
-"""Keys that are not noted on a release: how much may be suppressed is nobody's but the holder's."""
-
-
 def noted_criteria(plan: TablePlan, k: int) -> dict[str, object]:
-    """The criteria as they are noted on a release: those of the job, but never an order, for it lists data values."""
-    asked = plan.part.privacy.model_dump(
-        exclude={"k": True, **_LIMITS, "t_closeness": {"__all__": {"order"}}}, exclude_none=True
-    )
+    """The criteria as they are noted on a release: those of the job, but never an order, for it lists data values.
+
+    How much may be suppressed is nobody's but the holder's, and not noted.
+    """
     unit = {"rows": "many"} if plan.many else {}
-    return {"k": k, **unit, **{name: value for name, value in asked.items() if value}}
+    asked = {name: value for name, value in plan.demands.noted(but=("order",)).items() if value}
+    return {"k": k, **unit, "suppression": plan.demands.suppression, **asked}
 
 
 def _with_noted_m(plan: TablePlan, note: dict[str, object]) -> TablePlan:
     """The plan with the m that `inverse-ola` found: at most the job's."""
-    asked, criteria = plan.part.privacy.m_concealing, note.get("criteria")
-    if asked is None or plan.part.search.method != "inverse-ola" or not isinstance(criteria, dict):
+    asked, criteria = plan.concealing, note.get("criteria")
+    if asked is None or plan.search.method != "inverse-ola" or not isinstance(criteria, dict):
         return plan
     noted = criteria.get("m_concealing")
     m = noted.get("m") if isinstance(noted, dict) else None
-    return with_m(plan, m) if isinstance(m, float) and 0 < m <= asked.m else plan
+    return plan.with_m(m) if isinstance(m, float) and 0 < m <= asked.asked else plan
 
 
 def _noted_k(plan: TablePlan, note: dict[str, object]) -> int:
     criteria = note.get("criteria")
     k = criteria.get("k") if isinstance(criteria, dict) else None
-    if not isinstance(k, int) or k < plan.part.privacy.k or criteria != noted_criteria(plan, k):
+    if not isinstance(k, int) or k < plan.demands.k or criteria != noted_criteria(plan, k):
         raise VerificationError.at(plan.key, "the release was made with other privacy criteria than the job states")
     return k

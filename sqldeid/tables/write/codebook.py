@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.hierarchy import shipped_leaves
 from sqldeid.result import Code, TableRelease
-from sqldeid.sql import column, render
+from sqldeid.sql import column
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.plan.plan import TablePlan
 
@@ -32,9 +32,7 @@ def with_codes(result: TableRelease, plan: TablePlan, node: Node, written: exp.E
     coarser = [(i, q, level) for i, (q, level) in enumerate(zip(plan.qis, node, strict=True)) if level > 0]
     if coarser and result.released:
         asked = [{"number": i, "column": column(q.name, "r")} for i, q, _ in coarser]
-        rows = engine.query(
-            render("tables/write/list_shown", release=written, columns=asked, most=SHOWN + 1)
-        ).to_pylist()
+        rows = engine.rows("tables/write/list_shown", release=written, columns=asked, most=SHOWN + 1)
         for i, q, level in coarser:
             shown = [row["shown"] for row in rows if row["number"] == i]
             codes = tuple(_code(label, q.hierarchy_name, level) for label in shown[:SHOWN])

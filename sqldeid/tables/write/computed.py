@@ -16,8 +16,11 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.publish import Note, Staging
 from sqldeid.sql import identifier, literal, render
+from sqldeid.sql.steps import step
+from sqldeid.stages import Stage
 from sqldeid.tables.fold.fold import Coded
 from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.write.draft import Beside, Draft
 from sqldeid.tables.write.stage import Chosen, labels
 
 Statement = Callable[[exp.Table], str]
@@ -88,10 +91,20 @@ def without_catalog(plan: TablePlan) -> exp.Expr:
     return source
 
 
+def frozen(plan: TablePlan) -> Beside:
+    """What accompanies a release whose source never changes: the note has its fingerprint."""
+
+    def take(draft: Draft) -> None:
+        draft.note = draft.note.also({"source_fingerprint": fingerprint(draft.plan, draft.engine)})
+
+    statements = [step("tables/write/fingerprint_source")]
+    return Beside(before=(Stage("", take, lambda _: statements),)) if plan.frozen else Beside()
+
+
 def fingerprint(plan: TablePlan, engine: Engine) -> str:
     """Of all rows and columns that the release reads; changes when the source does. Cost: one scan."""
     columns = [c.column for c in plan.released]
     if plan.person_column is not None:
         columns.append(plan.person_column)
-    row = engine.query(render("tables/write/fingerprint_source", source=plan.source, columns=columns)).to_pylist()[0]
+    row = engine.row("tables/write/fingerprint_source", source=plan.source, columns=columns)
     return str(row["fingerprint"])

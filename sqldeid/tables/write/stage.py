@@ -16,6 +16,7 @@ from sqldeid.tables.check.persons import PersonJudge
 from sqldeid.tables.fold.fold import Coded, Folded
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
+from sqldeid.tables.verify.verify import Claimed
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,12 @@ class Chosen:
     k: int
     judge: Judge | None = None
     failing: exp.Table | None = None
+
+    @property
+    def claimed(self) -> Claimed:
+        """What the release claims, for its re-check."""
+        hierarchies = [c.hierarchy for c in self.folded.columns]
+        return Claimed(self.plan, self.node, self.k, hierarchies, self.folded.source)
 
     @property
     def words(self) -> list[dict[str, object]]:
@@ -110,7 +117,7 @@ def keep_classes(chosen: Chosen, engine: Engine, *, placed: bool = True) -> exp.
         }
         for i, (c, level) in enumerate(zip(folded.columns, chosen.node, strict=True))
     ]
-    blank = plan.part.privacy.blanks
+    blank = plan.demands.blanks
     statement = partial(
         render,
         "tables/write/keep_classes",

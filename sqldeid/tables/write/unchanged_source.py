@@ -7,22 +7,36 @@ the release is what the source gives now, but for the search, which saw the rows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any, Protocol, TypeVar, cast
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.tables.fold.fold import Folded
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.rows.shape import persons_now
-from sqldeid.tables.verify.verify import Verified
+
+
+class _Counted(Protocol):
+    @property
+    def suppressed(self) -> int:
+        """Rows of the source that are in no released class."""
+
+
+C = TypeVar("C", bound=_Counted)
+
+
+class Check(Protocol):
+    """What is given the counts of a re-check."""
+
+    def __call__(self, verified: C) -> C:
+        """The same counts, with the rows that were folded."""
 
 
 @contextmanager
-def source_unchanged(
-    plan: TablePlan, folded: Folded, failing: int | None, engine: Engine
-) -> Iterator[Callable[[Verified], Verified]]:
+def source_unchanged(plan: TablePlan, folded: Folded, failing: int | None, engine: Engine) -> Iterator[Check]:
     """Where there is no snapshot, refuse a release whose source has other persons, or suppresses other rows, by now.
 
     Parameters
@@ -45,12 +59,12 @@ def source_unchanged(
     """
     still = engine.capabilities.snapshot_reads
 
-    def check(verified: Verified) -> Verified:
+    def check(verified: C) -> C:
         if not still:
             now, suppressed = persons_now(plan, engine, folded.source), verified.suppressed
             if (now.rows, now.keys) != (folded.rows, folded.keys) or failing not in (None, suppressed):
                 raise VerificationError.at(plan.key, "the release is not of the rows that were folded")
-        return replace(verified, rows=folded.rows)
+        return cast(C, replace(cast(Any, verified), rows=folded.rows))
 
     with telling_of_changes(engine):
         yield check

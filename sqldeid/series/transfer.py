@@ -1,4 +1,4 @@
-"""Series from the engine that holds the source to the workbench, where they are measured and perturbed; and back.
+"""Move series from the engine that holds the source to the workbench, where they are measured and perturbed; and back.
 
 Only where the two differ. What goes over the wire is a person's number, a variable's, a step and a value: no key and no
 time. Once, by portions of whole persons, so that memory stays bounded.
@@ -21,7 +21,7 @@ AT_ONCE = 2_000_000
 """Values of a portion; a person is never cut."""
 
 
-def carry(series: exp.Table, person: str, persons: Ints, records: Ints, engine: Engine) -> exp.Table:
+def to_workbench(series: exp.Table, person: str, persons: Ints, records: Ints, engine: Engine) -> exp.Table:
     """A table of series on the workbench; the table itself where the engine is the workbench.
 
     Parameters
@@ -38,7 +38,7 @@ def carry(series: exp.Table, person: str, persons: Ints, records: Ints, engine: 
     return engine.bench.put("carried", _reader(_portions(series, person, persons, records, engine)))
 
 
-def gathers(engine: Engine) -> Engine:
+def gathering_engine(engine: Engine) -> Engine:
     """Where perturbed series are gathered, block by block: with the source, but on the workbench of Spark's.
 
     What blocks of classes were written to one by one is then written in the order of its numbers, which tell nothing.
@@ -46,19 +46,19 @@ def gathers(engine: Engine) -> Engine:
     return engine.bench if engine.capabilities.dialect == "spark" else engine
 
 
-def send(series: exp.Table, person: str, persons: Ints, records: Ints, engine: Engine) -> exp.Table:
+def to_source(series: exp.Table, person: str, persons: Ints, records: Ints, engine: Engine) -> exp.Table:
     """A table where the source is, of whole persons in their order; the table itself where it was gathered there.
 
     Parameters
     ----------
     series
-        Columns `person`, variable_number, position, value, on the engine that `gathers`.
+        Columns `person`, variable_number, position, value, on the `gathering_engine`.
     persons, records
         (persons,): their numbers, ascending, and about how many rows each has.
 
     Cost: a scan of the table for every `AT_ONCE` rows.
     """
-    if gathers(engine) is engine:
+    if gathering_engine(engine) is engine:
         return series
     return engine.put("sent", _reader(_portions(series, person, persons, records, engine.bench)))
 

@@ -51,7 +51,7 @@ def nearest_extremes(below: Floats, above: Floats, variance: Floats, n: Ints) ->
     Returns
     -------
     below, above
-        Where the wish was reachable, unchanged.
+        Unchanged where they were feasible.
     """
     sd = np.sqrt(variance)
     below, above = _room_for_mean(np.maximum(below, 0.0), np.maximum(above, 0.0), n)

@@ -1,4 +1,4 @@
-"""Compare the classes of several series releases of one run: their differences must not single people out.
+"""Refuse series releases of one run that a differencing attack could subtract, down to fewer persons than k.
 
 Guarantee
     For every variable that two releases of a run both have, each set of persons who are in the same groups of both (or
@@ -41,7 +41,7 @@ class _Release:
 
 
 @dataclass(slots=True)
-class Together:
+class Differencing:
     """The releases of series of a run so far."""
 
     before: list[_Release] = field(default_factory=list)

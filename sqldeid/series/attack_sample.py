@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
 from sqldeid.arrays import Floats, Ints
 from sqldeid.series.attack_report import POINTS, AttackReport
-from sqldeid.series.attacks import Attack, combine, point_attack
+from sqldeid.series.attacks import MATCHES, Attack, Match, Scope, combine, point_attack
 from sqldeid.series.blocks import Block
 from sqldeid.series.features import Classes, Measured
 from sqldeid.series.utility import Outcomes
@@ -29,7 +28,7 @@ CELLS = 4_000_000
 
 
 @dataclass(slots=True)
-class Witness:
+class AttackSample:
     """Originals and releases, by length.
 
     Parameters
@@ -44,7 +43,7 @@ class Witness:
     linked: bool = False
     kept: dict[int, list[Kept]] = field(default_factory=dict)
 
-    def see(self, block: Block, measured: Measured, classes: Classes, table_class: Ints | None = None) -> None:
+    def add(self, block: Block, measured: Measured, classes: Classes, table_class: Ints | None = None) -> None:
         """Keep the released persons of a block, as long as there is room.
 
         Parameters
@@ -116,19 +115,16 @@ def _attacks(stacked: Mapping[int, Stacked], draw: np.random.Generator, *, linke
     return {**report.to_dict(), "raw_points_before": before}
 
 
-MATCHES: tuple[Literal["nearest", "affine"], ...] = ("nearest", "affine")
-
-
 def _unchanged(
     originals: list[tuple[Floats, Ints | None]],
     known: int,
-    match: Literal["nearest", "affine"],
+    match: Match,
     draw: np.random.Generator,
 ) -> dict[str, float]:
     """The raw-point attack where the originals are released as they are."""
     attacks: list[Attack] = []
     for values, among in originals:
         rows = np.sort(draw.permutation(len(values))[: max(ATTACKED_BEFORE // len(originals), LEAST)])
-        attacks.append(point_attack(values, values, known, match, draw, rows=rows, among=among))
+        attacks.append(point_attack(values, values, known, match, draw, Scope(rows=rows, among=among)))
     total = combine(attacks)
     return {"persons": total.persons, "sole": total.sole_share, "link": total.link_share}

@@ -1,0 +1,229 @@
+"""What a report tells of a table release by local recoding: shares of rows by level instead of one level a column.
+
+Shares are whole per cents, and levels with fewer rows than `FEW` are not told exactly: who is alone at a level should
+not stand out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from markupsafe import Markup
+
+from sqldeid.report.risks import risks, size_bins, sizes_chart
+from sqldeid.report.sections import Chart, Grid, Section, grid, percent, told
+from sqldeid.report.text import share
+from sqldeid.report.words import FEW, LOSS_NAMES, not_protected, odds
+from sqldeid.result import Tree
+
+HIDDEN = "hidden"
+"""What the last level of a column is called: all of it is one label."""
+
+LAYERS_SHOWN = 12
+"""Layers in the report's table, those with most rows."""
+
+READ = (
+    "One column holds labels of several levels: one person's age may be shown as 36, another's as 30-39. A label is "
+    "true of every row that shows it, but rows with a finer label are not all of their kind: some of those shown as "
+    "30-39 may be 36. So do not count rows by equal labels; bring a column to one common level first, and take rows "
+    'whose label is coarser as missing ("cannot say").'
+)
+"""How such a release is read, for the report and for whoever receives it."""
+
+
+def mixed_sections(release: Tree, prefix: str) -> list[Section]:
+    """The sections of one release for the data holder."""
+    source, left = release["risk"]["source"], release["risk"]["release"]
+    unit = str(release.get("unit", "person"))
+    return [
+        Section("In short", answers=tuple(_short(release))),
+        Section(
+            "What protects the people in it?", words=(_limits(release), *_open(release)), grids=(_criteria(release),)
+        ),
+        Section(
+            "How risky was the source, how risky is the release?",
+            chart=Chart(
+                sizes_chart(release, f"{prefix}-sizes"),
+                "Rows by the size of their class, before and after; small classes are told together.",
+            ),
+            grids=(
+                grid("Risks", ("Attacker", "Who", "Source", "Release"), risks(source, left, unit), (2, 3)),
+                grid("Rows by class size", ("Rows in the class", "Source", "Release"), size_bins(source, left), (1, 2)),
+            ),
+        ),
+        _lost(release, prefix),
+        Section("How is it read?", words=(READ, _layered(release)), grids=_layers(release)),
+    ]
+
+
+def public_mixed(release: Tree) -> list[Section]:
+    """What may be published: criteria, columns and limits, and how the release is read."""
+    words = (f"{_status(release)}{_limits(release)}",)
+    rows = [(name, str(c.get("role", "")), _shown(c)) for name, c in release["columns"].items()]
+    return [
+        Section("What protects the people in it?", words=words, grids=(_criteria(release, public=True),)),
+        Section("Columns", grids=(grid("Columns", ("Column", "Role", "Levels, the finest first"), rows),)),
+        Section("How is it read?", words=(READ, _layered(release))),
+    ]
+
+
+def _shown(column: Tree) -> str:
+    """The levels that a column's labels may be of, or what became of its values."""
+    if column.get("role") in ("identifying", "free-text"):
+        return "not released"
+    named = column.get("level_names")
+    return ", ".join([*map(str, named[:-1]), HIDDEN]) if named else str(column.get("shown") or "as in the source")
+
+
+def _short(release: Tree) -> Iterator[str]:
+    rows, left = int(release["rows"]), release["risk"]["release"]
+    yield (
+        "Is it safe to publish? This report cannot decide that. What was asked for is met, and was counted again on "
+        f"what was written: every row looks like at least {max(release['k'] - 1, 0)} others in the quasi-identifying "
+        "columns."
+    )
+    yield (
+        "Worst risk: somebody who knows a person's quasi-identifying values, and that the person is in the release, "
+        f"picks the right row with a chance of {odds(left['prosecutor'])}."
+    )
+    yield (
+        f"{told(release['released'])} of {told(rows)} rows ({share(release['released'], rows)}) are in it, in "
+        f"{told(release['classes'])} classes, each at the lowest levels that its neighbours allow."
+    )
+    yield _bounded(release)
+
+
+def _bounded(release: Tree) -> str:
+    """Loss, bound and gap in plain words."""
+    name = str(release["search"]["loss"])
+    loss, bound, gap = float(release["loss"][name]), float(release["bound"]), float(release["gap"])
+    of = "the information" if name == "loss" else f"the {LOSS_NAMES.get(name, name)} that there can be"
+    least = f"No release of this kind can lose less than {percent(bound)}: that is proven"
+    words = f"{percent(loss)} of {of} is lost. {least}"
+    if gap <= 0:
+        return f"{words}, so nothing could be better."
+    time = "; the time was over before classes were as good as they get" if release["search"].get("stopped") else ""
+    return f"{words}. So at most {percent(gap)} of what is lost was lost for want of a better way{time}."
+
+
+def _lost(release: Tree, prefix: str) -> Section:
+    mixed = {name: c for name, c in release["columns"].items() if c.get("levels")}
+    return Section(
+        "What was lost?",
+        words=(
+            _bounded(release),
+            "Each row has levels of its own. The chart shows for each column which share of the released rows is at "
+            "which level: as in the source, coarser, or hidden.",
+        ),
+        chart=Chart(
+            _levels_chart(mixed, int(release["released"]), f"{prefix}-levels"),
+            "Released rows by the level at which a column is shown; the table has the same numbers.",
+        ),
+        grids=(_levels(mixed, int(release["released"])),),
+    )
+
+
+def _levels_chart(columns: Mapping[str, Tree], rows: int, name: str) -> Markup:
+    """One bar a column, its parts the levels; the last one, which tells nothing, is the same for all columns."""
+    from sqldeid.report.interactive import bars, embed
+
+    most = max((len(c["levels"]) for c in columns.values()), default=0)
+    parts = []
+    for title, at in [(_level_name(x), x) for x in range(most - 1)] + [(HIDDEN, -1)]:
+        shares = [_part(c["levels"], at) for c in columns.values()]
+        parts.append((title, [float(round(100 * s)) if round(s * rows) >= FEW else 0.0 for s in shares]))
+    shown = [(title, shares) for title, shares in parts if any(shares)]
+    figure = bars(list(columns), shown, across="column", up="released rows (%)", lying=True, stacked=True)
+    return embed(figure, name)
+
+
+def _part(levels: Sequence[float], at: int) -> float:
+    """Share of rows at a level below the top, or at the top (-1)."""
+    if at < 0:
+        return levels[-1]
+    return levels[at] if at < len(levels) - 1 else 0.0
+
+
+def _level_name(level: int) -> str:
+    return "as in the source" if level == 0 else f"level {level}"
+
+
+def _levels(columns: Mapping[str, Tree], rows: int) -> Grid:
+    found = []
+    for name, c in columns.items():
+        names = c.get("level_names") or [""] * len(c["levels"])
+        for level, (part, called) in enumerate(zip(c["levels"], names, strict=True)):
+            top = level == len(c["levels"]) - 1
+            found.append((name, f"{level}", HIDDEN if top else called or _level_name(level), _rough(part, rows)))
+    return grid("Released rows by level", ("Column", "Level", "Called", "Rows"), found, (1, 3))
+
+
+def _rough(part: float, rows: int) -> str:
+    """A share as a whole per cent; a small group is not told exactly."""
+    counted = round(part * rows)
+    if not counted:
+        return "none"
+    if counted < FEW:
+        return f"fewer than {FEW} rows"
+    if part < 0.005:
+        return "less than 1 %"
+    return "more than 99 %" if 0.995 <= part < 1 else f"{100 * part:.0f} %"
+
+
+def _layered(release: Tree) -> str:
+    """How many layers there are, and how a reader learns each row's."""
+    number = len(release["layers"])
+    words = f"The rows are of {told(number)} layer{'s' * (number != 1)}, each with one level for every column."
+    if release.get("recoding"):
+        return f"{words} The column recoding tells the number of each row's layer."
+    return f"{words} No column tells which row is of which layer; with `recoding = true` in the job one does."
+
+
+def _layers(release: Tree) -> tuple[Grid, ...]:
+    """The largest layers, with the columns that they change."""
+    counted = sorted((r for r in release["layers"] if r.get("rows")), key=lambda r: (-r["rows"], r["number"]))
+    rows = [
+        (f"{r['number']}", f"{r['rows']:,}" if r["rows"] >= FEW else f"fewer than {FEW}", _node(r["node"]))
+        for r in counted[:LAYERS_SHOWN]
+    ]
+    return (grid("The largest layers", ("Layer", "Rows", "Levels above 0"), rows, (0, 1)),) if rows else ()
+
+
+def _node(node: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {level}" for name, level in node.items() if level) or "none: as in the source"
+
+
+def _criteria(release: Tree, *, public: bool = False) -> Grid:
+    achieved = () if public else ("Achieved",)
+    headings = ("Criterion", "Asked", *achieved, "What it promises", "What it does not protect")
+    rows = [
+        (
+            f"{c['name']} of {c['column']}" if c.get("column") else str(c["name"]),
+            told(c["asked"]),
+            *(() if public else (told(c["achieved"]),)),
+            str(c["guarantee"]),
+            not_protected(str(c["name"])),
+        )
+        for c in release.get("criteria", ())
+    ]
+    return grid("Criteria", headings, rows, (1,) if public else (1, 2))
+
+
+def _open(release: Tree) -> Iterator[str]:
+    """Sensitive columns against whose disclosure no criterion was asked for."""
+    guarded = {c.get("column") for c in release["criteria"]}
+    named = [n for n, c in release["columns"].items() if c["role"] == "sensitive" and n not in guarded]
+    if named:
+        yield (
+            f"No criterion guards {', '.join(named)}: where all rows of a class share a value, whoever finds the class "
+            "learns it."
+        )
+
+
+def _limits(release: Tree) -> str:
+    words = str(release["limits"])
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def _status(release: Tree) -> str:
+    return "Pseudonymised, not anonymous. " if release.get("pseudonymised") else ""

@@ -1,0 +1,190 @@
+"""What a table release must meet and how its node is sought, resolved once from the job into typed values.
+
+A run that asks for something else than the job (another k, k alone, the m that a search found, one criterion of many)
+changes these values. The job's section is never rewritten, so nothing is asked that no rule of the job has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from sqldeid import job as jobfile
+from sqldeid.job import EpsilonSafeSettings
+from sqldeid.job.criteria import PER_CLASS
+from sqldeid.job.parts import PROVING
+from sqldeid.tables.criteria import ClassCriterion, MConcealing, concealing, criterion_of, others_of
+
+Entry = tuple[str, Mapping[str, Any]]
+"""What the job asks of classes beyond k: the key of `[tables.….privacy]`, and one of the tables that it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """What every class of a release must meet, and how many rows may be suppressed for it.
+
+    Parameters
+    ----------
+    suppression_limit, criteria_limit
+        Shares of rows, 0 … 1; the second is None where there is one limit for all criteria.
+    suppression
+        As the job says it: ``drop`` or ``blank``; `blanks` is whether rows that fail stay, blanked.
+    entries
+        The job's tables that ask for criteria per class, in its order.
+    sensitive
+        Every sensitive column: joint criteria look at each beside the others.
+    """
+
+    k: int
+    suppression_limit: float
+    criteria_limit: float | None
+    suppression: str
+    blanks: bool
+    entries: tuple[Entry, ...]
+    sensitive: tuple[str, ...]
+    criteria: tuple[ClassCriterion, ...]
+    concealing: MConcealing | None
+
+    @property
+    def named(self) -> set[str]:
+        """The sensitive columns that criteria beyond k look at: their own, the others of joint ones, known ones."""
+        found = {name for name, _ in (self.concealing.known if self.concealing else ())}
+        return found.union(*({c.column, *others_of(c)} for c in self.criteria))
+
+    def order_of(self, column: str) -> tuple[str, ...]:
+        """The order that the job states for a column's values; empty where they order themselves."""
+        stated = (e["order"] for _, e in self.entries if e.get("order") is not None and e["column"] == column)
+        return tuple(next(stated, ()))
+
+    def asking(self, entries: Sequence[Entry], hidden: MConcealing | None = None) -> Demands:
+        """The same k and limits with other criteria beyond k."""
+        found = _criteria(entries, self.sensitive)
+        return replace(self, entries=tuple(entries), criteria=found, concealing=hidden)
+
+    def k_alone(self) -> Demands:
+        """Only k and its limit, and no criterion about a sensitive column."""
+        return replace(self.asking(()), criteria_limit=None)
+
+    def one_by_one(self) -> Iterator[tuple[str, Demands]]:
+        """Each criterion beyond k alone, with its name."""
+        for key, entry in self.entries:
+            yield f"{key} of {entry['column']}", self.asking([(key, entry)])
+        if self.concealing is not None:
+            yield "m_concealing", self.asking((), self.concealing)
+
+    def with_m(self, m: float | None) -> Demands:
+        """The demands with the least m that `inverse-ola` reached; as they are where there is none."""
+        if m is None or self.concealing is None:
+            return self
+        return replace(self, concealing=replace(self.concealing, m=Fraction(repr(m))))
+
+    def beyond_k(self) -> dict[str, Any]:
+        """The criteria beyond k as the job says them, by its keys; those that are not asked for are empty or None."""
+        found: dict[str, Any] = {key: [dict(entry) for own, entry in self.entries if own == key] for key in PER_CLASS}
+        return {**found, "m_concealing": _said(self.concealing)}
+
+    def noted(self, *, but: Collection[str] = ()) -> dict[str, Any]:
+        """The criteria beyond k that are asked for, as files keep them: without keys that say nothing, or are `but`."""
+        kept = {
+            key: [{name: x for name, x in entry.items() if x is not None and name not in but} for entry in entries]
+            for key, entries in self.beyond_k().items()
+            if key in PER_CLASS
+        }
+        hidden = _said(self.concealing)
+        return kept if hidden is None else {**kept, "m_concealing": hidden}
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON, as the job says it."""
+        return {
+            "k": self.k,
+            "suppression_limit": self.suppression_limit,
+            "criteria_limit": self.criteria_limit,
+            "suppression": self.suppression,
+            **self.beyond_k(),
+        }
+
+
+_BY_NODES = frozenset({"frontier", "best-first", "ola", "datafly", "igreedy"})
+"""Searches that ask for nodes alone; others read the sizes of all classes, which then travel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seeking:
+    """How a release's node is found: the keys of the job's `search` that a lattice's methods read."""
+
+    method: str
+    loss: str
+    choose: str
+    weights: Mapping[str, float]
+    time_limit: float | None = None
+    checks_limit: int | None = None
+    max_loss: float | None = None
+    epsilon_safe: EpsilonSafeSettings | None = None
+
+    @property
+    def by_nodes(self) -> bool:
+        """Whether the search asks for nodes alone, so that classes may stay where the source is."""
+        return self.method in _BY_NODES
+
+    @property
+    def proves(self) -> bool:
+        """Whether the search proves what it finds."""
+        return self.method in PROVING
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON, without what is not stated."""
+        drawn = None if self.epsilon_safe is None else self.epsilon_safe.model_dump(exclude_none=True)
+        said = {
+            "method": self.method,
+            "loss": self.loss,
+            "choose": self.choose,
+            "weights": dict(self.weights),
+            "time_limit": self.time_limit,
+            "checks_limit": self.checks_limit,
+            "epsilon_safe": drawn,
+            "max_loss": self.max_loss,
+        }
+        return {key: value for key, value in said.items() if value is not None}
+
+
+def demands_of(asked: jobfile.Privacy, sensitive: Sequence[str]) -> Demands:
+    """What a job asks of a release with these sensitive columns."""
+    entries = tuple((key, entry.model_dump()) for key, listed in asked.per_class.items() for entry in listed)
+    return Demands(
+        k=asked.k,
+        suppression_limit=asked.suppression_limit,
+        criteria_limit=asked.criteria_limit,
+        suppression=asked.suppression,
+        blanks=asked.blanks,
+        entries=entries,
+        sensitive=tuple(sensitive),
+        criteria=_criteria(entries, sensitive),
+        concealing=concealing(asked),
+    )
+
+
+def seeking_of(asked: jobfile.Search) -> Seeking:
+    """How a job wants a node to be sought."""
+    return Seeking(
+        method=asked.method,
+        loss=asked.loss,
+        choose=asked.choose,
+        weights=asked.weights,
+        time_limit=asked.time_limit,
+        checks_limit=asked.checks_limit,
+        max_loss=asked.max_loss,
+        epsilon_safe=asked.epsilon_safe,
+    )
+
+
+def _criteria(entries: Sequence[Entry], sensitive: Sequence[str]) -> tuple[ClassCriterion, ...]:
+    return tuple(criterion_of(key, entry, sensitive) for key, entry in entries)
+
+
+def _said(hidden: MConcealing | None) -> dict[str, object] | None:
+    """m-concealing as the job says it."""
+    if hidden is None:
+        return None
+    return {"m": float(hidden.m), "known": dict(hidden.known), "inclusion": float(hidden.inclusion)}
