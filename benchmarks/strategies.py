@@ -6,7 +6,7 @@ from benchmarks.must import RUNS, Tables
 from benchmarks.process import Row, RunError, measure
 from benchmarks.sources import Bench, Task
 
-METHODS = ("frontier", "best-first", "ola", "inverse-ola", "datafly", "igreedy")
+METHODS = ("frontier", "best-first", "flash", "ola", "inverse-ola", "datafly", "igreedy")
 _PATIENCE = 60.0
 _MAX_LOSS = 0.3
 """Greatest generalisation that `inverse-ola` is allowed, in the unit of `loss`."""

@@ -285,7 +285,7 @@ class EpsilonSafeSettings(Section):
     )
 
 
-PROVING = frozenset({"frontier", "best-first", "ola", "local"})
+PROVING = frozenset({"frontier", "best-first", "flash", "ola", "local"})
 """Methods that prove how little must be lost, so that there can be a certificate."""
 
 
@@ -295,13 +295,22 @@ class Search(Section):
     check = rules.search_problems
 
     method: Literal[
-        "frontier", "best-first", "ola", "inverse-ola", "datafly", "igreedy", "epsilon-safe", "mondrian", "local"
+        "frontier",
+        "best-first",
+        "flash",
+        "ola",
+        "inverse-ola",
+        "datafly",
+        "igreedy",
+        "epsilon-safe",
+        "mondrian",
+        "local",
     ] = Field(
         default="frontier",
-        description="frontier, best-first: exact. ola: exact for prec, dm_star and entropy. inverse-ola: greatest k "
-        "(with m_concealing: least m) within max_loss. datafly, igreedy: baselines for comparison. epsilon-safe: a "
-        "drawn node on a sample. mondrian: cuts at medians. local: each class has levels of its own, with a proven "
-        "bound of what must be lost.",
+        description="frontier, best-first, flash: exact. ola: exact for prec, dm_star and entropy. inverse-ola: "
+        "greatest k (with m_concealing: least m) within max_loss. datafly, igreedy: baselines for comparison. "
+        "epsilon-safe: a drawn node on a sample. mondrian: cuts at medians. local: each class has levels of its own, "
+        "with a proven bound of what must be lost.",
     )
     loss: Literal["loss", "prec", "dm_star", "entropy"] = Field(
         default="loss",

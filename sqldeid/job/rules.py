@@ -272,7 +272,7 @@ def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Itera
         yield Problem(
             ("search", "method"),
             "inverse-ola seeks the greatest k, or the least m of m_concealing, and knows no other criterion; use "
-            "frontier, best-first or ola",
+            "frontier, best-first, flash or ola",
         )
     if any(privacy.get(c) for c in CRITERIA) and table.get("view") == "computed":
         yield Problem(("view",), "a computed view knows k-anonymity alone; use a snapshot")

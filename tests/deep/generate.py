@@ -55,7 +55,7 @@ CRITERIA: dict[str, Make] = {
     "m_concealing": lambda r: {"m": r.choice([0.5, 1]), "inclusion": r.choice([1.0, 0.9])},
 }
 SEARCHES: tuple[Make, ...] = (
-    *(lambda r: {"method": r.choice(["frontier", "best-first", "ola", "datafly", "igreedy"])},) * 3,
+    *(lambda r: {"method": r.choice(["frontier", "best-first", "flash", "ola", "datafly", "igreedy"])},) * 3,
     lambda r: {"method": "inverse-ola", "max_loss": r.choice([0.2, 0.7, 1.0])},
     lambda r: {"loss": r.choice(["loss", "prec", "dm_star", "entropy"])},
     lambda r: {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.5, "epsilon": 1.5, "population": 1000}},
@@ -86,7 +86,7 @@ TABLE_KEYS: dict[tuple[str, ...], Make] = {
     ("privacy", "suppression_limit"): lambda r: r.choice([0.0, 0.05, 0.3, 0.9]),
     ("privacy", "criteria_limit"): lambda r: r.choice([0.0, 0.9]),
     ("search", "method"): lambda r: r.choice(
-        ["frontier", "best-first", "ola", "inverse-ola", "datafly", "igreedy", "mondrian", "epsilon-safe"]
+        ["frontier", "best-first", "flash", "ola", "inverse-ola", "datafly", "igreedy", "mondrian", "epsilon-safe"]
     ),
     ("search", "loss"): lambda r: r.choice(["loss", "prec", "dm_star", "entropy"]),
     ("search", "max_loss"): lambda r: r.choice([0.2, 0.5, 1.0]),

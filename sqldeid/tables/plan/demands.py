@@ -106,7 +106,7 @@ class Demands:
         }
 
 
-_BY_NODES = frozenset({"frontier", "best-first", "ola", "datafly", "igreedy"})
+_BY_NODES = frozenset({"frontier", "best-first", "flash", "ola", "datafly", "igreedy"})
 """Searches that ask for nodes alone; others read the sizes of all classes, which then travel."""
 
 

@@ -21,7 +21,7 @@ from sqldeid.tables.search import Outcome, Problem, search
 from sqldeid.tables.search.base import no_solution
 from sqldeid.tables.write.stage import Chosen
 
-BOUNDING = ("frontier", "best-first")
+BOUNDING = ("frontier", "best-first", "flash")
 """Methods that need of a node that cannot win no more than that."""
 
 

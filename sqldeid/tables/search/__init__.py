@@ -6,6 +6,7 @@ from sqldeid.errors import Interrupted, JobError
 from sqldeid.tables.search.base import Outcome, Problem, Progress, State, Strategy, interrupted
 from sqldeid.tables.search.best_first import best_first
 from sqldeid.tables.search.datafly import datafly
+from sqldeid.tables.search.flash import flash
 from sqldeid.tables.search.frontier import frontier
 from sqldeid.tables.search.igreedy import igreedy
 from sqldeid.tables.search.inverse_ola import inverse_ola
@@ -14,6 +15,7 @@ from sqldeid.tables.search.ola import ola
 STRATEGIES: dict[str, Strategy] = {
     "frontier": frontier,
     "best-first": best_first,
+    "flash": flash,
     "ola": ola,
     "inverse-ola": inverse_ola,
     "datafly": datafly,

@@ -5,6 +5,8 @@ Source: El Emam et al. 2009, §3; Mazzone 2019, §4.3.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from sqldeid.arrays import Flags
@@ -50,13 +52,13 @@ def ola(problem: Problem) -> Outcome:
     state.best = state.checked[state.key[2]]
     before_suppression = not problem.loss.suppressed_row
     if not path and before_suppression:
-        _decide_ties(problem, minimal)
+        decide_ties(problem, minimal)
     if not path and not before_suppression:
         state.bound = min(problem.loss.bound(node) for node in minimal)
     return finish(problem, optimal=before_suppression and not path)
 
 
-def _decide_ties(problem: Problem, minimal: Antichain) -> None:
+def decide_ties(problem: Problem, minimal: Iterable[Node]) -> None:
     """Check what loses as much as the best though it is coarser: a level that merges no rows costs no entropy.
 
     Such a node has the classes of the one below it, so it never wins; but a proof must be able to say so without them.

@@ -112,7 +112,7 @@ PRESET = {
 }
 
 MODES: dict[str, dict[str, Any]] = {
-    **{m: table(AGE, method=m) for m in ("frontier", "best-first", "ola", "datafly", "igreedy")},
+    **{m: table(AGE, method=m) for m in ("frontier", "best-first", "flash", "ola", "datafly", "igreedy")},
     "inverse-ola": table(AGE, method="inverse-ola", max_loss=0.9),
     "epsilon-safe": table(SEX, method="epsilon-safe", epsilon_safe=DRAWN),
     "mondrian": table(MEDIAN, method="mondrian"),

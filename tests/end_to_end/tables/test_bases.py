@@ -68,7 +68,10 @@ def assert_exhaustive(seed: int, load: Any, folder: Path) -> None:
     random = np.random.default_rng(seed + 1)
     table = random_table(seed, entropy=bool(seed % 3 == 0))
     limit = float(random.choice([0.0, 0.05, 0.2]))
-    method, loss = str(random.choice(["frontier", "best-first"])), str(random.choice(["loss", "dm_star", "prec"]))
+    method, loss = (
+        str(random.choice(["frontier", "best-first", "flash"])),
+        str(random.choice(["loss", "dm_star", "prec"])),
+    )
     if loss != "loss" and not table.entropy and seed % 2:
         method = "ola"
     database, name = load(rows_of(table))

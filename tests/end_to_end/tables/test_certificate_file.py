@@ -60,7 +60,7 @@ def check(job: sqldeid.Job, database: Path, proof: object) -> object:
     return sqldeid.verify_certificates(job, database, {"people": proof})["people"]
 
 
-@pytest.mark.parametrize("method", ["frontier", "best-first"])
+@pytest.mark.parametrize("method", ["frontier", "best-first", "flash"])
 @pytest.mark.parametrize("loss", ["loss", "prec", "entropy", "dm_star"])
 def test_a_certificate_holds(database: Path, loss: str, method: str) -> None:
     job = job_of(database.parent, loss=loss, method=method)

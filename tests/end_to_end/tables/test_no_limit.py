@@ -29,7 +29,7 @@ def released(connection: duckdb.DuckDBPyConnection, k: int, suppression: str, me
     return found, result.tables["people"].suppressed
 
 
-@pytest.mark.parametrize("method", ["frontier", "best-first", "ola"])
+@pytest.mark.parametrize("method", ["frontier", "best-first", "flash", "ola"])
 @pytest.mark.parametrize("suppression", ["drop", "blank"])
 @pytest.mark.parametrize("k", [2, 30])
 def test_any_number_of_rows_may_be_suppressed(k, suppression, method):

@@ -38,7 +38,7 @@ def claim_of(problem: Problem, outcome: Outcome) -> Claim:
     return Claim(problem.lattice.heights, problem.allowed, problem.loss, best, outcome.bound, outcome.optimal)
 
 
-@pytest.mark.parametrize("method", ["frontier", "best-first"])
+@pytest.mark.parametrize("method", ["frontier", "best-first", "flash"])
 @pytest.mark.parametrize("name", LOSSES)
 @settings(max_examples=examples(60), deadline=None)
 @given(seed=seeds, allowed=st.integers(0, 12), entropy=st.booleans(), spared=st.booleans())

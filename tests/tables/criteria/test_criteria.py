@@ -211,6 +211,7 @@ def test_searches_find_the_optimum_of_exhaustive_search(connection, seed, limit,
         best = oracle.optimum(checker.allowed)
         assert find(checker, "frontier") == best
         assert find(checker, "best-first") == best
+        assert find(checker, "flash") == best
 
 
 @both
@@ -316,6 +317,7 @@ def test_suppression_that_grows_upwards_hides_no_optimum(kind, connection):
     with checker_of(connection, oracle, limit) as checker:
         assert find(checker, "frontier") == (0, 0, 0)
         assert find(checker, "best-first") == (0, 0, 0)
+        assert find(checker, "flash") == (0, 0, 0)
 
 
 def test_blanked_rows_that_fail_together_are_dropped(connection):

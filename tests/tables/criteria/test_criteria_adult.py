@@ -169,7 +169,7 @@ ASKED: dict[str, tuple[dict[str, object], Judged]] = {
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("method", ["frontier", "best-first"])
+@pytest.mark.parametrize("method", ["frontier", "best-first", "flash"])
 @pytest.mark.parametrize("kind", ASKED)
 def test_the_node_is_that_of_exhaustive_search(adult: Adult, kind: str, method: str, tmp_path: Path) -> None:
     asked, passes = ASKED[kind]

@@ -120,6 +120,7 @@ def counted(connection: duckdb.DuckDBPyConnection, oracle: Oracle, limit: float)
         best = oracle.optimum(checker.allowed)
         assert find(checker, "frontier") == best
         assert find(checker, "best-first") == best
+        assert find(checker, "flash") == best
         return found, checker.allowed
 
 

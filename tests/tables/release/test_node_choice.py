@@ -162,7 +162,7 @@ def test_other_sensitive_values_never_change_the_node(tmp_path: Path, data: st.D
         for label in ("values", "other values")
     )
     criterion = data.draw(st.sampled_from(sorted(CRITERIA)))
-    method = data.draw(st.sampled_from(["frontier", "best-first", "ola", "datafly", "igreedy"]))
+    method = data.draw(st.sampled_from(["frontier", "best-first", "flash", "ola", "datafly", "igreedy"]))
     losses = ["prec", "dm_star", "entropy"] if method == "ola" else ["loss", "prec", "dm_star", "entropy"]
     search = {**BY_K, "method": method, "loss": data.draw(st.sampled_from(losses))}
     limit = data.draw(st.sampled_from([0.0, 0.2]))

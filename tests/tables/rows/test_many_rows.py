@@ -180,7 +180,7 @@ def loaded(frame: pd.DataFrame) -> duckdb.DuckDBPyConnection:
 def test_search_release_and_certificate_are_those_of_pandas(seed: int) -> None:
     asked = case(seed)
     best = asked.best() if asked.k <= asked.frame.person.nunique() else None
-    method = ("frontier", "best-first", "ola")[seed % 3]
+    method = ("frontier", "best-first", "flash", "ola")[seed % 4]
     with loaded(asked.frame) as connection:
         try:
             options = sqldeid.Options(certificate=True)

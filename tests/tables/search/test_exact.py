@@ -16,7 +16,7 @@ from tests.support.oracle import Table, exhaustive, problem_of, random_table, sp
 
 FRONTIER = sys.modules["sqldeid.tables.search.frontier"]
 REGION = sys.modules["sqldeid.tables.search.region"]
-EXACT = ("frontier", "frontier without arrays", "frontier with rounded bounds", "best-first")
+EXACT = ("frontier", "frontier without arrays", "frontier with rounded bounds", "best-first", "flash")
 seeds = st.integers(0, 2**32 - 1)
 
 

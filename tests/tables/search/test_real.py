@@ -45,8 +45,9 @@ def test_adult(shared_data: Path, limit: float, node: tuple[int, ...], loss: flo
     assert outcome.checks <= most
 
 
-def test_adult_best_first_agrees(shared_data: Path) -> None:
-    outcome = run(shared_data, ADULT, 9, 0.05, "best-first")
+@pytest.mark.parametrize("method", ["best-first", "flash"])
+def test_adult_agrees(shared_data: Path, method: str) -> None:
+    outcome = run(shared_data, ADULT, 9, 0.05, method)
     assert outcome.optimal
     assert outcome.node == (0, 3, 0, 0, 2, 1, 1, 2, 0)
 

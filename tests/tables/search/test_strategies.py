@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqldeid.errors import Interrupted, JobError, NoSolutionError
+from sqldeid.tables.model.lattice import Lattice
 from sqldeid.tables.model.loss import LOSSES
 from sqldeid.tables.search import STRATEGIES, search
+from sqldeid.tables.search.antichain import Antichain
 from sqldeid.tables.search.base import Progress
+from sqldeid.tables.search.flash import flash, levels
 from tests.support.examples import examples
 from tests.support.oracle import Table, exhaustive, problem_of, random_table
 
@@ -130,7 +133,7 @@ def test_no_solution_names_the_nearest_node(method: str) -> None:
         search(method, problem_of(table, "loss", 0))
 
 
-@pytest.mark.parametrize("method", ["frontier", "best-first", "ola"])
+@pytest.mark.parametrize("method", ["frontier", "best-first", "flash", "ola"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), Interrupted("stopped")])
 def test_an_interrupted_search_says_how_far_it_came(method: str, error: BaseException) -> None:
     table = next(t for t in map(random_table, range(100)) if t.lattice.size > 60 and t.k > 1)
@@ -234,6 +237,42 @@ def test_ola_refuses_what_it_cannot_tag() -> None:
         search("ola", problem_of(table, "prec", 0))
 
 
+def test_flash_refuses_what_it_cannot_visit() -> None:
+    groups = (((0, 1), (0, 0)),) * 24
+    table = Table(((0, 1),) * 24, groups, (Fraction(1),) * 24, (0, 0), 2)
+    with pytest.raises(JobError, match=r"16,777,216 nodes of 24 columns are too many; use frontier or best-first"):
+        search("flash", problem_of(table, "prec", 0))
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(heights=st.lists(st.integers(1, 4), min_size=1, max_size=5))
+def test_flash_visits_every_node_once_level_by_level(heights: list[int]) -> None:
+    lattice = Lattice(tuple(heights))
+    visited = list(levels(lattice))
+    assert sorted(node for level in visited for node in level) == list(lattice)
+    assert all(sum(node) == rank for rank, level in enumerate(visited) for node in level)
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(seed=seeds, name=st.sampled_from(LOSSES), allowed=st.integers(0, 10))
+def test_flash_checks_what_its_store_cannot_tell(seed: int, name: str, allowed: int) -> None:
+    """Whatever keeps what was learnt, the answer is the same; a store that forgets all costs checks."""
+
+    class Forgetful(Antichain):
+        def covers(self, node: tuple[int, ...]) -> bool:
+            return False
+
+    table = random_table(seed)
+    allowed = min(allowed, table.rows)
+    best = exhaustive(table, name, allowed)
+    if best is None:
+        return
+    problems = [problem_of(table, name, allowed) for _ in range(2)]
+    known, forgot = flash(problems[0]), flash(problems[1], Forgetful)
+    assert known.node == forgot.node == best
+    assert known.checks <= forgot.checks <= table.lattice.size
+
+
 def test_unknown_method_is_refused() -> None:
     with pytest.raises(JobError, match="frontier"):
-        search("flash", problem_of(random_table(1), "loss", 0))
+        search("samarati", problem_of(random_table(1), "loss", 0))
