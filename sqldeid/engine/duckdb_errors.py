@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import duckdb
 
@@ -11,13 +13,38 @@ from sqldeid.errors import NO_COLUMN, EngineError, Interrupted, JobError, Sqldei
 
 _NO_COLUMN = "Binder Error: Referenced column "
 _LINE = re.compile(r"csv error on line: (\d+)")
+_CHECKSUM = "corrupt database file"  # an IOException in 1.4, of no kind of its own in 2.0
+_DAMAGED = "a database file is damaged; bring a copy of it back"
+INTERRUPTED = "interrupted; nothing was published"
+
+
+@contextmanager
+def heard() -> Iterator[None]:
+    """Around statements in the main thread, where DuckDB hears a signal itself and tells of it by a RuntimeError.
+
+    Raises
+    ------
+    Interrupted
+        If it did.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if is_interruption(error):
+            raise Interrupted(INTERRUPTED) from None
+        raise
+
+
+def is_interruption(error: Exception) -> bool:
+    """Whether rows that were being fetched ended with a signal."""
+    return "Query interrupted" in str(error)
 
 
 def translate(error: duckdb.Error) -> SqldeidError:
     """Our error for one of DuckDB's. Texts that can hold data values are replaced."""
     first = str(error).strip().split("\n")[0]
     if isinstance(error, duckdb.InterruptException):
-        return Interrupted("interrupted; nothing was published")
+        return Interrupted(INTERRUPTED)
     if _disk_is_full(first):
         return EngineError("the disk is full; free some space, or point --temp-dir at a larger disk")
     if isinstance(error, duckdb.OutOfMemoryException):
@@ -39,6 +66,8 @@ def translate(error: duckdb.Error) -> SqldeidError:
 
 def _input_error(error: duckdb.Error) -> SqldeidError:
     """What DuckDB calls invalid input is told apart by its words, which are never repeated: they quote rows."""
+    if _CHECKSUM in str(error).lower():
+        return JobError(_DAMAGED)
     text = str(error).strip().lower() if isinstance(error, duckdb.InvalidInputException) else ""
     if "this file is not utf-8 encoded" in text:
         return JobError("the file is not UTF-8; convert it to UTF-8 first")
@@ -66,6 +95,8 @@ def _input_error(error: duckdb.Error) -> SqldeidError:
 
 def _io_error(text: str) -> SqldeidError:
     lower = text.lower()
+    if _CHECKSUM in lower:
+        return JobError(_DAMAGED)
     if "not a valid duckdb database" in lower:
         return JobError("the file is not a DuckDB database; give a .duckdb file, a CSV or a Parquet file")
     if "does not exist" in lower:

@@ -19,7 +19,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.engine.choosing import is_foreign, may_hold_secret
 from sqldeid.engine.csv_lines import MALFORMED, SEPARATORS, first_ragged
 from sqldeid.engine.duckdb import NEUTRAL, DuckDBEngine, is_neutral
-from sqldeid.engine.duckdb_errors import translate
+from sqldeid.engine.duckdb_errors import heard, translate
 from sqldeid.engine.plain import is_utf8
 from sqldeid.engine.settings import Settings
 from sqldeid.errors import EngineError, JobError, SqldeidError
@@ -123,6 +123,7 @@ def _other_file(path: Path) -> str | None:
     return None
 
 
+@heard()
 def open_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBEngine:
     """The engine on a user's connection; its current database and schema are where names are looked up.
 
@@ -210,6 +211,7 @@ def close_access(engine: DuckDBEngine, folder: Path | None) -> None:
     engine.run("engine/close_access")
 
 
+@heard()
 def own_instance(spill: Path | None, settings: Settings) -> duckdb.DuckDBPyConnection:
     """An in-memory instance of ours; its settings are those under which our statements mean what they say."""
     config: dict[str, str | bool | int | float | list[str]] = {

@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from sqldeid.engine.duckdb import DuckDBEngine
-from sqldeid.engine.duckdb_errors import translate
+from sqldeid.engine.duckdb_errors import heard, translate
 from sqldeid.errors import EngineError
 
 
@@ -26,7 +26,7 @@ def read_batches(engine: DuckDBEngine, sql: str, most: int) -> Iterator[pa.Recor
     try:
         newer = getattr(engine.connection.sql(sql), "to_arrow_reader", None)
         read = newer or getattr(engine.connection.execute(sql), "fetch_record_batch")  # noqa: B009 - of DuckDB 1.4
-        with read(most) as rows:
+        with heard(), read(most) as rows:
             yield rows
     except duckdb.Error as error:
         raise translate(error) from None

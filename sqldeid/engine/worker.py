@@ -8,11 +8,10 @@ from typing import TypeVar
 
 import duckdb
 
-from sqldeid.engine.duckdb_errors import translate
+from sqldeid.engine.duckdb_errors import INTERRUPTED, is_interruption, translate
 from sqldeid.errors import Interrupted
 
 T = TypeVar("T")
-_INTERRUPTED = "interrupted; nothing was published"
 
 
 class Worker:
@@ -45,14 +44,14 @@ class Worker:
         except KeyboardInterrupt:
             self._interrupted = True
             self._drain(interrupting=True)
-            raise Interrupted(_INTERRUPTED) from None
+            raise Interrupted(INTERRUPTED) from None
         except duckdb.Error as error:
             if self._interrupted:  # what is cleared up meets the transaction that the interruption aborted
-                raise Interrupted(_INTERRUPTED) from None
+                raise Interrupted(INTERRUPTED) from None
             raise translate(error) from None
         except RuntimeError as error:  # DuckDB's, of rows that were being fetched
-            if self._interrupted or "Query interrupted" in str(error):
-                raise Interrupted(_INTERRUPTED) from None
+            if self._interrupted or is_interruption(error):
+                raise Interrupted(INTERRUPTED) from None
             raise
 
     def finish(self, sql: str) -> None:

@@ -24,6 +24,7 @@ from sqldeid.engine.plain import Workshop
 from sqldeid.engine.private import CATALOG, open_private
 from sqldeid.engine.settings import Settings
 from sqldeid.errors import EngineError, JobError
+from sqldeid.ledger.store import read_through
 
 _OPTION = "--ledger"
 
@@ -156,7 +157,10 @@ class LedgerFile:
 
     def _open(self, settings: Settings) -> DuckDBEngine:
         try:
-            return open_private(self._aside, self._folder.path, settings)
+            engine = open_private(self._aside, self._folder.path, settings)
+            if not self.fresh:
+                read_through(engine)
+            return engine
         except (EngineError, JobError):
             if self.fresh:
                 raise

@@ -53,3 +53,16 @@ def read_facts(engine: Engine) -> dict[str, str]:
         return {}
     rows = engine.rows("ledger/read_ledger", table=table_of("facts"))
     return {row["name"]: row["value"] for row in rows}
+
+
+def read_through(engine: Engine) -> None:
+    """Read every value once, so that damage is found before anything rests on what is undamaged.
+
+    Raises
+    ------
+    SqldeidError
+        If a part of the file cannot be read.
+    """
+    there = {r.parts[-1] for r in engine.relations() if not r.is_view}
+    if held := [table_of(name) for name in TABLES if name in there]:
+        engine.ask("ledger/read_through", tables=held)

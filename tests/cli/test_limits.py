@@ -15,7 +15,9 @@ from typing import Any
 import duckdb
 import pytest
 
+from sqldeid.engine import opening
 from sqldeid.engine.folder import PrivateFolder
+from sqldeid.engine.settings import Settings
 from sqldeid.engine.undisturbed import in_one_go, undisturbed
 from sqldeid.engine.worker import Worker
 from sqldeid.errors import Interrupted
@@ -142,6 +144,25 @@ def test_what_is_cleared_up_after_an_interruption_does_not_hide_it() -> None:
         with pytest.raises(Interrupted, match="nothing was published"):
             worker.run(late)
     worker.close()
+
+
+def test_a_signal_while_a_database_is_opened_is_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB hears it itself in the main thread, and says so by an error of another kind."""
+    said = "Query interrupted"
+
+    def heard(*_: object) -> None:
+        raise RuntimeError(said)
+
+    monkeypatch.setattr(opening, "_pin", heard)
+    monkeypatch.setattr(opening, "_refuse_macros", heard)
+    user = duckdb.connect()
+    for opened in (lambda: opening.own_instance(None, Settings()), lambda: opening.open_connection(user)):
+        said = "Query interrupted"
+        with pytest.raises(Interrupted, match="nothing was published"):
+            opened()
+        said = "something else"
+        with pytest.raises(RuntimeError, match="something else"):
+            opened()
 
 
 def test_a_signal_waits_until_a_step_is_over(tmp_path: Path) -> None:

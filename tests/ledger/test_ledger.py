@@ -393,3 +393,27 @@ def test_private_releases_add_up_until_another_kind_voids_them(folder: Path) -> 
     last = run(folder, asked).releases["people"]
     assert last.ledger["void"]  # type: ignore[index]
     assert any("void for them" in w for w in last.warnings)
+
+
+@pytest.mark.duckdb14
+@pytest.mark.parametrize("damaged", ["cells", "facts", "people", "releases"])
+def test_a_damaged_ledger_is_named_whatever_part_it_is(folder: Path, damaged: str) -> None:
+    asked = job({"into": "out.duckdb"}, folder, people=part())
+    run(folder, asked)
+    ledger, before = folder / "ledger.duckdb", digest(folder)
+    with duckdb.connect(str(ledger), read_only=True) as c:
+        blocks = {r[0] for r in c.execute(f"SELECT block_id FROM pragma_storage_info('{damaged}')").fetchall()} - {-1}
+    content = bytearray(ledger.read_bytes())
+    for block in blocks:
+        content[3 * 4096 + block * 262_144 + 100] ^= 0xFF
+    ledger.write_bytes(content)
+    with pytest.raises(JobError, match=r"--ledger: .*ledger\.duckdb is not a ledger, or is damaged"):
+        run(folder, asked, replace=True)
+    with pytest.raises(JobError, match=r"--ledger: .*ledger\.duckdb is not a ledger, or is damaged"):
+        sqldeid.verify(asked, folder / "db.duckdb", options=options(folder))
+    assert blocks and digest(folder) == before
+
+
+def digest(folder: Path) -> bytes:
+    """What is published."""
+    return (folder / "out.duckdb").read_bytes()
