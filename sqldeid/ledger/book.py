@@ -13,7 +13,7 @@ from sqldeid.errors import JobError
 from sqldeid.keys import Key
 from sqldeid.ledger.file import LedgerFile
 from sqldeid.ledger.hashing import key_check
-from sqldeid.ledger.store import TABLES, read_facts, table_of
+from sqldeid.ledger.store import LATER, TABLES, read_facts, table_of
 from sqldeid.sql import render
 
 OPTION = "--ledger"
@@ -76,6 +76,9 @@ class Book:
         if facts.get("key") != key_check(key):
             raise JobError(f"{OPTION}: {file.path} was made with another key; give that one", key="--key-file")
         self._facts = facts
+        there = {r.parts[-1] for r in self.engine.relations()}
+        for name in (n for n in LATER if n not in there):
+            self.engine.run("ledger/create_ledger", table=table_of(name), columns=TABLES[name])
 
     def releases(self) -> list[dict[str, Any]]:
         """The releases so far."""

@@ -33,12 +33,17 @@ TABLES = {
     "marginals": _columns(release="INTEGER", field="VARCHAR", value="BIGINT", n="BIGINT", place="BIGINT"),
     "budgets": _columns(person="VARCHAR", epsilon="DOUBLE", delta="DOUBLE"),
     "groups": _columns(release="INTEGER", **{"class": "BIGINT"}, family="BIGINT", length="BIGINT", variables="VARCHAR"),
+    "levels": _columns(release="INTEGER", **{"class": "BIGINT"}, field="VARCHAR", level="INTEGER"),
 }
 """facts: version, key check, name of the person key, types of it and of columns · people: keyed hash of each person
 ever released, and the cell · cells: the cell that each was torn from, and when · stays: the class (its number in the
 release) in which a cell was released; no row where it was not · contents: keyed hash of each value released beside the
 class, and the release that told it first · releases: mark is what the note on a release bears, too · groups: of series
-the feature class (family), length and variables of each class in which a cell was released."""
+the feature class (family), length and variables of each class in which a cell was released · levels: of tables
+by local recoding the level of each quasi-identifying column (`field`) that each class was released at."""
+
+LATER = ("groups", "levels")
+"""Tables that ledgers of earlier versions lack, and that are made where they are missing."""
 
 
 def table_of(name: str) -> exp.Table:
@@ -49,7 +54,7 @@ def table_of(name: str) -> exp.Table:
 def read_facts(engine: Engine) -> dict[str, str]:
     """What the ledger says of itself; empty where it is none."""
     there = {r.parts[-1] for r in engine.relations()}
-    if not set(TABLES) - {"groups"} <= there:  # which ledgers of earlier versions lack
+    if not set(TABLES) - set(LATER) <= there:
         return {}
     rows = engine.rows("ledger/read_ledger", table=table_of("facts"))
     return {row["name"]: row["value"] for row in rows}

@@ -162,8 +162,8 @@ def _open_ledger(options: Options, plans: Sequence[Plan], stack: ExitStack) -> L
         if not nature_of(planned).ledger:
             raise JobError.at(
                 planned.key,
-                "--ledger is for tables of one node (not for mondrian, nor yet for local), series, and events with "
-                "laplace; choose them with --only",
+                "--ledger is for tables whose classes are levels of hierarchies (not for mondrian), series, and events "
+                "with laplace; choose them with --only",
             )
     key = read_key(options.key_file)
     if key is None:
@@ -204,6 +204,7 @@ def _refuse_others(option: str, plans: Sequence[Plan]) -> None:
         if not nature_of(planned).policy:
             raise JobError.at(
                 planned.key,
-                f"{option} applies the node of an earlier table release; mondrian and local have none. Choose others "
-                "with --only",
+                f"{option} applies the node of an earlier table release, and mondrian and local have none: how a row "
+                "is shown depends on who else is there. With local, a ledger keeps those who were released at their "
+                "levels; choose others with --only",
             )

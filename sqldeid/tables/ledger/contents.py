@@ -73,7 +73,7 @@ def admit(ledger: Ledger, chosen: Chosen, engine: Engine, job_sha256: str) -> Ad
     """
     plan, book = chosen.plan, ledger.book
     subject = subject_of(plan)
-    _refuse(ledger, plan, subject)
+    refuse_unfit(ledger, plan, subject)
     rows, release = _rows_of(chosen, engine), book.next_release()
     load = Load(
         subject,
@@ -92,8 +92,15 @@ def admit(ledger: Ledger, chosen: Chosen, engine: Engine, job_sha256: str) -> Ad
     return Admitted(_without(chosen, engine, persons), persons, entered.account, entered.warnings, entered.mark)
 
 
-def _refuse(ledger: Ledger, plan: TablePlan, subject: Subject) -> None:
-    """What the theorem does not cover."""
+def refuse_unfit(ledger: Ledger, plan: TablePlan, subject: Subject) -> None:
+    """Refuse what the theorem does not cover.
+
+    Raises
+    ------
+    JobError
+        If the release has no persons, other ones or values of other types than before, blanked rows, a computed view,
+        or a criterion that the ledger does not keep.
+    """
     ledger.book.refuse_person(subject)
     ledger.book.refuse_types(subject)
     if plan.demands.blanks:

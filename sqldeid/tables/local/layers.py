@@ -98,16 +98,25 @@ def layers_of(problem: LocalProblem, partition: Partition, *, blank: bool) -> La
         Whether suppressed rows stay, with every column at its top, where they meet all criteria with the rows that are
         there anyway.
     """
-    layers = _ordered(problem, partition.nodes, partition.layer)
+    layers = ordered(problem, partition.nodes, partition.layer)
     if not blank or layers.released.all():
         return layers
     top = top_of(problem)
     nodes = (*layers.nodes, top)
     if problem.layers is not None and len(set(nodes)) > problem.layers:
         return layers
-    kept = _ordered(problem, nodes, np.where(layers.released, layers.layer, len(layers.nodes)))
+    kept = ordered(problem, nodes, np.where(layers.released, layers.layer, len(layers.nodes)))
     topped = kept.owner[~layers.released][0]
     return kept if _holds(problem, kept.owner == topped) else layers
+
+
+def ordered(problem: LocalProblem, nodes: Sequence[Node], layer: Ints) -> Layers:
+    """The layers in use, each node once, in their public order; `layer` tells each combination's place in `nodes`."""
+    used = sorted({tuple(nodes[i]) for i in np.unique(layer[layer >= 0]).tolist()}, key=lambda n: (sum(n), n))
+    place = {node: i for i, node in enumerate(used)}
+    moved = np.array([*(place.get(tuple(node), SUPPRESSED) for node in nodes), SUPPRESSED], dtype=np.int64)
+    layers = Layers(problem, tuple(used), moved[layer], np.zeros_like(layer))
+    return replace(layers, owner=_classes(problem, layers))
 
 
 def top_of(problem: LocalProblem) -> Node:
@@ -124,13 +133,23 @@ def label_numbers(problem: LocalProblem, levels: Ints) -> Ints:
     return np.stack(shown)
 
 
-def _ordered(problem: LocalProblem, nodes: Sequence[Node], layer: Ints) -> Layers:
-    """The layers in use, each node once, in their public order."""
-    used = sorted({tuple(nodes[i]) for i in np.unique(layer[layer >= 0]).tolist()}, key=lambda n: (sum(n), n))
-    place = {node: i for i, node in enumerate(used)}
-    moved = np.array([*(place.get(tuple(node), SUPPRESSED) for node in nodes), SUPPRESSED], dtype=np.int64)
-    layers = Layers(problem, tuple(used), moved[layer], np.zeros_like(layer))
-    return replace(layers, owner=_classes(problem, layers))
+def holding(layers: Layers) -> Flags:
+    """Whether each class meets all criteria; shape (classes,)."""
+    problem, owner = layers.problem, layers.owner
+    sizes = layers.sizes
+    found = sizes >= problem.k
+    for judged in problem.criteria:
+        mine = owner[judged.combination]
+        here = mine != SUPPRESSED
+        key = mine[here] * len(judged.whole) + judged.value[here]
+        cells, at = np.unique(key, return_inverse=True)
+        rows = np.bincount(at.reshape(-1), weights=judged.rows[here], minlength=len(cells)).astype(np.int64)
+        counted: list[dict[int, int]] = [{} for _ in sizes]
+        for cell, n in zip(cells.tolist(), rows.tolist(), strict=True):
+            counted[cell // len(judged.whole)][cell % len(judged.whole)] = n
+        for i in np.flatnonzero(found).tolist():
+            found[i] = judged.criterion.holds(counted[i], int(sizes[i]), judged.whole)
+    return found
 
 
 def _classes(problem: LocalProblem, layers: Layers) -> Ints:
@@ -148,16 +167,8 @@ def _classes(problem: LocalProblem, layers: Layers) -> Ints:
 
 def _holds(problem: LocalProblem, members: Flags) -> bool:
     """Whether some combinations, as one class, meet all criteria."""
-    size = int(problem.rows[members].sum())
-    if size < problem.k:
-        return False
-    for judged in problem.criteria:
-        mine = members[judged.combination]
-        counted = np.bincount(judged.value[mine], weights=judged.rows[mine], minlength=len(judged.whole))
-        by_place = {place: int(n) for place, n in enumerate(counted.tolist()) if n}
-        if not judged.criterion.holds(by_place, size, judged.whole):
-            return False
-    return True
+    owner = np.where(members, 0, SUPPRESSED)
+    return bool(holding(Layers(problem, (), owner, owner))[0])
 
 
 def _leaves_lost(attribute: Attribute, level: int) -> Floats:

@@ -27,9 +27,10 @@ from sqldeid.tables.local.matching import Marked, Shown, TooManyError, consisten
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.local.result import LocalVerified
 from sqldeid.tables.local.rollup import RollUp
-from sqldeid.tables.local.verify import Reading, conclude, of_source, refuse_columns
+from sqldeid.tables.local.verify import Reading, Whole, conclude, of_source, refuse_columns
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.rows.bind import bind
+from sqldeid.tables.rows.held_back import without_held_back
 from sqldeid.tables.rows.shape import check_stacks, count_persons, keep
 from sqldeid.tables.verify.verify import noted_criteria
 
@@ -45,6 +46,7 @@ def recheck(
     written: exp.Expr,
     checking: Checking,
     beside: Mapping[str, exp.Expr],
+    held: exp.Table | None = None,
 ) -> LocalVerified:
     """Verify a published release.
 
@@ -54,6 +56,8 @@ def recheck(
         What is kept on the release: layers, hierarchies and criteria.
     beside
         The tables that stand beside it, by name.
+    held
+        The persons whom the ledger does not know as released; None where none held it to earlier releases.
 
     Raises
     ------
@@ -66,15 +70,17 @@ def recheck(
     if planned.recoding:
         _refuse_layers(planned, nodes, beside[planned.layers_name], engine)
     source = keep(plan, engine)
-    count_persons(plan, engine, source)
+    rows = count_persons(plan, engine, source).rows
+    whole = None if held is None else Whole(source, rows)
     hierarchies = [bind(plan, i, engine, source).hierarchy for i in range(len(plan.qis))]
     secrets = noted_secrets(plan, dict(note), checking.key() if pseudonyms(plan) else None)
     if secrets is not None:
         source = disguise(plan, engine, source, secrets)
     check_stacks(plan, engine, source)
+    source = without_held_back(plan, engine, source, held)
     reading = Reading.of(planned, nodes, hierarchies, engine)
     try:
-        found = _compared(reading, source, written, secrets)
+        found = _compared(reading, source, written, secrets, whole)
     except VerificationError as error:
         other = "" if secrets is None else "; or the key is another than the one it was made with"
         raise VerificationError(f"{error.message}{other}", key=error.key) from None
@@ -123,7 +129,9 @@ def _refuse(planned: LocalPlan, why: str) -> NoReturn:
     raise VerificationError.at(planned.key, why)
 
 
-def _compared(reading: Reading, source: exp.Expr, written: exp.Expr, secrets: Secrets | None) -> LocalVerified:
+def _compared(
+    reading: Reading, source: exp.Expr, written: exp.Expr, secrets: Secrets | None, whole: Whole | None
+) -> LocalVerified:
     engine, plan = reading.engine, reading.planned.table
     others = [*kept_of(plan, released=False), *exact_of(plan, secrets, released=False)]
     there = _marked(reading, "source", source, reading.source_columns(), others)
@@ -153,7 +161,7 @@ def _compared(reading: Reading, source: exp.Expr, written: exp.Expr, secrets: Se
         "classes": sum(int(r["classes"]) for r in sizes),
         "smallest": min((int(r["size"]) for r in sizes), default=0),
     }
-    return conclude(reading, counted, shown_classes, source, written, problems)
+    return conclude(reading, counted, shown_classes, source, written, problems, whole)
 
 
 def _marked(

@@ -20,8 +20,9 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import NoSolutionError
 from sqldeid.keys import Key
+from sqldeid.ledger.core import Entered, Ledger
 from sqldeid.making import Cohorts, Hearing, Making
-from sqldeid.publish import Note, Staging
+from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Note, Staging
 from sqldeid.sql.steps import as_needed
 from sqldeid.stages import Stage, walk
 from sqldeid.tables.certificate.local_bound import certify_bound, no_bound
@@ -33,9 +34,9 @@ from sqldeid.tables.local.layers import Layers, layers_of
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.local.result import LocalRelease, LocalVerified
 from sqldeid.tables.local.rollup import RollUp
-from sqldeid.tables.local.statements import reading, rolling_up, verifying, writing
+from sqldeid.tables.local.statements import holding_back, reading, rolling_up, verifying, writing
 from sqldeid.tables.local.summary import Found, summarised
-from sqldeid.tables.local.verify import Reading, verify_layers
+from sqldeid.tables.local.verify import Reading, Whole, verify_layers
 from sqldeid.tables.local.write import PLACING, place_layers, stage_layers
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.peel import partition
@@ -53,8 +54,13 @@ class LocalDraft:
     ----------
     moved
         Rows and bytes that had come out of the engine before.
-    folded, shaped
-        The source as it was folded, and as it leaves: disguised, where the job asks for that.
+    folded, out, shaped
+        The source as it was folded, without the rows that the ledger holds back, and as it leaves: disguised, where
+        the job asks for that.
+    suppressed
+        Rows that criteria suppress.
+    entered
+        What the ledger wrote down; None where there is none.
     """
 
     planned: LocalPlan
@@ -64,6 +70,7 @@ class LocalDraft:
     key: Key | None
     moved: tuple[int, int] = (0, 0)
     folded: Folded = field(init=False)
+    out: Folded = field(init=False)
     shaped: Folded = field(init=False)
     found: Combinations = field(init=False)
     problem: LocalProblem = field(init=False)
@@ -74,6 +81,8 @@ class LocalDraft:
     secrets: Secrets | None = None
     cohorts: Cohorts | None = None
     seconds: float = 0.0
+    suppressed: int = 0
+    entered: Entered | None = None
 
     def say(self, text: str) -> None:
         """Tell the listener which stage begins."""
@@ -98,10 +107,14 @@ def run(planned: LocalPlan, making: Making) -> LocalRelease:
     key = making.key() if pseudonyms(planned.table) else None
     draft = LocalDraft(planned, making.engine, making.staging, making.listener, key, making.engine.moved)
     draft.cohorts = making.cohorts
-    walk(way_of(planned, compared=making.cohorts is not None), draft, draft.say)
+    ledger, job = making.ledger, making.job_sha256
+    walk(way_of(planned, compared=making.cohorts is not None, ledger=ledger, job_sha256=job), draft, draft.say)
     rows, size = (after - old for after, old in zip(draft.engine.moved, draft.moved, strict=True))
-    found = Found(draft.folded, draft.parts, draft.layers, draft.verified, draft.seconds, (rows, size))
+    found = Found(draft.folded, draft.problem, draft.parts, draft.layers, draft.verified, draft.seconds, (rows, size))
     result = summarised(planned, found, draft.written, draft.engine)
+    if draft.entered is not None:
+        warnings = (*result.warnings, *draft.entered.warnings)
+        result = replace(result, ledger=draft.entered.account, warnings=warnings)
     return _certified(planned, draft, result) if making.certificate else result
 
 
@@ -116,13 +129,18 @@ def _certified(planned: LocalPlan, draft: LocalDraft, result: LocalRelease) -> L
     return replace(result, certificate=proof)
 
 
-def way_of(planned: LocalPlan, *, compared: bool = False) -> tuple[LocalStage, ...]:
+def way_of(
+    planned: LocalPlan, *, compared: bool = False, ledger: Ledger | None = None, job_sha256: str = ""
+) -> tuple[LocalStage, ...]:
     """The stages of a release, in order."""
     plan = planned.table
+    held = () if ledger is None else (_held_to(planned, ledger, job_sha256),)
     rolled = (Stage("rolling up to common levels", _roll_up, lambda target: rolling_up(planned, target)),)
     return (
+        Stage("", lambda draft: _draw(draft, repeated=ledger is not None)),
         Stage("folding the source", _fold, lambda target: reading(plan, target)),
         Stage("forming classes", _form),
+        *held,
         Stage("writing the release", _disguise, lambda _: disguising(plan)),
         Stage("", _write, lambda target: writing(planned, target)),
         *([Stage("", _place, lambda _: as_needed(*PLACING))] if compared else []),
@@ -131,11 +149,33 @@ def way_of(planned: LocalPlan, *, compared: bool = False) -> tuple[LocalStage, .
     )
 
 
+def _held_to(planned: LocalPlan, ledger: Ledger, job_sha256: str) -> LocalStage:
+    """The stage that holds a release to earlier ones."""
+
+    def hold(draft: LocalDraft) -> None:
+        from sqldeid.tables.local.held import let_out
+
+        made = let_out(planned, ledger, draft.folded, draft.found, draft.layers, draft.engine, job_sha256)
+        draft.out = replace(draft.folded, source=made.source)
+        draft.found, draft.layers, draft.suppressed, draft.entered = (
+            made.found,
+            made.layers,
+            made.suppressed,
+            made.entered,
+        )
+
+    return Stage("", hold, lambda _: holding_back())
+
+
+def _draw(draft: LocalDraft, *, repeated: bool) -> None:
+    """Draw the secrets of the release."""
+    draft.secrets = fresh_secrets(draft.planned.table, draft.key, repeated=repeated)
+
+
 def _fold(draft: LocalDraft) -> None:
-    """Draw the secrets, fold the source, and read its combinations."""
+    """Fold the source, and read its combinations."""
     planned, engine = draft.planned, draft.engine
-    draft.secrets = fresh_secrets(planned.table, draft.key, repeated=False)
-    draft.folded = fold(planned.table, engine)
+    draft.folded = draft.out = fold(planned.table, engine)
     refuse_too_many(planned, draft.folded, engine.bench)
     draft.found = read_combinations(draft.folded, engine.bench)
     draft.problem = problem_of(planned, draft.folded, draft.found, engine.bench)
@@ -154,17 +194,20 @@ def _form(draft: LocalDraft) -> None:
             f"{lost:,} rows are in no class that meets the criteria, even with every column at its top; "
             f"{draft.problem.allowed:,} may be suppressed. Raise privacy.suppression_limit or ask for less",
         )
+    draft.suppressed = lost
 
 
 def _disguise(draft: LocalDraft) -> None:
-    draft.shaped = draft.folded
+    draft.shaped = draft.out
     if draft.secrets is not None:
-        source = disguise(draft.planned.table, draft.engine, draft.folded.source, draft.secrets)
-        draft.shaped = replace(draft.folded, source=source)
+        source = disguise(draft.planned.table, draft.engine, draft.out.source, draft.secrets)
+        draft.shaped = replace(draft.out, source=source)
 
 
 def _write(draft: LocalDraft) -> None:
     note = note_of(draft.planned, draft.layers.nodes, draft.secrets)
+    if draft.entered is not None:  # who checks the release again must ask the ledger who is in it
+        note = note.also({LEDGER_NOTE: draft.entered.account["release"], LEDGER_MARK: draft.entered.mark})
     draft.written = stage_layers(
         draft.planned, draft.shaped, draft.found, draft.layers, draft.engine, draft.staging, note
     )
@@ -181,9 +224,11 @@ def _verify(draft: LocalDraft) -> None:
     witness = pa.table({**leaves, "layer": layers.layer[here] + 1})
     hierarchies = [c.hierarchy for c in draft.folded.columns]
     compared = Reading.of(draft.planned, layers.nodes, hierarchies, draft.engine)
-    lost = int(layers.problem.rows[~here].sum())
+    lost = None if draft.entered is not None else draft.suppressed
+    whole = None if draft.entered is None else Whole(draft.folded.source, draft.folded.rows)
     with source_unchanged(draft.planned.table, draft.folded, lost, draft.engine) as check:
-        draft.verified = check(verify_layers(compared, draft.shaped.source, draft.written, witness, draft.secrets))
+        source = draft.shaped.source
+        draft.verified = check(verify_layers(compared, source, draft.written, witness, draft.secrets, whole))
 
 
 def _roll_up(draft: LocalDraft) -> None:

@@ -84,6 +84,8 @@ class LocalRelease:
     search
         ``method``, ``loss`` (the name), ``lattice_size``, ``combinations``, ``stopped`` (whether the time was over
         before the search came to its end), ``seconds``, ``certificate`` (the file that it was written to).
+    ledger
+        How many rows the release ledger holds back for a later load; they count in `rows`, and as lost.
     certificate
         The claim that `verify --certificate` proves anew; None where none was asked for.
     """
@@ -109,6 +111,7 @@ class LocalRelease:
     unit: str = "person"
     moved: Mapping[str, int] = field(default_factory=dict)
     written: tuple[str, ...] = ()
+    ledger: Mapping[str, object] | None = None
     certificate: Mapping[str, object] | None = None
     kind: str = "table"
     method: str = "local"
@@ -122,8 +125,9 @@ class LocalRelease:
         """As `--json` writes it."""
         found = asdict(self)
         del found["name"], found["certificate"]
-        if not found["pseudonymised"]:
-            del found["pseudonymised"]
+        for name in ("pseudonymised", "ledger"):
+            if not found[name]:
+                del found[name]
         found["columns"] = {n: _told(c) for n, c in self.columns.items()}
         return {"kind": found.pop("kind"), **found, "limits": self.limits}
 
@@ -157,6 +161,8 @@ class LocalRelease:
         yield from shown_criteria(self.criteria)
         yield "Released", f"{self.released:,} of {self.rows:,} rows, in {self.classes:,} classes"
         yield "Suppressed", f"{self.suppressed:,} rows ({100 * self.suppressed / max(self.rows, 1):.1f} %)"
+        if self.ledger is not None:
+            yield "Held back", f"{self.ledger['held_back']:,} rows for a later load, by the ledger"
         yield "Loss", told_loss(self.loss[loss], self.bound, loss)
         yield "Layers", f"{len(self.layers):,} of {self.search['lattice_size']:,} nodes are in use"
         for name, c in self.columns.items():

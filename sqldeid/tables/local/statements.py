@@ -24,6 +24,12 @@ def reading(plan: TablePlan, target: Target) -> Iterator[Step]:
         yield step("tables/local/read_cells", len(plan.judged))
 
 
+def holding_back() -> Iterator[Step]:
+    """What lists the rows for the ledger, and leaves out those that it holds back."""
+    yield from once("tables/ledger/list_admissible")
+    yield from as_needed("tables/fold/list_ranked", "tables/verify/rank_values", "tables/rows/keep_admitted")
+
+
 def writing(planned: LocalPlan, target: Target) -> Iterator[Step]:
     """What writes a release where it is staged, with the table of its layers where there is one."""
     plan = planned.table

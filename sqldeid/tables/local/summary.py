@@ -16,7 +16,7 @@ from sqldeid.tables.fold.fold import Folded
 from sqldeid.tables.local.layers import Layers
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.local.result import LayerResult, LocalColumn, LocalRelease, LocalVerified
-from sqldeid.tables.peel.problem import Partition
+from sqldeid.tables.peel.problem import LocalProblem, Partition
 from sqldeid.tables.plan.plan import QuasiIdentifier
 
 
@@ -26,6 +26,8 @@ class Found:
 
     Parameters
     ----------
+    problem
+        The table as classes were asked of it; `layers` has its rows apart where some are held back.
     seconds
         That forming classes took.
     moved
@@ -33,6 +35,7 @@ class Found:
     """
 
     folded: Folded
+    problem: LocalProblem
     parts: Partition
     layers: Layers
     verified: LocalVerified
@@ -44,7 +47,7 @@ def summarised(planned: LocalPlan, found: Found, written: exp.Expr, engine: Engi
     """The result of a release that was written and verified. Cost: no statement but for the release's types."""
     plan, k = planned.table, planned.table.demands.k
     parts, layers, verified = found.parts, found.layers, found.verified
-    search, problem = plan.search, layers.problem
+    search, problem = plan.search, found.problem
     by_column = layers.losses()
     weights = np.array([float(a.weight) for a in problem.attributes])
     losses = {name: float((values * weights).sum() / weights.sum()) for name, values in by_column.items()}

@@ -38,6 +38,14 @@ from sqldeid.tables.verify.judgement import Judgement
 
 
 @dataclass(frozen=True, slots=True)
+class Whole:
+    """All rows of a source some of which are held back: what t is measured against, and a limit is a share of."""
+
+    source: exp.Expr
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """What source and release are compared by: leaves and labels of each quasi-identifying column.
 
@@ -166,7 +174,12 @@ def of_source(released: exp.Expr) -> exp.Expr:
 
 
 def verify_layers(
-    reading: Reading, source: exp.Expr, written: exp.Expr, witness: pa.Table, secrets: Secrets | None = None
+    reading: Reading,
+    source: exp.Expr,
+    written: exp.Expr,
+    witness: pa.Table,
+    secrets: Secrets | None = None,
+    whole: Whole | None = None,
 ) -> LocalVerified:
     """Compare what was written with the classes that the source's combinations form by their layers.
 
@@ -179,6 +192,8 @@ def verify_layers(
         in it is suppressed.
     secrets
         With which `source` was disguised.
+    whole
+        Where `source` is without rows that the ledger holds back: with them.
 
     Raises
     ------
@@ -217,7 +232,7 @@ def verify_layers(
         problems.append(f"{row['missing']} classes are missing or differ from the source")
     if row["unexpected"]:
         problems.append(f"{row['unexpected']} classes are not what the source gives")
-    return conclude(reading, row, shown, source, written, problems)
+    return conclude(reading, row, shown, source, written, problems, whole)
 
 
 def conclude(
@@ -227,6 +242,7 @@ def conclude(
     source: exp.Expr,
     written: exp.Expr,
     problems: Sequence[str],
+    whole: Whole | None = None,
 ) -> LocalVerified:
     """Judge what a reader sees: the size of every class, the criteria, the rows that are missing.
 
@@ -238,6 +254,8 @@ def conclude(
         The release's classes.
     problems
         What was found wrong already.
+    whole
+        As of `verify_layers`; the rows that are told are its.
 
     Raises
     ------
@@ -250,16 +268,18 @@ def conclude(
     found = list(problems)
     if released and row["smallest"] < demands.k:
         found.append(f"its smallest class has {row['smallest']} rows, not {demands.k}")
-    if not 0 <= rows - released <= allowed_rows(demands.suppression_limit, rows):
+    every = rows if whole is None else whole.rows
+    if not 0 <= rows - released <= allowed_rows(demands.suppression_limit, every):
         found.append("more rows are missing than may be suppressed")
     if found:
         raise VerificationError.at(planned.key, f"the release failed its re-check: {'; '.join(found)}")
-    criteria = Judgement(plan, engine, source, (), written).achieved()
+    against = None if whole is None else whole.source
+    criteria = Judgement(plan, engine, source, (), written, against).achieved()
     check_pseudonyms(plan, source, written, engine)
     check_coarse(plan, written, engine)
     sizes = engine.query(render("tables/verify/count_sizes", grouped=shown)).to_pylist()
     return LocalVerified(
-        rows=rows,
+        rows=every,
         released=released,
         suppressed=rows - released,
         k=int(row["smallest"]),

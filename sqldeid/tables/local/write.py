@@ -64,7 +64,7 @@ def stage_layers(
             target=target,
             source=folded.source,
             kept=kept,
-            words=_words(planned, folded),
+            words=words_of(planned, folded),
             columns=columns,
             order=[c.leaving for c in plan.others],
         ),
@@ -86,7 +86,7 @@ def place_layers(
         return
     kept, words, columns = (
         keep_combinations(planned, folded, found, layers, engine),
-        _words(planned, folded),
+        words_of(planned, folded),
         placed.columns,
     )
     statement = render(
@@ -175,7 +175,7 @@ def _mask(index: int) -> str:
     return f"m{index}"
 
 
-def _words(planned: LocalPlan, folded: Folded) -> list[dict[str, object]]:
+def words_of(planned: LocalPlan, folded: Folded) -> list[dict[str, object]]:
     """Words with the columns in each; nothing is masked, for a row is found by its whole combination."""
     masks = folded.coding.masks(planned.table.lattice.bottom)
     return [

@@ -148,17 +148,23 @@ def recheck(planned: Unit, there: Mapping[str, Published], checking: Checking) -
         from sqldeid.tables.local.recheck import recheck as recheck_local
 
         beside = {name: there[name][0] for name in planned.beside}
-        return {planned.name: recheck_local(planned, note, written_there, checking, beside)}
+        held = _unreleased(planned.table, note, checking)
+        return {planned.name: recheck_local(planned, note, written_there, checking, beside, held)}
     refuse_changed(planned, note, engine)
-    held = None
-    with checking.ledger(note) as found:
-        if found is not None:
-            from sqldeid.tables.ledger.audit import unreleased
-
-            ledger, number = found
-            held = unreleased(ledger.book, planned, engine, number, note.get(LEDGER_MARK))
+    held = _unreleased(planned, note, checking)
     key = checking.key() if pseudonyms(planned) else None
     return {planned.name: recheck_one(planned, dict(note), written_there, engine, key, held)}
+
+
+def _unreleased(planned: TablePlan, note: Mapping[str, object], checking: Checking) -> exp.Table | None:
+    """Whom the ledger does not know as released, where the release was held to one."""
+    with checking.ledger(note) as found:
+        if found is None:
+            return None
+        from sqldeid.tables.ledger.audit import unreleased
+
+        ledger, number = found
+        return unreleased(ledger.book, planned, checking.engine, number, note.get(LEDGER_MARK))
 
 
 def recheck_followed(

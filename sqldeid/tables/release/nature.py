@@ -20,7 +20,7 @@ from sqldeid.tables.plan.plan import OtherColumn, QuasiIdentifier, TablePlan
 def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked) -> Nature:
     """What a run must know of a planned release."""
     if isinstance(plan, LocalPlan):
-        return replace(nature(plan.table), policy=False, ledger=False, lattice=False, beside=plan.beside)
+        return replace(nature(plan.table), policy=False, lattice=False, beside=plan.beside)
     if isinstance(plan, Linked):
         members = [nature(m) for m in plan.members]
         released = tuple(column for m in members for column in m.released)
