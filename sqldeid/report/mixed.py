@@ -103,7 +103,7 @@ def _bounded(release: Tree) -> str:
     if gap <= 0:
         return f"{words}, so nothing could be better."
     time = "; the time was over before classes were as good as they get" if release["search"].get("stopped") else ""
-    return f"{words}. So at most {percent(gap)} of what is lost was lost for want of a better way{time}."
+    return f"{words}. So at most {percent(gap)} is lost for want of a better way{time}."
 
 
 def _lost(release: Tree, prefix: str) -> Section:
