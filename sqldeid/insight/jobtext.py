@@ -131,7 +131,7 @@ def _privacy(proposed: Proposed) -> Table:
     if proposed.k == K:
         why = "every released row looks like at least four others; 11 and more is usual for public data"
     else:
-        why = f"the table has no more rows; at least {K} is usual, and 1 protects nobody"
+        why = f"the table has no more rows; at least {K} is usual, and of one person nothing is released"
     _explained(privacy, "k", proposed.k, why)
     _explained(
         privacy,

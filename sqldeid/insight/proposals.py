@@ -28,6 +28,8 @@ FEW_VALUES = 12
 """Different numbers up to which a number is taken for a code."""
 
 K = 5
+LEAST_K = 2
+"""Of one person nothing may go out as it is, whoever reads the proposal or not."""
 SUPPRESSION_LIMIT = 0.05
 AGE_TOP = 90
 
@@ -137,7 +139,7 @@ def propose(facts: TableFacts, engine: Engine) -> Proposed:
     chosen = _choose([_born(c, whole) or _column(c, person, many=found.many) for c in facts.columns])
     fitted = _fitted(chosen, facts, engine)
     columns = tuple(_spare(fitted, facts))
-    k = max(1, min(K, facts.rows if key is None else key.different))
+    k = max(LEAST_K, min(K, facts.rows if key is None else key.different))
     diverse = _diversity(columns, facts, engine, person if found.many else None)
     order = _order(facts, person) if found.many else ()
     return Proposed(facts, columns, person, found.why, k, diverse, found.many, order, found.known)

@@ -42,6 +42,8 @@ FITTING: dict[str, tuple[dict[str, Any], ...]] = {
 }
 """Rules that suit a type; others are suppressed."""
 
+SOON = {"time_limit": 5}
+
 CRITERIA: dict[str, Make] = {
     "l_diversity": lambda r: r.choice(
         [{"l": 2}, {"l": 2, "kind": "entropy"}, {"l": 2, "kind": "recursive", "c": 3}, {"l": 2, "scope": "joint"}]
@@ -61,6 +63,7 @@ SEARCHES: tuple[Make, ...] = (
     lambda r: {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.5, "epsilon": 1.5, "population": 1000}},
     lambda r: {"checks_limit": r.choice([1, 5])},
     lambda r: {"time_limit": r.choice([1e-9, 60])},
+    *(lambda r: {"method": "local", **r.choice([{}, {"layers": r.choice([1, 2, 5])}, {"loss": "prec"}, SOON])},) * 2,
 )
 TABLE_KEYS: dict[tuple[str, ...], Make] = {
     ("never_with",): lambda r: r.choice([["one"], ["two", "one"], "one", [], [{}]]),
@@ -83,11 +86,25 @@ TABLE_KEYS: dict[tuple[str, ...], Make] = {
     ("frozen",): lambda r: r.random() < 0.5,
     ("link",): lambda r: r.choice(["one", "linked", ""]),
     ("privacy", "suppression"): lambda r: r.choice(["drop", "blank"]),
-    ("privacy", "suppression_limit"): lambda r: r.choice([0.0, 0.05, 0.3, 0.9]),
+    ("privacy", "suppression_limit"): lambda r: r.choice([0.0, 0.05, 0.3, 0.9, 1]),
     ("privacy", "criteria_limit"): lambda r: r.choice([0.0, 0.9]),
     ("search", "method"): lambda r: r.choice(
-        ["frontier", "best-first", "flash", "ola", "inverse-ola", "datafly", "igreedy", "mondrian", "epsilon-safe"]
+        [
+            "frontier",
+            "best-first",
+            "flash",
+            "ola",
+            "inverse-ola",
+            "datafly",
+            "igreedy",
+            "mondrian",
+            "epsilon-safe",
+            "local",
+        ]
     ),
+    ("search", "layers"): lambda r: r.choice([1, 3, 0]),
+    ("recoding",): lambda r: True,
+    ("roll_up",): lambda r: {r.choice(NAMES): r.choice([1, "year", 9])},
     ("search", "loss"): lambda r: r.choice(["loss", "prec", "dm_star", "entropy"]),
     ("search", "max_loss"): lambda r: r.choice([0.2, 0.5, 1.0]),
     ("search", "choose"): lambda r: "by-k",
@@ -183,7 +200,7 @@ def case(seed: int, folder: Path, *, sound: bool = False) -> Case:
 def is_searched(made: Case) -> bool:
     """Whether its releases are tables with a lattice, which a ledger and a certificate are for."""
     tables = made.job.get("tables", {})
-    return bool(tables) and all(t.get("search", {}).get("method") != "mondrian" for t in tables.values())
+    return bool(tables) and not any(t.get("search", {}).get("method") in ("mondrian", "local") for t in tables.values())
 
 
 def _job(r: Random, made: Made, sound: bool) -> Part:
@@ -191,7 +208,7 @@ def _job(r: Random, made: Made, sound: bool) -> Part:
     kinds = list(_PARTS) if made.database else ["table", "table", "mondrian"]
     kinds += ["table"] * 4 * made.database
     for name in ["one"] if r.random() < 0.75 or sound else ["one", r.choice(["two", *FILES, *NAMES])]:
-        kind = r.choice(kinds if not sound else ["table", "table", "series", "events", "mondrian"])
+        kind = r.choice(kinds if not sound else ["table", "local", "series", "events", "mondrian"])
         _PARTS[kind](r, job, name, made, sound)
     if not job["tables"]:
         del job["tables"]
@@ -229,7 +246,7 @@ def _table(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
             if r.often(0.15, 0.008):
                 _put(table, path, make(r))
         if r.often(0.1, 0):
-            del table["person"]
+            table.pop("person", None)
     job["tables"][name] = table
 
 
@@ -271,8 +288,24 @@ def _asked(r: Random, table: Part) -> None:
         if not r.odd() and table["search"].get("method") in ("epsilon-safe", "inverse-ola"):
             table["privacy"] = {c: v for c, v in privacy.items() if c not in CRITERIA}
     if r.random() < 0.4:
-        table["privacy"]["suppression_limit"] = r.choice([0.05, 0.3, 0.9])
+        table["privacy"]["suppression_limit"] = r.choice([0.05, 0.3, 0.9, 1])
+    if table.get("search", {}).get("method") == "local":
+        _local(r, table)
     _rows(r, table)
+
+
+def _local(r: Random, table: Part) -> None:
+    """What goes with classes that have levels of their own, in most cases."""
+    if not r.odd():
+        table["privacy"].pop("m_concealing", None)
+        for content in (table["privacy"].get(c) for c in CRITERIA):
+            for entry in content if isinstance(content, list) else [content or {}]:
+                entry.pop("scope", None)
+    if r.random() < 0.5:
+        table["recoding"] = True
+    ruled = [n for n, c in table["columns"].items() if c["role"][0] == "q"]
+    if ruled and r.random() < 0.4:
+        table["roll_up"] = dict.fromkeys(r.sample(ruled, r.randint(1, min(2, len(ruled)))), 1)
 
 
 def _rows(r: Random, table: Part) -> None:
@@ -285,7 +318,7 @@ def _rows(r: Random, table: Part) -> None:
     elif r.random() < 0.1:
         columns["id"] = {"role": "identifying", "pseudonym": True}
     elif r.random() < 0.1:
-        del table["person"]
+        table.pop("person", None)
         table["rows_are_persons"] = True
         for column in columns.values():
             column.pop("shift", None)
@@ -337,6 +370,17 @@ def _mondrian(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
                 for key in ("scope", "distance", "order"):
                     e.pop(key, None)
     table["search"] = {"method": "mondrian", **r.choice([{}, {"heuristic": r.choice(["range", "diversity"])}])}
+
+
+def _locally(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
+    """Each class at levels of its own; for a sound job with what stands beside."""
+    _table(r, job, name, made, sound)
+    table = job["tables"][name]
+    table["search"] = {"method": "local"}
+    _local(r, table)
+    if sound:
+        for n, rule in (("q0", {"bands": [5, 10]}), ("q1", {"mask": [1]}), ("q2", {"dates": ["month", "year"]})):
+            table["columns"][n]["hierarchy"] = rule
 
 
 def _stack(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
@@ -404,6 +448,7 @@ def _events(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
 _PARTS = {
     "table": _table,
     "many": _many,
+    "local": _locally,
     "mondrian": _mondrian,
     "stack": _stack,
     "linked": _linked,

@@ -26,7 +26,6 @@ RUNNING = {
         'it''s' || i % 4 AS "naïve 😀", i % 3 = 0 AS "new\nline", DATE '1950-01-01' + CAST(i % 9 AS INT) AS "dob\t\x7f",
         i % 5 AS "# comment = 1", 'w' || i % 2 AS "[tables]", i % 4 AS "]\nprivacy.k = 1" FROM RANGE(200) AS r(i)""",
     "all NULL": "CREATE TABLE t AS SELECT CAST(NULL AS INTEGER) AS a, CAST(NULL AS VARCHAR) AS b FROM RANGE(50)",
-    "one row": "CREATE TABLE t AS SELECT 1 AS id, 'a' AS sex, 33 AS age, DATE '2000-01-01' AS d",
     "two rows": "CREATE TABLE t AS SELECT i AS id, 'a' || i AS sex, 33 + i AS age FROM RANGE(2) AS r(i)",
     "200 columns": f"CREATE TABLE t AS SELECT i AS id, {WIDE} FROM RANGE(500) AS r(i)",
     "one column": "CREATE TABLE t AS SELECT i % 3 AS x FROM RANGE(100) AS r(i)",
@@ -81,6 +80,18 @@ def test_what_cannot_be_generalised_is_refused(tmp_path: Path, columns: str) -> 
     source = database(tmp_path / "d.duckdb", f"CREATE TABLE t AS SELECT {columns} FROM RANGE(100) AS r(i)")
     with pytest.raises(JobError, match="every column identifies by itself"):
         sqldeid.init(source)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_nothing_of_a_single_person_is_released(tmp_path: Path, rows: int) -> None:
+    """k = 1 would publish every value as it is, and whoever runs a proposal unread has not asked for that."""
+    made = f"CREATE TABLE t AS SELECT 'p' AS patient, 'a' || i AS stay, 33 AS age FROM RANGE({rows}) AS r(i)"
+    source = database(tmp_path / "d.duckdb", made)
+    text = sqldeid.init(source)
+    assert "\nk = 2 " in text and "nothing is released" in text
+    with pytest.raises(JobError, match="k is 2, but"):
+        run(text, source)
+    assert not list(tmp_path.glob("*_release.duckdb"))
 
 
 def test_which_table(tmp_path: Path) -> None:
