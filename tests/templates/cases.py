@@ -644,6 +644,26 @@ TABLES = [
         read='SELECT * FROM "o\'u""t"',
         note="in this order",
     ),
+    *(
+        Case(
+            "tables/write/stage_classes",
+            {
+                "target": OUT,
+                "kept": KEPT,
+                "columns": [
+                    {"name": identifier(NOTE), "value": column("a", "e")},
+                    {"name": identifier(SEX), "value": column("s", "e")},
+                ],
+                "parts": 1,
+                "copies": copies,
+            },
+            [(-30, "it's"), (-30, "it's"), (-30, "it's"), (40, None), (40, None), (40, None), (40, None)],
+            (KEPT_SETUP[0], "INSERT INTO \"ke pt\" VALUES (9, 4, NULL, 40, 2), (0, 3, 'it''s', -30, 1)"),
+            read='SELECT * FROM "o\'u""t"',
+            note=f"{copies} to a piece, in this order",
+        )
+        for copies in (1, 2, 3, 9)
+    ),
     Case(
         "tables/write/write_labels",
         {"target": OUT, "coded": table_name("coded 0"), "labels": table_name("labels 0"), "mask": 4},

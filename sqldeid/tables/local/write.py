@@ -17,10 +17,7 @@ from sqldeid.tables.local.combinations import Combinations
 from sqldeid.tables.local.layers import Layers
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.plan.plan import QuasiIdentifier
-from sqldeid.tables.write.stage import kept_name
-
-PART = 1_000_000
-"""Rows of a part of a release, which one task of a cluster writes."""
+from sqldeid.tables.write.stage import from_classes, kept_name
 
 
 def stage_layers(
@@ -53,11 +50,7 @@ def stage_layers(
     if planned.recoding:
         columns.append({"name": identifier(RECODING), "value": column(RECODING, "e")})
     if not plan.others:
-        parts = -(-folded.rows // PART)
-        return staging.write(
-            lambda target: render("tables/write/stage_classes", target=target, kept=kept, columns=columns, parts=parts),
-            note,
-        )
+        return staging.write(from_classes(kept, columns, folded.rows), note)
     return staging.write(
         lambda target: render(
             "tables/write/stage_rows",

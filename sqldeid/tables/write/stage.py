@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -61,8 +62,11 @@ def _coded(number: int, c: Coded) -> dict[str, object]:
     return {"alias": identifier(f"h{number}"), "column": c.qi.column, "coded": c.table, "null_code": c.null_code}
 
 
-_PART = 1_000_000
+PART = 1_000_000
 """Rows of a part of a release, which one task of a cluster writes; classes do not tell how many rows they stand for."""
+
+PIECES = 250_000
+"""Pieces that classes are cut to, about: DuckDB sorts parts of some hundred thousand rows, and a thread reads one."""
 
 
 def stage(chosen: Chosen, engine: Engine, staging: Staging, note: Note) -> exp.Expr:
@@ -78,11 +82,7 @@ def stage(chosen: Chosen, engine: Engine, staging: Staging, note: Note) -> exp.E
         for c in plan.released
     ]
     if not plan.others:
-        parts = -(-chosen.folded.rows // _PART)
-        return staging.write(
-            lambda target: render("tables/write/stage_classes", target=target, kept=kept, columns=columns, parts=parts),
-            note,
-        )
+        return staging.write(from_classes(kept, columns, chosen.folded.rows), note)
     order = [c.leaving for c in plan.others]
     return staging.write(
         lambda target: render(
@@ -95,6 +95,21 @@ def stage(chosen: Chosen, engine: Engine, staging: Staging, note: Note) -> exp.E
             order=order,
         ),
         note,
+    )
+
+
+def from_classes(kept: exp.Table, columns: list[dict[str, exp.Expr]], rows: int) -> Callable[[exp.Table], str]:
+    """The statement that writes each of the kept classes as often as it has rows, in the order of the classes.
+
+    Parameters
+    ----------
+    rows
+        Of the release, about: they are written in so many parts that every thread or task has some.
+    """
+    parts = -(-rows // PART)
+    copies = max(1, rows // PIECES) if 2 * rows > PIECES else max(1, rows)
+    return lambda target: render(
+        "tables/write/stage_classes", target=target, kept=kept, columns=columns, parts=parts, copies=copies
     )
 
 
