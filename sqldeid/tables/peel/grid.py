@@ -58,7 +58,7 @@ class Grid:
 
     def masked(self, masks: Sequence[int], at: Ints | slice | None = None) -> Ints:
         """The same, of a node as masks; what is found for one `at` cannot be compared with another unless one word."""
-        return reduce(_paired, [(w if at is None else w[at]) & m for w, m in zip(self.words, masks, strict=True)])
+        return reduce(paired, [(w if at is None else w[at]) & m for w, m in zip(self.words, masks, strict=True)])
 
     def cost(self, node: Node, at: Ints) -> Ints:
         """Units that one row of some combinations loses at a node."""
@@ -90,7 +90,11 @@ class Classes:
 
     def total(self, amount: Ints) -> Ints:
         """Sum of an amount per combination, by class."""
-        return np.add.reduceat(amount[self.members], self.first) if len(self.first) else self.first
+        return self.summed(amount[self.members])
+
+    def summed(self, amount: Ints) -> Ints:
+        """Sum of an amount per member, by class."""
+        return np.add.reduceat(amount, self.first) if len(self.first) else self.first
 
     @property
     def sizes(self) -> Ints:
@@ -192,7 +196,7 @@ def _rounded(prices: list[Fraction], scale: int) -> Ints:
     return np.array([int(price * scale) for price in prices], dtype=np.int64)
 
 
-def _paired(a: Ints, b: Ints) -> Ints:
+def paired(a: Ints, b: Ints) -> Ints:
     """One number for two: ranks of the first, then of the second."""
     _, first = np.unique(a, return_inverse=True)
     values, second = np.unique(b, return_inverse=True)

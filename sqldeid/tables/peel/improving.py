@@ -18,10 +18,10 @@ from sqldeid.tables.peel.judge import Judge
 from sqldeid.tables.peel.moves import Move, chosen_moves
 from sqldeid.tables.peel.state import State
 
-_BLOCK = 1000
+_BLOCK = 500
 """Combinations of a block; the work per combination grows with it."""
 
-_EFFORT = 120
+_EFFORT = 140
 """Blocks that are looked at in all, beside one more for each two blocks of the table."""
 
 _OPEN = 0.1

@@ -70,7 +70,7 @@ def _of_large_rounds(free: State, judge: Judge, most: int, allowed: int) -> Stat
 def _candidates(free: State) -> list[Node]:
     """Nodes of the free release, some from the top down, and some from the whole lattice where that can be listed."""
     nodes = {*(free.nodes[i] for i in np.unique(free.at[free.at >= 0]).tolist())}
-    nodes |= {node for node, _, _ in high_nodes(free.grid, free.rows)}
+    nodes |= set(high_nodes(free.grid, free.rows).every())
     if free.grid.lattice.size <= LISTED:
         every = every_node(free.grid, free.rows)
         nodes |= {every.node(i) for i in range(0, len(every), max(len(every) // _BESIDE, 1))}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,32 +35,52 @@ class Nodes:
     @classmethod
     def of(cls, grid: Grid, levels: Ints, rows: Ints) -> Nodes:
         """Nodes from the least mean loss up, ties by node."""
+        return _priced(grid, levels[np.lexsort(levels.T[::-1])]).rising(grid, rows)
+
+    def rising(self, grid: Grid, rows: Ints, most: int | None = None) -> Nodes:
+        """From the least mean loss of these rows up, ties as they stand; those where some row loses no more than that.
+
+        Parameters
+        ----------
+        rows
+            Of each combination; shape (combinations,).
+        """
+        some = np.flatnonzero(self.least <= (grid.row if most is None else most))
+        levels = self.levels[some]
         mean = sum((units @ rows)[levels[:, j]] for j, units in enumerate(grid.units))
-        levels = levels[np.lexsort((*levels.T[::-1], mean))]
-        masks = np.zeros((len(levels), grid.coding.words), dtype=np.int64)
-        for j, field in enumerate(grid.coding.fields):
-            by_level = np.array([field.mask(x) for x in range(len(field.bits))], dtype=np.int64)
-            masks[:, field.word] |= by_level[levels[:, j]]
-        least = sum(units.min(axis=1)[levels[:, j]] for j, units in enumerate(grid.units))
-        return cls(levels, masks, np.asarray(least, dtype=np.int64))
+        chosen = some[np.argsort(np.asarray(mean), kind="stable")]
+        return Nodes(self.levels[chosen], self.masks[chosen], self.least[chosen])
 
     def node(self, i: int) -> Node:
         """One of the nodes."""
         return tuple(self.levels[i].tolist())
 
+    def every(self) -> list[Node]:
+        """All nodes."""
+        return [tuple(levels) for levels in self.levels.tolist()]
+
     def __len__(self) -> int:
         return len(self.levels)
 
-    def __iter__(self) -> Iterator[tuple[Node, list[int], int]]:
-        """Each node, its masks and its least units."""
-        listed = zip(self.levels.tolist(), self.masks.tolist(), self.least.tolist(), strict=True)
-        return ((tuple(node), masks, least) for node, masks, least in listed)
-
 
 def every_node(grid: Grid, rows: Ints, columns: tuple[int, ...] | None = None) -> Nodes:
-    """All nodes of a lattice; with `columns` only those that have all other columns at the top."""
+    """All nodes of a lattice from the least mean loss up; with `columns` those that have all others at the top."""
+    return listed(grid, columns).rising(grid, rows)
+
+
+def listed(grid: Grid, columns: tuple[int, ...] | None = None) -> Nodes:
+    """The same nodes in the order of their levels."""
     heights = grid.lattice.heights
     some = range(len(heights)) if columns is None else columns
     ranges = [np.arange(h) if j in some else np.array([h - 1]) for j, h in enumerate(heights)]
-    levels = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, len(heights))
-    return Nodes.of(grid, levels, rows)
+    return _priced(grid, np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, len(heights)))
+
+
+def _priced(grid: Grid, levels: Ints) -> Nodes:
+    """Nodes as masks, with the least that a row loses there."""
+    masks = np.zeros((len(levels), grid.coding.words), dtype=np.int64)
+    for j, field in enumerate(grid.coding.fields):
+        by_level = np.array([field.mask(x) for x in range(len(field.bits))], dtype=np.int64)
+        masks[:, field.word] |= by_level[levels[:, j]]
+    least = sum(units.min(axis=1)[levels[:, j]] for j, units in enumerate(grid.units))
+    return Nodes(levels, masks, np.asarray(least, dtype=np.int64))

@@ -14,7 +14,7 @@ from sqldeid.tables.peel.improving import improve
 from sqldeid.tables.peel.joining import place_left_over
 from sqldeid.tables.peel.judge import Judge
 from sqldeid.tables.peel.layers import in_layers
-from sqldeid.tables.peel.nodes import every_node
+from sqldeid.tables.peel.nodes import listed
 from sqldeid.tables.peel.peeling import peel
 from sqldeid.tables.peel.problem import LocalProblem, Partition
 from sqldeid.tables.peel.state import State
@@ -25,8 +25,8 @@ _BOUND = 0.3
 _CLUSTER = 0.7
 """Share of what is then left that classes of neighbours may take, where the lattice is too large to be visited."""
 
-_MORE = 100
-"""Part of a suppressed row's loss that a row may lose beyond its share when it is peeled a second time."""
+_STEPS, _RATIO = 20, 0.82
+"""How often rows are peeled that lose no more than a limit each, and by how much each limit is less than the next."""
 
 
 def partition(problem: LocalProblem) -> Partition:
@@ -81,10 +81,13 @@ def _few(state: State, judge: Judge, problem: LocalProblem, clock: Clock) -> Sta
 
 
 def _peel_all(state: State, judge: Judge, share: Ints, clock: Clock) -> None:
-    """Peel by shares, then by a little more, then without."""
-    nodes = every_node(state.grid, state.rows)
-    second = () if judge.columns else (share + state.grid.row // _MORE,)
-    for most in (share, *second, None):
-        peel(state, judge, nodes, clock, most)
+    """Peel by shares; then what is left by what each row would lose, from little to all, in steps."""
+    grid, nodes = state.grid, listed(state.grid)
+    peel(state, judge, nodes.rising(grid, state.rows, int(share.max(initial=0))), clock, share)
+    steps = _STEPS if not judge.columns else 1
+    for i in range(1, steps + 1):
+        rows = np.where(state.at < 0, state.rows, 0)
+        most = int(grid.row * _RATIO ** (steps - i))
+        peel(state, judge, nodes.rising(grid, rows, most), clock, np.full(len(rows), most))
     if clock.over():
-        peel(state, judge, high_nodes(state.grid, state.rows), Clock(None))
+        peel(state, judge, high_nodes(grid, state.rows), Clock(None))

@@ -23,8 +23,6 @@ Source
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from sqldeid.arrays import Ints
@@ -33,9 +31,13 @@ from sqldeid.tables.peel.clock import Clock
 from sqldeid.tables.peel.grid import Classes, Grid
 from sqldeid.tables.peel.judge import Judge
 from sqldeid.tables.peel.nodes import Nodes
+from sqldeid.tables.peel.scan import Found, Scan
 
-_TABLE = 2**16
-"""Places of a table that tells which keys may be there."""
+_WORTH = 32
+"""Nodes at which all combinations are looked at for the work of a new scan, which begins with lower shares."""
+
+_BITS = 16
+"""Of a table that tells which keys may be there, and of how many rows at most; more where there are more keys."""
 
 _FACTOR = -7046029254386353131
 """An odd number of 64 bits near 2**64 / 1.618, which spreads keys (Knuth 1998, §6.4)."""
@@ -53,93 +55,74 @@ def least_shares(grid: Grid, judge: Judge, nodes: Nodes, row: int, clock: Clock)
         Units that a suppressed row loses.
     """
     shares = _Shares(grid, judge, row)
-    for i, (node, masks, least) in enumerate(nodes):
-        if clock.over():
-            # What was not looked at could only ask for less than the least loss of all that is left.
-            return np.minimum(shares.share, int(nodes.least[i:].min()))
-        shares.cut(node, masks, least)
-    return shares.share
+    looked = shares.lower(nodes, clock)
+    # What was not looked at could only ask for less than the least loss of all that is left.
+    return shares.share if looked == len(nodes) else np.minimum(shares.share, int(nodes.least[looked:].min()))
 
 
 class _Shares:
-    """Shares that only fall, and the combinations from the greatest share down."""
+    """Shares that only fall.
+
+    Nodes are looked at in batches, with the shares before the batch: where a class keeps to its bound with these, it
+    does with lower ones. Only for the others are all rows looked at, with the shares of the moment.
+    """
 
     def __init__(self, grid: Grid, judge: Judge, row: int) -> None:
         self.grid, self.judge, self.k = grid, judge, judge.k
         self.share = np.full(len(judge.rows), row, dtype=np.int64)
-        self._sort()
+        self.weights = judge.rows.astype(np.float64)
+        self.bits = max(_BITS, len(judge.rows).bit_length() + 1)
 
-    def _sort(self) -> None:
-        self.falling = np.argsort(-self.share, kind="stable")
-        self.rising = -self.share[self.falling]
-        self.sorted = replace(self.grid, words=tuple(word[self.falling] for word in self.grid.words))
+    def lower(self, nodes: Nodes, clock: Clock) -> int:
+        """Cut the greatest shares of each class at a node to what the class allows; how many nodes were looked at."""
+        at, every = 0, np.arange(len(self.share))
+        while at < len(nodes):
+            scan, looked, before = Scan(self.grid, nodes, every, 2 * self.share), 0, self.share.copy()
+            while at < len(nodes) and (looked < _WORTH * len(every) or np.array_equal(before, self.share)):
+                if clock.over():
+                    return at
+                start, (at, found) = at, scan.batch(at)
+                looked += (at - start) * int(scan.reach[start:at].max())
+                for i, classes in self._over(scan, found).by_node():
+                    self._cut(nodes.masks[i].tolist(), nodes.node(i), scan.at[classes.members[classes.first]])
+        return at
 
-    def cut(self, node: Node, masks: list[int], least: int) -> None:
-        """Cut the greatest shares of each class at a node to what the class allows.
+    def _over(self, scan: Scan, found: Found) -> Found:
+        """Classes that may ask for more than they can lose; rows that are not at hand count half of that loss."""
+        at = found.classes.members[found.classes.first]
+        found = found.part(scan.limit[at] > 2 * found.cost)
+        members, rows = found.classes.members, self.judge.rows[scan.at[found.classes.members]]
+        counted = _first_rows(rows, found.classes, self.k)
+        sums = found.classes.summed(counted * (scan.limit[members] // 2))
+        sums += (found.cost // 2) * (self.k - found.classes.summed(counted))
+        return found.part(sums > self.k * found.cost)
 
-        Most classes keep to it. To see that, rows of low shares need not be looked at: each counts as `low`, whether
-        or not it is there. Only for a class where that is too much are all rows looked at.
-        """
-        if not len(self.falling) or -self.rising[0] <= least:
-            return
-        low = least // 2
-        over, some = np.searchsorted(self.rising, [-least, -low])
-        found = self._beside(masks, int(over), int(some))
-        counted = self._counted(found)
-        sums = self._sums(found, counted) + low * (self.k - np.add.reduceat(counted, found.first))
-        chosen = sums > self.k * least
-        if not chosen.any():
-            return
-        chosen[chosen] = sums[chosen] > self.k * self.grid.cost(node, found.members[found.first[chosen]])
-        if not chosen.any():
-            return
-        found = found.part(chosen)
-        if self.judge.columns or (found.total(self.judge.rows) < self.k).any():
-            found = self._whole(masks, found)
-            found = found.part(self.judge.possible(found))
-        if len(found.first):
-            self._level(found, self.grid.cost(node, found.members[found.first]))
+    def _cut(self, masks: list[int], node: Node, heads: Ints) -> None:
+        """Cut shares in the classes of some combinations at a node, if these can hold a class that is released."""
+        classes = self._whole(masks, heads)
+        classes = classes.part(self.judge.possible(classes))
+        cost = self.grid.cost(node, classes.members[classes.first])
+        rows, share = self.judge.rows[classes.members], self.share[classes.members]
+        counted = _first_rows(rows, classes, self.k)
+        over = classes.summed(counted * share) > self.k * cost
+        if over.any():
+            self._level(classes.part(over), self.k * cost[over])
 
-    def _beside(self, masks: list[int], over: int, some: int) -> Classes:
-        """Classes of the first combinations by share, those that surely have none of the first `over` left out."""
-        keys = self.sorted.masked(masks, slice(some))
-        if over > some // 2:
-            return Classes.of(keys, self.falling[:some])
-        seen = np.zeros(_TABLE, dtype=np.bool_)
-        seen[_hashed(keys[:over])] = True
-        near = np.flatnonzero(seen[_hashed(keys)])
-        return Classes.of(keys[near], self.falling[near])
+    def _whole(self, masks: list[int], heads: Ints) -> Classes:
+        """Classes of k rows, those of the heads among them, with all of their members, the greatest shares first."""
+        keys = self.grid.masked(masks)
+        place = _hashed(keys, self.bits)
+        seen = np.zeros(1 << self.bits, dtype=np.bool_)
+        seen[place[heads]] = True
+        seen &= np.bincount(place, weights=self.weights, minlength=1 << self.bits) >= self.k
+        near = np.flatnonzero(seen[place])
+        order = np.lexsort((-self.share[near], keys[near]))
+        classes = Classes.of(keys[near][order], near[order])
+        return classes.part(classes.total(self.judge.rows) >= self.k)
 
-    def _whole(self, masks: list[int], some: Classes) -> Classes:
-        """The same classes with all of their members."""
-        keys = self.sorted.masked(masks)
-        place = np.empty(len(keys), dtype=np.int64)
-        place[self.falling] = np.arange(len(keys))
-        wanted = np.sort(keys[place[some.members[some.first]]])
-        seen = np.zeros(_TABLE, dtype=np.bool_)
-        seen[_hashed(wanted)] = True
-        near = np.flatnonzero(seen[_hashed(keys)])
-        at = np.minimum(np.searchsorted(wanted, keys[near]), len(wanted) - 1)
-        near = near[wanted[at] == keys[near]]
-        return Classes.of(keys[near], self.falling[near])
-
-    def _counted(self, classes: Classes) -> Ints:
-        """How many rows of each member are among the first k of its class."""
-        rows = self.judge.rows[classes.members]
-        before = np.cumsum(rows) - rows
-        left = np.repeat(before[classes.first] + self.k, classes.sizes) - before
-        return np.asarray(np.minimum(np.maximum(left, 0), rows))
-
-    def _sums(self, classes: Classes, counted: Ints) -> Ints:
-        return np.asarray(np.add.reduceat(counted * self.share[classes.members], classes.first))
-
-    def _level(self, classes: Classes, cost: Ints) -> None:
-        """Cut the greatest shares of each class to the height at which the k greatest sum to k times its cost."""
-        over = self._sums(classes, self._counted(classes)) > self.k * cost
-        if not over.any():
-            return
-        classes, most = classes.part(over), self.k * cost[over]
-        counted = self._counted(classes)
+    def _level(self, classes: Classes, most: Ints) -> None:
+        """Cut the greatest shares of each class to the height at which the k greatest sum to `most`."""
+        counted = _first_rows(self.judge.rows[classes.members], classes, self.k)
         place = np.arange(len(counted)) - np.repeat(classes.first, classes.sizes)
         inside, owner = counted > 0, classes.owner()
         height, weight = np.zeros((2, len(most), int(place[inside].max()) + 1), dtype=np.int64)
@@ -151,10 +134,17 @@ class _Shares:
         chosen = (level >= following).argmax(axis=1)
         found = level[np.arange(len(most)), chosen]
         self.share[classes.members] = np.minimum(self.share[classes.members], found[owner])
-        self._sort()
 
 
-def _hashed(keys: Ints) -> Ints:
-    """A place in a table for each key; equal keys have one place."""
-    spread = np.right_shift(keys * _FACTOR, 64 - _TABLE.bit_length() + 1)
-    return np.asarray(spread & (_TABLE - 1), dtype=np.int64)
+def _first_rows(rows: Ints, classes: Classes, most: int) -> Ints:
+    """How many rows of each member are among the first so many of its class."""
+    before = np.cumsum(rows) - rows
+    left = np.repeat(before[classes.first] + most, classes.sizes) - before
+    return np.asarray(np.minimum(np.maximum(left, 0), rows))
+
+
+def _hashed(keys: Ints, bits: int) -> Ints:
+    """A place in a table of so many bits for each key; equal keys have one place."""
+    spread = (keys * _FACTOR).view(np.uint64)
+    spread >>= np.uint64(64 - bits)
+    return spread.view(np.int64)
