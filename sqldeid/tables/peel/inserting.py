@@ -11,7 +11,10 @@ from sqldeid.tables.peel.judge import Judge
 from sqldeid.tables.peel.state import State
 
 _TRIED = 12
-"""Classes that a combination is tried in, those that cost least first."""
+"""Classes that a combination is tried in at first, those that cost least; then twice as many, and so on."""
+
+_ROUNDS = 3
+"""How often what found no class is tried again, as long as others found one: a class that grew may pass with it."""
 
 _MOST = 5000
 """Combinations that are inserted one by one; what is left then is joined as a whole."""
@@ -24,10 +27,15 @@ def insert_left(state: State, judge: Judge, clock: Clock) -> None:
     if not len(left) or not len(classes.first):
         return
     target = _Target(state, judge, classes)
-    for i in left.tolist():
-        if clock.over():
+    for _ in range(_ROUNDS):
+        before = left
+        for i in before.tolist():
+            if clock.over():
+                return
+            target.insert(i)
+        left = before[state.at[before] < 0]
+        if len(left) in (0, len(before)):
             break
-        target.insert(i)
 
 
 class _Target:
@@ -52,16 +60,25 @@ class _Target:
         cost = np.asarray(sum(u[x, self.head] for u, x in zip(self.grid.units, levels, strict=True)), dtype=np.int64)
         rows = int(self.state.rows[i])
         more = cost * (self.size + rows) - self.cost * self.size
-        tried = np.argsort(more, kind="stable")[:_TRIED]
-        tried = tried[more[tried] <= self.grid.row * rows]
-        passing = self._passing(i, tried)
-        if not passing.any():
+        order = np.argsort(more, kind="stable")
+        chosen = self._cheapest(i, order[more[order] <= self.grid.row * rows])
+        if chosen is None:
             return
-        chosen = int(tried[passing.argmax()])
         self.members[chosen] = np.append(self.members[chosen], i)
         self.levels[:, chosen], self.cost[chosen] = levels[:, chosen], cost[chosen]
         self.size[chosen] += rows
         self.state.release(tuple(levels[:, chosen].tolist()), self.members[chosen])
+
+    def _cheapest(self, i: int, order: Ints) -> int | None:
+        """The first of some classes that passes with a combination."""
+        start, many = 0, _TRIED
+        while start < len(order):
+            tried = order[start : start + many]
+            passing = self._passing(i, tried)
+            if passing.any():
+                return int(tried[passing.argmax()])
+            start, many = start + many, 2 * many
+        return None
 
     def _passing(self, i: int, tried: Ints) -> Flags:
         """Which of some classes pass with a combination."""

@@ -84,7 +84,7 @@ def _peel_all(state: State, judge: Judge, share: Ints, clock: Clock) -> None:
     """Peel by shares; then what is left by what each row would lose, from little to all, in steps."""
     grid, nodes = state.grid, listed(state.grid)
     peel(state, judge, nodes.rising(grid, state.rows, int(share.max(initial=0))), clock, share)
-    steps = _STEPS if not judge.columns else 1
+    steps = 1 if judge.columns else _STEPS
     for i in range(1, steps + 1):
         rows = np.where(state.at < 0, state.rows, 0)
         most = int(grid.row * _RATIO ** (steps - i))
