@@ -38,6 +38,14 @@ def put(page: Path, name: str, text: str) -> None:
     page.write_text(f"{before}\n{text.strip()}\n{after}", encoding="utf-8")
 
 
+def tell(tables: Mapping[str, str], page: Path | None) -> None:
+    """Print tables by name, and put them into a page where there is one."""
+    for name, text in tables.items():
+        print(f"\n{name}\n\n{text}")  # noqa: T201 - it is what the study prints
+        if page is not None:
+            put(page, name, text)
+
+
 def held(page: Path, name: str) -> str:
     """What stands under a name on a page."""
     return _parts(page, name)[1].strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -11,10 +11,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sqldeid.engine.base import Engine
 from sqldeid.engine.opening import open_connection
-from sqldeid.job.series import Series
+from sqldeid.job.series import STATISTICS, Series
 from sqldeid.series.attack_sample import AttackSample
 from sqldeid.series.blocks import Block, release_blocks
+from sqldeid.series.features import classify
+from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.planning import plan
 from sqldeid.series.shape import Shaped, shape
 
@@ -115,11 +118,16 @@ def load_mimic(folder: Path) -> duckdb.DuckDBPyConnection:
 
 
 def release(
-    connection: duckdb.DuckDBPyConnection, part: Mapping[str, object], **more: object
+    connection: duckdb.DuckDBPyConnection, part: Mapping[str, object], *, left_out: str = "", **more: object
 ) -> tuple[Shaped, list[Block], list[Cohort]]:
     """Prepare, shorten, classify and perturb as `sqldeid anonymize` does, and keep originals and releases side by side.
 
     Nothing is written: this is what only the holder of the data can do.
+
+    Parameters
+    ----------
+    left_out
+        ``classes``: the variance forms no classes, though it is made common. ``targets``: nor is it made common.
     """
     asked = Series.model_validate({**part, **more})
     with open_connection(connection) as engine:
@@ -127,6 +135,8 @@ def release(
         planned = plan("study", asked, engine, HERE)
         shaped = shape(planned, engine, lambda step, text: None)
         names = shaped.prepared.variables
+        if left_out:
+            shaped = _without_variance(planned, shaped, engine, kept=left_out == "targets")
         blocks = list(release_blocks(planned, names, shaped.cut, shaped.measured, shaped.classes, SEED, engine))
     sample = AttackSample(len(names.names))
     for block in blocks:
@@ -136,6 +146,17 @@ def release(
         for _, pieces in sorted(sample.kept.items())
     ]
     return shaped, blocks, cohorts
+
+
+def _without_variance(planned: SeriesPlan, shaped: Shaped, engine: Engine, *, kept: bool) -> Shaped:
+    """The same with classes formed of mean, minimum and maximum; with `kept` each series keeps its own variance."""
+    by = [name for name in STATISTICS if name != "variance"]
+    classes = classify(planned, shaped.prepared.variables, shaped.measured, engine.bench, by=by)
+    if kept:
+        values = classes.targets.values.copy()
+        values[:, 1] = np.where(np.isnan(values[:, 1]), np.nan, shaped.measured.features.variance)
+        classes = replace(classes, targets=replace(classes.targets, values=values))
+    return replace(shaped, classes=classes)
 
 
 def complete(cohorts: list[Cohort], length: int) -> Array:
@@ -158,6 +179,7 @@ def store_complete(connection: duckdb.DuckDBPyConnection, values: Array) -> dict
     person, variable, step = (axis.reshape(-1) for axis in np.indices(values.shape))
     rows = pa.table({"person": person, "variable": variable, "step": step, "value": values.reshape(-1)})
     name = f"complete_{values.shape[2]}"
+    connection.execute(f"DROP TABLE IF EXISTS {name}")
     connection.from_arrow(rows).create(name)
     columns = {"person": "person", "time": "step", "time_unit": "hours", "variable": "variable", "value": "value"}
     return {"source": name, **columns, "durations": {"k": 5}}

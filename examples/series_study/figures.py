@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib
@@ -14,6 +15,8 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 Array = NDArray[np.float64]
+Panel = tuple[str, dict[str, Array]]
+"""A title, and lines by name."""
 SIZE = (7.0, 4.2)
 BEFORE, AFTER, SHARED = "tab:green", "tab:blue", "tab:orange"
 COLOURS = {"original": BEFORE, "projection": AFTER, "shared": SHARED}
@@ -101,7 +104,7 @@ def first_values(found: dict[str, Disagreement], file: Path, length: int) -> Non
     _save(figure, file)
 
 
-def examples(panels: list[tuple[str, dict[str, Array]]], file: Path) -> None:
+def examples(panels: list[Panel], file: Path) -> None:
     """Like figures 6.2 and 6.3: series of a person and what is released of them."""
     figure, axes = plt.subplots(len(panels), 1, figsize=(SIZE[0], 2.4 * len(panels)), squeeze=False)
     for axis, (title, lines) in zip(axes[:, 0], panels, strict=True):
@@ -128,4 +131,27 @@ def attacks(rows: list[tuple[str, dict[str, float]]], file: Path) -> None:
     axis.set(xlabel="% of persons singled out", xlim=(0, 100))
     axis.legend(fontsize="small", loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=len(rows))
     axis.grid(alpha=0.3, axis="x")
+    _save(figure, file)
+
+
+def trust(rows: list[Mapping[str, object]], source: Mapping[str, float], file: Path) -> None:
+    """Table 6.4: the test's ROC-AUC in four trust settings, by data and method, with the middle 95 % of the splits."""
+    mine = [row for row in rows if row["outcome"] == "death" and row["originals"] == "after the cut"]
+    names = list(dict.fromkeys(str(row["data"]) for row in mine))
+    methods = list(dict.fromkeys(str(row["method"]) for row in mine))
+    figure, panels = plt.subplots(1, len(names), figsize=(4.2 * len(names), 3.6), squeeze=False, sharey=True)
+    for axis, name in zip(panels[0], names, strict=True):
+        for number, method in enumerate(methods):
+            chosen = [row for row in mine if (row["data"], row["method"]) == (name, method)]
+            mean, low, high = (
+                np.array([float(str(row[f"test_roc{part}"])) for row in chosen]) for part in ("", "_low", "_high")
+            )
+            at = np.arange(len(chosen)) + (number - (len(methods) - 1) / 2) * 0.14
+            axis.errorbar(at, mean, [mean - low, high - mean], fmt="o", ms=3, lw=0.9, label=method)
+        axis.plot(range(len(source)), list(source.values()), "kx", label="the source's")
+        axis.set_xticks(range(len(source)), [setting.replace(" / ", "\n") for setting in source], fontsize="small")
+        axis.set(title=name, ylim=(0.3, 1))
+        axis.grid(alpha=0.3, axis="y")
+    panels[0, 0].set_ylabel("ROC-AUC, test (train / test)")
+    panels[0, -1].legend(fontsize="x-small", loc="lower left")
     _save(figure, file)

@@ -60,7 +60,7 @@ def cohort_problems(cohort: Mapping[str, object]) -> Iterator[Problem]:
 
 GENETIC = (
     *("fitness", "weight", "dampening", "cap", "population", "tournament", "initial_sd", "mutation_sd"),
-    *("mutation_probability", "idle_iterations", "most_iterations", "scale_variance"),
+    *("mutation_probability", "parents", "idle_iterations", "most_iterations", "scale_variance"),
 )
 """Keys of `perturb` that belong to the genetic algorithm."""
 
@@ -76,6 +76,9 @@ def perturb_problems(perturb: Mapping[str, object]) -> Iterator[Problem]:
     size, drawn = perturb.get("population", 24), perturb.get("tournament", 5)
     if isinstance(drawn, int) and isinstance(size, int) and drawn > size:
         yield Problem(("tournament",), "must be at most population")
+    parents = perturb.get("parents", 2)
+    if isinstance(drawn, int) and isinstance(parents, int) and parents > drawn:
+        yield Problem(("parents",), "must be at most tournament")
 
 
 def series_problems(series: Mapping[str, object]) -> Iterator[Problem]:
@@ -268,6 +271,9 @@ class Perturb(Section):
     )
     tournament: Annotated[int, Field(ge=2, le=1000)] | None = Field(
         default=None, description="With genetic: drawn to choose parents from (5)."
+    )
+    parents: Annotated[int, Field(ge=2, le=4)] | None = Field(
+        default=None, description="With genetic: the best of those drawn, of whom a child is joined (2)."
     )
     initial_sd: Bounded | None = Field(default=None, description="With genetic: sd of the first population (1).")
     mutation_sd: Bounded | None = Field(default=None, description="With genetic: sd of a mutation (3).")

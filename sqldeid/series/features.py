@@ -7,6 +7,7 @@ or at least k, and reachable targets need at least three records.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from sqlglot import exp
 
 from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.engine.base import Engine
+from sqldeid.job.series import STATISTICS, Statistic
 from sqldeid.mondrian import Dimension, Mondrian, partition
 from sqldeid.series.own import read_own
 from sqldeid.series.patterns import share_patterns
@@ -93,13 +95,27 @@ def measure(plan: SeriesPlan, cut: exp.Table, persons: Ints, lengths: Ints, engi
     )
 
 
-def classify(plan: SeriesPlan, mapped: VariableMap, measured: Measured, engine: Engine) -> Classes:
-    """Form the feature classes of every length, and the targets of their members."""
+def classify(
+    plan: SeriesPlan,
+    mapped: VariableMap,
+    measured: Measured,
+    engine: Engine,
+    *,
+    by: Collection[Statistic] = STATISTICS,
+) -> Classes:
+    """Form the feature classes of every length, and the targets of their members.
+
+    Parameters
+    ----------
+    by
+        Which of the four features form the classes, where all four are made common; a release takes all of them.
+        Fewer show what an attacker gains who knows one more than was thought of (Mazzone 2020, §6.3).
+    """
     asked, variables = plan.part.privacy, mapped.names
     kept = np.array([plan.kept(name) for name in variables])
     row_kept = kept[measured.features.variable_number]
     dropped = _withheld(plan, measured, row_kept)
-    points, dimensions = _points(plan, variables, measured, dropped, row_kept, engine)
+    points, dimensions = _points(plan, variables, measured, (dropped, row_kept, by), engine)
     settings = Mondrian(asked.k, asked.heuristic, asked.nulls)
     table = partition(points, dimensions, settings, engine, f"{plan.name}_mondrian")
     read = engine.ask("series/read_classes", classes=table)
@@ -224,12 +240,14 @@ def _points(
     plan: SeriesPlan,
     variables: tuple[str, ...],
     measured: Measured,
-    dropped: Flags,
-    row_kept: NDArray[np.str_],
+    chosen: tuple[Flags, NDArray[np.str_], Collection[Statistic]],
     engine: Engine,
 ) -> tuple[exp.Table, list[Dimension]]:
-    """Persons as points: a column for each variable's feature, in the order of their names."""
-    features = measured.features
+    """Persons as points: a column for each variable's feature, in the order of their names.
+
+    `chosen`: rows that are withheld, what of each row is made common, and the features that form classes.
+    """
+    features, (dropped, row_kept, by) = measured.features, chosen
     there = np.zeros(len(measured.persons), dtype=bool)
     there[measured.person_at[~dropped]] = True
     four = {"max": features.maximum, "mean": features.mean, "min": features.minimum, "variance": features.variance}
@@ -243,7 +261,8 @@ def _points(
         rows = np.flatnonzero((features.variable_number == variable) & ~dropped & (row_kept != "none"))
         if plan.kept(variables[variable]) == "none":
             continue
-        listed = four if plan.kept(variables[variable]) == "all" else {"mean": four["mean"]}
+        common = by if plan.kept(variables[variable]) == "all" else ("mean",)
+        listed = {name: values for name, values in four.items() if name in common}
         for _, values in sorted({**listed, **own}.items()):
             wide = np.full(len(measured.persons), np.nan)
             wide[measured.person_at[rows]] = values[rows]

@@ -12,8 +12,9 @@ Mazzone 2020, §5.7; Harutyunyan et al., Scientific Data 2019 (windows, statisti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from sqldeid.arrays import Floats, Ints
 from sqldeid.errors import JobError
 
 Predict = Callable[[Floats], Floats]
+Fit = Callable[[Floats, Ints], Predict]
+"""Trains on (persons, …) and 0 or 1 for each; what comes out scores persons, the likelier higher."""
+Name = TypeVar("Name", bound=Hashable)
 
 WINDOWS: tuple[tuple[str, float], ...] = (
     ("first", 1.0),
@@ -148,25 +152,67 @@ def trust_settings(
     JobError
         scikit-learn is missing, shapes differ, or a label has fewer than ten persons of either kind.
     """
+    if original.shape != released.shape:
+        raise JobError("utility: original, released and labels must be of the same persons")
+    data = {False: original, True: released}
+    found = train_and_test(data, label, TRUST_SETTINGS, splits=splits, seed=seed, fit=logistic(strength))
+    return tuple(TrustScore(*setting, *found[setting].T) for setting in TRUST_SETTINGS)
+
+
+def train_and_test(
+    data: Mapping[Name, Floats],
+    label: Floats,
+    pairs: Sequence[tuple[Name, Name]],
+    *,
+    splits: int = 10,
+    seed: int = 0,
+    fit: Fit | None = None,
+) -> dict[tuple[Name, Name], Floats]:
+    """Train on one version of the data, test on another, for several pairs over the same splits.
+
+    Parameters
+    ----------
+    data
+        By name: an array whose first axis is the persons, the same persons in the same order in each.
+    label
+        (persons,) 0 or 1; persons whose label is NaN are left out.
+    pairs
+        (training data, test data); each version is trained on once a split.
+    fit
+        Makes a model of training rows and labels; none: `logistic`.
+
+    Returns
+    -------
+    dict
+        By pair (splits, 4): ROC-AUC and average precision on the training rows, then on the test rows.
+
+    Raises
+    ------
+    JobError
+        scikit-learn is missing, numbers of persons differ, or a label has fewer than ten persons of either kind.
+    """
     known = ~np.isnan(label)
-    if original.shape != released.shape or len(label) != len(original):
+    if any(len(version) != len(label) for version in data.values()):
         raise JobError("utility: original, released and labels must be of the same persons")
     outcome: Ints = label[known].astype(np.int64)
     if not set(np.unique(label[known])) <= {0, 1} or min(outcome.sum(), (1 - outcome).sum()) < 10:
         raise JobError("utility.label: needs 0 and 1, each for at least ten persons with a series")
-    data = (original[known], released[known])
-    scores: dict[tuple[bool, bool], list[tuple[float, ...]]] = {setting: [] for setting in TRUST_SETTINGS}
+    rows = {name: version[known] for name, version in data.items()}
+    chosen = logistic() if fit is None else fit
+    scores: dict[tuple[Name, Name], list[tuple[float, ...]]] = {pair: [] for pair in pairs}
     for split in range(splits):
         train, test = _split(outcome, np.random.default_rng([seed, split]))
-        for trained in (False, True):
-            predict = _fit(data[trained][train], outcome[train], strength)
-            for tested in (False, True):
-                score = (
-                    *_score(outcome[train], predict(data[tested][train])),
-                    *_score(outcome[test], predict(data[tested][test])),
-                )
-                scores[trained, tested].append(score)
-    return tuple(TrustScore(*setting, *np.array(scores[setting]).T) for setting in TRUST_SETTINGS)
+        for trained in dict.fromkeys(pair[0] for pair in pairs):
+            predict = chosen(rows[trained][train], outcome[train])
+            for tested in (pair[1] for pair in pairs if pair[0] == trained):
+                seen = _score(outcome[train], predict(rows[tested][train]))
+                scores[trained, tested].append((*seen, *_score(outcome[test], predict(rows[tested][test]))))
+    return {pair: np.array(found) for pair, found in scores.items()}
+
+
+def logistic(strength: float = 0.001) -> Fit:
+    """The benchmark's model: mean imputation, standardisation, l2-penalised logistic regression of this C."""
+    return lambda features, label: _fit(features, label, strength)
 
 
 def _split(label: Ints, draw: np.random.Generator) -> tuple[Ints, Ints]:

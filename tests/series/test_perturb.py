@@ -144,16 +144,52 @@ def test_genetic_of_one_record_has_no_crossover_point():
     assert done.released[0, 1] == pytest.approx(90, abs=0.5)
 
 
-def test_tournament_ranks_are_those_of_drawing_five_of_twenty_four():
+@pytest.mark.parametrize("parents", [2, 3, 4])
+def test_tournament_ranks_are_those_of_drawing_five_of_twenty_four(parents):
     from sqldeid.series.perturb.genetic import _tournament
 
-    cumulative, pairs = _tournament(24, 5)
+    cumulative, chosen = _tournament(24, 5, parents)
     share = np.diff(cumulative, prepend=0.0)
     draw = np.random.default_rng(1)
-    drawn = np.sort(draw.random((40000, 24)).argsort(axis=1)[:, :5], axis=1)[:, :2]
+    drawn = np.sort(draw.random((40000, 24)).argsort(axis=1)[:, :5], axis=1)[:, :parents]
     for rank in range(6):
-        assert share[pairs[:, 0] == rank].sum() == pytest.approx((drawn[:, 0] == rank).mean(), abs=0.01)
-        assert share[pairs[:, 1] == rank].sum() == pytest.approx((drawn[:, 1] == rank).mean(), abs=0.01)
+        for place in range(parents):
+            assert share[chosen[:, place] == rank].sum() == pytest.approx((drawn[:, place] == rank).mean(), abs=0.01)
+
+
+@pytest.mark.parametrize("parents", [2, 3, 4])
+def test_children_are_joined_of_their_parents_in_order(parents, monkeypatch):
+    """Beside a slow joining, record by record: as many parents as asked, none of them mutated here."""
+    from sqldeid.series.perturb import genetic
+
+    seen = []
+
+    class Watched(genetic._Herd):
+        def _children(self, rank, m):
+            before = self._all.copy()
+            children = super()._children(rank, m)
+            step = (m - 1) % genetic.AHEAD
+            seen.append((before, rank, self._ahead[0][:, step], self._ahead[2][:, step], self._n.copy(), children))
+            return children
+
+    monkeypatch.setattr(genetic, "_Herd", Watched)
+    values, names = draw_series(4)
+    targets = targets_of(values, names, "source")
+    chosen = GeneticSettings(parents=parents, idle_iterations=3, most_iterations=3)
+    evolve(values, targets, chosen, 3, names.person_number, names.variable_number)
+    cumulative, ranks = genetic._tournament(chosen.population, chosen.tournament, parents)
+    used, compared = set(), 0
+    for before, rank, choices, mutated, n, children in seen:
+        for s, c, record in np.ndindex(children.shape):
+            if mutated[s, c, record] or record >= n[s]:
+                continue
+            mine = ranks[np.searchsorted(cumulative, choices[s, c, 0], side="right")]
+            cuts = sorted(1 + int(u * max(n[s] - 1, 1)) for u in choices[s, c, 1:])
+            parent = sum(record >= cut for cut in cuts)
+            assert children[s, c, record] == before[s, rank[s, mine[parent]], record]
+            used.add(parent)
+            compared += 1
+    assert used == set(range(parents)) and compared > 1000
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5, 1.0]))
@@ -209,6 +245,13 @@ def test_bad_input_is_refused_without_a_value():
     for bad in ({"noise": 1.5}, {"method": "none"}, {"iterations": 0}, {"resolution": ((0, 0.0),)}):
         with pytest.raises(JobError, match=r"perturb\."):
             PerturbSettings(**bad)
-    for bad in ({"fitness": "best"}, {"tournament": 30}, {"mutation_probability": 0}, {"weight": 0}):
+    for bad in (
+        {"fitness": "best"},
+        {"tournament": 30},
+        {"mutation_probability": 0},
+        {"weight": 0},
+        {"parents": 1},
+        {"parents": 5},
+    ):
         with pytest.raises(JobError, match=r"perturb\."):
             GeneticSettings(**bad)

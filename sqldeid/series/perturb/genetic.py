@@ -1,7 +1,7 @@
 """Perturb by a genetic algorithm: any fitness, many series at a time, a random generator for each.
 
-Each series has a population of perturbations. Every iteration keeps the best and makes the others anew: two parents,
-the best of a random tournament, are joined at a random point, and the child is mutated at some records. It ends for a
+Each series has a population of perturbations. Every iteration keeps the best and makes the others anew: `parents`, the
+best of a random tournament (two), are joined at random points, and the child is mutated at some records. It ends for a
 series when its best has not improved for a while.
 
 Notes
@@ -19,6 +19,7 @@ Mazzone 2020, §4.2, §6.2.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from math import comb
 from typing import TypeAlias
 
@@ -32,7 +33,7 @@ from sqldeid.series.perturb.settings import GeneticSettings
 SERIES = 512
 """Series evolved side by side; bounds the memory, changes no result."""
 Ahead: TypeAlias = tuple[Floats, NDArray[np.float32], Flags]
-"""By series and iteration: each child's two choices; the noise, and where it is added."""
+"""By series and iteration: each child's choices (parents, and where they join); the noise, and where it is added."""
 
 LOCAL_STEP, LOCAL_RECORDS = 0.1, 2.0
 """Of children that search near by: the step as a share of the mutation's, and about how many records are mutated."""
@@ -96,7 +97,7 @@ class _Herd:
         self._there = np.arange(x.shape[1]) < n[:, None]
         first = [draw.standard_normal((settings.population, x.shape[1])) for draw in draws]
         self._all = np.stack(first) * settings.initial_sd * self._there[:, None, :]
-        self._cumulative, self._pairs = _tournament(settings.population, settings.tournament)
+        self._cumulative, self._chosen = _tournament(settings.population, settings.tournament, settings.parents)
         self._ahead: Ahead
         self._best = np.zeros_like(x)
         self._iterations = np.zeros(len(x), dtype=np.int64)
@@ -145,12 +146,14 @@ class _Herd:
         if step == 0:
             self._draw_ahead()
         choices, noise, mutated = (self._ahead[0][:, step], self._ahead[1][:, step], self._ahead[2][:, step])
-        pair = self._pairs[np.searchsorted(self._cumulative, choices[:, :, 0], side="right")]
+        chosen = self._chosen[np.searchsorted(self._cumulative, choices[:, :, 0], side="right")]
         rows = np.arange(len(rank))[:, None]
-        first = self._all[rows, rank[rows, pair[:, :, 0]]]
-        second = self._all[rows, rank[rows, pair[:, :, 1]]]
-        cut = 1 + np.floor(choices[:, :, 1] * np.maximum(self._n - 1, 1)[:, None])  # one record: all of the first
-        children: Floats = np.where(np.arange(self._x.shape[1]) < cut[:, :, None], first, second)
+        # A series of one record has no point to join at: it is all of the first parent.
+        cuts = np.sort(1 + np.floor(choices[:, :, 1:] * np.maximum(self._n - 1, 1)[:, None, None]), axis=2)
+        children: Floats = self._all[rows, rank[rows, chosen[:, :, 0]]]
+        for parent in range(1, chosen.shape[2]):
+            own = np.arange(self._x.shape[1]) >= cuts[:, :, parent - 1, None]
+            children = np.where(own, self._all[rows, rank[rows, chosen[:, :, parent]]], children)
         children += np.where(mutated & self._there[:, None, :], noise, 0.0)
         return children
 
@@ -160,7 +163,7 @@ class _Herd:
         steps, shares = self._mutations(shape[1])
         limits = np.round(shares * 65536).astype(np.int64)[:, None, :, None]
         self._ahead = (
-            np.stack([draw.random((*shape[:2], 2)) for draw in self._draws]),
+            np.stack([draw.random((*shape[:2], settings.parents)) for draw in self._draws]),
             np.stack([draw.standard_normal(shape, dtype=np.float32) for draw in self._draws]) * steps[:, None],
             np.stack([draw.integers(65536, size=shape, dtype=np.uint16) for draw in self._draws]) < limits,
         )
@@ -202,10 +205,10 @@ class _Herd:
         return np.asarray(np.log(np.maximum(distortion, 1e-300)) + penalty, dtype=np.float64)
 
 
-def _tournament(population: int, size: int) -> tuple[Floats, Ints]:
-    """Cumulative probabilities of the ranks of the two best of `size` drawn from `population` without replacement."""
-    pairs = [(a, b) for a in range(population) for b in range(a + 1, population)]
-    weights = np.array([comb(population - 1 - b, size - 2) for _, b in pairs], dtype=np.float64)
+def _tournament(population: int, size: int, parents: int) -> tuple[Floats, Ints]:
+    """Cumulative probabilities of the ranks of the best of `size` drawn from `population` without replacement."""
+    chosen = list(combinations(range(population), parents))
+    weights = np.array([comb(population - 1 - ranks[-1], size - parents) for ranks in chosen], dtype=np.float64)
     cumulative = np.cumsum(weights) / weights.sum()
     cumulative[-1] = 1.0
-    return cumulative, np.array(pairs)
+    return cumulative, np.array(chosen)

@@ -12,6 +12,9 @@ Fitness: TypeAlias = Literal["weighted", "annealing", "dampened", "capped"]
 METHODS: tuple[Method, ...] = get_args(Method)
 FITNESS: tuple[Fitness, ...] = ("weighted", "annealing", "dampened", "capped")
 
+MOST_PARENTS = 4
+"""Of a child; the ways to choose them are written out."""
+
 
 @dataclass(frozen=True, slots=True)
 class GeneticSettings:
@@ -19,9 +22,10 @@ class GeneticSettings:
 
     `fitness`: `weighted` (NA; the default), `annealing` (equation 4.4), `dampened` (DF), `capped` (CI). The last
     three are offered for comparison. `scale_variance` measures the variance's unfeasibility
-    as that of the standard deviation, against Mazzone's observation that variance dominates. `local_search` (ours):
-    of four children one mutates by a tenth of the step, one at about two records, one by and at both; Mazzone's way
-    alone ends early, and farther off.
+    as that of the standard deviation, against Mazzone's observation that variance dominates. `parents`: the best of a
+    tournament that a child is joined from, the first giving its first records (two in §4.2, two to four in §6.2).
+    `local_search` (ours): of four children one mutates by a tenth of the step, one at about two records, one by and at
+    both; Mazzone's way alone ends early, and farther off.
     """
 
     fitness: Fitness = "weighted"
@@ -30,6 +34,7 @@ class GeneticSettings:
     cap: int = 300
     population: int = 24
     tournament: int = 5
+    parents: int = 2
     mutation_sd: float = 3.0
     mutation_probability: float = 0.2
     local_search: bool = True
@@ -43,6 +48,8 @@ class GeneticSettings:
             raise JobError.at("perturb.fitness", f"must be one of {', '.join(FITNESS)}")
         if not 2 <= self.tournament <= self.population:
             raise JobError.at("perturb.tournament", "must be from 2 to the population")
+        if not 2 <= self.parents <= min(self.tournament, MOST_PARENTS):
+            raise JobError.at("perturb.parents", f"must be from 2 to {MOST_PARENTS}, and at most tournament")
         if not 0 < self.mutation_probability <= 1:
             raise JobError("perturb.mutation_probability: must be above 0, at most 1", key="perturb")
         for name in ("weight", "dampening", "cap", "mutation_sd", "idle_iterations", "most_iterations"):
@@ -60,8 +67,8 @@ class PerturbSettings:
         `projection`: the exact one. `source`: its 50 iterations (§5.5). `genetic`: `genetic` holds its parameters.
         `shared`: the protecting option; nothing of a series' own shape is released (`sqldeid.series.perturb.shared`).
         The default of a job: it beats every attacker of `sqldeid.series.attacks`, for half as much distortion again and
-        0.03 of a mortality model's ROC-AUC, where projection takes 0.01 (`examples/series_study`), with the NULL mode
-        `null-pattern`.
+        0.03 of a mortality model's ROC-AUC, where projection takes 0.01 (`examples/series_study`, five variables; it
+        takes several times that of twelve: `docs/studies.md`), with the NULL mode `null-pattern`.
     iterations
         Of `source`.
     noise

@@ -431,6 +431,8 @@ BAD: list[tuple[dict[str, object], str]] = [
     ),
     ({"variables": {"HR": {"items": [1], "resolution": 1e-300}}}, "HR.resolution: must be a number, at least 0.000001"),
     ({"perturb": {"method": "genetic", "population": 3}}, "perturb.tournament: must be at most population"),
+    ({"perturb": {"method": "genetic", "parents": 4, "tournament": 3}}, "perturb.parents: must be at most tournament"),
+    ({"perturb": {"method": "genetic", "parents": 5}}, "parents: must be a whole number, at least 2 and at most 4"),
     ({"step_hours": 0}, "series.vitals.step_hours: must be a number, greater than 0"),
     ({"disagreement": {"band": 2}}, 'series.vitals.disagreement.band: goes with distance = "dtw" alone'),
     ({"resample": "median"}, 'must be one of "mean", "point"'),
