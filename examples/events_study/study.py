@@ -1,17 +1,20 @@
-"""Figures 1 to 5 of Shaked & Rokach (2016): what epsilon, hashes and shingles do to sequences that are made.
+"""Table 1, figures 1 to 5 of Shaked & Rokach (2016): what epsilon, hashes and shingles do to sequences that are made.
 
     python study.py                          on invented hospitals of the source's size (4,370 and 3,171 objects)
     python study.py --csv FOLDER             on TRANSFERS.csv and CPTEVENTS.csv of MIMIC-III or its demo as well
-    python study.py --quick                  two repetitions, two epsilons, one number of hashes
+    python study.py --full                   ten repetitions, as in the source, instead of one
+    python study.py --quick                  one repetition, two epsilons, one number of hashes
 
-Writes figure1.png to figure6.png, runs.csv and summary.csv to the folder `--out`, and the same of differential privacy
-(`laplace`) as private_runs.csv and private_summary.csv; and prints both summaries.
+Sequences end in two ways: by how long they last (`end = "duration"`, the source's) and as a state (ours). Writes
+figure1.png to figure6.png (the source's way), state_figure2.png to state_figure6.png, both_figure2.svg, table_1.csv,
+runs.csv, summary.csv and friedman.csv to the folder `--out`, and of differential privacy (`laplace`) private_runs.csv
+and private_summary.csv; and prints the tables.
 """
 
 from __future__ import annotations
 
-import csv
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
@@ -20,6 +23,7 @@ from statistics import mean, pstdev
 from typing import Any
 
 import click
+import compare
 import duckdb
 import matplotlib
 import numpy as np
@@ -36,10 +40,14 @@ from sqldeid.events.stage import put_batches
 from sqldeid.job.events import Clusters, Events
 from sqldeid.sql import render
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import gallery
+
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
+Row = dict[str, object]
 TRANSFERS: dict[str, Any] = {
     "source": "events",
     "object": "subject_id",
@@ -55,6 +63,8 @@ PROCEDURES: dict[str, Any] = {
     "order": ["hadm_id", "ticket_id_seq", "row_id"],
     "state": "cpt_cd",
 }
+ENDS = ("duration", "state")
+"""How a sequence ends: the source's way, and ours."""
 EPSILONS = (0.05, 0.35, 0.65, math.inf)
 HASHES, SHINGLES = (100, 250, 500), (1, 2, 3)
 COLOURS = {1: "#1b6ca8", 2: "#d1495b", 3: "#4f772d"}
@@ -75,6 +85,7 @@ class Run:
     """One release that was made and compared."""
 
     dataset: str
+    end: str
     hashes: int
     shingle: int
     epsilon: float
@@ -122,8 +133,8 @@ def read(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
 
 def study(
     data: Dataset, epsilons: tuple[float, ...], hashes: tuple[int, ...], repetitions: int
-) -> tuple[list[Run], Gaps]:
-    """Every setting on one dataset; the threshold is the job's, the histogram shows it."""
+) -> tuple[list[Run], Gaps, Row]:
+    """Every setting on one dataset; the threshold is the job's, the histogram shows it. Last its line of table 1."""
     connection = duckdb.connect()
     data.load(connection)
     runs: list[Run] = []
@@ -135,16 +146,19 @@ def study(
         placed, _, counts = read_placed(planned, engine)
         found = sequence(planned, placed, counts, engine)
         source = Source("study", found.split, engine)
-        for count, shingle in product(hashes, SHINGLES):
-            chosen = planned.part.model_copy(update={"clusters": Clusters(hashes=count, shingle=shingle)})
+        for end, count, shingle in product(ENDS, hashes, SHINGLES):
+            changed = {"clusters": Clusters(hashes=count, shingle=shingle), "end": end}
+            chosen = planned.part.model_copy(update=changed)
             prepared = prepare(replace(planned, part=chosen), found, engine, lambda text: None)
             for epsilon in epsilons:
                 fitted = prepared.privatise(None if math.isinf(epsilon) else epsilon, found.objects, engine)
                 for repetition in range(repetitions):
                     figures = one(fitted, found, source, shingle, planned.timed, repetition)
-                    runs.append(Run(data.name, count, shingle, epsilon, repetition, **figures))
-            click.echo(f"{data.name}: {count} hashes, shingles of {shingle}", err=True)
-    return runs, found.gaps
+                    runs.append(Run(data.name, end, count, shingle, epsilon, repetition, **figures))
+            click.echo(f"{data.name}: end by {end}, {count} hashes, shingles of {shingle}", err=True)
+        parts = connection.execute(f"SELECT COUNT(*) FROM {found.parts}").fetchall()[0][0]  # noqa: S608
+    size = {"data": data.name, "objects": found.objects, "sequences": parts, "max records per object": found.most}
+    return runs, found.gaps, size | {"records": found.events, "states": found.states}
 
 
 def one(
@@ -182,7 +196,7 @@ def figure1(gaps: Mapping[str, Gaps], out: Path) -> None:
     save(figure, out / "figure1.png")
 
 
-def panels(runs: list[Run], out: Path, number: int, measures: Mapping[str, Callable[[Run], float]]) -> None:
+def panels(runs: list[Run], file: Path, measures: Mapping[str, Callable[[Run], float]]) -> None:
     """One panel per dataset and measure: means over the repetitions, by shingle (colour) and hashes (mark)."""
     names = list(dict.fromkeys(run.dataset for run in runs))
     shape = (len(measures), len(names))
@@ -196,7 +210,7 @@ def panels(runs: list[Run], out: Path, number: int, measures: Mapping[str, Calla
         row[0].set_ylabel(label)
     lines = axes[0][0].get_legend_handles_labels()
     figure.legend(*lines, fontsize=7, ncol=3, loc="upper center", bbox_to_anchor=(0.5, 0.0))
-    save(figure, out / f"figure{number}.png")
+    save(figure, file)
 
 
 def panel(ax: Axes, runs: list[Run], value: Callable[[Run], float]) -> None:
@@ -248,32 +262,58 @@ SHOWN = (
 PRIVATE_SHOWN = ("similarity", "cover", "tvd_2gram", "tvd_length", "plain_2gram")
 
 
-def summary(runs: Sequence[Run | private.Run], shown: Sequence[str]) -> Iterator[dict[str, object]]:
-    """Means and standard deviations of all runs (repetitions, hashes, shingles) by dataset and epsilon."""
-    for name, epsilon in product(dict.fromkeys(r.dataset for r in runs), sorted({r.epsilon for r in runs})):
-        chosen = [r for r in runs if (r.dataset, r.epsilon) == (name, epsilon)]
-        row: dict[str, object] = {"dataset": name, "epsilon": epsilon}
+def summary(runs: Sequence[Run | private.Run], shown: Sequence[str], by: Sequence[str] = ("dataset",)) -> Iterator[Row]:
+    """Means and standard deviations of all runs (repetitions, hashes, shingles) by dataset (and more) and epsilon."""
+    keys = (*by, "epsilon")
+    for key in dict.fromkeys(tuple(getattr(run, name) for name in keys) for run in runs):
+        chosen = [r for r in runs if tuple(getattr(r, name) for name in keys) == key]
+        row: Row = dict(zip(keys, key, strict=True))
         for measure in shown:
             values = [getattr(r, measure) for r in chosen]
             row |= {measure: round(mean(values), 4), f"{measure}_sd": round(pstdev(values), 4)}
         yield row
 
 
-def tell(rows: list[dict[str, object]], shown: Sequence[str]) -> None:
-    """Print a summary as a table: mean ± standard deviation."""
-    heads = ("dataset", "epsilon", *shown)
-    click.echo("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
+def shown_table(rows: Sequence[Mapping[str, object]], shown: Sequence[str]) -> str:
+    """A summary as a table: mean ± standard deviation."""
+    lines = []
     for row in rows:
-        cells = [f"{float(str(row[m])):.3g} ± {float(str(row[f'{m}_sd'])):.2g}" for m in shown]
-        click.echo("| " + " | ".join([str(row["dataset"]), str(row["epsilon"]), *cells]) + " |")
+        keys = {name: row[name] for name in ("dataset", "end", "epsilon") if name in row}
+        lines.append(keys | {m: f"{float(str(row[m])):.3f} ± {float(str(row[f'{m}_sd'])):.2g}" for m in shown})
+    return gallery.markdown(lines)
 
 
-def write_csv(file: Path, rows: list[dict[str, object]]) -> None:
-    """Rows as CSV."""
-    with file.open("w", newline="", encoding="utf-8") as out:
-        writer = csv.DictWriter(out, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+def every(folder: Path | None, scale: float, sizes: tuple[Any, ...], repetitions: int, out: Path) -> list[Run]:
+    """All runs of the ratio test; figure 1 and table 1 on the way."""
+    runs: list[Run] = []
+    gaps: dict[str, Gaps] = {}
+    lines: list[Row] = []
+    for data in datasets(folder, scale):
+        found, split, size = study(data, *sizes, repetitions)
+        runs += found
+        lines.append(size)
+        if split.histogram:
+            gaps[data.name] = split
+    figure1(gaps, out)
+    gallery.write_rows(out / "table_1.csv", lines)
+    return runs
+
+
+def run(folder: Path | None, out: Path, repetitions: int, scale: float, quick: bool) -> None:
+    """All releases, into files and figures."""
+    out.mkdir(exist_ok=True, parents=True)
+    sizes = (EPSILONS[::3], HASHES[:1]) if quick else (EPSILONS, HASHES)
+    runs = every(folder, scale, sizes, repetitions, out)
+    for end, number in product(ENDS, FIGURES):
+        before = "" if end == ENDS[0] else f"{end}_"
+        panels([run for run in runs if run.end == end], out / f"{before}figure{number}.png", FIGURES[number])
+    gallery.write_rows(out / "runs.csv", [asdict(run) for run in runs])
+    gallery.write_rows(out / "summary.csv", list(summary(runs, SHOWN, ("dataset", "end"))))
+    gallery.write_rows(out / "friedman.csv", compare.friedman([asdict(run) for run in runs]))
+    epsilons = private.EPSILONS[1:2] if quick else private.EPSILONS
+    made = private.all_runs(folder, scale, max(repetitions, 1 if quick else 3), epsilons)
+    gallery.write_rows(out / "private_runs.csv", [asdict(run) for run in made])
+    gallery.write_rows(out / "private_summary.csv", list(summary(made, PRIVATE_SHOWN)))
 
 
 @click.command(help=__doc__)
@@ -281,33 +321,27 @@ def write_csv(file: Path, rows: list[dict[str, object]]) -> None:
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("events_study"), show_default=True
 )
-@click.option("--repetitions", default=10, show_default=True)
+@click.option("--page", type=click.Path(exists=True, path_type=Path), help="A page that the tables are put into.")
+@click.option("--again", is_flag=True, help="Print and draw the results that are in --out; run nothing.")
+@click.option("--repetitions", default=1, show_default=True)
 @click.option("--scale", default=1.0, help="Size of the invented hospitals, 1 for the source's.")
+@click.option("--full", is_flag=True)
 @click.option("--quick", is_flag=True)
-def main(folder: Path | None, out: Path, repetitions: int, scale: float, quick: bool) -> None:
+def main(
+    folder: Path | None,
+    out: Path,
+    page: Path | None,
+    again: bool,
+    repetitions: int,
+    scale: float,
+    full: bool,
+    quick: bool,
+) -> None:
     """Run everything."""
-    out.mkdir(exist_ok=True, parents=True)
-    epsilons, hashes = (EPSILONS[::3], HASHES[:1]) if quick else (EPSILONS, HASHES)
-    repetitions = min(repetitions, 2) if quick else repetitions
-    runs: list[Run] = []
-    gaps: dict[str, Gaps] = {}
-    for data in datasets(folder, scale):
-        found, split = study(data, epsilons, hashes, repetitions)
-        runs += found
-        if split.histogram:
-            gaps[data.name] = split
-    figure1(gaps, out)
-    for number, measures in FIGURES.items():
-        panels(runs, out, number, measures)
-    write_csv(out / "runs.csv", [asdict(run) for run in runs])
-    rows = list(summary(runs, SHOWN))
-    write_csv(out / "summary.csv", rows)
-    tell(rows, SHOWN)
-    made = private.all_runs(folder, scale, repetitions, private.EPSILONS[1:2] if quick else private.EPSILONS)
-    write_csv(out / "private_runs.csv", [asdict(run) for run in made])
-    rows = list(summary(made, PRIVATE_SHOWN))
-    write_csv(out / "private_summary.csv", rows)
-    tell(rows, PRIVATE_SHOWN)
+    if not again:
+        run(folder, out, 10 if full else repetitions, scale, quick)
+    compare.both_ends(gallery.read_rows(out / "summary.csv"), out / "both_figure2.svg")
+    gallery.tell(compare.tables(out, SHOWN, PRIVATE_SHOWN, shown_table), page)
 
 
 if __name__ == "__main__":

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import csv
+import math
+import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 import sqldeid
 from sqldeid.job import Job
-from tests.support.places import EXAMPLES
+from tests.support.places import EXAMPLES, ROOT
+from tests.support.studies import execute, lines_of, module_of
 
 FOLDER = EXAMPLES / "events_study"
 STUDY = FOLDER / "study.py"
@@ -25,23 +29,61 @@ def test_the_study_writes_its_figures_and_tables(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for number in range(1, 7):
         assert (tmp_path / "out" / f"figure{number}.png").read_bytes().startswith(b"\x89PNG\r\n")
-    with (tmp_path / "out" / "summary.csv").open(encoding="utf-8", newline="") as opened:
-        rows = list(csv.DictReader(opened))
-    assert [(r["dataset"], r["epsilon"]) for r in rows] == [
-        (data, epsilon) for data in ("CPTEVENTS, invented", "TRANSFERS, invented") for epsilon in ("0.05", "inf")
-    ]
-    for strict, free in ((rows[0], rows[1]), (rows[2], rows[3])):
+        assert (tmp_path / "out" / f"state_figure{number}.png").exists() == (number > 1)
+    assert (tmp_path / "out" / "both_figure2.svg").exists()
+    rows = lines_of(tmp_path / "out" / "summary.csv")
+    data = ("CPTEVENTS, invented", "TRANSFERS, invented")
+    kinds = list(product(data, ("duration", "state"), ("0.05", "inf")))
+    assert [(r["dataset"], r["end"], r["epsilon"]) for r in rows] == kinds
+    for strict, free in zip(rows[::2], rows[1::2], strict=True):
         assert float(strict["suppressed_entries"]) > float(free["suppressed_entries"]) == 0
         assert float(strict["mean_support"]) > float(free["mean_support"])
         assert float(strict["cover"]) < float(free["cover"])
-    with (tmp_path / "out" / "runs.csv").open(encoding="utf-8", newline="") as opened:
-        assert len(list(csv.DictReader(opened))) == 2 * 3 * 2
-    assert done.stdout.startswith("| dataset | epsilon |") and done.stdout.count("| dataset |") == 2
-    with (tmp_path / "out" / "private_summary.csv").open(encoding="utf-8", newline="") as opened:
-        assert [(r["dataset"], r["epsilon"]) for r in csv.DictReader(opened)] == [
-            ("CPTEVENTS, invented", "1.0"),
-            ("TRANSFERS, invented", "1.0"),
-        ]
+    by_kind = dict(zip(kinds, rows, strict=True))
+    assert all(
+        by_kind[d, "duration", e]["tvd_length"] != by_kind[d, "state", e]["tvd_length"]
+        for d, e in product(data, ("0.05", "inf"))
+    )
+    assert len(lines_of(tmp_path / "out" / "runs.csv")) == 2 * 2 * 3 * 2
+    assert done.stdout.startswith("\nevents_study/table-1\n\n| data | objects |")
+    sizes = {r["data"]: r for r in lines_of(tmp_path / "out" / "table_1.csv")}
+    assert {name: int(r["objects"]) for name, r in sizes.items()} == dict(zip(data, (95, 131), strict=True))
+    assert all(int(r["sequences"]) >= int(r["objects"]) for r in sizes.values())
+    made = lines_of(tmp_path / "out" / "private_summary.csv")
+    assert [(r["dataset"], r["epsilon"]) for r in made] == [(d, "1.0") for d in data]
+
+
+def test_the_page_shows_what_was_recorded(tmp_path: Path) -> None:
+    shutil.copytree(FOLDER / "recorded", tmp_path / "recorded")
+    done = execute(STUDY, tmp_path, "--again", "--out", "recorded")
+    assert done.returncode == 0, done.stderr
+    gallery = module_of(EXAMPLES / "gallery.py")
+    names = ("table-1", "figure-2", "summary", "friedman", "private")
+    for name in names:
+        held = gallery.held(ROOT / "docs" / "studies.md", f"events_study/{name}")
+        assert held.count("\n") > 4
+        assert f"\nevents_study/{name}\n\n{held}\n" in done.stdout
+
+
+def test_friedman_tests_pair_the_blocks() -> None:
+    """By ranks within blocks, whatever the order of the runs; nothing where nothing differs, or of two treatments."""
+    found = friedman_of(lambda shingle, hashes, repetition: 10 * repetition + hashes + shingle)
+    assert found["shingle"]["p"] == pytest.approx(math.exp(-6)) and found["shingle"]["blocks"] == 6
+    assert [found["shingle"][str(level)] for level in (1, 2, 3)] == pytest.approx([156, 157, 158])
+    assert found["hashes"]["p"] is None, "two treatments"
+    assert friedman_of(lambda shingle, hashes, repetition: 1.0)["shingle"]["p"] is None
+
+
+def friedman_of(value: Callable[[int, int, int], float]) -> dict[str, dict[str, object]]:
+    """Tests of one measure in two numbers of hashes and three repetitions: chi-squared is 12 of 2 degrees."""
+    compare = module_of(FOLDER / "compare.py")
+    measures = {measure for measure, _ in compare.FOUND}
+    runs = [
+        {"dataset": "d", "end": "duration", "epsilon": 1, "shingle": s, "hashes": h, "repetition": r}
+        | dict.fromkeys(measures, value(s, h, r))
+        for s, h, r in product((3, 1, 2), (100, 190), (2, 0, 1))
+    ]
+    return {row["treatments"]: row for row in compare.friedman(runs) if row["measure"] == "top20"}
 
 
 @pytest.mark.parametrize(
