@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sqldeid.arrays import Floats
+from sqldeid.arrays import Flags, Floats
 from sqldeid.errors import JobError
 from sqldeid.findings import Scores
 
@@ -25,6 +25,8 @@ Labels = npt.NDArray[np.object_]
 Implied = Mapping[str, tuple[str, ...]]
 """The indicators that a label stands for: its own and those of its ancestors."""
 
+GREATEST = 1e140
+"""Numbers beyond it count as missing: the squares of some billion of them have no sum."""
 MOST_CLASSES = 100
 """Classes of a label, at most: more are a number or a name, not a class."""
 
@@ -74,7 +76,7 @@ def fit_and_score(model: Model, train: Features, test: Features) -> tuple[Scores
     Numbers are standardised, missing values are the most frequent ones of their column, categories one-hot; a category
     that the training part has not counts as none of its categories. A label of mixed levels is one indicator for itself
     and for each of its ancestors, of which those that no training row has weigh nothing. An infinite number counts as
-    missing: nothing that is infinite can be standardised.
+    missing, and one whose square would be: neither can be standardised.
 
     Returns
     -------
@@ -90,7 +92,7 @@ def fit_and_score(model: Model, train: Features, test: Features) -> tuple[Scores
     told = tuple({"the model did not converge" for w in caught if "converge" in str(w.message)})
     infinite = sorted({name for part in (train, test) for name in _infinite(part)})
     if infinite:
-        told = (*told, f"infinite numbers of {', '.join(infinite)} count as missing")
+        told = (*told, f"infinite numbers of {', '.join(infinite)}, and those beyond {GREATEST:g}, count as missing")
     chances = pipeline.predict_proba(_frame(test))
     classes = np.asarray(pipeline.classes_)
     named = classes[chances.argmax(axis=1)]
@@ -141,9 +143,16 @@ def _stand_for(meaning: Any, labels: Any) -> Any:
 
 
 def _infinite(rows: Features) -> list[str]:
-    """Names of the columns that hold an infinite number."""
+    """Names of the columns that hold an infinite number, or one that is too great."""
     numbers = zip(rows.names, rows.columns, strict=True)
-    return [n for n, c in numbers if pa.types.is_floating(c.type) and np.isinf(c.to_numpy(zero_copy_only=False)).any()]
+    return [
+        n for n, c in numbers if pa.types.is_floating(c.type) and _too_great(c.to_numpy(zero_copy_only=False)).any()
+    ]
+
+
+def _too_great(numbers: Floats) -> Flags:
+    great: Flags = np.abs(numbers) > GREATEST
+    return great
 
 
 def _frame(rows: Features) -> pd.DataFrame:
@@ -153,7 +162,7 @@ def _frame(rows: Features) -> pd.DataFrame:
     for name, values in zip(rows.names, rows.columns, strict=True):
         if pa.types.is_floating(values.type):
             numbers = values.to_numpy(zero_copy_only=False)
-            made[name] = np.where(np.isinf(numbers), np.nan, numbers)
+            made[name] = np.where(_too_great(numbers), np.nan, numbers)
         else:
             texts = np.empty(len(values), dtype=object)
             texts[:] = [np.nan if v is None else v for v in values.to_pylist()]

@@ -212,9 +212,12 @@ def render(figure: Figure, kind: str, *, dots_per_inch: int = 130) -> bytes:
         ``png`` or ``svg``.
     """
     import matplotlib
+    from matplotlib.text import Text
 
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)  # a column may be called $x$
     into = io.BytesIO()
     metadata = {"Software": "sqldeid"} if kind == "png" else {"Date": None, "Creator": "sqldeid"}
-    with matplotlib.rc_context({"svg.hashsalt": "sqldeid"}):
+    with matplotlib.rc_context({"svg.hashsalt": "sqldeid", "text.parse_math": False}):
         figure.savefig(into, format=kind, dpi=dots_per_inch, metadata=metadata)
     return into.getvalue()

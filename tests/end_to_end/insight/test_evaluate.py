@@ -233,7 +233,7 @@ def test_the_areas_of_several_classes_and_of_one():
     assert most_frequent(train.labels, test.labels) == pytest.approx(1 / 3)
 
 
-def test_infinite_numbers_count_as_missing_and_huge_ones_do_not():
+def test_numbers_that_cannot_be_standardised_count_as_missing():
     def rows(*values: float | None) -> Features:
         labels = np.array([*["a", "b"] * (len(values) // 2), *["a"] * (len(values) % 2)], dtype=object)
         return Features(("x",), (pa.array(values, pa.float64()),), labels)
@@ -241,9 +241,11 @@ def test_infinite_numbers_count_as_missing_and_huge_ones_do_not():
     known = [0.0, 1.0, 0.1, 0.9, 0.2, 1.1]
     infinite, told = fit_and_score("logistic", rows(*known, float("inf"), float("-inf")), rows(*known))
     missing, _ = fit_and_score("logistic", rows(*known, None, None), rows(*known))
-    assert infinite == missing and told == ("infinite numbers of x count as missing",)
-    _, told = fit_and_score("logistic", rows(*known, 1.7e308, -1.7e308), rows(*known))
-    assert not any("infinite" in said for said in told)
+    assert infinite == missing and told == ("infinite numbers of x, and those beyond 1e+140, count as missing",)
+    for huge in ([1.7e308, -1.7e308], [1.7e308, 5e-324] * 20):
+        assert fit_and_score("logistic", rows(*known, *huge), rows(*known, *huge))[1] == told
+    _, told = fit_and_score("logistic", rows(*known, 1e139, 1e139), rows(*known))
+    assert not any("missing" in said for said in told)
 
 
 def test_infinite_and_far_dates_are_no_internal_error(tmp_path):

@@ -314,3 +314,16 @@ def test_the_command_prints_and_draws_no_value(tmp_path, capsys):
     assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
     per = ["--per", "who", "--value", HOSTILE, "--order", "key", "--places", "1", "--json", "-"]
     assert run(capsys, "explore", path, "--table", "people", *per).json["explored"]["owners"] > 0
+
+
+@pytest.mark.parametrize("name", ["$x$", r"$\nosuch{$", "a $ and $ b_^{", r"\frac"])
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_a_column_is_no_formula(tmp_path, capsys, name, kind):
+    """Matplotlib reads what stands between dollars as mathematics, and fails on what is none."""
+    path = tmp_path / "p.duckdb"
+    with duckdb.connect(str(path)) as c:
+        c.execute(f'CREATE TABLE people AS SELECT i AS id, i % 7 AS "{name}", i % 11 AS b FROM range(300) AS r(i)')
+    for how in ([], ["--person", "id", "--borders"]):
+        ran = run(capsys, "explore", path, "--table", "people", *how, "--plot", tmp_path / f"x.{kind}")
+        assert ran.code == 0, ran.err
+        assert (tmp_path / f"x.{kind}").stat().st_size > 1000
