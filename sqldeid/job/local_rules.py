@@ -19,7 +19,10 @@ LAYERS = "_layers"
 ROLLED_UP = "_rolled_up"
 """What the table of rows at common levels is called, where `roll_up` asks for it."""
 
-BESIDE = (LAYERS, ROLLED_UP)
+HIERARCHIES = "_hierarchies"
+"""What the table is called that tells what labels say, where `hierarchies = true` asks for it."""
+
+BESIDE = (LAYERS, ROLLED_UP, HIERARCHIES)
 """What tables beside a release are called, after its name."""
 
 _LOSSES = {
@@ -37,6 +40,11 @@ def local_problems(table: Mapping[str, object]) -> Iterator[Found]:
             yield ("search", "layers"), 'goes with method = "local" alone; remove it or change method'
         if table.get(RECODING) is True:
             yield (RECODING,), 'goes with search.method = "local" alone: elsewhere all rows have one node; remove it'
+        if table.get("hierarchies") is True:
+            yield (
+                ("hierarchies",),
+                'goes with search.method = "local" alone: elsewhere each column has one level; remove it',
+            )
         if table.get("roll_up"):
             yield (
                 ("roll_up",),
@@ -58,7 +66,7 @@ def layers_problems(job: Mapping[str, object]) -> Iterator[Found]:
     for name, table in section(job, "tables").items():
         if not isinstance(table, Mapping) or section(table, "search").get("method") != "local":
             continue
-        for told, ending in (("layers", LAYERS), ("rolled-up rows", ROLLED_UP)):
+        for told, ending in (("layers", LAYERS), ("rolled-up rows", ROLLED_UP), ("hierarchies", HIERARCHIES)):
             if (taken := named.get(f"{name}{ending}".casefold())) is not None:
                 yield taken, f"is what the table of {told} of tables.{name} is called; rename one of them"
 

@@ -393,6 +393,11 @@ class Table(Section):
         description='With search.method = "local": true adds a column recoding, the number of the layer that tells '
         "each row's levels, and a table NAME_layers, the level of each column by layer.",
     )
+    hierarchies: bool = Field(
+        default=False,
+        description='With search.method = "local": true adds a table NAME_hierarchies: what each label that rows '
+        "show says at each level that is no finer, so that readers bring columns to a level of their choice.",
+    )
     roll_up: dict[Text, Annotated[int, Field(ge=0)] | Text] = Field(
         default_factory=dict,
         description='With search.method = "local": a table NAME_rolled_up beside the release with the same rows, in '

@@ -12,6 +12,7 @@ from sqldeid.publish.existing import (
 )
 from sqldeid.publish.notes import (
     BESIDE_KINDS,
+    HIERARCHIES_KIND,
     LAYERS_KIND,
     LEDGER_MARK,
     LEDGER_NOTE,
@@ -36,6 +37,7 @@ from sqldeid.publish.places import (
 
 __all__ = [
     "BESIDE_KINDS",
+    "HIERARCHIES_KIND",
     "LAYERS_KIND",
     "LEDGER_MARK",
     "LEDGER_NOTE",

@@ -23,7 +23,10 @@ LAYERS_KIND = "layers"
 ROLLED_UP_KIND = "rolled-up"
 """Kind of a table that stands beside a release and has its rows at common levels; it tells nothing more."""
 
-BESIDE_KINDS = (LAYERS_KIND, ROLLED_UP_KIND)
+HIERARCHIES_KIND = "hierarchies"
+"""Kind of a table that stands beside a release and tells what its labels say at coarser levels."""
+
+BESIDE_KINDS = (LAYERS_KIND, ROLLED_UP_KIND, HIERARCHIES_KIND)
 """Kinds of tables that stand beside a release and are none."""
 
 LEDGER_MARK = "ledger_mark"

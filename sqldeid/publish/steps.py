@@ -16,6 +16,7 @@ _OWN = {
         "tables/write/stage_rows": ("tables/write/stage_rows", "publish/copy_table"),
         "tables/write/stage_classes": ("tables/write/stage_classes", "publish/copy_table"),
         "tables/local/roll_up": ("tables/local/roll_up", "publish/copy_table"),
+        "tables/local/write_hierarchies": ("tables/local/write_hierarchies", "publish/copy_table"),
     },
     "spark": {
         "publish/create_view": ("publish/flip_view",),
@@ -28,6 +29,7 @@ _OWN = {
         "tables/write/stage_rows": ("tables/write/stage_rows", "publish/create_staged"),
         "tables/write/stage_classes": ("tables/write/stage_classes", "publish/create_staged"),
         "tables/local/roll_up": ("tables/local/roll_up", "publish/create_staged"),
+        "tables/local/write_hierarchies": ("tables/local/write_hierarchies", "publish/create_staged"),
     },
 }
 """By engine: what it does in the place of a step, as often as it takes; only the step itself is sure to run."""

@@ -90,6 +90,8 @@ def _short(release: Tree) -> Iterator[str]:
         f"{told(release['released'])} of {told(rows)} rows ({share(release['released'], rows)}) are in it, in "
         f"{told(release['classes'])} classes, each at the lowest levels that its neighbours allow."
     )
+    if release.get("ledger"):
+        yield f"{told(int(release['ledger']['held_back']))} rows are held back for a later load, by the ledger."
     yield _bounded(release)
 
 
@@ -175,8 +177,15 @@ def _layered(release: Tree) -> str:
     number = len(release["layers"])
     words = f"The rows are of {told(number)} layer{'s' * (number != 1)}, each with one level for every column."
     if release.get("recoding"):
-        return f"{words} The column recoding tells the number of each row's layer."
-    return f"{words} No column tells which row is of which layer; with `recoding = true` in the job one does."
+        words += " The column recoding tells the number of each row's layer."
+    else:
+        words += " No column tells which row is of which layer; with `recoding = true` in the job one does."
+    if (table := release.get("hierarchies")) is None:
+        return f"{words} With `hierarchies = true` in the job a table tells what each label says at each level."
+    return (
+        f"{words} The table {table} tells what each label says at each level that is no finer: join it on column_name, "
+        "label and level (IS NOT DISTINCT FROM for missing labels), and take a row without a match as missing."
+    )
 
 
 def _layers(release: Tree) -> tuple[Grid, ...]:

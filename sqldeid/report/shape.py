@@ -308,6 +308,8 @@ class Mixed(Part):
     search: _LocalSearch
     limits: str
     recoding: bool = False
+    hierarchies: str | None = None
+    ledger: Mapping[str, object] | None = None
     warnings: Sequence[str] = ()
     written: Sequence[str] = ()
     pseudonymised: Sequence[str] = ()
@@ -321,6 +323,7 @@ class PublicMixed(Part):
     layers: Sequence[_Layer]
     limits: str
     recoding: bool = False
+    hierarchies: str | None = None
     pseudonymised: Sequence[str] = ()
 
 

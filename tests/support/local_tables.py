@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
+import pytest
 
 from sqldeid.job import Job
 from tests.support.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, qi
@@ -116,3 +119,12 @@ def histograms(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     """Rows of each class by a sensitive value."""
     keys = [rows[name].map(shown) for name in NAMES]
     return pd.crosstab(keys, rows[column].map(shown))
+
+
+def go_the_wide_way(patched: pytest.MonkeyPatch, most: int = 4) -> None:
+    """Have lattices of more than so many nodes taken for too large to be visited whole."""
+    import_module("sqldeid.tables.peel.partition")  # which a run loads once it needs it
+    rooms = [m for name, m in sys.modules.items() if name.startswith("sqldeid.tables.peel.") and hasattr(m, "LISTED")]
+    assert rooms, "no room of peeling says how many nodes it visits"
+    for room in rooms:
+        patched.setattr(room, "LISTED", most)

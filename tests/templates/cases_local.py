@@ -46,6 +46,16 @@ OWN = {
     "level": None,
     "mask": 1,
 }
+RELEASED_SETUP = (
+    'CREATE TABLE "re leased" ("b c" VARCHAR(20), "select" INTEGER)',
+    "INSERT INTO \"re leased\" VALUES ('it''s', -30), ('it''s', 40), ('*', 40), (NULL, NULL)",
+)
+TOLD_SETUP = (
+    'CREATE TABLE "to ld" (place BIGINT, column_name VARCHAR(20), label VARCHAR(20), level BIGINT, '
+    "level_name VARCHAR(20), says VARCHAR(20))",
+    """INSERT INTO "to ld" VALUES (0, 'b c', '😀', 0, 'original', '😀'), (1, 'b c', NULL, 1, '*', 'it''s'),
+       (2, 'select', '-30', 1, '*', '*')""",
+)
 GROUPED_SETUP = (
     'CREATE TABLE "gro uped" (q0 BIGINT, q1 BIGINT, n BIGINT, fingerprint BIGINT)',
     'INSERT INTO "gro uped" VALUES (0, 7, 2, 10), (1, 7, 1, 20), (2, 7, 5, 40), (2, 8, 1, 80), (NULL, 7, 1, 160)',
@@ -198,6 +208,45 @@ CASES = [
             "INSERT INTO \"mar ked\" VALUES ('it''s', 0, 2), (NULL, 7, 1)",
         ),
         rows=[(None, 7, 1), ("it's", 0, 2)],
+        ordered=False,
+    ),
+    Case(
+        "tables/local/list_labels",
+        {"release": table_name("re leased"), "column": column("b c", "s"), "labels": None, "type": None},
+        setup=RELEASED_SETUP,
+        rows=[(None,), ("it's",), ("*",)],
+        ordered=False,
+    ),
+    Case(
+        "tables/local/list_labels",
+        {
+            "release": table_name("re leased"),
+            "column": column("select", "s"),
+            "labels": table_name("tex ts"),
+            "type": exp.DataType.build("INT"),
+        },
+        setup=(
+            *RELEASED_SETUP,
+            'CREATE TABLE "tex ts" (value INTEGER, label VARCHAR(20))',
+            "INSERT INTO \"tex ts\" VALUES (-30, '-30'), (40, '40'), (50, '50')",
+        ),
+        rows=[(None,), ("-30",), ("40",)],
+        ordered=False,
+        note="a column with a type of its own",
+    ),
+    Case(
+        "tables/local/write_hierarchies",
+        {"target": OUT, "told": table_name("to ld")},
+        setup=TOLD_SETUP,
+        read=ALL_OUT + "column_name, level, label",
+        rows=[("b c", "😀", 0, "original", "😀"), ("b c", None, 1, "*", "it's"), ("select", "-30", 1, "*", "*")],
+        ordered=False,
+    ),
+    Case(
+        "tables/local/read_hierarchies",
+        {"told": table_name("to ld")},
+        setup=TOLD_SETUP,
+        rows=[("b c", "😀", 0, "original", "😀"), ("b c", None, 1, "*", "it's"), ("select", "-30", 1, "*", "*")],
         ordered=False,
     ),
 ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from sqldeid import job as jobfile
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
-from sqldeid.job.local_rules import LAYERS, RECODING, ROLLED_UP
+from sqldeid.job.local_rules import HIERARCHIES, LAYERS, RECODING, ROLLED_UP
 from sqldeid.tables.criteria import known
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
@@ -32,12 +32,15 @@ class LocalPlan:
         Whether each row tells its layer.
     roll_up
         The common level of each column that a table beside the release has at one; empty where there is none.
+    hierarchies
+        Whether a table beside the release tells what its labels say at each level.
     """
 
     table: TablePlan
     layers: int | None = None
     recoding: bool = False
     roll_up: Mapping[str, int] = field(default_factory=dict)
+    hierarchies: bool = False
 
     @property
     def name(self) -> str:
@@ -60,11 +63,17 @@ class LocalPlan:
         return f"{self.name}{ROLLED_UP}"
 
     @property
+    def hierarchies_name(self) -> str:
+        """What the table is called that tells what labels say."""
+        return f"{self.name}{HIERARCHIES}"
+
+    @property
     def beside(self) -> tuple[str, ...]:
         """The tables that stand beside the release."""
         return (
             *((self.layers_name,) if self.recoding else ()),
             *((self.rolled_up_name,) if self.roll_up else ()),
+            *((self.hierarchies_name,) if self.hierarchies else ()),
         )
 
     @property
@@ -106,7 +115,8 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> LocalP
         If a table, column or hierarchy is not there or not fit.
     """
     table = plan_table(name, part, engine, folder)
-    planned = LocalPlan(table, part.search.layers, part.recoding, common_levels(part.roll_up, table.qis, table.key))
+    levels = common_levels(part.roll_up, table.qis, table.key)
+    planned = LocalPlan(table, part.search.layers, part.recoding, levels, part.hierarchies)
     stacked = [c.name for c in planned.table.released if c.name.casefold() == RECODING]
     if planned.recoding and stacked:
         key = f"{planned.key}.{RECODING}"

@@ -27,6 +27,7 @@ from sqldeid.tables.local.matching import Marked, Shown, TooManyError, consisten
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.local.result import LocalVerified
 from sqldeid.tables.local.rollup import RollUp
+from sqldeid.tables.local.told import Told
 from sqldeid.tables.local.verify import Reading, Whole, conclude, of_source, refuse_columns
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.rows.bind import bind
@@ -86,6 +87,8 @@ def recheck(
         raise VerificationError(f"{error.message}{other}", key=error.key) from None
     if planned.roll_up:
         RollUp(planned, nodes, hierarchies, engine).check(written, beside[planned.rolled_up_name])
+    if planned.hierarchies:
+        Told(planned, nodes, hierarchies, engine).check(written, beside[planned.hierarchies_name])
     return found
 
 

@@ -34,8 +34,9 @@ from sqldeid.tables.local.layers import Layers, layers_of
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.local.result import LocalRelease, LocalVerified
 from sqldeid.tables.local.rollup import RollUp
-from sqldeid.tables.local.statements import holding_back, reading, rolling_up, verifying, writing
+from sqldeid.tables.local.statements import holding_back, reading, rolling_up, telling, verifying, writing
 from sqldeid.tables.local.summary import Found, summarised
+from sqldeid.tables.local.told import Told
 from sqldeid.tables.local.verify import Reading, Whole, verify_layers
 from sqldeid.tables.local.write import PLACING, place_layers, stage_layers
 from sqldeid.tables.model.lattice import Node
@@ -136,6 +137,7 @@ def way_of(
     plan = planned.table
     held = () if ledger is None else (_held_to(planned, ledger, job_sha256),)
     rolled = (Stage("rolling up to common levels", _roll_up, lambda target: rolling_up(planned, target)),)
+    told = (Stage("telling what labels say", _tell, lambda target: telling(planned, target)),)
     return (
         Stage("", lambda draft: _draw(draft, repeated=ledger is not None)),
         Stage("folding the source", _fold, lambda target: reading(plan, target)),
@@ -146,6 +148,7 @@ def way_of(
         *([Stage("", _place, lambda _: as_needed(*PLACING))] if compared else []),
         Stage("verifying what was written", _verify, lambda target: verifying(planned, target)),
         *(rolled if planned.roll_up else ()),
+        *(told if planned.hierarchies else ()),
     )
 
 
@@ -235,6 +238,13 @@ def _roll_up(draft: LocalDraft) -> None:
     """Write the rows that were verified at common levels beside them, and compare."""
     hierarchies = [c.hierarchy for c in draft.folded.columns]
     way = RollUp(draft.planned, draft.layers.nodes, hierarchies, draft.engine)
+    way.check(draft.written, way.stage(draft.written, draft.staging))
+
+
+def _tell(draft: LocalDraft) -> None:
+    """Write what the labels of the rows that were verified say, and compare."""
+    hierarchies = [c.hierarchy for c in draft.folded.columns]
+    way = Told(draft.planned, draft.layers.nodes, hierarchies, draft.engine)
     way.check(draft.written, way.stage(draft.written, draft.staging))
 
 

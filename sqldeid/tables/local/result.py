@@ -86,6 +86,8 @@ class LocalRelease:
         before the search came to its end), ``seconds``, ``certificate`` (the file that it was written to).
     ledger
         How many rows the release ledger holds back for a later load; they count in `rows`, and as lost.
+    hierarchies
+        What the table is called that tells what labels say at each level; None where there is none.
     certificate
         The claim that `verify --certificate` proves anew; None where none was asked for.
     """
@@ -106,6 +108,7 @@ class LocalRelease:
     search: Mapping[str, object]
     warnings: tuple[str, ...]
     recoding: bool = False
+    hierarchies: str | None = None
     pseudonymised: tuple[str, ...] = ()
     suppression_limit: float | None = None
     unit: str = "person"
@@ -125,7 +128,7 @@ class LocalRelease:
         """As `--json` writes it."""
         found = asdict(self)
         del found["name"], found["certificate"]
-        for name in ("pseudonymised", "ledger"):
+        for name in ("pseudonymised", "ledger", "hierarchies"):
             if not found[name]:
                 del found[name]
         found["columns"] = {n: _told(c) for n, c in self.columns.items()}
@@ -146,6 +149,8 @@ class LocalRelease:
             "recoding": self.recoding,
             "limits": self.limits,
         }
+        if self.hierarchies is not None:
+            found["hierarchies"] = self.hierarchies
         if self.pseudonymised:
             found |= {"pseudonymised": list(self.pseudonymised), "status": "pseudonymised, not anonymous"}
         return found

@@ -34,17 +34,17 @@ def said_at(q: QuasiIdentifier, hierarchy: Hierarchy, level: int, used: Sequence
     used
         The levels of the column that layers use.
     """
-    wanted = _texts(q, hierarchy, level)
+    wanted = texts_at(q, hierarchy, level)
     readings: dict[str | None, set[str | None]] = {}
     for x in sorted(set(used)):
-        for text, own in _by_text(_texts(q, hierarchy, x), wanted).items():
+        for text, own in _by_text(texts_at(q, hierarchy, x), wanted).items():
             sure = len(own) == 1 and (x <= level or text in own)
             readings.setdefault(text, set()).add(next(iter(own)) if sure else None)
     return {text: next(iter(of)) if len(of) == 1 else None for text, of in readings.items()}
 
 
-def _texts(q: QuasiIdentifier, hierarchy: Hierarchy, level: int) -> list[str | None]:
-    """The label of each leaf at a level."""
+def texts_at(q: QuasiIdentifier, hierarchy: Hierarchy, level: int) -> list[str | None]:
+    """The label of each leaf of a hierarchy at a level; shape (leaves,)."""
     labels = np.asarray(q.labels(hierarchy, level), dtype=object)[hierarchy.groups[level]]
     return [None if label is None else str(label) for label in labels.tolist()]
 
@@ -103,7 +103,7 @@ class RollUp:
         if self.planned.typed(self.nodes)[index]:
             if level == 0:
                 return made
-            wanted = _texts(q, hierarchy, level)
+            wanted = texts_at(q, hierarchy, level)
             values = {v: wanted[leaf] for v, leaf in zip(hierarchy.values.to_pylist(), hierarchy.leaf, strict=True)}
             there = hierarchy.values.filter(hierarchy.values.is_valid())
             rows = {"value": there, "label": pa.array([values[v] for v in there.to_pylist()], pa.string())}

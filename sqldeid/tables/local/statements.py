@@ -63,3 +63,10 @@ def rolling_up(planned: LocalPlan, target: Target) -> Iterator[Step]:
     """What writes the rows at common levels, and compares them with the release."""
     yield from putting(target.kind, len(planned.roll_up), step("tables/local/roll_up"))
     yield step("tables/local/compare_roll_up")
+
+
+def telling(planned: LocalPlan, target: Target) -> Iterator[Step]:
+    """What writes what labels say, and compares it with the release and the hierarchies."""
+    yield step("tables/local/list_labels", 2 * len(planned.table.qis))
+    yield from putting(target.kind, 5, step("tables/local/write_hierarchies"))
+    yield step("tables/local/read_hierarchies")

@@ -78,6 +78,7 @@ def summarised(planned: LocalPlan, found: Found, written: exp.Expr, engine: Engi
         },
         warnings=(*warnings_of(plan), *_warnings(planned, found)),
         recoding=planned.recoding,
+        hierarchies=planned.hierarchies_name if planned.hierarchies else None,
         pseudonymised=tuple(c.name for c in pseudonyms(plan)),
         suppression_limit=plan.demands.suppression_limit,
         unit=plan.unit,

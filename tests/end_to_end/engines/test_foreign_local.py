@@ -18,6 +18,7 @@ from tests.support.foreign_tables import (
     people,
     told,
 )
+from tests.support.local_tables import go_the_wide_way
 from tests.support.on_spark import load
 from tests.support.sources import job
 from tests.support.spark import PORT
@@ -36,6 +37,7 @@ NAMES = (
 def local(name: str, **more: Any) -> dict[str, Any]:
     rolled = {n: 1 for n, c in RELEASES[name]["columns"].items() if c["role"] == "quasi-identifying"}
     beside = {"recoding": name in ("k", "types"), "roll_up": rolled if name in ("k", "types", "filter") else {}}
+    beside["hierarchies"] = name in ("k", "types", "filter")
     return {**RELEASES[name], "search": {"method": "local"}, **beside, **more}
 
 
@@ -56,12 +58,52 @@ def test_a_release_is_that_of_duckdb(name: str, both: Both) -> None:
     assert told(there) == told(ours)
     assert bag(both.foreign.read(f"local_{NAMES.index(name)}.r")) == bag(both.rows(f"local_{NAMES.index(name)}.r"))
     if wanted.tables["r"].roll_up:
-        name = f"local_{NAMES.index(name)}.r_rolled_up"
-        assert bag(both.foreign.read(name)) == bag(both.rows(name))
+        for beside in ("rolled_up", "hierarchies"):
+            there_now = f"local_{NAMES.index(name)}.r_{beside}"
+            assert bag(both.foreign.read(there_now)) == bag(both.rows(there_now))
     assert told(verify(wanted, both.foreign.database)["r"]) == told(verify(wanted, both.file)["r"])
     for looked in (False, True):
         here = assess(wanted, both.file, release=looked)
         assert told(assess(wanted, both.foreign.database, release=looked)) == told(here)
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "few layers": {"layers": 3},
+    "the wide way": {},
+    "few layers, the wide way": {"layers": 3},
+    "time enough": {"time_limit": 600},
+    "another loss, weighed": {"loss": "prec"},
+}
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("way", WAYS)
+def test_each_way_of_forming_classes_is_that_of_duckdb(way: str, both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "wide" in way:
+        go_the_wide_way(monkeypatch)
+    schema = f"local_way_{[*WAYS].index(way)}"
+    wanted = released(local("types", search={"method": "local", **WAYS[way]}), schema)
+    there = anonymize(wanted, both.foreign.database).releases["r"]
+    ours = anonymize(wanted, both.file).releases["r"]
+    assert told(there) == told(ours) and not there.search["stopped"]
+    if "layers" in way:
+        assert len(there.layers) <= 3
+    for table in ("r", "r_layers", "r_rolled_up", "r_hierarchies"):
+        if table != "r_layers" or wanted.tables["r"].recoding:
+            assert bag(both.foreign.read(f"{schema}.{table}")) == bag(both.rows(f"{schema}.{table}"))
+    assert told(verify(wanted, both.foreign.database)["r"]) == told(verify(wanted, both.file)["r"])
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_search_that_was_cut_short_gives_a_release(wide: bool, both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    if wide:
+        go_the_wide_way(monkeypatch)
+    wanted = released(local("k", search={"method": "local", "time_limit": 1e-6}), f"local_short_{int(wide)}")
+    there = anonymize(wanted, both.foreign.database).releases["r"]
+    assert there.search["stopped"] and 0 <= there.bound <= there.loss["loss"] <= 1
+    assert any("the time was over" in w for w in there.warnings)
+    assert verify(wanted, both.foreign.database)["r"].k == there.k >= wanted.tables["r"].privacy.k
 
 
 def test_pseudonyms_and_shifted_dates(both: Both, tmp_path: Path) -> None:
@@ -83,7 +125,7 @@ def test_a_release_goes_into_files_here(kind: str, both: Both, tmp_path: Path) -
     into = "out" if kind == "parquet" else "out.duckdb"
     wanted = job({"into": into, "as": kind}, tmp_path, r=local("types"))
     there = anonymize(wanted, both.foreign.database).releases["r"]
-    assert len(there.written) == 3 and verify(wanted, both.foreign.database)["r"].k == there.k
+    assert len(there.written) == 4 and verify(wanted, both.foreign.database)["r"].k == there.k
     again = {"into": f"again_{into}", "as": kind}
     ours = anonymize(job(again, tmp_path, r=local("types")), both.file).releases["r"]
     assert told(there) == told(ours)
@@ -126,3 +168,23 @@ def test_on_spark_it_is_that_of_duckdb_and_what_changed_is_refused(spark: SparkS
     finally:
         for name in ("people", "kept"):
             spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+@pytest.mark.xdist_group("spark")
+def test_on_spark_few_layers_found_the_wide_way_are_those_of_duckdb(spark: SparkSession, tmp_path: Path) -> None:
+    load(spark, "people", people())
+    here = in_duckdb(tmp_path / "people.duckdb", {"people": people()})
+    wanted = released(local("types", search={"method": "local", "layers": 3, "time_limit": 600}), "spark_way")
+    try:
+        with pytest.MonkeyPatch.context() as patched:
+            go_the_wide_way(patched)
+            there, ours = (anonymize(wanted, d).releases["r"] for d in (spark, here))
+        assert told(there) == told(ours) and not there.search["stopped"]
+        for table in ("r", "r_layers", "r_rolled_up", "r_hierarchies"):
+            rows = spark.sql(f"SELECT * FROM spark_way.{table}").toArrow()
+            assert bag(list(zip(*(c.to_pylist() for c in rows.columns), strict=True))) == bag(
+                Both(None, here).rows(f"spark_way.{table}")  # type: ignore[arg-type]
+            )
+        assert told(verify(wanted, spark)["r"]) == told(verify(wanted, here)["r"])
+    finally:
+        spark.sql("DROP TABLE IF EXISTS people")

@@ -153,6 +153,7 @@ SAMPLES: dict[tuple[str, str], Any] = {
     ("Table", "text"): True,
     ("Table", "never_with"): ["other"],
     ("Table", "recoding"): True,
+    ("Table", "hierarchies"): True,
     ("Table", "roll_up"): {"age": 1},
     ("HierarchyRule", "bands"): [1],
     ("HierarchyRule", "edges"): [[1]],
