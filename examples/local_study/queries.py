@@ -2,6 +2,7 @@
 
     python queries.py                    on the demo: 30,000 invented people, k = 5, in a few minutes
     python queries.py --rows 5000        on fewer
+    python queries.py --page PAGE        put what is printed in the page's place for it, from "Loss: " on
 
 Prints the tables that docs/local-recoding.md shows. Both releases are made by the demo's job; the second one by
 `search.method = "local"` with `roll_up`, so that a table stands beside it in which columns are at one common level.
@@ -10,11 +11,14 @@ The figures of originals are statistics of the source: for invented people only.
 
 from __future__ import annotations
 
+import io
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from math import exp
 from pathlib import Path
+from typing import Any
 
 import click
 import duckdb
@@ -33,6 +37,9 @@ WHERE = {
 }
 """What is asked, each at the common levels, NULL where it cannot say."""
 
+NAMED = {"one_node": "one node for all rows", "local": "local recoding"}
+"""What the releases are called."""
+
 RATE = """SELECT age, COUNT(*) AS n, AVG(CAST("salary-class" = '>50K' AS INTEGER)) AS rate
 FROM {rows} WHERE age IS NOT NULL GROUP BY age"""
 CROSS = """SELECT sex || ', ' || "marital-status" AS cell, COUNT(*) AS n
@@ -43,28 +50,37 @@ WHERE age IS NOT NULL AND sex IS NOT NULL AND education IS NOT NULL ORDER BY ALL
 
 @click.command(help=__doc__)
 @click.option("--rows", default=30_000, show_default=True)
-def main(rows: int) -> None:
+@click.option("--page", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Page to put it in.")
+def main(rows: int, page: Path | None) -> None:
     """Make the demo and both releases in a folder that goes again, and print what the questions give."""
-    with tempfile.TemporaryDirectory() as name:
+    said = io.StringIO()
+    with tempfile.TemporaryDirectory() as name, redirect_stdout(said):
         folder = Path(name)
-        losses = release(folder, rows)
+        made = release(folder, rows)
         with duckdb.connect() as connection:
             lay_out(connection, folder)
-            ask(connection, losses)
+            ask(connection, made)
+    if page is None:
+        click.echo(said.getvalue(), nl=False)
+        return
+    head, found, _ = page.read_text(encoding="utf-8").partition("\nLoss: ")
+    if not found:
+        raise click.ClickException(f'{page} has no line that begins with "Loss: "')
+    page.write_text(f"{head}\n{said.getvalue()}", encoding="utf-8")
 
 
-def release(folder: Path, rows: int) -> dict[str, float]:
-    """Both releases of the demo; what each loses."""
+def release(folder: Path, rows: int) -> dict[str, Any]:
+    """Both releases of the demo."""
     demo.adult(folder / "demo.duckdb", rows=rows)
     content = tomllib.loads((folder / "demo.job.toml").read_text(encoding="utf-8"))
     table = content["tables"]["census"]
     ways = {"one_node": {}, "local": {"search": {"method": "local"}, "roll_up": LEVELS}}
-    losses = {}
+    made = {}
     for name, way in ways.items():
         own = {"release": {"into": f"{name}.duckdb"}, "tables": {"census": {**table, **way}}}
         found = sqldeid.anonymize(sqldeid.Job.parse(own, folder=folder), folder / "demo.duckdb")
-        losses[name] = found.releases["census"].loss["loss"]
-    return losses
+        made[name] = found.releases["census"]
+    return made
 
 
 def lay_out(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
@@ -91,15 +107,16 @@ def labels(source: duckdb.DuckDBPyConnection, column: str) -> dict[str, str]:
     return {**own, **{label: label for label in own.values()}}
 
 
-def ask(connection: duckdb.DuckDBPyConnection, losses: Mapping[str, float]) -> None:
+def ask(connection: duckdb.DuckDBPyConnection, made: Mapping[str, Any]) -> None:
     """Print what each question gives."""
-    click.echo(f"Loss: {losses['one_node']:.3f} by one node for all rows, {losses['local']:.3f} by local recoding.\n")
+    told = [f"{made[n].loss['loss']:.3f} and {made[n].suppressed:,} rows suppressed by {by}" for n, by in NAMED.items()]
+    click.echo(f"Loss: {'; '.join(told)}, which cannot lose less than {made['local'].bound:.3f}.\n")
     total = {name: number(connection, f"SELECT COUNT(*) FROM {rows}") for name, rows in WHERE.items()}  # noqa: S608
-    click.echo("Share of people above 50K by age band\n")
+    click.echo("### Share of people above 50K by age band\n")
     show(connection, RATE, "age", lambda row: f"{100 * row[2]:.1f} %", total)
-    click.echo("\nPeople by sex and marital status, in per cent of all that can be said\n")
+    click.echo("\n### People by sex and marital status, in per cent of all that can be said\n")
     show(connection, CROSS, "cell", None, total)
-    click.echo("\nOdds of more than 50K, women against men, given age band and schooling\n")
+    click.echo("\n### Odds of more than 50K, women against men, given age band and schooling\n")
     click.echo("| | rows | odds ratio |\n|---|---|---|")
     for name, rows in WHERE.items():
         found = connection.execute(COMPLETE.format(rows=rows)).fetchall()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from fractions import Fraction
 from itertools import product
@@ -32,12 +33,26 @@ def test_three_questions_are_asked_of_originals_and_of_both_releases(tmp_path):
         (rate,) = c.execute(ages).fetchone()
     assert f"| 30:39 | {100 * rate:.1f} % |" in shown
     page = (ROOT / "docs" / "local-recoding.md").read_text(encoding="utf-8")
-    headings = [line for line in shown.splitlines() if line and line[0] not in "|L"]
+    headings = [line for line in shown.splitlines() if line.startswith("### ")]
     assert len(headings) == 3
     for line in headings:
         assert line in page
     for line in ("| cannot say | 0 of", "| age | originals | one node for all rows | local recoding |", "Loss: 0."):
         assert line in shown and line in page
+
+
+def test_the_page_shows_what_the_questions_print(tmp_path):
+    """Every figure of the page: printed by the command that it names, on the demo as it is."""
+    done = execute(QUERIES, tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = (ROOT / "docs" / "local-recoding.md").read_text(encoding="utf-8")
+    assert page.endswith(done.stdout), f"python {QUERIES} --page docs/local-recoding.md puts it there"
+    one, local = (float(n) for n in re.findall(r"(0\.\d+) and", done.stdout))
+    assert 0 < local < one / 4, "less than a quarter, says the page"
+    copy = tmp_path / "page.md"
+    copy.write_text("Before.\n\nLoss: 1.\nAfter.\n", encoding="utf-8")
+    assert execute(QUERIES, tmp_path, "--rows", "600", "--page", str(copy)).returncode == 0
+    assert copy.read_text(encoding="utf-8").startswith("Before.\n\nLoss: 0.") and "After" not in copy.read_text()
 
 
 def test_good_nodes_writes_both_figures(tmp_path):
