@@ -6,9 +6,6 @@ maximum rank). Times are of searches in one process, on classes that are folded 
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from time import monotonic, perf_counter
 
 from benchmarks.inside import folded
@@ -17,28 +14,12 @@ from benchmarks.sources import Bench, Task
 from benchmarks.stores import VARIANTS, Blind, Recorder, Store
 from sqldeid.errors import NoSolutionError
 from sqldeid.tables.search import Outcome, Problem, search
+from sqldeid.tables.search.best_first import best_first
 
 Tables = dict[str, list[Row]]
 
-_BEST_FIRST = sys.modules["sqldeid.tables.search.best_first"]
 PATIENCE = 60.0
 """Seconds after which one search, or the replay of one store, ends."""
-
-
-@contextmanager
-def _storing(make: Callable[..., Store]) -> Iterator[None]:
-    """Best-first with another store."""
-    own = _BEST_FIRST.Antichain
-    _BEST_FIRST.Antichain = make
-    try:
-        yield
-    finally:
-        _BEST_FIRST.Antichain = own
-
-
-def _best_first(problem: Problem, make: Callable[..., Store]) -> Outcome:
-    with _storing(make):
-        return search("best-first", problem)
 
 
 def _recorded(problem: Problem) -> tuple[Outcome, Recorder, Recorder]:
@@ -49,7 +30,7 @@ def _recorded(problem: Problem) -> tuple[Outcome, Recorder, Recorder]:
         recorders.append(Recorder(upwards))
         return recorders[-1]
 
-    outcome = _best_first(problem, make)
+    outcome = best_first(problem, make)
     failing, lossy = sorted(recorders, key=lambda r: r.upwards)
     return outcome, failing, lossy
 
@@ -97,7 +78,7 @@ def table_3(bench: Bench) -> Tables:
     rows = []
     for attributes in (4, 5, 6, 7) if bench.quick else (4, 5, 6, 7, 8, 9):
         with folded(Task("wide", attributes=attributes), bench) as inside:
-            blind = _best_first(inside.problem(time_limit=PATIENCE), Blind)
+            blind = best_first(inside.problem(time_limit=PATIENCE), Blind)
             seeing = search("best-first", inside.problem(time_limit=PATIENCE))
         rows.append(
             {

@@ -46,6 +46,16 @@ def tell(tables: Mapping[str, str], page: Path | None) -> None:
             put(page, name, text)
 
 
+def show_figure(page: Path, file: Path) -> None:
+    """Copy a PNG to the folder `figures` beside a page, in few colours, so that it is small."""
+    from PIL import Image
+
+    folder = page.parent / "figures"
+    folder.mkdir(exist_ok=True)
+    with Image.open(file) as image:
+        image.convert("RGB").quantize(32).save(folder / file.name, optimize=True)
+
+
 def held(page: Path, name: str) -> str:
     """What stands under a name on a page."""
     return _parts(page, name)[1].strip()

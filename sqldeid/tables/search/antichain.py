@@ -5,7 +5,7 @@ Source: Prasser et al. 2016, "Efficient management of predictive properties".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from sqldeid.tables.model.lattice import Node
 
@@ -60,6 +60,10 @@ class Antichain:
 
     def _turn(self, node: Node) -> Node:
         return tuple(self._sign * x for x in node)
+
+
+Store = Callable[..., Antichain]
+"""Makes a store of nodes with a property: `store(upwards=…)`."""
 
 
 def _paths(branch: _Branch, path: Node) -> Iterator[Node]:

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 
 from sqldeid.tables.model.evaluation import Evaluation
 from sqldeid.tables.model.lattice import Node
-from sqldeid.tables.search.antichain import Antichain
+from sqldeid.tables.search.antichain import Antichain, Store
 from sqldeid.tables.search.base import Outcome, Problem, finish
 
 
@@ -21,12 +21,12 @@ class _Frontier:
     `order` and `bounds` hold the same nodes; an entry of `bounds` whose node was taken meanwhile is skipped.
     """
 
+    failing: Antichain
+    lossy: Antichain
     order: list[tuple[float, Node]] = field(default_factory=list)
     bounds: list[tuple[int, Node]] = field(default_factory=list)
     waiting: dict[Node, int] = field(default_factory=dict)
     reached: set[Node] = field(default_factory=set)
-    failing: Antichain = field(default_factory=lambda: Antichain(upwards=False))
-    lossy: Antichain = field(default_factory=lambda: Antichain(upwards=True))
 
     def push(self, node: Node, expected: float, bound: int) -> None:
         self.waiting[node] = bound
@@ -44,18 +44,25 @@ class _Frontier:
         return self.bounds[0][0] if self.bounds else None
 
 
-def best_first(problem: Problem) -> Outcome:
+def best_first(problem: Problem, store: Store = Antichain) -> Outcome:
     """Expand the reached node that looks best, check its new generalisations in one statement, until none can win.
 
     Exact for every loss and criterion: a node is left out only when its bound exceeds the best loss (and so do its
     generalisations' bounds), or when it lies below a node whose core fails for too many rows.
+
+    Parameters
+    ----------
+    problem
+        What to search.
+    store
+        Keeps the nodes of a property; for comparisons of stores.
 
     Raises
     ------
     NoSolutionError
         When no node is admissible, or none was found within the limits.
     """
-    frontier = _Frontier()
+    frontier = _Frontier(store(upwards=False), store(upwards=True))
     if _limited(problem) and not _top_leaves_room(problem, frontier):
         return _stopped(problem, frontier)
     _visit(problem, frontier, [problem.lattice.bottom], 0)

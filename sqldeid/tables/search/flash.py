@@ -6,14 +6,14 @@ antichains in place of the lattice as Prasser et al. 2016 have it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from sqldeid.errors import JobError
 from sqldeid.tables.model.evaluation import admissible
 from sqldeid.tables.model.lattice import Lattice, Node
-from sqldeid.tables.search.antichain import Antichain
+from sqldeid.tables.search.antichain import Antichain, Store
 from sqldeid.tables.search.base import Outcome, Problem, finish
 from sqldeid.tables.search.ola import decide_ties
 
@@ -22,9 +22,6 @@ _MOST = 10_000_000
 
 Rank = tuple[int, float, float, Node]
 """Flash's order of nodes: level, mean generalisation, mean share of values that are merged; then the node."""
-
-Store = Callable[..., Antichain]
-"""Makes a store of nodes with a property: `store(upwards=…)`."""
 
 
 def flash(problem: Problem, store: Store = Antichain) -> Outcome:
