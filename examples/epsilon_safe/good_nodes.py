@@ -1,9 +1,10 @@
-"""How likely is it that epsilon-safe draws a good node? Figures 6.3 and 6.4 of Mazzone (2019, §6.2.2), redone.
+"""Does epsilon-safe draw a good node, and what does it suppress? Figures 6.3, 6.4, C.1 and C.2 of Mazzone (2019).
 
     python good_nodes.py                                   on invented people
     python good_nodes.py DATABASE --job JOB --only NAME    on the quasi-identifying columns of a release of yours
 
-A node is good if its normalised Prec is below 0.5 and fewer than 5 % of the sampled rows are suppressed. Rows are
+A node is good if its normalised Prec is below 0.5 and fewer than 5 % of the sampled rows are suppressed. The average
+suppression (§6.2.3, appendix C) is that of all nodes, each weighed by the probability that it is drawn. Rows are
 sampled several times; what is shown is the mean over the samples. For the data holder only: the figures are statistics
 of secret samples, and the seeds are fixed so that they can be redone. Nothing here is a release.
 """
@@ -11,10 +12,12 @@ of secret samples, and the seeds are fixed so that they can be redone. Nothing h
 from __future__ import annotations
 
 import csv
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import click
@@ -39,6 +42,9 @@ from sqldeid.tables.search.utility import Utility, probabilities, reciprocal_pro
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from gallery import Row, markdown, put, show_figure, write_rows
+
 COLUMNS = ("age", "workclass", "marital-status", "occupation")
 """Levels 4 · 3 · 3 · 3: a lattice of 108 nodes, as many as the source's; it does not say which columns it took."""
 
@@ -49,10 +55,18 @@ FACTORS: dict[Penalty, tuple[str, ...]] = {
 """Penalty factors: a percentage point of suppressed rows, and not being k-anonymous."""
 
 FIGURES: dict[Penalty, str] = {"suppression": "6.3", "k-anonymity": "6.4"}
+APPENDIX: dict[Penalty, str] = {"suppression": "C.2", "k-anonymity": "C.1"}
 UTILITIES = {"reciprocal": "the source's, not proven private", "score": "sound: what sqldeid draws by"}
 EPSILON_PRIMES = ("0.01", "0.1", "0.5", "1", "2")
 LIMIT = Fraction(5, 100)
 """Share of rows: the most that a good node suppresses, and what "k-anonymity" forgives."""
+
+SOURCE_C = "about 10 % alike; at most 3.7 points below it (factor 0.9, ε′ = 2); with ε′ = 0.01 one point more"
+SOURCE_GOOD: dict[Penalty, str] = {
+    "suppression": "almost 1 at 0.04, whatever ε′; below the baseline from 0.2",
+    "k-anonymity": "a little over 0.4 at 0.5 for ε′ = 2",
+}
+"""What §6.2.2 and §6.2.3 say of the figures."""
 
 MOST_PREC = 0.5
 Shape = npt.NDArray[np.float64]
@@ -90,6 +104,11 @@ class Sample:
     good: npt.NDArray[np.bool_]
     checks: dict[Penalty, int]
 
+    @property
+    def lost(self) -> Shape:
+        """Share of the sampled rows that each node suppresses."""
+        return self.steps["suppression"] / max(1, self.rows)
+
 
 @dataclass(frozen=True)
 class Point:
@@ -100,6 +119,7 @@ class Point:
     epsilon_prime: str
     factor: str
     probability: float
+    suppressed: float
 
 
 def look(plan: TablePlan, folded: Folded, engine: Engine, setting: Setting, seed: int) -> Sample:
@@ -118,14 +138,16 @@ def look(plan: TablePlan, folded: Folded, engine: Engine, setting: Setting, seed
 
 
 def points(samples: list[Sample], setting: Setting) -> Iterator[Point]:
-    """Mean probability of a good node, for every penalty, utility, ε′ and factor."""
+    """Mean probability of a good node, and mean suppression, for every penalty, utility, ε′ and factor."""
     for penalty, factors in FACTORS.items():
         for utility in UTILITIES:
             for epsilon_prime in EPSILON_PRIMES:
                 for factor in factors:
                     asked = setting.utility(penalty, Fraction(factor), Fraction(epsilon_prime))
-                    chances = [float(chance(asked, utility, s)[s.good].sum()) for s in samples]
-                    yield Point(penalty, utility, epsilon_prime, factor, float(np.mean(chances)))
+                    chances = [chance(asked, utility, s) for s in samples]
+                    good = [float(c[s.good].sum()) for c, s in zip(chances, samples, strict=True)]
+                    lost = [float((c * s.lost).sum()) for c, s in zip(chances, samples, strict=True)]
+                    yield Point(penalty, utility, epsilon_prime, factor, float(np.mean(good)), float(np.mean(lost)))
 
 
 def chance(asked: Utility, utility: str, sample: Sample) -> Shape:
@@ -134,8 +156,11 @@ def chance(asked: Utility, utility: str, sample: Sample) -> Shape:
     return probabilities(asked, steps) if utility == "score" else reciprocal_probabilities(asked, steps, sample.rows)
 
 
-def draw_figure(found: list[Point], penalty: Penalty, baseline: float, file: Path) -> None:
+def draw_figure(
+    found: list[Point], penalty: Penalty, value: Callable[[Point], float], baseline: float, file: Path
+) -> None:
     """One figure: the source's utility on the left, the sound one on the right."""
+    good = file.stem.startswith("figure_6")
     figure, panels = plt.subplots(1, 2, figsize=(11, 4.6), sharey=True, layout="constrained")
     colours = plt.get_cmap("viridis")(np.linspace(0, 0.9, len(EPSILON_PRIMES)))
     for panel, (utility, words) in zip(panels, UTILITIES.items(), strict=True):
@@ -143,14 +168,16 @@ def draw_figure(found: list[Point], penalty: Penalty, baseline: float, file: Pat
             line = [p for p in found if (p.penalty, p.utility, p.epsilon_prime) == (penalty, utility, epsilon_prime)]
             panel.plot(
                 [float(p.factor) for p in line],
-                [p.probability for p in line],
+                [value(p) for p in line],
                 marker="o",
                 markersize=3,
                 color=colour,
                 label=f"ε′ = {epsilon_prime}",
             )
         panel.axhline(baseline, color="black", linestyle=":", label="any node alike")
-        panel.set(title=f"{utility} ({words})", ylim=(-0.02, 1.02))
+        panel.set(title=f"{utility} ({words})")
+        if good:
+            panel.set_ylim(-0.02, 1.02)
         panel.set_xlabel(
             "penalty factor, per % of rows suppressed"
             if penalty == "suppression"
@@ -158,19 +185,21 @@ def draw_figure(found: list[Point], penalty: Penalty, baseline: float, file: Pat
         )
         if penalty == "suppression":
             panel.set_xscale("log")
-    panels[0].set_ylabel("probability of a good node")
+    panels[0].set_ylabel("probability of a good node" if good else "average suppression (share of sampled rows)")
     panels[1].legend()
-    figure.suptitle(f"Figure {FIGURES[penalty]} redone: penalty by {penalty}")
+    figure.suptitle(f"Figure {(FIGURES if good else APPENDIX)[penalty]} redone: penalty by {penalty}")
     figure.savefig(file, dpi=110)
     plt.close(figure)
 
 
-def show(found: list[Point], penalty: Penalty, utility: str) -> Iterator[str]:
-    """One panel as text."""
+def show(found: list[Point], penalty: Penalty, utility: str, figure: str) -> Iterator[str]:
+    """One panel as text: probabilities of figures 6.3 and 6.4, shares of rows of C.1 and C.2."""
     yield ""
-    yield f"Figure {FIGURES[penalty]}, penalty by {penalty}, utility {utility} ({UTILITIES[utility]})"
+    yield f"Figure {figure}, penalty by {penalty}, utility {utility} ({UTILITIES[utility]})"
     yield "factor " + "".join(f"{'ε′ = ' + e:>11}" for e in EPSILON_PRIMES)
-    cells = {(p.factor, p.epsilon_prime): p.probability for p in found if (p.penalty, p.utility) == (penalty, utility)}
+    good = figure == FIGURES[penalty]
+    mine = [p for p in found if (p.penalty, p.utility) == (penalty, utility)]
+    cells = {(p.factor, p.epsilon_prime): p.probability if good else p.suppressed for p in mine}
     for factor in FACTORS[penalty]:
         yield f"{factor:<7}" + "".join(f"{cells[factor, e]:>11.3f}" for e in EPSILON_PRIMES)
 
@@ -211,6 +240,7 @@ def redo(
 @click.option(
     "--into", type=click.Path(path_type=Path, exists=True, file_okay=False), default=".", help="Output folder."
 )
+@click.option("--page", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Put tables there.")
 def main(
     database: Path | None,
     job_file: Path | None,
@@ -223,8 +253,9 @@ def main(
     samples: int,
     seed: int,
     into: Path,
+    page: Path | None,
 ) -> None:
-    """Redo figures 6.3 and 6.4: PNG files, good_nodes.csv, and tables on standard output."""
+    """Redo figures 6.3, 6.4, C.1 and C.2: PNG files, good_nodes.csv, and tables on standard output."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             path = database or demo.adult(Path(folder) / "adult.duckdb", rows=population, seed=seed).database
@@ -241,27 +272,76 @@ def main(
             )
         except (sqldeid.SqldeidError, ValueError, ZeroDivisionError) as error:
             raise click.ClickException(str(error)) from None
-    report(*made, into)
+    report(*made, into, page)
 
 
-def report(setting: Setting, samples: list[Sample], into: Path) -> None:
+def least_suppressed(found: list[Point], alike: float) -> Iterator[Row]:
+    """§6.2.3: where the average suppression is least, against any node alike and against the least ε′."""
+    for penalty, utility in product(APPENDIX, UTILITIES):
+        mine = [p for p in found if (p.penalty, p.utility) == (penalty, utility)]
+        best = min(mine, key=lambda p: p.suppressed)
+        small = min((p for p in mine if p.epsilon_prime == EPSILON_PRIMES[0]), key=lambda p: p.suppressed)
+        yield {
+            "penalty (figure)": f"{penalty} ({APPENDIX[penalty]})",
+            "utility": utility,
+            "any node alike": f"{alike:.1%}",
+            "least average suppression": f"{best.suppressed:.1%} (factor {best.factor}, ε′ = {best.epsilon_prime})",
+            "below any node alike": f"{100 * (alike - best.suppressed):.1f} points",
+            f"least with ε′ = {EPSILON_PRIMES[0]}": f"{small.suppressed:.1%} (factor {small.factor})",
+            "source": SOURCE_C if (penalty, utility) == ("k-anonymity", "reciprocal") else "",
+        }
+
+
+def most_good(found: list[Point], baseline: float) -> Iterator[Row]:
+    """Figures 6.3 and 6.4 in a line each: the best factor for every ε′."""
+    for penalty, utility in product(FIGURES, UTILITIES):
+        mine = [p for p in found if (p.penalty, p.utility) == (penalty, utility)]
+        best = {e: max((p for p in mine if p.epsilon_prime == e), key=lambda p: p.probability) for e in EPSILON_PRIMES}
+        yield {
+            "penalty (figure)": f"{penalty} ({FIGURES[penalty]})",
+            "utility": utility,
+            "any node alike": f"{baseline:.3f}",
+            **{f"ε′ = {e}": f"{p.probability:.3f} at {p.factor}" for e, p in best.items()},
+            "source": SOURCE_GOOD[penalty] if utility == "reciprocal" else "",
+        }
+
+
+def report(setting: Setting, samples: list[Sample], into: Path, page: Path | None) -> None:
     """Print and write everything."""
     found = list(points(samples, setting))
     baseline = float(np.mean([s.good.mean() for s in samples]))
     checks = {p: round(float(np.mean([s.checks[p] for s in samples])), 1) for p in FIGURES}
     size = samples[0].good.size
-    shares = [s.steps["suppression"].mean() / max(1, s.rows) for s in samples]
+    alike = float(np.mean([s.lost.mean() for s in samples]))
     click.echo(f"{size} nodes, k = {setting.k}, β = {float(setting.beta):g}, {len(samples)} samples (fixed seeds)")
-    click.echo(f"Any node alike: good with probability {baseline:.3f}, suppresses {float(np.mean(shares)):.1%} of rows")
+    click.echo(f"Any node alike: good with probability {baseline:.3f}, suppresses {alike:.1%} of rows")
     click.echo("Nodes checked for the penalty of every node: " + ", ".join(f"{p} {n:g}" for p, n in checks.items()))
     for penalty in FIGURES:
         for utility in UTILITIES:
-            click.echo("\n".join(show(found, penalty, utility)))
-        draw_figure(found, penalty, baseline, into / f"figure_{FIGURES[penalty].replace('.', '_')}.png")
+            click.echo("\n".join(show(found, penalty, utility, FIGURES[penalty])))
+            click.echo("\n".join(show(found, penalty, utility, APPENDIX[penalty])))
+        file = into / f"figure_{FIGURES[penalty].replace('.', '_')}.png"
+        draw_figure(found, penalty, lambda p: p.probability, baseline, file)
+        file = into / f"figure_{APPENDIX[penalty].replace('.', '_')}.png"
+        draw_figure(found, penalty, lambda p: p.suppressed, alike, file)
+        if page is not None:
+            show_figure(page, file)
+    tables = {
+        "good_nodes_least": list(least_suppressed(found, alike)),
+        "good_nodes_good": list(most_good(found, baseline)),
+    }
+    for name, rows in tables.items():
+        click.echo(f"\n{markdown(rows)}")
+        write_rows(into / f"{name}.csv", rows)
+        if page is not None:
+            put(page, f"epsilon_safe/{name}", markdown(rows))
     with (into / "good_nodes.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["penalty", "utility", "epsilon_prime", "factor", "probability"])
-        writer.writerows([p.penalty, p.utility, p.epsilon_prime, p.factor, f"{p.probability:.6f}"] for p in found)
+        writer.writerow(["penalty", "utility", "epsilon_prime", "factor", "probability", "suppressed"])
+        writer.writerows(
+            [p.penalty, p.utility, p.epsilon_prime, p.factor, f"{p.probability:.6f}", f"{p.suppressed:.6f}"]
+            for p in found
+        )
 
 
 if __name__ == "__main__":

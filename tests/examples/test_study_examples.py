@@ -59,7 +59,7 @@ def test_good_nodes_writes_both_figures(tmp_path):
     small = ("--columns", "workclass,marital-status,race", "--population", "4000", "--k", "20", "--samples", "1")
     done = execute(GOOD_NODES, tmp_path, *small)
     assert done.returncode == 0, done.stderr
-    for figure in ("figure_6_3.png", "figure_6_4.png"):
+    for figure in ("figure_6_3.png", "figure_6_4.png", "figure_C_1.png", "figure_C_2.png"):
         assert (tmp_path / figure).read_bytes().startswith(PNG)
     assert done.stdout.startswith("18 nodes, k = 20, β = 0.75, 1 samples (fixed seeds)")
     assert done.stdout.count("the source's, not proven private") == 2
@@ -74,6 +74,12 @@ def test_good_nodes_writes_both_figures(tmp_path):
     baseline = float(done.stdout.partition("good with probability ")[2].partition(",")[0])
     assert 0 < baseline < min(best.values()), "the mechanism is never better than drawing any node alike"
     assert best["suppression", "reciprocal"] > best["k-anonymity", "reciprocal"]
+    alike = float(done.stdout.partition("suppresses ")[2].partition("%")[0]) / 100
+    for penalty, utility in best:
+        mine = [x for x in lines if (x["penalty"], x["utility"]) == (penalty, utility)]
+        least = min(float(x["suppressed"]) for x in mine)
+        assert least < alike, "suppression is punished, so less is suppressed than without looking"
+        assert f"| {100 * least:.1f}% (factor " in done.stdout.partition("any node alike |")[2]
 
 
 def test_good_nodes_looks_at_the_sample_and_the_same_seed_gives_the_same(tmp_path):
@@ -120,6 +126,8 @@ def test_points_are_the_exponential_mechanism_written_out(penalty, utility):
             scores[x, y] = float(point.epsilon_prime) * gain / (2 * factor * share * moved)
         weights = {node: math.exp(score - max(scores.values())) for node, score in scores.items()}
         assert point.probability == pytest.approx(weights[1, 1] / sum(weights.values()), rel=1e-9, abs=1e-300)
+        lost = sum(w * suppressed[node] for node, w in weights.items()) / sum(weights.values()) / 740
+        assert point.suppressed == pytest.approx(lost, rel=1e-9, abs=1e-15)
 
 
 def test_models_writes_every_table(tmp_path):
