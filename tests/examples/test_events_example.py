@@ -9,12 +9,14 @@ import sys
 import tomllib
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import sqldeid
+from sqldeid.demo.hospital import mimic_rows
 from sqldeid.job import Job
 from tests.support.places import EXAMPLES, ROOT
 from tests.support.studies import execute, lines_of, module_of
@@ -63,6 +65,35 @@ def test_the_page_shows_what_was_recorded(tmp_path: Path) -> None:
         held = gallery.held(ROOT / "docs" / "studies.md", f"events_study/{name}")
         assert held.count("\n") > 4
         assert f"\nevents_study/{name}\n\n{held}\n" in done.stdout
+
+
+def test_what_patient_factors_would_give_is_counted_as_in_a_slow_count(tmp_path: Path) -> None:
+    """Patient by patient, event by event; and the table of the page is the recorded one."""
+    factors = module_of(FOLDER / "factors.py")
+    found = factors.counted(60)
+    tables = {n: r.read_all() if hasattr(r, "read_all") else r for n, r in mimic_rows(60, 1).items()}
+    people = {p["subject_id"]: p for p in tables["patients"].to_pylist()}
+    rows = sorted(tables["transfers"].to_pylist(), key=lambda r: (r["subject_id"], r["intime"], r["row_id"]))
+    shown = [f"{r['curr_careunit'] or ''} {r['eventtype']}" for r in rows]
+    code = {name: i for i, name in enumerate(sorted(set(shown)))}
+    slow = {name: np.zeros_like(table) for name, table in found.items()}
+    for person in people:
+        mine = [i for i, r in enumerate(rows) if r["subject_id"] == person]
+        if not mine:
+            continue
+        years = rows[mine[0]]["intime"].year - people[person]["dob"].year
+        group = {"sex": int(people[person]["gender"] == "F"), "age group": sum(years >= a for a in (1, 45, 65))}
+        path = [0, *(code[shown[i]] + 1 for i in mine)]
+        steps = [(a, b - 1) for a, b in pairwise(path)][:8]
+        steps += [(path[-1], len(code))] if len(mine) <= 8 else []
+        for name, of in group.items():
+            for step in steps:
+                slow[name][of][step] += 1
+    assert all((found[name] == slow[name]).all() and slow[name].sum() > 100 for name in found)
+    shutil.copytree(FOLDER / "recorded", tmp_path / "recorded")
+    done = execute(FOLDER / "factors.py", tmp_path, "--again", "--out", "recorded")
+    held = module_of(EXAMPLES / "gallery.py").held(ROOT / "docs" / "studies.md", "events_study/factors")
+    assert done.stdout == f"\nevents_study/factors\n\n{held}\n" and held.count("\n") == 9
 
 
 def test_friedman_tests_pair_the_blocks() -> None:
