@@ -44,6 +44,15 @@ def measure_at(task: Task, bench: Bench, database: str, meter: Callable[[], floa
 
 
 def _once(task: Task, bench: Bench, database: Path | str, meter: Callable[[], float] | None = None) -> Row:
+    result, figures, said, used = finished(task, bench, database, meter)
+    found = _row(task, result, figures, _steps(said))
+    return found if meter is None else {**found, "engine_cpu": used}
+
+
+def finished(
+    task: Task, bench: Bench, database: Path | str, meter: Callable[[], float] | None = None
+) -> tuple[dict[str, Any], dict[str, float], str, dict[str, float]]:
+    """Run it to its end: the program's JSON, what the process took, what it said, what the meter showed by step."""
     with tempfile.TemporaryDirectory(prefix="bench-", dir=bench.cache) as name:
         folder = Path(name)
         into = folder / "release.duckdb" if isinstance(database, Path) else None
@@ -55,8 +64,7 @@ def _once(task: Task, bench: Bench, database: Path | str, meter: Callable[[], fl
         command += ["--memory-limit", task.memory_limit] if task.memory_limit else []
         launcher = [sys.executable, "-I", "-S", str(LAUNCH), str(figures)]
         said, used = _listen([*launcher, *command], meter)
-        found = _row(task, json.loads(result.read_text()), json.loads(figures.read_text()), _steps(said))
-        return found if meter is None else {**found, "engine_cpu": used}
+        return json.loads(result.read_text()), json.loads(figures.read_text()), said, used
 
 
 def _listen(command: list[str], meter: Callable[[], float] | None) -> tuple[str, dict[str, float]]:

@@ -23,6 +23,12 @@ from sqldeid.tables.peel.state import State
 _BLOCK = 12000
 """Combinations among which a class looks for its members."""
 
+_NEAR = 200
+"""Combinations next to the first of a class, among which it looks for the others."""
+
+_TOGETHER = 128
+"""Values of columns side by side whose prices are added up in advance."""
+
 _MOST = 40
 """Members that a class takes up beyond k rows to meet its criteria, before it is given up."""
 
@@ -91,37 +97,68 @@ class _Block:
             begin += len(at)
         self.place = np.stack(places, axis=1)
         self.known: dict[tuple[int, int, int], tuple[Ints, Ints]] = {}
+        self.sets = self._sets()
+        self.open = np.arange(len(members))
+
+    def _sets(self) -> list[tuple[list[int], Ints]]:
+        """Columns side by side, and for each combination which values it has in all of them."""
+        found: list[tuple[list[int], Ints]] = []
+        width = _TOGETHER
+        for j, kinds in enumerate(self.kinds):
+            own = self.groups[j].shape[1]
+            if width * own > _TOGETHER:
+                found.append(([j], kinds))
+                width = own
+            else:
+                columns, before = found[-1]
+                found[-1] = ([*columns, j], before * own + kinds)
+                width *= own
+        return found
 
     def classes(self, judge: Judge, clock: Clock) -> list[tuple[Node, Ints]]:
         """Classes with their nodes, one after the other."""
         found = []
-        left = np.arange(len(self.members))
-        while len(left) and not clock.over():
-            node, taken = self._grown(left, judge)
+        while len(self.open) and not clock.over():
+            node, taken = self._grown(judge)
             if taken is not None:
                 found.append((node, self.members[taken]))
-                left = np.setdiff1d(left, taken, assume_unique=True)
+                gone = np.isin(self.open, taken)
             else:
-                left = left[1:]
+                gone = self.open == self.open[0]
+            self.open = self.open[~gone]
+            self.sets = [(columns, kinds[~gone]) for columns, kinds in self.sets]
         return found
 
-    def _grown(self, left: Ints, judge: Judge) -> tuple[Node, Ints | None]:
-        """A class around the first combination that is left."""
-        head = int(left[0])
+    def _grown(self, judge: Judge) -> tuple[Node, Ints | None]:
+        """A class around the first combination that is open."""
+        head = int(self.open[0])
         levels, taken, rows = [0] * len(self.groups), [head], int(judge.rows[self.members[head]])
-        open_ = left[1:]
+        near = self._near(head, taken, levels)
         beyond = 0
         while rows < judge.k or not self._passes(taken, judge):
             beyond += rows >= judge.k
-            if not len(open_) or beyond > _MOST:
+            near = near if len(near) else self._near(head, taken, levels)
+            if not len(near) or beyond > _MOST:
                 return tuple(levels), None
-            best = int(self._prices(head, levels)[self.place[open_]].sum(axis=1).argmin())
-            one = int(open_[best])
+            best = int(self._prices(head, levels)[self.place[near]].sum(axis=1).argmin())
+            one = int(near[best])
             levels = [max(x, int(self._level(j, head, x)[0][self.kinds[j][one]])) for j, x in enumerate(levels)]
             taken.append(one)
             rows += int(judge.rows[self.members[one]])
-            open_ = np.delete(open_, best)
+            near = np.delete(near, best)
         return tuple(levels), np.array(taken)
+
+    def _near(self, head: int, taken: list[int], levels: list[int]) -> Ints:
+        """Open combinations that cost a class around one least, all that cost the same; none of those taken."""
+        units = np.zeros(len(self.open), dtype=np.int64)
+        for columns, kinds in self.sets:
+            price = np.zeros(1, dtype=np.int64)
+            for j in columns:
+                price = np.add.outer(price, self._level(j, head, levels[j])[1]).reshape(-1)
+            units += price[kinds]
+        most = np.partition(units, _NEAR)[_NEAR] if len(units) > _NEAR else units.max(initial=0)
+        found = self.open[units <= most]
+        return np.asarray(found[~np.isin(found, taken)])
 
     def _passes(self, taken: list[int], judge: Judge) -> bool:
         if not judge.columns:

@@ -22,7 +22,7 @@ _BLOCK = 500
 """Combinations of a block; the work per combination grows with it."""
 
 _EFFORT = 140
-"""Blocks that are looked at in all, beside one more for each two blocks of the table."""
+"""Blocks that are looked at where no time is set, beside one more for each two blocks of the table."""
 
 _OPEN = 0.1
 """Share of the mean cost of a row above which a class is looked at."""
@@ -38,8 +38,8 @@ def improve(state: State, judge: Judge, clock: Clock) -> None:
     owner[classes.members] = classes.owner()
     random = np.random.default_rng(20020501)
     effort, before = _EFFORT + len(state.at) // (2 * _BLOCK), state.units
-    while effort > 0 and not clock.over():
-        effort -= _round(state, judge, owner, random, clock, effort)
+    while (effort > 0 or clock.end is not None) and not clock.over():
+        effort -= _round(state, judge, owner, random, clock, effort if clock.end is None else len(state.at))
         settle(state, owner)
         if before - state.units < _LEAST_GAIN * before:
             break
