@@ -34,6 +34,9 @@ _LARGE = 200_000
 _FALL = (0.3, 0.05)
 """Share of the first check's closing that a further check must be expected to reach, in small and large lattices."""
 
+_HARDLY = 0.001
+"""The same share where each statement asks as many as it may: a node expected to close less is not worth its part."""
+
 _SORTED = 8192
 """Entries that are sorted at most to find the candidates."""
 
@@ -150,7 +153,7 @@ class Guide:
         chosen: list[int] = []
         first, worth, fall = 0.0, _WORTH, _FALL[flags.size > _LARGE]
         if self.region.problem.full_statements:
-            worth, fall = 0.0, 0.0
+            worth, fall = 0.0, _HARDLY
         while len(chosen) < most:
             best = _refresh(gains, closes, left)
             first = max(first, float(gains[best]))

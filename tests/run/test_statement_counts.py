@@ -1,0 +1,74 @@
+"""How many statements a run of each kind takes, so that no change adds one unseen.
+
+Who spares a statement lowers a number here; who needs one more raises it, and says why.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import sqldeid
+from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.job import Job
+from tests.support.charted_series import BASE, charted
+from tests.support.events import kind_c
+from tests.support.sources import INSENSITIVE, SENSITIVE, database, qi, release
+
+COLUMNS = {"sex": qi(), "age": qi({"bands": [5, 10]})}
+
+
+def table(ward: dict[str, Any] = SENSITIVE, **privacy: object) -> dict[str, Any]:
+    """A release of the people with a sensitive ward, by a criterion beside k."""
+    found = release({**COLUMNS, "ward": ward}, source="people", k=5, limit=0.1, person="id")
+    return {"tables": {"people": {**found, "privacy": {**found["privacy"], **privacy}}}}  # type: ignore[dict-item]
+
+
+def by(method: str, **columns: object) -> dict[str, Any]:
+    """A release of the people by another search."""
+    asked = {"source": "people", "person": "id", "columns": {**COLUMNS, **columns}, "privacy": {"k": 5}}
+    return {"tables": {"people": {**asked, "search": {"method": method}}}}
+
+
+TAKEN: dict[str, tuple[dict[str, Any], int]] = {
+    "full-domain": (table(INSENSITIVE), 55),
+    "distinct l-diversity": (table(l_diversity={"column": "ward", "l": 2}), 114),
+    "t-closeness": (table(t_closeness={"column": "ward", "t": 0.5}), 112),
+    "local": (by("local"), 72),
+    "mondrian": (by("mondrian", sex=INSENSITIVE, age=qi({"median": "range"})), 97),
+    "series": ({"series": {"vitals": dict(BASE)}}, 174),
+    "events": ({"events": {"x": kind_c(source="steps", attacks=False)}}, 111),
+}
+"""A job of each kind, and the statements that DuckDB is sent from its opening to its closing."""
+
+
+def source(folder: Path) -> Path:
+    """People, charted values and sequences of steps."""
+    path = database(folder / "source.duckdb")
+    with duckdb.connect(str(path)) as connection:
+        connection.register("frame", charted())
+        connection.execute("CREATE TABLE charted AS FROM frame")
+        connection.execute(
+            """CREATE TABLE steps AS
+                SELECT i AS row_id, i // 6 AS subject_id, i // 6 AS hadm_id, i % 6 AS ticket_id_seq,
+                       'c' || (i * i) % 5 AS cpt_cd FROM RANGE(1200) AS r(i)"""
+        )
+    return path
+
+
+@pytest.mark.parametrize("kind", TAKEN)
+def test_a_run_takes_these_statements(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, statements = TAKEN[kind]
+    engines: list[DuckDBEngine] = []
+    opened = DuckDBEngine.__init__
+
+    def counted(self: DuckDBEngine, *arguments: Any, **named: Any) -> None:
+        opened(self, *arguments, **named)
+        engines.append(self)
+
+    monkeypatch.setattr(DuckDBEngine, "__init__", counted)
+    sqldeid.anonymize(Job.parse({"release": {"into": "out.duckdb"}, **asked}, folder=tmp_path), source(tmp_path))
+    assert sum(engine.statements for engine in engines) == statements
