@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 from pathlib import Path
 
 import duckdb
@@ -242,6 +243,7 @@ def test_the_key_and_the_days_are_nowhere(source: Path, tmp_path: Path) -> None:
         assert secret not in told and secret.encode() not in bytes_
     assert bytes.fromhex(KEY) not in bytes_
     released = b"".join(p.read_bytes() for p in folder.rglob("*") if p.is_file())
+    released = re.sub(rb"[0-9a-f]{32,}", b"", released)  # a keyed hash has any digits by chance
     assert b"hosp'ital" not in released and b"70000" not in released
 
 
