@@ -40,7 +40,8 @@ def test_a_forked_command_does_what_a_new_process_does(seed, tmp_path, processes
             if isinstance(step, (Change, Damage, Rewrite)):
                 step.do(made)
             else:
-                here.append(told(processes.run(step, folder, new=new)))
+                ran = processes.run(step, folder, new=new)
+                here.append(told(ran) if "events" not in made.job else ran.code)  # their noise is another each time
         ends[new] = here, sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*"))
         shutil.rmtree(folder)
     assert ends[False] == ends[True]
