@@ -51,9 +51,9 @@ RELEASED_SETUP = (
     "INSERT INTO \"re leased\" VALUES ('it''s', -30), ('it''s', 40), ('*', 40), (NULL, NULL)",
 )
 TOLD_SETUP = (
-    'CREATE TABLE "to ld" (place BIGINT, column_name VARCHAR(20), label VARCHAR(20), level BIGINT, '
+    'CREATE TABLE "told" (place BIGINT, column_name VARCHAR(20), label VARCHAR(20), level BIGINT, '
     "level_name VARCHAR(20), says VARCHAR(20))",
-    """INSERT INTO "to ld" VALUES (0, 'b c', '😀', 0, 'original', '😀'), (1, 'b c', NULL, 1, '*', 'it''s'),
+    """INSERT INTO "told" VALUES (0, 'b c', '😀', 0, 'original', '😀'), (1, 'b c', NULL, 1, '*', 'it''s'),
        (2, 'select', '-30', 1, '*', '*')""",
 )
 GROUPED_SETUP = (
@@ -236,7 +236,7 @@ CASES = [
     ),
     Case(
         "tables/local/write_hierarchies",
-        {"target": OUT, "told": table_name("to ld")},
+        {"target": OUT, "told": table_name("told")},
         setup=TOLD_SETUP,
         read=ALL_OUT + "column_name, level, label",
         rows=[("b c", "😀", 0, "original", "😀"), ("b c", None, 1, "*", "it's"), ("select", "-30", 1, "*", "*")],
@@ -244,7 +244,7 @@ CASES = [
     ),
     Case(
         "tables/local/read_hierarchies",
-        {"told": table_name("to ld")},
+        {"told": table_name("told")},
         setup=TOLD_SETUP,
         rows=[("b c", "😀", 0, "original", "😀"), ("b c", None, 1, "*", "it's"), ("select", "-30", 1, "*", "*")],
         ordered=False,
