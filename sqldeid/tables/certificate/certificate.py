@@ -5,7 +5,7 @@ A box is all nodes between `lo` and `hi`. A leaf of the tree says why no node of
     F   hi ≼ y, and the criteria's core fails at y for more rows than may be suppressed
     B   the data-free bound at lo is beyond the best loss
     P   hi ≼ y, and suppressing the rows that fail the core at y costs every node of the box too much (or decides a tie)
-    D   lo ≽ y, and DM* at y is no less than the best (`dm_star`)
+    D   lo ≽ y, and no generalisation of y can win by what it loses (losses of whole classes)
     N   the box is one node, which is listed and checked
 
 Checking the proof is linear in its leaves and needs the listed nodes' evaluations and the marginals, nothing else.
@@ -113,14 +113,17 @@ class Facts:
         return self.part(axis, level) - saved
 
     def crowded(self, number: int, lo: Node) -> bool:
-        """D: DM* only grows upwards, and equal DM* means equal classes."""
-        y = self.nodes[number]
-        return (
-            self.claim.loss.parts is None
-            and _at_most(y.node, lo)
-            and self.loses(y)
-            and (y.squares >= self.claim.target)
-        )
+        """D: a loss of whole classes only grows upwards, and where two nodes lose the same they have the same classes.
+
+        So an admissible y that is not better than the best decides for all above it. Of a y that is not admissible,
+        whatever is admissible above has other classes: it loses one unit more at least.
+        """
+        y, loss = self.nodes[number], self.claim.loss
+        if loss.parts is not None or not _at_most(y.node, lo):
+            return False
+        if admissible(y, self.claim.allowed):
+            return self.loses(y) and loss.whole(y) >= self.claim.target
+        return self.claim.beyond(loss.whole(y) + 1, 0, lo)
 
     def listed(self, number: int, lo: Node, hi: Node) -> bool:
         """N: one node, checked."""

@@ -43,9 +43,10 @@ class _Builder:
         self.failing = _maximal(nodes, np.flatnonzero(fails))
         penal = np.flatnonzero(~fails & (core > 0))
         self.penal = penal[np.argsort(-core[penal], kind="stable")]
+        loss, target = facts.claim.loss, facts.claim.target
         self.crowding = (
-            [i for i, e in enumerate(facts.nodes) if facts.loses(e) and e.squares >= facts.claim.target]
-            if facts.claim.loss.parts is None
+            [i for i, e in enumerate(facts.nodes) if facts.loses(e) and loss.whole(e) + 1 >= target]
+            if loss.parts is None
             else []
         )
         self.by_node = {e.node: i for i, e in enumerate(facts.nodes)}

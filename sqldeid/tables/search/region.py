@@ -51,7 +51,8 @@ class Region:
     - core_failing(y) > allowed: every x ≼ y fails.
     - x ≼ y suppresses at least core_failing(y) rows, which lose at x by generalisation no more than they do at y, and
       no more than the widest group of x's level; suppressed they lose everything.
-    - `dm_star`: x ≽ y with the same squares has the same classes as y, so it cannot win over y.
+    - `dm_star`, `class_size`: x ≽ y that loses the same has the same classes as y, so it cannot win over y. Ties of
+      these are decided by order alone, as their certificate decides them.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -73,7 +74,7 @@ class Region:
         downset = tuple(slice(0, x + 1) for x in node)
         if self.problem.loss.parts is None:
             upset = self.least[tuple(slice(x, None) for x in node)]
-            np.maximum(upset, evaluation.squares + 1, out=upset)
+            np.maximum(upset, self.problem.loss.whole(evaluation) + 1, out=upset)
         if evaluation.core_failing > self.problem.allowed:
             self.unknown[downset] = False
         elif evaluation.core_failing:
@@ -109,7 +110,7 @@ class Region:
     def _settle_ties(self, flags: Flags, units: int, suppressed: int, best: Node) -> None:
         """Close the nodes that at most equal the best loss and cannot win by fewer suppressed rows or by order."""
         ties = np.flatnonzero(flags & (self.least == units))
-        rows = self.suppressed.ravel()[ties]
+        rows = self.suppressed.ravel()[ties] * (self.problem.loss.parts is not None)
         first = np.ravel_multi_index(best, self.shape)
         lost = ties[(rows > suppressed) | ((rows == suppressed) & (ties > first))]
         flags.ravel()[lost] = False
