@@ -103,7 +103,15 @@ class Table:
             steps = [Fraction(x, max(h - 1, 1)) for x, h in zip(node, self.lattice.heights, strict=True)]
             return sum((w * s for w, s in zip(self.weights, steps, strict=True)), Fraction(0)) / sum(self.weights)
         if name == "entropy":
-            return Fraction(self._entropy(node))
+            return Fraction(sum(self._entropy(j, x) for j, x in enumerate(node)))
+        if name == "class_size":
+            return 1 - Fraction(len(classes), self.rows)
+        if name == "height":
+            return sum((w * x for w, x in zip(self.weights, node, strict=True)), Fraction(0))
+        if name == "ambiguity":
+            return self._ambiguity(node)
+        if name == "normalised_entropy":
+            return self._share_of_entropy(node)
         total = Fraction(0)
         for values, rows in classes.items():
             for j, w in enumerate(self.weights):
@@ -114,14 +122,30 @@ class Table:
         domain = len(self.groups[j][0])
         return Fraction(self.leaves(j, level, group) - 1, domain - 1) if domain > 1 else Fraction(0)
 
-    def _entropy(self, node: Node) -> float:
+    def _entropy(self, j: int, x: int) -> float:
+        level = self.groups[j][x]
+        here = Counter(level[c] for c in self.codes[j])
+        own = Counter(self.codes[j])
+        return -sum(n * log2(n / here[level[c]]) for c, n in own.items())
+
+    def _ambiguity(self, node: Node) -> Fraction:
+        """Row by row: the bits of each cell, weighted."""
         total = 0.0
-        for j, x in enumerate(node):
-            level = self.groups[j][x]
-            here = Counter(level[c] for c in self.codes[j])
-            own = Counter(self.codes[j])
-            total -= sum(n * log2(n / here[level[c]]) for c, n in own.items())
-        return total
+        for r in range(self.rows):
+            for j, (x, w) in enumerate(zip(node, self.weights, strict=True)):
+                total += float(w) * log2(self.leaves(j, x, self.groups[j][x][self.codes[j][r]]))
+        return Fraction(total / self.rows)
+
+    def _share_of_entropy(self, node: Node) -> Fraction:
+        total = 0.0
+        for j, (x, w) in enumerate(zip(node, self.weights, strict=True)):
+            most = self._entropy(j, self.lattice.heights[j] - 1)
+            total += float(w) * (self._entropy(j, x) / most if most else 0.0)
+        return Fraction(total / float(sum(self.weights)))
+
+
+IRRATIONAL = ("entropy", "ambiguity", "normalised_entropy")
+"""Losses that are logarithms: floats here, compared when rounded."""
 
 
 class Checker:
@@ -170,7 +194,7 @@ def exhaustive(table: Table, name: str, allowed: int) -> Node | None:
             continue
         loss = table.loss(name, node)
         # floats would part nodes that lose alike; other losses are exact
-        loss = Fraction(round(float(loss), 9)) if name == "entropy" else loss
+        loss = Fraction(round(float(loss), 9)) if name in IRRATIONAL else loss
         if best is None or (loss, failing, node) < best:
             best = (loss, failing, node)
     return None if best is None else best[2]

@@ -89,6 +89,8 @@ def certified(plan: TablePlan) -> Beside:
 
 def no_certificate(plan: TablePlan) -> str:
     """Why a release of this plan has no certificate; empty where its search proves what it finds."""
+    if plan.search.blunt:
+        return "blunted levels are drawn, and no optimum"
     return "" if plan.search.proves else f"{plan.search.method} proves nothing"
 
 

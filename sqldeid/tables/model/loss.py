@@ -1,14 +1,13 @@
 """Information losses: exact comparison, and lower bounds that need only the columns' marginals. Pure.
 
 Every loss is an integer number of units, so that two nodes compare exactly; `Loss.value` turns units into the
-published scale. `loss`, `prec` and `entropy` of a node, apart from what suppression adds to `loss`, are sums of one
-part per column and level: known for every node before any check. docs/design/add-a-loss says where else a loss
-is named.
+published scale. All but `dm_star` and `class_size`, apart from what suppression adds to `loss`, are sums of one part
+per column and level: known for every node before any check. docs/design/add-a-loss says where else a loss is named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -18,24 +17,24 @@ from math import lcm
 import numpy as np
 
 from sqldeid.arrays import Ints
-from sqldeid.errors import JobError, SqldeidError
+from sqldeid.errors import JobError, SqldeidError, UnknownKindError
 from sqldeid.tables.model.evaluation import Evaluation, Marginal
 from sqldeid.tables.model.lattice import Node
 
 Parts = tuple[tuple[int, ...], ...]
 """Units by column and level; each column's parts never fall as the level rises."""
 
-LOSSES = ("loss", "prec", "dm_star", "entropy")
+LOSSES = ("loss", "prec", "dm_star", "entropy", "height", "ambiguity", "normalised_entropy", "class_size")
 """Names of the losses a search can minimise."""
 
 _ENTROPY_BITS = 40
-"""`entropy` is compared in units of about 2**-40 of the top's entropy (9.1e-13): a total and transitive order."""
+"""Irrational losses are compared in units of about 2**-40 of the top's (9.1e-13): a total and transitive order."""
 
 _GUARD_BITS = 64
-"""Further bits kept in each part of `entropy`, so that equal sums of different parts round alike."""
+"""Further bits kept in each part of an irrational loss, so that equal sums of different parts round alike."""
 
 _DIGITS = 60
-"""Decimal digits in which `entropy` is computed; more than its 104 bits need."""
+"""Decimal digits in which logarithms are computed; more than their 104 bits need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Loss:
         What one unit is worth in the published scale.
     parts
         Units, times 2**guard, that column j at level x adds before suppression, or None where there is no data-free
-        bound. That is `dm_star` alone: where `parts` is None, searches and certificates take `Evaluation.squares`.
+        bound: losses of whole classes, `dm_star` and `class_size`, for which searches and certificates take `whole`.
     suppressed_row
         Units that one suppressed row costs in all; 0 for losses taken before suppression.
     leaf
@@ -58,7 +57,9 @@ class Loss:
     widest
         Per column and level, the most units one released row costs there (`loss` only, else zeros).
     guard
-        Bits that the sum of the parts is rounded by; 0 but for `entropy`.
+        Bits that the sum of the parts is rounded by; 0 but for losses that are logarithms.
+    rows
+        Rows of the table; 0 but for `class_size`.
     """
 
     name: str
@@ -68,6 +69,24 @@ class Loss:
     leaf: tuple[int, ...]
     widest: Parts
     guard: int = 0
+    rows: int = 0
+
+    def whole(self, evaluation: Evaluation) -> int:
+        """Units that a checked node loses under a loss of whole classes (`parts` is None).
+
+        Guarantee: of x ≼ y no fewer at y, and equal only where both have the same classes: y's are unions of x's.
+        Squares grow where two are united, (a + b)² > a² + b², and so do rows less classes, by one for each union.
+
+        Raises
+        ------
+        UnknownKindError
+            For a loss that has parts: what is proven here need not hold of it.
+        """
+        if self.parts is None and self.name == "dm_star":
+            return evaluation.squares
+        if self.parts is None and self.name == "class_size":
+            return self.rows - evaluation.classes
+        raise UnknownKindError(self.name, "loss of whole classes")
 
     def bound(self, node: Node) -> int:
         """Units that `node` and each of its generalisations lose at least; needs no data but the marginals."""
@@ -85,7 +104,7 @@ class Loss:
             For `loss`, when rows would be suppressed and the check did not say which (it was not asked for).
         """
         if self.parts is None:
-            return evaluation.squares
+            return self.whole(evaluation)
         before = self.bound(evaluation.node)
         if not self.suppressed_row or not evaluation.failing:
             return before
@@ -108,7 +127,7 @@ class Loss:
         return suppressed * (self.suppressed_row - widest)
 
     def value(self, exact: int) -> float:
-        """Units in the published scale: 0 … 1 for `loss` and `prec`, bits for `entropy`, a count for `dm_star`."""
+        """Units in the published scale: 0 … 1, bits (`entropy`, `ambiguity`), levels (`height`), rows² (`dm_star`)."""
         return float(self.unit * exact)
 
 
@@ -118,7 +137,7 @@ def make_loss(name: str, marginals: Sequence[Marginal], rows: int) -> Loss:
     Parameters
     ----------
     name
-        `loss`, `prec`, `dm_star` or `entropy`.
+        One of `LOSSES`.
     marginals
         One per quasi-identifier, in the order of the lattice.
     rows
@@ -130,19 +149,15 @@ def make_loss(name: str, marginals: Sequence[Marginal], rows: int) -> Loss:
         For an unknown name or a weight that is not positive.
 
     Source
-        Iyengar 2002 (`loss`); Sweeney 2002 (`prec`); El Emam et al. 2009 (`dm_star`); Gionis & Tassa 2009 (`entropy`).
+        Iyengar 2002 (`loss`); Sweeney 2002 (`prec`); El Emam et al. 2009 (`dm_star`); Gionis & Tassa 2009 (`entropy`;
+        divided column by column by its most, `normalised_entropy`); Samarati 2001 (`height`); Goldberger & Tassa 2010
+        (`ambiguity`, here its logarithm, row by row); LeFevre et al. 2006 (`class_size`: their average s as 1 - 1/s).
     """
     for marginal in marginals:
         if marginal.weight <= 0:
             raise JobError(f"the weight of column {marginal.name} is {marginal.weight}; it must be above 0")
-    if name == "loss":
-        return _iyengar(marginals, rows)
-    if name == "prec":
-        return _prec(marginals)
-    if name == "entropy":
-        return _entropy(marginals)
-    if name == "dm_star":
-        return Loss(name, Fraction(1), None, 0, _zeros(marginals), _zero_parts(marginals))
+    if name in _MADE:
+        return _MADE[name](marginals, rows)
     raise JobError(f"unknown loss {name!r}; choose one of {', '.join(LOSSES)}")
 
 
@@ -162,7 +177,7 @@ def _iyengar(marginals: Sequence[Marginal], rows: int) -> Loss:
     return Loss("loss", Fraction(1) / (common * rows * total), parts, int(total * common), leaf, widest)
 
 
-def _prec(marginals: Sequence[Marginal]) -> Loss:
+def _prec(marginals: Sequence[Marginal], _rows: int) -> Loss:
     """Weighted mean of level/(height - 1)."""
     common = lcm(*(m.weight.denominator * max(m.height - 1, 1) for m in marginals))
     parts = tuple(tuple(int(m.weight * common / max(m.height - 1, 1)) * x for x in range(m.height)) for m in marginals)
@@ -170,16 +185,61 @@ def _prec(marginals: Sequence[Marginal]) -> Loss:
     return Loss("prec", Fraction(1) / (common * total), parts, 0, _zeros(marginals), _zero_parts(marginals))
 
 
-def _entropy(marginals: Sequence[Marginal]) -> Loss:
+def _entropy(marginals: Sequence[Marginal], _rows: int) -> Loss:
     """Bits lost: -sum over rows and columns of log2 P[original | generalised]."""
+    return _rounded("entropy", [_bits(m) for m in marginals], Fraction(1), marginals)
+
+
+def _rounded(name: str, columns: Sequence[Sequence[Decimal]], scale: Fraction, marginals: Sequence[Marginal]) -> Loss:
+    """A loss whose parts are irrational, by column and level; `scale` is what 1 of them is worth when published."""
     with localcontext(prec=_DIGITS):
-        bits = [_bits(m) for m in marginals]
-        top = sum((column[-1] for column in bits), Decimal(0))
+        top = sum((column[-1] for column in columns), Decimal(0))
         coarse = max(int(top), 1).bit_length() - _ENTROPY_BITS
         fine = Decimal(2) ** (coarse - _GUARD_BITS)
-        parts = tuple(tuple(accumulate((round(b / fine) for b in column), max)) for column in bits)
-    unit = Fraction(2) ** coarse
-    return Loss("entropy", unit, parts, 0, _zeros(marginals), _zero_parts(marginals), guard=_GUARD_BITS)
+        parts = tuple(tuple(accumulate((round(b / fine) for b in column), max)) for column in columns)
+    unit = Fraction(2) ** coarse * scale
+    return Loss(name, unit, parts, 0, _zeros(marginals), _zero_parts(marginals), guard=_GUARD_BITS)
+
+
+def _height(marginals: Sequence[Marginal], _rows: int) -> Loss:
+    """Weighted sum of levels."""
+    common = lcm(*(m.weight.denominator for m in marginals))
+    parts = tuple(tuple(int(m.weight * common) * x for x in range(m.height)) for m in marginals)
+    return Loss("height", Fraction(1, common), parts, 0, _zeros(marginals), _zero_parts(marginals))
+
+
+def _ambiguities(marginals: Sequence[Marginal]) -> list[list[Decimal]]:
+    """Per column and level its weight times the sum over rows of log2 of the leaves that a row's value stands for.
+
+    With weights of 1 the sum over columns is log2 of the number of original combinations of hierarchies' leaves that
+    the row could be. A group's leaves are a subset of those of the group above, so no part falls as the level rises.
+    """
+    return [[_log_leaves(m, x) * _decimal(m.weight) for x in range(m.height)] for m in marginals]
+
+
+def _log_leaves(marginal: Marginal, level: int) -> Decimal:
+    """Sum over rows of log2 of leaves, to `_DIGITS` digits; groups that no row has are left out."""
+    counts, leaves = marginal.rows[level], marginal.leaves[level]
+    with localcontext(prec=_DIGITS):
+        sizes = np.unique(leaves[counts > 0])
+        pairs = ((int(n), int(counts[leaves == n].sum())) for n in sizes)
+        return sum((rows * Decimal(n).ln() for n, rows in pairs if n > 1), Decimal(0)) / Decimal(2).ln()
+
+
+def _shares_of_entropy(marginals: Sequence[Marginal]) -> list[list[Decimal]]:
+    """Per column and level its weight times its `entropy` as a share of that at its top; 0 where that is 0."""
+    with localcontext(prec=_DIGITS):
+        columns = [(_bits(m), _decimal(m.weight)) for m in marginals]
+        return [[w * b / bits[-1] if bits[-1] else Decimal(0) for b in bits] for bits, w in columns]
+
+
+def _decimal(weight: Fraction) -> Decimal:
+    with localcontext(prec=_DIGITS):
+        return Decimal(weight.numerator) / Decimal(weight.denominator)
+
+
+def _weight(marginals: Sequence[Marginal]) -> Fraction:
+    return sum((m.weight for m in marginals), Fraction(0))
 
 
 def _bits(marginal: Marginal) -> list[Decimal]:
@@ -204,6 +264,34 @@ def _zero_parts(marginals: Sequence[Marginal]) -> Parts:
     return tuple((0,) * m.height for m in marginals)
 
 
+def _ambiguity(marginals: Sequence[Marginal], rows: int) -> Loss:
+    return _rounded("ambiguity", _ambiguities(marginals), Fraction(1, rows), marginals)
+
+
+def _normalised_entropy(marginals: Sequence[Marginal], _rows: int) -> Loss:
+    return _rounded("normalised_entropy", _shares_of_entropy(marginals), 1 / _weight(marginals), marginals)
+
+
+def _dm_star(marginals: Sequence[Marginal], _rows: int) -> Loss:
+    return Loss("dm_star", Fraction(1), None, 0, _zeros(marginals), _zero_parts(marginals))
+
+
+def _class_size(marginals: Sequence[Marginal], rows: int) -> Loss:
+    return Loss("class_size", Fraction(1, rows), None, 0, _zeros(marginals), _zero_parts(marginals), rows=rows)
+
+
+_MADE: Mapping[str, Callable[[Sequence[Marginal], int], Loss]] = {
+    "loss": _iyengar,
+    "prec": _prec,
+    "dm_star": _dm_star,
+    "entropy": _entropy,
+    "height": _height,
+    "ambiguity": _ambiguity,
+    "normalised_entropy": _normalised_entropy,
+    "class_size": _class_size,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class LossReport:
     """Every loss of one checked node, in the published scales.
@@ -214,8 +302,12 @@ class LossReport:
         0 … 1.
     dm_star, dm_star_original
         Sum of squared class sizes before suppression, at the node and in the original table.
-    entropy
-        Bits, before suppression.
+    entropy, ambiguity
+        Bits, before suppression: over all rows, and of a row on average.
+    height
+        Levels, before suppression.
+    normalised_entropy, class_size
+        0 … 1, before suppression; 1 - 1/s of classes of s rows on average.
     columns
         Per quasi-identifier its own `loss`, unweighted, 0 … 1: share of the domain of released cells, 1 for suppressed.
     """
@@ -225,12 +317,16 @@ class LossReport:
     dm_star: int
     dm_star_original: int
     entropy: float
+    height: float
+    ambiguity: float
+    normalised_entropy: float
+    class_size: float
     columns: dict[str, float]
 
     @property
     def totals(self) -> dict[str, float]:
         """The losses of the whole release by name, as a result tells them."""
-        return {name: getattr(self, name) for name in ("loss", "prec", "dm_star", "dm_star_original", "entropy")}
+        return {name: getattr(self, name) for name in (*LOSSES[:3], "dm_star_original", *LOSSES[3:])}
 
 
 def all_losses(evaluation: Evaluation, marginals: Sequence[Marginal], rows: int, original_squares: int) -> LossReport:
@@ -252,9 +348,18 @@ def all_losses(evaluation: Evaluation, marginals: Sequence[Marginal], rows: int,
         prec=prec.value(prec.of(evaluation)),
         dm_star=evaluation.squares,
         dm_star_original=original_squares,
-        entropy=float(sum((_bits(m)[x] for m, x in zip(marginals, node, strict=True)), Decimal(0))),
+        entropy=_at([_bits(m) for m in marginals], node),
+        height=float(sum((m.weight * x for m, x in zip(marginals, node, strict=True)), Fraction(0))),
+        ambiguity=_at(_ambiguities(marginals), node) / rows,
+        normalised_entropy=_at(_shares_of_entropy(marginals), node) / float(_weight(marginals)),
+        class_size=float(1 - Fraction(evaluation.classes, rows)),
         columns={m.name: _column_loss(m, j, evaluation, rows) for j, m in enumerate(marginals)},
     )
+
+
+def _at(columns: Sequence[Sequence[Decimal]], node: Node) -> float:
+    """The sum of what each column has at its level."""
+    return float(sum((column[x] for column, x in zip(columns, node, strict=True)), Decimal(0)))
 
 
 def _column_loss(marginal: Marginal, j: int, evaluation: Evaluation, rows: int) -> float:

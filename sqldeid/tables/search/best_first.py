@@ -120,7 +120,7 @@ def _queue(problem: Problem, frontier: _Frontier, node: Node, found: Evaluation 
         frontier.push(node, _expected(problem, bound, problem.rows), bound)
         return
     if problem.loss.parts is None:
-        bound = found.squares
+        bound = problem.loss.whole(found)
     if found.core_failing > problem.allowed:
         frontier.failing.add(node)
     frontier.push(node, _expected(problem, bound, found.failing), bound)

@@ -136,7 +136,7 @@ class Boxes:
         floor = box.bound
         checked = self.problem.state.checked.get(box.lo)
         if checked is not None and self.problem.loss.parts is None:
-            floor = max(floor, checked.squares + 1)
+            floor = max(floor, self.problem.loss.whole(checked) + 1)
         for child in self._children(box, node, floor):
             if not self._closed(child):
                 heappush(self.heap, child)

@@ -33,5 +33,8 @@ def igreedy(problem: Problem) -> Outcome:
 def _ratio(problem: Problem, before: Evaluation, after: Evaluation) -> tuple[Fraction, int]:
     """Rows saved per unit lost; among equals the step that leaves fewest rows failing."""
     loss = problem.loss
-    cost = after.squares - before.squares if loss.parts is None else loss.bound(after.node) - loss.bound(before.node)
+    if loss.parts is None:
+        cost = loss.whole(after) - loss.whole(before)
+    else:
+        cost = loss.bound(after.node) - loss.bound(before.node)
     return Fraction(before.failing - after.failing, max(cost, 1)), -after.failing

@@ -26,7 +26,7 @@ _AXES = 30
 def ola(problem: Problem) -> Outcome:
     """Find every k-minimal node and return the one with least loss.
 
-    Exact for losses taken before suppression (`prec`, `dm_star`, `entropy`): no node loses less than a k-minimal node
+    Exact for losses taken before suppression (all but `loss`): no node loses less than a k-minimal node
     below it. With `loss` the optimum need not be k-minimal, so the outcome is never called optimal.
 
     With criteria that are not inherited upwards under a suppression limit (entropy and recursive l-diversity,
@@ -65,7 +65,7 @@ def decide_ties(problem: Problem, minimal: Iterable[Node]) -> None:
     """
     loss, best = problem.loss, problem.state.key
     if best is None or loss.parts is None:
-        return  # dm_star: a proof knows that equal squares are equal classes
+        return  # a proof knows that classes are equal where whole ones lose the same
     seen = {node for node in minimal if loss.bound(node) == best[0]}
     near = list(seen)
     while near:

@@ -50,7 +50,7 @@ def _by_paths(problem: Problem) -> tuple[Flags, bool]:
                 return within, False
             middle = (low + high) // 2
             node = path[middle]
-            if problem.ask([node], histogram=True)[0].squares <= most:
+            if problem.loss.whole(problem.ask([node], histogram=True)[0]) <= most:
                 tags.close_below(node)
                 within[tuple(slice(0, x + 1) for x in node)] = True
                 low = middle

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sqldeid.errors import NoSolutionError
@@ -42,6 +42,7 @@ def claim_of(problem: Problem, outcome: Outcome) -> Claim:
 @pytest.mark.parametrize("name", LOSSES)
 @settings(max_examples=examples(60), deadline=None)
 @given(seed=seeds, allowed=st.integers(0, 12), entropy=st.booleans(), spared=st.booleans())
+@example(seed=473, allowed=0, entropy=True, spared=False)  # with class_size, a tie above a node that fails
 def test_every_proven_optimum_has_a_certificate(
     method: str, name: str, seed: int, allowed: int, entropy: bool, spared: bool
 ) -> None:
@@ -58,7 +59,7 @@ def test_every_proven_optimum_has_a_certificate(
     assert len(nodes) <= len(outcome.checked)
 
 
-@pytest.mark.parametrize("name", ["prec", "dm_star", "entropy"])
+@pytest.mark.parametrize("name", LOSSES[1:])
 @settings(max_examples=examples(150), deadline=None)
 @given(seed=seeds, allowed=st.integers(0, 12), entropy=st.booleans())
 def test_ola_is_right_and_has_a_certificate(name: str, seed: int, allowed: int, entropy: bool) -> None:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqldeid.errors import JobError, SqldeidError
+from sqldeid.errors import JobError, SqldeidError, UnknownKindError
 from sqldeid.tables.model.evaluation import Evaluation, Marginal
 from sqldeid.tables.model.lattice import below
 from sqldeid.tables.model.loss import LOSSES, all_losses, make_loss
 from tests.support.examples import examples
-from tests.support.oracle import Table, random_table
+from tests.support.oracle import IRRATIONAL, Table, random_table
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -27,7 +27,7 @@ def test_equals_the_cell_by_cell_loss(seed: int, name: str) -> None:
     for node in table.lattice:
         exact = loss.of(table.evaluation(node, table.rows))
         expected = table.loss(name, node)
-        if name == "entropy":
+        if name in IRRATIONAL:
             assert loss.value(exact) == pytest.approx(float(expected), rel=1e-9, abs=1e-9)
         else:
             assert loss.unit * exact == expected
@@ -68,6 +68,14 @@ def test_hand_computed() -> None:
     assert values["loss"].value(values["loss"].of(higher)) == pytest.approx((4 * 0.5 * 1 + 1 * 4) / 20)
     assert values["prec"].value(values["prec"].of(higher)) == pytest.approx((0.5 + 2) / 4)
     assert values["entropy"].value(values["entropy"].of(higher)) == pytest.approx(4.0)
+    assert values["class_size"].of(bottom) == 5 - 3
+    assert values["class_size"].value(values["class_size"].of(bottom)) == pytest.approx(2 / 5)
+    assert values["height"].value(values["height"].of(higher)) == 1 + 2
+    # Four rows in a group of two leaves, one alone; the second column has one leaf, the third its bottom alone.
+    assert values["ambiguity"].value(values["ambiguity"].of(higher)) == pytest.approx(4 / 5)
+    # Of the first column's entropy of 2·2·log2(5/2) + log2(5) bits 4 are lost; the others have none to lose.
+    share = 4 / (4 * np.log2(2.5) + np.log2(5))
+    assert values["normalised_entropy"].value(values["normalised_entropy"].of(higher)) == pytest.approx(share / 4)
 
 
 def test_report_holds_every_loss() -> None:
@@ -78,6 +86,10 @@ def test_report_holds_every_loss() -> None:
     assert report.dm_star == 17
     assert report.dm_star_original == 9
     assert report.entropy == pytest.approx(4.0)
+    assert report.height == 3
+    assert report.class_size == pytest.approx(1 - 2 / 5)
+    assert report.ambiguity == pytest.approx(4 / 5)
+    assert report.normalised_entropy == pytest.approx(4 / (4 * np.log2(2.5) + np.log2(5)) / 4)
     assert report.columns == pytest.approx({"c0": 0.6, "c1": 0.2, "c2": 0.2})
 
 
@@ -98,3 +110,50 @@ def test_weights_are_positive(weight: Fraction) -> None:
 def test_unknown_loss_is_refused() -> None:
     with pytest.raises(JobError, match="dm_star"):
         make_loss("dmstar", [], 1)
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(seeds)
+def test_what_is_told_is_what_was_searched(seed: int) -> None:
+    """The loss that a search makes least and the figure of the report come of two formulas."""
+    table = random_table(seed, columns=3)
+    marginals = table.marginals()
+    for node in table.lattice:
+        found = table.evaluation(node, table.rows)
+        told = all_losses(found, marginals, table.rows, 0).totals
+        assert set(told) == {*LOSSES, "dm_star_original"}
+        for name in LOSSES:
+            loss = make_loss(name, marginals, table.rows)
+            assert told[name] == pytest.approx(loss.value(loss.of(found)), rel=1e-9, abs=1e-9), name
+
+
+def test_groups_without_rows_and_single_leaves_cost_no_ambiguity() -> None:
+    """A hierarchy of four leaves of which the data have one: at the top it could be any of the four."""
+    rows = (np.array([7, 0, 0, 0]), np.array([7, 0]), np.array([7]))
+    leaves = (np.array([1, 1, 1, 1]), np.array([2, 2]), np.array([4]))
+    found = make_loss("ambiguity", [Marginal("a", Fraction(3), rows, leaves)], 7)
+    assert [found.value(found.bound((x,))) for x in range(3)] == pytest.approx([0.0, 3.0, 6.0])
+    flat = make_loss("normalised_entropy", [Marginal("a", Fraction(3), rows, leaves)], 7)
+    assert [flat.value(flat.bound((x,))) for x in range(3)] == [0.0, 0.0, 0.0]
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(seeds, st.sampled_from(["dm_star", "class_size"]))
+def test_whole_classes_that_lose_the_same_are_the_same(seed: int, name: str) -> None:
+    """What the searches close by: of x ≼ y, y loses no less, and as much only where its classes are x's."""
+    table = random_table(seed, columns=3)
+    loss = make_loss(name, table.marginals(), table.rows)
+    found = [table.evaluation(node, table.rows) for node in table.lattice]
+    for x in found:
+        for y in found:
+            if below(x.node, y.node):
+                assert loss.whole(x) <= loss.whole(y)
+                same = sorted(table.classes(x.node).values()) == sorted(table.classes(y.node).values())
+                assert (loss.whole(x) == loss.whole(y)) == same
+
+
+def test_a_loss_with_parts_is_not_taken_for_one_of_whole_classes() -> None:
+    table = three_columns()
+    for name in set(LOSSES) - {"dm_star", "class_size"}:
+        with pytest.raises(UnknownKindError):
+            make_loss(name, table.marginals(), 5).whole(table.evaluation((0, 0, 0), 5))

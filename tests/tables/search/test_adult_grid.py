@@ -19,6 +19,7 @@ from sqldeid.tables.model.evaluation import Evaluation, allowed_rows
 from sqldeid.tables.model.lattice import Lattice, Node
 from sqldeid.tables.model.loss import LOSSES, make_loss
 from sqldeid.tables.search import Problem, search
+from tests.support.places import ROOT
 
 KS = (2, 3, 5, 10, 25, 100)
 LIMITS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -77,3 +78,25 @@ def test_same_optimum(adult: Exhausted, k: int, name: str) -> None:
         outcome = search("frontier", problem)
         assert outcome.node == expected, limit
         assert outcome.optimal
+
+
+def test_the_page_says_what_each_loss_costs(adult: Exhausted) -> None:
+    """docs/losses.md, the checks at 5 %: by the search as it is, within a fifth."""
+    page = (ROOT / "docs/losses.md").read_text(encoding="utf-8").splitlines()
+    head = next(line for line in page if line.startswith("| suppression limit"))
+    names = [cell.strip(" `") for cell in head.strip("|").split("|")][1:]
+    shown = next(line for line in page if line.startswith("| 5 % |"))
+    told = [int(cell.replace(",", "")) for cell in shown.strip("|").split("|")[1:]]
+    assert sorted(names) == sorted(LOSSES)
+    marginals = [c.marginal for c in adult.columns]
+    allowed = allowed_rows(0.05, adult.rows)
+    for name, checks in zip(names, told, strict=True):
+        loss = make_loss(name, marginals, adult.rows)
+        lookup = Lookup(adult, 5, allowed)
+        outcome = search("frontier", Problem(Lattice(adult.heights), marginals, adult.rows, allowed, loss, lookup))
+        assert checks / 1.2 <= outcome.checks <= checks * 1.2, name
+
+
+def test_a_loss_that_is_not_known_has_no_exhaustive_answer(adult: Exhausted) -> None:
+    with pytest.raises(ValueError, match="made_up"):
+        adult.losses("made_up", 5)
