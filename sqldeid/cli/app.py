@@ -32,6 +32,7 @@ COMMANDS = {
     ),
     "explore": ("explore", "Count how many persons sets of columns, sequences or texts single out."),
     "hierarchy": ("hierarchy", "Look at generalisation hierarchies, check them, and build them."),
+    "import-arx": ("imports", "Take a project of ARX as a job, with its data and hierarchies."),
     "init": ("init", "Profile a table and print a commented job that runs as it is."),
     "privacy": ("privacy", "Choose parameters of differentially private releases; measure what shifted dates tell."),
     "report": ("reports", "Write the report of a run again, from its result; no database is opened."),
@@ -60,7 +61,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"sqldeid.cli.{COMMANDS[cmd_name][0]}")
-        return cast(click.Command, getattr(module, cmd_name))
+        return cast(click.Command, getattr(module, cmd_name.replace("-", "_")))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

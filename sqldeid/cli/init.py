@@ -29,8 +29,9 @@ from sqldeid.report.text import console, plain, put
 @click.argument("database", metavar="DB")
 @click.argument("table", metavar="TABLE", required=False)
 @click.option("-o", "--output", default="-", metavar="FILE", help="The job file to write; - (the default) prints it.")
+@click.option("--preset", metavar="NAME", help="Begin with hipaa-safe-harbor, cms-11 (k = 11) or risk-0.09 (k = 12).")
 @common
-def init(common: Common, database: str, table: str | None, output: str) -> None:
+def init(common: Common, database: str, table: str | None, output: str, preset: str | None) -> None:
     """Profile a table and print a commented job that runs as it is.
 
     Each column gets a role, a hierarchy and the reason, guessed from its name, type, look and number of different
@@ -42,7 +43,7 @@ def init(common: Common, database: str, table: str | None, output: str) -> None:
         if os.path.lexists(output) and not is_stream(output):
             raise JobError(f"-o: {output} exists already; remove it, or name another file", key="output")
     refuse_kind("-o", output, JOB)
-    text = sqldeid.init(database, table, settings=common.settings)
+    text = sqldeid.init(database, table, settings=common.settings, preset=preset)
     if is_stdout(output):
         in_utf8()  # a job file is UTF-8 wherever it is printed
     write_text(output, text)

@@ -26,6 +26,8 @@ SAMPLE = 200
 """Records by which the delimiter is found."""
 CHUNK = 50_000
 TOP = "*"
+_JAVA = b"\xac\xed"
+"""How every stream of serialised Java objects begins; no text in UTF-8 does."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,6 +132,11 @@ def _decode(path: Path, name: str) -> str:
         data = read_limited(path)
     except OSError as error:
         raise HierarchyError(f"hierarchy {name}: it cannot be read ({error.strerror or 'unknown reason'})") from None
+    if data.startswith(_JAVA):
+        raise HierarchyError(
+            f"hierarchy {name}: it holds Java objects (as a hierarchy's wizard in ARX saves them, .ahs), which are not "
+            "read. Save the ARX project and take its hierarchies by sqldeid import-arx, or export this one as CSV there"
+        )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

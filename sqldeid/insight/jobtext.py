@@ -9,6 +9,7 @@ from textwrap import wrap
 import tomlkit
 from tomlkit.items import InlineTable, Item, Table
 
+from sqldeid.insight.presets import CAUTION
 from sqldeid.insight.proposals import SUPPRESSION_LIMIT, K, Proposal, Proposed
 from sqldeid.job.rules import MAX_NAME_BYTES, name_flaw
 from sqldeid.sql import identifier, render, table_name
@@ -44,15 +45,16 @@ def job_text(proposed: Proposed, database: str, into: str | None, dialect: str =
 
 
 def _head(document: _Lines, proposed: Proposed, database: str) -> None:
-    _comment(
-        document, f"Proposed by sqldeid init for {database}. It runs as it is, and is meant to be read and changed:"
-    )
+    runs = "It runs as it is, and" if proposed.runs else "It is refused until the table has more persons, and"
+    _comment(document, f"Proposed by sqldeid init for {database}. {runs} is meant to be read and changed:")
     document.add(
         tomlkit.comment(
             "    sqldeid anonymize DB --job THIS-FILE --plan    shows what would be done and touches nothing"
         )
     )
     document.add(tomlkit.comment("    sqldeid anonymize DB --job THIS-FILE           does it"))
+    if proposed.preset is not None:
+        _comment(document, f"Preset {proposed.preset.name}: {proposed.preset.why}. {CAUTION}")
     if not proposed.facts.rows:
         _comment(document, "The table has no rows now; until it has some, there is nothing to release.")
     document.add(tomlkit.nl())
@@ -128,7 +130,9 @@ def _column(columns: Table, proposal: Proposal) -> None:
 
 def _privacy(proposed: Proposed) -> Table:
     privacy = tomlkit.table()
-    if proposed.k == K:
+    if proposed.preset is not None and proposed.preset.k:
+        why = f"preset {proposed.preset.name}"
+    elif proposed.k == K:
         why = "every released row looks like at least four others; 11 and more is usual for public data"
     else:
         why = f"the table has no more rows; at least {K} is usual, and of one person nothing is released"

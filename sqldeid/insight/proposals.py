@@ -13,6 +13,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.insight.fitting import Sought, fit_all
 from sqldeid.insight.identifiers import Finding, find_column, is_death_date, is_text_age
+from sqldeid.insight.presets import Preset
 from sqldeid.insight.profile import ColumnFacts, TableFacts
 from sqldeid.insight.repeating import find_repeating
 from sqldeid.insight.words import says_age, says_birth, says_part_of_birth, says_secret, says_year, spelt, words_of
@@ -105,6 +106,10 @@ class Proposed:
         Whether persons have many rows; then also how rows are ordered, of which the first may stand for the person.
     known
         False where rows have no person: they are left out.
+    runs
+        False where the table has fewer persons than any k: the job says so, and is refused.
+    preset
+        What the job was asked to begin with; its k is not lowered for a table of fewer persons.
     """
 
     facts: TableFacts
@@ -116,6 +121,8 @@ class Proposed:
     many: bool = False
     order: tuple[str, ...] = ()
     known: bool = True
+    runs: bool = True
+    preset: Preset | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +135,7 @@ class _Person:
     known: bool = True
 
 
-def propose(facts: TableFacts, engine: Engine) -> Proposed:
+def propose(facts: TableFacts, engine: Engine, preset: Preset | None = None) -> Proposed:
     """Propose a job for a table whose facts are known.
 
     Cost: one scan for each column that may be quasi-identifying and for which shipped hierarchies are tried.
@@ -136,13 +143,17 @@ def propose(facts: TableFacts, engine: Engine) -> Proposed:
     found = _person(facts, engine)
     person, key = found.name, next((c for c in facts.columns if c.name == found.name), None)
     whole = any(says_year(c.name) and says_birth(c.name) for c in facts.columns)
-    chosen = _choose([_born(c, whole) or _column(c, person, many=found.many) for c in facts.columns])
+    drafts = [_born(c, whole) or _column(c, person, many=found.many) for c in facts.columns]
+    if preset is not None and preset.harbor:
+        drafts = [_harboured(c, draft) for c, draft in zip(facts.columns, drafts, strict=True)]
+    chosen = _choose(drafts)
     fitted = _fitted(chosen, facts, engine)
     columns = tuple(_spare(fitted, facts))
-    k = max(LEAST_K, min(K, facts.rows if key is None else key.different))
+    persons = facts.rows if key is None else key.different
+    k = preset.k if preset is not None and preset.k else max(LEAST_K, min(K, persons))
     diverse = _diversity(columns, facts, engine, person if found.many else None)
     order = _order(facts, person) if found.many else ()
-    return Proposed(facts, columns, person, found.why, k, diverse, found.many, order, found.known)
+    return Proposed(facts, columns, person, found.why, k, diverse, found.many, order, found.known, persons >= k, preset)
 
 
 def _person(facts: TableFacts, engine: Engine) -> _Person:
@@ -233,6 +244,17 @@ def _hidden(c: ColumnFacts, found: Finding) -> Proposal:
     title = "" if found.letter == "R" else f" {found.kind}"
     safe = f"Safe Harbor ({found.letter}){title}" if found.letter else found.kind
     return Proposal(c.name, {"role": found.role}, f"{safe}: {found.why}; never released")
+
+
+def _harboured(c: ColumnFacts, draft: Proposal) -> Proposal:
+    """Under Safe Harbor nothing of the 18 kinds goes out at any level, but ages, from 90 on as 90.
+
+    Its role is then identifying, also where it was to be left out: as nothing else may it be taken in again.
+    """
+    found = find_column(c)
+    if found is None or draft.role in ("identifying", "free-text") or "top_code" in draft.keys:
+        return draft
+    return Proposal(c.name, {"role": "identifying"}, f"Safe Harbor ({found.letter}) {found.kind}: {found.why}")
 
 
 def _left_out(c: ColumnFacts, why: str) -> Proposal:

@@ -89,6 +89,8 @@ def test_nothing_of_a_single_person_is_released(tmp_path: Path, rows: int) -> No
     source = database(tmp_path / "d.duckdb", made)
     text = sqldeid.init(source)
     assert "\nk = 2 " in text and "nothing is released" in text
+    assert "refused until the table has more persons" in " ".join(text.replace("#", "").split())
+    assert "runs as it is" not in text
     with pytest.raises(JobError, match="k is 2, but"):
         run(text, source)
     assert not list(tmp_path.glob("*_release.duckdb"))
@@ -344,3 +346,47 @@ def test_a_value_that_everybody_has_is_no_reason_for_l(tmp_path: Path) -> None:
     text = sqldeid.init(source)
     assert "l_diversity" not in tomllib.loads(text)["tables"]["admissions"]["privacy"]
     run(text, source)
+
+
+def test_under_safe_harbor_nothing_that_is_found_goes_out_but_ages(tmp_path: Path) -> None:
+    """The release is looked at again: what is found there is the age, from 90 on as 90."""
+    sql = """CREATE TABLE people AS SELECT i AS patient_id, 'N' || i AS last_name, 20 + i % 90 AS age,
+        ['Male', 'Female'][1 + i % 2] AS sex, 10000 + i % 60 AS zip, DATE '1990-01-01' + CAST(i AS INT) AS admitted,
+        1940 + i % 60 AS birth_year, DATE '1940-01-01' + CAST(i AS INT) AS dob, 'town' || i % 5 AS city,
+        'D' || i % 6 AS diagnosis, i % 4 AS ward, 'm' || i || '@example.org' AS contact FROM RANGE(400) AS r(i)"""
+    source = database(tmp_path / "d.duckdb", sql)
+    text = sqldeid.init(source, preset="hipaa-safe-harbor")
+    assert "does not say that law or policy is met" in " ".join(text.replace("\n#", "").split())
+    columns = tomllib.loads(text)["tables"]["people"]["columns"]
+    released = {name: c for name, c in columns.items() if c["role"] not in ("identifying", "free-text")}
+    assert set(released) == {"age", "sex", "diagnosis", "ward"}
+    assert released["age"]["top_code"] == 90
+    assert "admitted" not in released and columns["admitted"] == {"role": "identifying"}
+    plain = tomllib.loads(sqldeid.init(source))["tables"]["people"]["columns"]
+    assert {"zip", "admitted"} <= {n for n, c in plain.items() if c["role"] not in ("identifying", "free-text")}
+    run(text, source)
+    found = sqldeid.safe_harbor(tmp_path / "people_release.duckdb", "release.people")
+    assert {f.column for f in found} <= {"age"}
+    told = read(tmp_path / "people_release.duckdb", "SELECT CAST(age AS VARCHAR) FROM release.people")
+    assert not [a for (a,) in told if re.fullmatch(r"9[1-9]|1[0-9][0-9]", a or "")]
+
+
+def test_what_safe_harbor_leaves_out_is_not_taken_in_again_for_want_of_others(tmp_path: Path) -> None:
+    """Of name and ZIP nothing is left: no job, rather than one that releases ZIP codes."""
+    sql = "CREATE TABLE t AS SELECT 'N' || i AS last_name, 10000 + i % 60 AS zip FROM RANGE(400) AS r(i)"
+    source = database(tmp_path / "d.duckdb", sql)
+    assert tomllib.loads(sqldeid.init(source))["tables"]["t"]["columns"]["zip"]["role"] == "quasi-identifying"
+    with pytest.raises(JobError, match="nothing to generalise"):
+        sqldeid.init(source, preset="hipaa-safe-harbor")
+
+
+@pytest.mark.parametrize(("name", "k", "risk"), [("cms-11", 11, 1 / 11), ("risk-0.09", 12, 0.09)])
+def test_a_preset_has_its_k_whatever_the_table_holds(tmp_path: Path, name: str, k: int, risk: float) -> None:
+    assert 1 / k <= risk
+    for rows in (200, 8):
+        sql = f"CREATE TABLE t AS SELECT i AS id, ['f', 'm'][1 + i % 2] AS sex FROM RANGE({rows}) AS r(i)"
+        text = sqldeid.init(database(tmp_path / f"{rows}.duckdb", sql), preset=name)
+        assert tomllib.loads(text)["tables"]["t"]["privacy"]["k"] == k
+    assert "refused until the table has more persons" in text
+    with pytest.raises(JobError, match="choose one of hipaa-safe-harbor"):
+        sqldeid.init(tmp_path / "8.duckdb", preset="hipaa")

@@ -1,0 +1,170 @@
+"""ARX's words for criteria and metrics, taken as keys of a job. Pure.
+
+A criterion is taken only where the job's means the same or more; else its words are handed back, for the job to be
+refused until the custodian decides. That another loss is searched harms nobody, so a metric that is not known here is
+told and not held against the job.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import ROUND_FLOOR, Decimal
+from math import log
+
+from sqldeid.job.rules import MAX_DECIMALS
+
+_NUMBER = r"(\d+(?:\.\d+)?(?:E-?\d+)?)"
+_OF = r" for attribute '(.*)'"
+_K = re.compile(r"(\d+)-anonymity")
+_DISTINCT = re.compile(rf"distinct-(\d+)-diversity{_OF}", re.DOTALL)
+_ENTROPY = re.compile(rf"(?:shannon-)?entropy-{_NUMBER}-diversity{_OF}", re.DOTALL)
+_RECURSIVE = re.compile(rf"recursive-\({_NUMBER},\s*(\d+)\)-diversity{_OF}", re.DOTALL)
+_CLOSE = re.compile(rf"{_NUMBER}-closeness with (equal|ordered) distance{_OF}", re.DOTALL)
+_DISCLOSURE = re.compile(rf"{_NUMBER}-disclosure privacy{_OF}", re.DOTALL)
+_BASIC = re.compile(rf"(?:basic-{_NUMBER}-|{_NUMBER}-basic )likeness{_OF}", re.DOTALL)
+_ENHANCED = re.compile(rf"(?:enhanced-{_NUMBER}-|{_NUMBER}-enhanced )likeness{_OF}", re.DOTALL)
+_LOSS = re.compile(r"Loss(?: \(([0-9.E-]+)/.*)?")
+
+Taken = tuple[str, dict[str, object]]
+"""A key of `privacy`, and an entry of its list."""
+
+
+@dataclass(slots=True)
+class Demands:
+    """What the job asks of classes.
+
+    Parameters
+    ----------
+    k
+        Of k-anonymity; None where nothing implies one.
+    entries
+        Key of `privacy` to its list.
+    left
+        ARX's words for what was not taken.
+    notes
+        What was taken in another form, in a sentence each.
+    """
+
+    k: int | None = None
+    entries: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def demands(criteria: tuple[str, ...], sensitive: frozenset[str], whole: frozenset[str]) -> Demands:
+    """Take criteria.
+
+    Parameters
+    ----------
+    criteria
+        ARX's words for each.
+    sensitive
+        The sensitive columns.
+    whole
+        Those that hold whole numbers alone, which are ordered by value here as in ARX.
+
+    Guarantee: a release that meets `k` and `entries` meets every criterion that is not in `left`.
+
+    * l-diversity (distinct, entropy after Shannon, recursive), t-closeness of equal distance, and β-likeness are
+      ARX's, letter by letter. Where no k is asked, the greatest l is one: a class of l values has l rows.
+    * t-closeness of ordered distance orders by data type: taken of whole numbers, whose order is one.
+    * ARX's δ-disclosure bounds |log2(q/p)| for the values that a class has; the job's bounds |ln(q/p)| below δ' for
+      every value of the table. With δ' = δ·ln 2, rounded down, it is at least as strict.
+
+    Source: toString of the classes in ``org.deidentifier.arx.criteria``, ARX 2.3 to 3.9.
+    """
+    found = Demands()
+    for text in criteria:
+        if match := _K.fullmatch(text):
+            found.k = max(found.k or 1, int(match[1]))
+            continue
+        taken = _of_column(text, whole, found.notes)
+        if taken is None or taken[1]["column"] not in sensitive or _again(taken, found):
+            found.left.append(text)
+        else:
+            found.entries.setdefault(taken[0], []).append(taken[1])
+    if found.k is None:
+        found.k = _implied(found)
+    return found
+
+
+def _again(taken: Taken, found: Demands) -> bool:
+    """Whether a second of its kind is asked of one column, where a job has one."""
+    key, entry = taken
+    there = found.entries.get(key, [])
+    return key != "l_diversity" and any(other["column"] == entry["column"] for other in there)
+
+
+def _implied(found: Demands) -> int | None:
+    """The least rows of a class that l-diversity leaves."""
+    sizes = [l for entry in found.entries.get("l_diversity", []) if isinstance(l := entry["l"], int)]
+    if not sizes:
+        return None
+    found.notes.append(f"k = {max(sizes)} is what l-diversity implies; the project asks for no k-anonymity")
+    return max(sizes)
+
+
+def _of_column(text: str, whole: frozenset[str], notes: list[str]) -> Taken | None:
+    """A criterion of one column; None where it cannot be taken."""
+    if match := _DISTINCT.fullmatch(text):
+        return "l_diversity", {"column": match[2], "l": int(match[1])}
+    if (match := _ENTROPY.fullmatch(text)) and (l := Decimal(match[1])) == int(l):
+        return "l_diversity", {"column": match[2], "l": int(l), "kind": "entropy"}
+    if (match := _RECURSIVE.fullmatch(text)) and (c := _few(match[1])) is not None:
+        return "l_diversity", {"column": match[3], "l": int(match[2]), "kind": "recursive", "c": c}
+    if (match := _CLOSE.fullmatch(text)) and (t := _few(match[1])) is not None and t <= 1:
+        if match[2] == "equal":
+            return "t_closeness", {"column": match[3], "t": t}
+        return ("t_closeness", {"column": match[3], "t": t, "distance": "ordered"}) if match[3] in whole else None
+    if (match := _DISCLOSURE.fullmatch(text)) and 0 < (delta := _natural(match[1])) <= 10:
+        notes.append(
+            "delta_disclosure: ARX's delta is of base-2 logarithms; the job has it times ln 2, rounded down, and asks "
+            "besides that each value be in each class"
+        )
+        return "delta_disclosure", {"column": match[2], "delta": delta}
+    for pattern, kind in ((_BASIC, "basic"), (_ENHANCED, "enhanced")):
+        if (match := pattern.fullmatch(text)) and (beta := _few(match[1] or match[2])) is not None and 0 < beta <= 1000:
+            return "beta_likeness", {"column": match[3], "beta": beta, "kind": kind}
+    return None
+
+
+def _few(text: str) -> float | None:
+    """A number as the job may hold it; None where it has more decimals than are compared."""
+    number = Decimal(text)
+    return float(number) if number == round(number, MAX_DECIMALS) else None
+
+
+def _natural(text: str) -> float:
+    """ARX's δ, of base-2 logarithms, for natural ones; rounded down to what the job compares."""
+    step = Decimal(1).scaleb(-MAX_DECIMALS)
+    return float((Decimal(text) * Decimal(log(2))).quantize(step, ROUND_FLOOR))
+
+
+def loss_of(metric: str) -> tuple[str, list[str]]:
+    """The job's loss for a metric of ARX, and what is different about it, in a sentence each."""
+    said = metric.casefold()
+    if match := _LOSS.fullmatch(metric):
+        notes = [
+            "search.loss: ARX's file does not say how it put the columns' losses together (geometric mean unless it "
+            "was told otherwise); the job takes their weighted arithmetic mean"
+        ]
+        if match[1] and float(match[1]) != 0.5:
+            notes.append("search.loss: the project weighs suppression against generalisation; the job has both alike")
+        return "loss", notes
+    name = next((ours for theirs, ours in _METRICS.items() if all(word in said for word in theirs)), "loss")
+    if name == "loss":
+        return name, ["search.loss: the project's metric is not known here; the job takes loss"]
+    return name, [f"search.loss: {name} is of the node before suppression; ARX's variants may count suppressed rows"]
+
+
+_METRICS: Mapping[tuple[str, ...], str] = {
+    ("precision",): "prec",
+    ("normalized", "entropy"): "normalised_entropy",
+    ("entropy",): "entropy",
+    ("discern",): "dm_star",
+    ("height",): "height",
+    ("class", "size"): "class_size",
+}
+"""By words in ARX's name. Its ambiguity is the number of combinations, where ours is its logarithm: not taken."""
