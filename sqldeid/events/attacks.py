@@ -129,7 +129,8 @@ def infer_membership(
     known, people = _objects(members, engine), _objects(everybody, engine)
     if not known or known == people:
         return None
-    made = put_batches(plan.name, refit(inside).generate(known, rng, Made()), engine)
+    batches = refit(inside).generate(known, rng, Made())
+    made = put_batches(plan.name, batches, engine, grouped=bool(plan.group))
     split = engine.make(
         "events/split_made", f"{plan.name}_made", made=made, objects=2**62, timed=plan.timed, whole=True
     )
@@ -159,7 +160,7 @@ def _take(plan: EventsPlan, placed: sql.Table, low: float, high: float, engine: 
         low=literal(f"{int(low * SPACE):08x}"),
         high=literal(f"{int(high * SPACE):08x}" if high < 1 else "g"),
         seed=literal("attack"),
-        factors=[f.name for f in plan.expressions],
+        factors=[f.name for f in (*plan.expressions, *plan.group)],
     )
 
 
@@ -198,7 +199,7 @@ def fly_canary(
     first = min((r["first"] for r in rows if r["first"] is not None), default=None)
     objects = max(r["objects"] for r in rows)
     single = engine.put(f"{plan.name}_canary", canary_rows(objects + 1, pair, times, first))
-    factors = [f.name for f in plan.expressions]
+    factors = [f.name for f in (*plan.expressions, *plan.group)]
     planted = engine.make("events/plant_object", f"{plan.name}_planted", placed=placed, object=single, factors=factors)
     seen = []
     for events in (planted, placed):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import accumulate
+from math import prod
 from pathlib import Path
 
 from sqldeid.errors import JobError
@@ -18,6 +19,9 @@ MAX_STATES = 1_000
 
 MAX_CELLS = 1_002_000
 """Of a factor's table: values x states x (states + 2)."""
+
+MAX_GROUPS = 1_000
+"""All combinations of the groups' values."""
 
 REACHED = Fraction(4, 5)
 """Share of the objects of which all events are looked at, where their number is chosen with noise (events.md)."""
@@ -51,6 +55,8 @@ class Domain:
         Whether the number of events looked at is chosen from the noised histogram of lengths (`choose_events`).
     factors
         What transitions are counted by as well, each with a table of its own: values that the range of times gives.
+    groups
+        Columns with their public values; every combination is a group, and whoever is in none of them is in the rest.
     """
 
     states: tuple[tuple[str, ...], ...]
@@ -62,6 +68,12 @@ class Domain:
     events_max: int
     chosen: bool = False
     factors: tuple[str, ...] = ()
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def group_count(self) -> int:
+        """Number of groups without the rest, which has the next number; 0 where objects are not grouped."""
+        return prod(len(values) for _, values in self.groups) if self.groups else 0
 
     @property
     def timed(self) -> bool:
@@ -127,16 +139,28 @@ def read_domain(part: Events, folder: Path, key: str) -> Domain:
         events_max=bins[-1] if chosen else int(privacy.events_max or EVENTS_MAX),
         chosen=chosen,
         factors=tuple(part.factors or ()),
+        groups=tuple((name, tuple(values)) for name, values in (privacy.groups or {}).items()),
     )
-    for factor in found.factors:
-        cells = len(states) * (len(states) + 2) * len(found.values(factor))
-        if cells > MAX_CELLS:
-            raise JobError.at(
-                f"{key}.factors",
-                f"{factor} makes a table of {cells:,} cells, and {MAX_CELLS:,} are allowed: each gets "
-                "noise; list fewer states, or leave it out",
-            )
+    if found.group_count > MAX_GROUPS:
+        raise JobError.at(
+            f"{key}.privacy.groups",
+            f"make {found.group_count:,} groups, and {MAX_GROUPS:,} are allowed; list fewer values",
+        )
+    for name in found.factors:
+        _refuse_large(found, len(found.values(name)), name, f"{key}.factors")
+    _refuse_large(found, found.group_count, "groups", f"{key}.privacy.groups")
     return found
+
+
+def _refuse_large(domain: Domain, values: int, name: str, key: str) -> None:
+    """A table of transitions more for each of these values must not be too large."""
+    cells = len(domain.states) * (len(domain.states) + 2) * values
+    if cells > MAX_CELLS:
+        raise JobError.at(
+            key,
+            f"{name} makes a table of {cells:,} cells, and {MAX_CELLS:,} are allowed: each gets "
+            "noise; list fewer states, or leave it out",
+        )
 
 
 def _states(file: Path, columns: int, key: str) -> tuple[tuple[str, ...], ...]:

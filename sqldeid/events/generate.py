@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sqldeid.arrays import Flags, Floats, Ints
+from sqldeid.events.groups import GROUP
 from sqldeid.events.model import Chain, Model
 
 CHUNK_EVENTS = 400_000
@@ -32,6 +33,8 @@ SCHEMA = pa.schema(
         ("moment", pa.timestamp("us")),
     ]
 )
+GROUPED = SCHEMA.append(pa.field(GROUP, pa.int32()))
+"""Where objects are in groups."""
 
 
 @dataclass(slots=True)

@@ -21,5 +21,5 @@ def reads(plan: EventsPlan, engine: Engine) -> Iterator[Read]:
     """What a release reads."""
     expressions = [(f"order {n.name.name}", n.value) for n in plan.orders]
     expressions += [(f"factor {n.name.name}", n.value) for n in plan.expressions]
-    columns = [*plan.states, *([plan.time] if plan.time is not None else [])]
+    columns = [*plan.states, *plan.grouped, *([plan.time] if plan.time is not None else [])]
     yield Read("source", plan.source, column(plan.owner.name, "s"), [*named(columns), *expressions])

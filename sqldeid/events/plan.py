@@ -15,6 +15,7 @@ from sqldeid.engine.base import Column, Engine
 from sqldeid.engine.opening import guessed_types
 from sqldeid.errors import JobError
 from sqldeid.events.domain import Domain, read_domain
+from sqldeid.events.groups import GROUP, number_of
 from sqldeid.events.privacy.laplace import Ledger
 from sqldeid.job.events import BUILT_IN_FACTORS, Events
 from sqldeid.sql import column, identifier, literal, parse_expression
@@ -86,6 +87,8 @@ class EventsPlan:
         Columns that order events of one object, after the time.
     domain
         The public domains of `laplace`; None otherwise.
+    grouped
+        Columns that say which group an object is in, of `laplace`.
     outward
         What looks across rows, of the job's SQL or as types that were guessed from all rows; a guarantee per object
         rests on looking at one object alone.
@@ -104,6 +107,16 @@ class EventsPlan:
     expressions: tuple[Named, ...]
     domain: Domain | None
     outward: tuple[str, ...]
+    grouped: tuple[Column, ...] = ()
+
+    @property
+    def group(self) -> tuple[Named, ...]:
+        """A row's group as a number, from that row's columns alone; nothing where objects are not grouped."""
+        if self.domain is None or not self.domain.groups:
+            return ()
+        text = exp.DataType.build("varchar", dialect="duckdb")
+        columns = [exp.cast(column(c.name, "s"), text.copy()) for c in self.grouped]
+        return (Named(identifier(GROUP), number_of(self.domain, columns)),)
 
     @property
     def timed(self) -> bool:
@@ -174,6 +187,9 @@ class EventsPlan:
             lines.append(("noise", self._noise()))
             if self.domain.factors:
                 lines.append(("factors", ", ".join(self.domain.factors)))
+            if self.domain.groups:
+                names = ", ".join(name for name, _ in self.domain.groups)
+                lines.append(("groups", f"{self.domain.group_count} by {names}, and a rest"))
         else:
             clusters = found.clusters
             lines += [
@@ -217,14 +233,17 @@ def plan(name: str, part: Events, engine: Engine, folder: Path) -> EventsPlan:
     factors, texts = _factors(part)
     time = _time(find(part.time, f"{key}.time"), key) if part.time is not None else None
     taken = {OBJECT, POSITION} if time is not None and time.kind == "date" else {OBJECT}
-    for name in (c for c in (part.time, *part.state) if c is not None and c.casefold() in taken):
+    groups = tuple(part.privacy.groups or ())
+    for name in (c for c in (part.time, *part.state, *groups) if c is not None and c.casefold() in taken):
         raise JobError.at(
             key, f"a column is called {name}, as one that is released beside it; rename it in a source query"
         )
     relation = _selected(relation, part.where, texts, engine, key)
     states = tuple(_comparable(find(c, f"{key}.state"), f"{key}.state") for c in part.state)
+    grouped = tuple(_comparable(find(c, f"{key}.privacy.groups"), f"{key}.privacy.groups") for c in groups)
     if part.privacy.method == "laplace":
         _refuse_other_texts(states, engine, f"{key}.state")
+        _refuse_other_texts(grouped, engine, f"{key}.privacy.groups")
     orders = tuple(
         Named(identifier(f"o{i}"), column(_comparable(find(c, f"{key}.order"), f"{key}.order").name, "s"))
         for i, c in enumerate(part.order)
@@ -243,6 +262,7 @@ def plan(name: str, part: Events, engine: Engine, folder: Path) -> EventsPlan:
         expressions=tuple(Named(identifier(f"x{i}"), column(_factor_column(i), "s")) for i in range(len(texts))),
         domain=_domain(part, folder, key) if part.privacy.method == "laplace" else None,
         outward=(*dict.fromkeys(outward_in(part.source, [part.where, *texts])), *guessed_types(engine)),
+        grouped=grouped,
     )
 
 

@@ -132,7 +132,7 @@ def _make(draft: EventsDraft) -> None:
     asked = draft.plan.part.generate.objects
     draft.objects = asked if asked is not None else draft.fitted.objects
     batches = draft.fitted.generate(draft.objects, draft.rng, draft.made)
-    draft.table = put_batches(draft.plan.name, batches, draft.engine)
+    draft.table = put_batches(draft.plan.name, batches, draft.engine, grouped=bool(draft.plan.group))
 
 
 def _write(draft: EventsDraft) -> None:
@@ -228,7 +228,7 @@ def read_private(plan: EventsPlan, engine: Engine) -> _Source:
         events=order_events(plan, engine),
         listed=listed,
         states=names,
-        orders=[o.name for o in plan.orders],
+        orders=[o.name for o in (*plan.orders, *plan.group)],
         empty=literal(""),
         other=domain.other,
         first_time=timestamp(domain.first.isoformat()) if domain.first else None,
@@ -350,6 +350,12 @@ def _private_warnings(plan: EventsPlan, fitted: Private) -> Iterator[str]:
         yield (
             f"{key}.privacy: most of the table of transitions is noise (cells x scale / transitions is "
             f"{fitted.noise_ratio:.3g}); list fewer states, or spend a larger epsilon"
+        )
+    if fitted.group_noise_ratio > 1:
+        yield (
+            f"{key}.privacy.groups: most of the tables by group is noise (cells x scale / transitions is "
+            f"{fitted.group_noise_ratio:.3g}), so that groups hardly differ in what is made; list fewer groups or "
+            "states, or spend a larger epsilon"
         )
     yield (
         f"{key}: counts of the source, evaluation and attacks are not noised: publish none of them. Each release that "

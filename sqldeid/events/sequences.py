@@ -145,7 +145,7 @@ def order_events(plan: EventsPlan, engine: Engine) -> exp.Table:
             first_time=timestamp(FIRST_TIME),
             last_time=timestamp(LAST_TIME),
             states=plan.state_names,
-            orders=plan.orders,
+            orders=(*plan.orders, *plan.group),
             factors=plan.expressions,
         )
     except JobError as error:
@@ -165,7 +165,7 @@ def place_events(plan: EventsPlan, events: exp.Table, engine: Engine) -> exp.Tab
         events=events,
         timed=plan.timed,
         orders=[o.name for o in plan.orders],
-        factors=[f.name for f in plan.expressions],
+        factors=[f.name for f in (*plan.expressions, *plan.group)],
     )
 
 

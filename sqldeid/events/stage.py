@@ -9,7 +9,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.events.generate import SCHEMA
+from sqldeid.events.generate import GROUPED, SCHEMA
+from sqldeid.events.groups import GROUP, value_of
 from sqldeid.events.plan import OBJECT, POSITION, EventsPlan
 from sqldeid.publish import Note, Staging
 from sqldeid.sql import column, identifier, render
@@ -23,13 +24,13 @@ class Released:
     value: exp.Expr
 
 
-def put_batches(name: str, batches: Iterator[pa.RecordBatch], engine: Engine) -> exp.Table:
+def put_batches(name: str, batches: Iterator[pa.RecordBatch], engine: Engine, *, grouped: bool = False) -> exp.Table:
     """A temporary table of what was made, never all of it in memory of ours."""
-    return engine.put(f"{name}_made", pa.RecordBatchReader.from_batches(SCHEMA, batches))
+    return engine.put(f"{name}_made", pa.RecordBatchReader.from_batches(GROUPED if grouped else SCHEMA, batches))
 
 
 def columns_of(plan: EventsPlan) -> tuple[Released, ...]:
-    """The columns of the release: a new object number, time or position, the states."""
+    """The columns of the release: a new object number, its groups, time or position, the states."""
     when = []
     if plan.time is not None:
         moment: exp.Expr = column("moment", "m")
@@ -42,7 +43,12 @@ def columns_of(plan: EventsPlan) -> tuple[Released, ...]:
         Released(identifier(c.name), column(n.name.name, "l"))
         for c, n in zip(plan.states, plan.state_names, strict=True)
     ]
-    return (Released(identifier(OBJECT), column("object", "m")), *when, *states)
+    groups = [
+        Released(identifier(c.name), value_of(plan.domain, at, column(GROUP, "m")))
+        for at, c in enumerate(plan.grouped)
+        if plan.domain is not None
+    ]
+    return (Released(identifier(OBJECT), column("object", "m")), *groups, *when, *states)
 
 
 def stage(plan: EventsPlan, made: exp.Table, listed: exp.Table, staging: Staging, note: Note) -> exp.Expr:
@@ -68,5 +74,6 @@ def note_of(plan: EventsPlan, guarantee: dict[str, object], ledger: list[dict[st
         comments[plan.time.name] = "time, made"
     if plan.placed:
         comments[POSITION] = "place among the object's events, made"
+    comments |= {c.name: "group of the object, made" for c in plan.grouped}
     comments |= {c.name: "state, made" for c in plan.states}
     return Note(plan.name, content, comments)

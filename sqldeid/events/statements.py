@@ -30,7 +30,7 @@ _LINKS = (
 
 _BOUNDS = (
     *("events/bound_steps", "events/bound_states", "events/bound_lengths", "events/bound_factors"),
-    *("events/bound_gaps", "events/bound_starts"),
+    *("events/bound_gaps", "events/bound_starts", "events/bound_groups", "events/bound_group_steps"),
 )
 
 
@@ -52,7 +52,7 @@ def fitting(plan: EventsPlan) -> Iterator[Step]:
 def writing(plan: EventsPlan, target: Target) -> Iterator[Step]:
     """What writes the objects that were made."""
     yield step("run/sum_columns", None)
-    columns = 1 + (plan.time is not None) + plan.placed + len(plan.states)
+    columns = 1 + (plan.time is not None) + plan.placed + len(plan.states) + len(plan.grouped)
     yield from putting(target.kind, columns, step("events/write_events"))
 
 
@@ -60,6 +60,7 @@ def verifying() -> Iterator[Step]:
     """What verifies what was written, and reads what its rows show."""
     return as_needed(
         *("events/check_numbers", "events/check_states", "events/check_pairs", "events/fence_gaps"),
+        "events/check_groups",
         "tables/write/list_shown",
     )
 

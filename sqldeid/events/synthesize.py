@@ -17,8 +17,10 @@ from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.events.domain import Domain, choose_events
 from sqldeid.events.estimate import posterior_mean, rake, shares
-from sqldeid.events.generate import DAY_US, HOUR_US, SCHEMA, SECOND_US, Made, moment
-from sqldeid.events.privacy.laplace import Ledger, Spend, by, noise
+from sqldeid.events.generate import DAY_US, GROUPED, HOUR_US, SCHEMA, SECOND_US, Made, moment
+from sqldeid.events.groups import GROUP
+from sqldeid.events.privacy.laplace import BY_GROUP, Ledger, Spend, by, noise
+from sqldeid.sql import identifier
 
 CHUNK_OBJECTS, CHUNK_CELLS = 50_000, 8_000_000
 """Made at a time: so many objects, and chances of what follows that are looked at at once."""
@@ -36,7 +38,9 @@ class Tables:
     transitions
         Rows: START, then each state. Columns: each state, then END. START → END cannot be and is always 0.
     factors
-        The same by value of each factor: a table more per value.
+        The same by value of each factor: a table more per value; by `BY_GROUP` a table more per group.
+    groups
+        Objects by group, the rest last; empty where objects are not grouped.
     """
 
     transitions: Ints
@@ -46,6 +50,7 @@ class Tables:
     months: Ints
     hours: Ints
     factors: Mapping[str, Ints] = field(default_factory=dict)
+    groups: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 def possible(transitions: Ints | Floats) -> Flags:
@@ -65,11 +70,16 @@ class Private:
         Shares: of first states; of the next state or END by state; of bins of gaps by state; of months and of weekday
         and hour of starts.
     factors
-        By factor and value: shares of the next state, rows as in `Tables`; where there are any, what is drawn from.
+        By factor and value: shares of the next state, rows as in `Tables`; where there are any, what is drawn from. By
+        group the rest is last, which has the shares of all objects.
+    groups
+        Shares of the groups, the rest last; empty where objects are not grouped.
     objects
         Sum of the noised histogram of lengths, at least 0.
     noise_ratio
         Cells × scale / transitions, noised: above 1 most of the table is noise.
+    group_noise_ratio
+        The same of the tables by group; 0 where there are none.
     """
 
     domain: Domain
@@ -82,6 +92,8 @@ class Private:
     objects: int
     noise_ratio: float
     factors: Mapping[str, Floats] = field(default_factory=dict)
+    groups: Floats = field(default_factory=lambda: np.zeros(0))
+    group_noise_ratio: float = 0.0
 
     def generate(self, objects: int, rng: np.random.Generator, made: Made) -> Iterator[pa.RecordBatch]:
         """Batches of events by object and position, as in ``generate.SCHEMA``; `made` counts them."""
@@ -124,7 +136,9 @@ def count_tables(domain: Domain, placed: exp.Table, engine: Engine) -> Tables:
         _gaps(domain, placed, engine),
         count_lengths(domain, placed, engine),
         *_starts(domain, placed, engine),
-        {factor: _by_factor(domain, factor, placed, engine) for factor in domain.factors},
+        {factor: _by_factor(domain, factor, placed, engine) for factor in domain.factors}
+        | ({BY_GROUP: _by_group(domain, placed, engine)} if domain.groups else {}),
+        _groups(domain, placed, engine),
     )
 
 
@@ -155,6 +169,33 @@ def _by_factor(domain: Domain, factor: str, placed: exp.Table, engine: Engine) -
     )
     found = np.zeros((len(values), states + 1, states + 1), dtype=np.int64)
     found[(steps.column("value").to_numpy() - values.start, *_cells(steps, states))] = steps.column("n").to_numpy()
+    return found
+
+
+def _groups(domain: Domain, placed: exp.Table, engine: Engine) -> Ints:
+    """Objects by group, the rest last."""
+    if not domain.groups:
+        return np.zeros(0, dtype=np.int64)
+    counted = np.zeros(domain.group_count + 1, dtype=np.int64)
+    found = engine.ask("events/bound_groups", placed=placed, group=identifier(GROUP)).to_pydict()
+    counted[np.array(found["value"], dtype=np.int64)] = found["n"]
+    return counted
+
+
+def _by_group(domain: Domain, placed: exp.Table, engine: Engine) -> Ints:
+    """Transitions by the object's group, which is that of its first event; those of the rest are in no table."""
+    states = len(domain.states)
+    steps = engine.ask(
+        "events/bound_group_steps",
+        placed=placed,
+        most=domain.events_max,
+        start=states,
+        finish=states + 1,
+        rest=domain.group_count,
+        group=identifier(GROUP),
+    )
+    found = np.zeros((domain.group_count, states + 1, states + 1), dtype=np.int64)
+    found[(steps.column("value").to_numpy(), *_cells(steps, states))] = steps.column("n").to_numpy()
     return found
 
 
@@ -216,6 +257,7 @@ def add_noise(exact: Tables, ledger: Ledger, lengths: tuple[Ints, Spend] | None 
         noised("start months", exact.months),
         noised("start hours", exact.hours),
         {factor: steps(by(factor), counts) for factor, counts in exact.factors.items()},
+        noised("groups", exact.groups),
     )
     return tables, Ledger(ledger.epsilon, tuple(spends))
 
@@ -234,8 +276,13 @@ def estimate(domain: Domain, noised: Tables, ledger: Ledger) -> Private:
     bins = noised.gaps.sum(axis=0, keepdims=True).clip(1.0)
     prior = states[:, None] * bins / bins.sum()
     starts = max(objects, 1)
-    spend = ledger.of("transitions")
     transitions = max(float(noised.transitions.sum()), 1.0)
+
+    def noise_ratio(statistic: str) -> float:
+        spend = ledger.of(statistic)
+        return spend.cells * spend.scale / transitions if spend is not None else 0.0
+
+    groups = shares(_alike(noised.groups, scale("groups"), starts)) if domain.groups else np.zeros(0)
     return Private(
         domain=domain,
         ledger=ledger,
@@ -245,8 +292,10 @@ def estimate(domain: Domain, noised: Tables, ledger: Ledger) -> Private:
         months=shares(_alike(noised.months, scale("start months"), starts)) if domain.timed else np.zeros(0),
         hours=shares(_alike(noised.hours, scale("start hours"), starts).ravel()) if domain.timed else np.zeros(0),
         objects=objects,
-        noise_ratio=spend.cells * spend.scale / transitions if spend is not None else 0.0,
-        factors={f: _alike_factor(counts, scale(by(f)), following) for f, counts in noised.factors.items()},
+        noise_ratio=noise_ratio("transitions"),
+        factors={f: _learnt(f, counts, scale(by(f)), following, groups) for f, counts in noised.factors.items()},
+        groups=groups,
+        group_noise_ratio=noise_ratio(by(BY_GROUP)),
     )
 
 
@@ -254,10 +303,18 @@ def _alike(noised: Ints, scale: float, total: int) -> Floats:
     return posterior_mean(noised, scale, np.full(noised.shape, total / noised.size))
 
 
-def _alike_factor(noised: Ints, scale: float, following: Floats) -> Floats:
-    """Shares by a factor's value: what all values share is the prior, which much noise leaves as it is."""
-    totals = noised.sum(axis=(1, 2)).clip(0).astype(np.float64)
-    prior = shares(totals)[:, None, None] * following
+def _learnt(name: str, noised: Ints, scale: float, following: Floats, groups: Floats) -> Floats:
+    """Shares by a factor's value, or by group: how many objects a group has is known by a table of its own."""
+    if name != BY_GROUP:
+        return _alike_factor(noised, scale, following, shares(noised.sum(axis=(1, 2)).clip(0).astype(np.float64)))
+    rest = following.copy()
+    rest[0, :-1], rest[1:] = shares(following[0, :-1]), shares(following[1:])
+    return np.concatenate([_alike_factor(noised, scale, following, groups[:-1]), rest[None]])
+
+
+def _alike_factor(noised: Ints, scale: float, following: Floats, parts: Floats) -> Floats:
+    """Shares by a factor's value: what all share, in these parts, is the prior, which much noise leaves as it is."""
+    prior = parts[:, None, None] * following
     found, can_be = np.zeros_like(prior), possible(noised)
     found[can_be] = posterior_mean(noised[can_be], scale, prior[can_be])
     found = np.where(found.sum(axis=2, keepdims=True) > 0, found, prior)
@@ -285,13 +342,14 @@ def _chunk(model: Private, count: int, rng: np.random.Generator, made: Made) -> 
     domain = model.domain
     states = len(domain.states)
     us, end = _first_times(model, count, rng)
+    group = rng.choice(len(model.groups), count, p=model.groups) if len(model.groups) else None
     chain = _Chain.of(model)
     at = np.arange(count)
-    state = np.minimum(chain.draw(np.zeros(count, dtype=np.int64), us, rng), states - 1)
+    state = np.minimum(chain.draw(np.zeros(count, dtype=np.int64), us, group, rng), states - 1)
     events: list[tuple[Ints, Ints, Ints]] = []
     for _ in range(domain.longest):
         events.append((at, state, us[at]))
-        after = chain.draw(state + 1, us[at], rng)
+        after = chain.draw(state + 1, us[at], group[at] if group is not None else None, rng)
         if domain.timed:
             us[at] += _steps(model, state, rng)
         go = (after < states) & (us[at] < end)
@@ -303,12 +361,12 @@ def _chunk(model: Private, count: int, rng: np.random.Generator, made: Made) -> 
     number, state, when = number[order], state[order], when[order]
     sizes = np.bincount(number, minlength=count)
     position = np.arange(len(number)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
+    groups = [pa.array(group[number].astype(np.int32))] if group is not None else []
     number = number + made.objects + 1
     made.objects, made.events, made.parts = made.objects + count, made.events + len(number), made.parts + count
     times = pa.array(when).cast(pa.timestamp("us")) if domain.timed else pa.nulls(len(when), pa.timestamp("us"))
-    return pa.RecordBatch.from_arrays(
-        [pa.array(number), pa.array(number), pa.array(position), pa.array(state.astype(np.int32)), times], schema=SCHEMA
-    )
+    events_made = [pa.array(number), pa.array(number), pa.array(position), pa.array(state.astype(np.int32)), times]
+    return pa.RecordBatch.from_arrays([*events_made, *groups], schema=GROUPED if groups else SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,14 +386,18 @@ class _Chain:
     def of(cls, model: Private) -> _Chain:
         """START → END is 0."""
         whole = np.vstack([np.append(model.first, 0.0), model.following])
-        found = ((n, model.domain.values(n).start, np.cumsum(t, axis=2)) for n, t in model.factors.items())
+        lowest = {n: 0 if n == BY_GROUP else model.domain.values(n).start for n in model.factors}
+        found = ((n, lowest[n], np.cumsum(t, axis=2)) for n, t in model.factors.items())
         return cls(np.cumsum(whole, axis=1), tuple(found))
 
-    def draw(self, row: Ints, us: Ints, rng: np.random.Generator) -> Ints:
-        """What follows each state (row 0: START), whose event was at these times."""
+    def draw(self, row: Ints, us: Ints, group: Ints | None, rng: np.random.Generator) -> Ints:
+        """What follows each state (row 0: START), whose event was at these times, of objects of these groups."""
         steps = self.whole[row]
         if self.factors:
-            values = [np.clip(moment(n, us) - low, 0, len(t) - 1) for n, low, t in self.factors]
+            values = [
+                group if n == BY_GROUP and group is not None else np.clip(moment(n, us) - low, 0, len(t) - 1)
+                for n, low, t in self.factors
+            ]
             steps = np.mean([t[v, row] for v, (_, _, t) in zip(values, self.factors, strict=True)], axis=0)
         found: Ints = (steps <= (rng.random(len(row)) * steps[:, -1])[:, None]).sum(axis=1)
         return found

@@ -3,8 +3,9 @@
 It shares no statement with what made the release. It checks what can be seen of a release:
 
 - every method: the columns; objects numbered 1, 2, …; nothing missing; times strictly in order, or places without gaps.
-- `laplace`: every state is on the public list, every time in the public range, no object longer than the public cap;
-  and the ledger on the release is the job's and adds up to epsilon. The source is not asked: what it holds is noised.
+- `laplace`: every state is on the public list, every time in the public range, no object longer than the public cap,
+  every group on the job's list and each object in one; and the ledger on the release is the job's and adds up to
+  epsilon. The source is not asked: what it holds is noised.
 - `ratio` and `none`: every state is in the source; every pair of states within a part is there as a transition, or in
   the rows of one object as neighbours are. With `ratio` once is not enough: nothing rests on a single record.
 
@@ -23,6 +24,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import UnknownKindError, VerificationError
 from sqldeid.events.domain import Domain
+from sqldeid.events.groups import listed
 from sqldeid.events.plan import FIRST_TIME, LAST_TIME, OBJECT, POSITION, EventsPlan, timestamp
 from sqldeid.events.privacy.laplace import Ledger
 from sqldeid.events.result import EventsVerified
@@ -46,6 +48,7 @@ def verify(plan: EventsPlan, note: Mapping[str, object], written: exp.Expr, engi
         states, pairs = check.public(plan.domain, counted), 0
         done += [
             "every state is on the public list" + (", every time in the public range" if plan.timed else ""),
+            *(["every object is in one of the public groups, or the rest"] if plan.group else []),
             "the budget adds up to epsilon",
         ]
     else:
@@ -82,7 +85,7 @@ class _Check:
         """The release has these columns and no other."""
         plan = self.plan
         wanted = [OBJECT, *([plan.time.name] if plan.time else []), *([POSITION] if plan.placed else [])]
-        wanted += [c.name for c in plan.states]
+        wanted += [c.name for c in (*plan.grouped, *plan.states)]
         there = [c.name for c in self.engine.columns(self.written)]
         if sorted(there) != sorted(wanted):
             raise self.fail(f"it has the columns {', '.join(there)}, and should have {', '.join(wanted)}")
@@ -138,16 +141,15 @@ class _Check:
                 raise self.fail("noise on its note is less than its sensitivity and its part of the budget need")
 
     def budget(self, spends: list[Mapping[str, object]]) -> None:
-        """Statistics, sensitivities and parts of the budget are the job's, for a number of events that it allows."""
+        """Statistics, sensitivities, cells and parts of epsilon are the job's, of a number of events that it allows."""
         domain = self.plan.domain
         assert domain is not None  # noqa: S101 - only with laplace
         allowed = [replace(domain, events_max=last) for last in domain.length_bins] if domain.chosen else [domain]
-        found = sorted(
-            (str(s.get("statistic")), str(s.get("sensitivity")), str(s.get("epsilon_exact"))) for s in spends
-        )
+        names = ("statistic", "sensitivity", "epsilon_exact", "cells")
+        found = sorted(tuple(str(spend.get(name)) for name in names) for spend in spends)
         for tried in allowed:
             ledger = Ledger.split(tried, self.plan.epsilon)
-            if found == sorted((s.statistic, str(s.sensitivity), str(s.epsilon)) for s in ledger.spends):
+            if found == sorted(tuple(str(s.to_dict()[name]) for name in names) for s in ledger.spends):
                 return
         raise self.fail("the spends on its note are not those of the job")
 
@@ -155,12 +157,25 @@ class _Check:
         """States are on the list, objects are not longer than the cap."""
         if counted["longest"] > domain.longest:
             raise self.fail("an object has more events than the public cap")
+        self.groups(domain)
         names = [c.name for c in self.plan.states]
         words = list(zip(*domain.states, strict=True))
         listed = self.engine.put(
             f"{self.plan.name}_public", pa.table({f"p{i}": pa.array(w, pa.string()) for i, w in enumerate(words)})
         )
         return self._states(listed, {n: column(f"p{i}", "a") for i, n in enumerate(names)}, 1)
+
+    def groups(self, domain: Domain) -> None:
+        """Values of groups are on the list, together as the list combines them, and one object is in one group."""
+        if not self.plan.grouped:
+            return
+        columns = [column(c.name, "r") for c in self.plan.grouped]
+        wrong = self.engine.row("events/check_groups", release=self.written, object=self.object, groups=columns)
+        if wrong["wrong"]:
+            raise self.fail(f"{wrong['wrong']} of its objects are in more than one group")
+        allowed = self.engine.put(f"{self.plan.name}_groups", listed(domain))
+        groups = {c.name: column(f"g{i}", "a") for i, c in enumerate(self.plan.grouped)}
+        self._allowed(allowed, groups, 1, "groups")
 
     def source_states(self, least: int) -> int:
         """States are in the source often enough."""
@@ -177,6 +192,9 @@ class _Check:
         return exp.cast(value, exp.DataType.build("varchar", dialect="duckdb")) if found.is_enum else value
 
     def _states(self, allowed: exp.Expr, columns: Mapping[str, exp.Expr], least: int) -> int:
+        return self._allowed(allowed, columns, least, "states")
+
+    def _allowed(self, allowed: exp.Expr, columns: Mapping[str, exp.Expr], least: int, what: str) -> int:
         states = [
             {"release": column(n, "r"), "allowed": value, "name": identifier(f"s{i}")}
             for i, (n, value) in enumerate(columns.items())
@@ -185,7 +203,7 @@ class _Check:
             "events/check_states", release=self.written, allowed=allowed, least=least, states=states
         )
         if found["wrong"]:
-            raise self.fail(f"{found['wrong']} of its states may not be in it")
+            raise self.fail(f"{found['wrong']} of its {what} may not be in it")
         return int(found["states"])
 
     def source_pairs(self, least: int) -> int:

@@ -22,7 +22,7 @@ _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?"
 """A date, or a date and a time; Python reads far more, such as 2100-01-01+05:00 as five in the morning."""
 
 _ZONED = re.compile(r"\d{4}-\d{2}-\d{2}.*([+-]\d{2}(:?\d{2})?|[zZ])$", re.ASCII)
-LAPLACE_KEYS = ("states", "other", "time_range", "gap_bins_hours", "length_bins", "events_max")
+LAPLACE_KEYS = ("states", "other", "groups", "time_range", "gap_bins_hours", "length_bins", "events_max")
 PUBLIC_FACTORS = ("weekday", "hour", "month", "year")
 """Factors whose values are known without looking at the data."""
 
@@ -80,6 +80,10 @@ def privacy_problems(privacy: Mapping[str, object]) -> Iterator[Problem]:
         )
     yield from _bins(privacy)
     yield from _range(privacy.get("time_range"))
+    groups = privacy.get("groups")
+    for name, values in groups.items() if isinstance(groups, Mapping) else ():
+        if isinstance(values, list) and len({str(v) for v in values}) < len(values):
+            yield Problem(("groups", str(name)), "names a value twice")
 
 
 def _bins(privacy: Mapping[str, object]) -> Iterator[Problem]:
@@ -153,7 +157,7 @@ def _laplace(events: Mapping[str, object], privacy: Mapping[str, object], timed:
 
 
 def _names_twice(events: Mapping[str, object]) -> Iterator[Problem]:
-    """Released columns: the object's number, the time, the states."""
+    """Released columns: the object's number, the time, the states, the groups."""
     state = events.get("state")
     states = [state] if isinstance(state, str) else state if isinstance(state, list) else []
     taken = {str(events[k]).casefold(): k for k in ("object", "time") if isinstance(events.get(k), str)}
@@ -164,6 +168,19 @@ def _names_twice(events: Mapping[str, object]) -> Iterator[Problem]:
     for name in states:
         if str(name).casefold() in taken:
             yield Problem(("state",), f"names the column of {taken[str(name).casefold()]}")
+    yield from _groups_twice(events, taken | {str(name).casefold(): "state" for name in states})
+
+
+def _groups_twice(events: Mapping[str, object], taken: Mapping[str, str]) -> Iterator[Problem]:
+    """Columns of groups are released beside the others, each once."""
+    privacy = events.get("privacy")
+    groups = privacy.get("groups") if isinstance(privacy, Mapping) else None
+    names = [str(name) for name in groups] if isinstance(groups, Mapping) else []
+    if len({name.casefold() for name in names}) < len(names):
+        yield Problem(("privacy", "groups"), "names a column twice")
+    for name in names:
+        if name.casefold() in taken:
+            yield Problem(("privacy", "groups", name), f"names the column of {taken[name.casefold()]}")
 
 
 class Clusters(Section):
@@ -193,6 +210,14 @@ class EventsPrivacy(Section):
     )
     other: Text | None = Field(
         default=None, description="With laplace: what a state that is not in the list becomes; absent: it is dropped."
+    )
+    groups: dict[Text, Annotated[list[Text], Field(min_length=1, max_length=64)]] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=4,
+        description="With laplace: columns that say which group an object belongs to, such as sex or age group, each "
+        "with its values, known without looking at the data. Transitions are counted by group, and the columns are "
+        "released. Whoever has another value, or none, at the first event is in a rest group, shown as NULL.",
     )
     time_range: list[Text] | None = Field(
         default=None, min_length=2, max_length=2, description="With laplace: first date, and date after the last."

@@ -672,6 +672,21 @@ CASES = [
         ordered=False,
     ),
     Case(
+        "events/bound_groups",
+        {"placed": t("placed"), "group": identifier("x0")},
+        [(0, 1), (1, 1), (4, 1)],
+        (*PLACED,),
+        ordered=False,
+    ),
+    Case(
+        "events/bound_group_steps",
+        {"placed": t("placed"), "most": 2, "start": 4, "finish": 5, "rest": 4, "group": identifier("x0")},
+        [(0, 1, 5, 1), (0, 4, 1, 1), (1, 0, 2, 1), (1, 4, 0, 1)],
+        (*PLACED,),
+        ordered=False,
+        note="an object's first event says its group, and 4 is the rest",
+    ),
+    Case(
         "events/bound_states",
         {"placed": t("placed"), "most": 2},
         [(0, 2), (1, 1), (2, 1), (3, 1)],
@@ -698,6 +713,13 @@ CASES = [
         [(1969, 12, 3, 23, 1), (2001, 5, 6, 5, 1), (2164, 2, 3, 12, 1)],
         (*PLACED,),
         ordered=False,
+    ),
+    Case(
+        "events/check_groups",
+        {"release": t("so urce"), "object": column(WHO, "r"), "groups": [column(WARD, "r")]},
+        [(2,)],
+        SOURCE,
+        note="one has three values, one a value and NULL",
     ),
     Case("events/count_objects", {"events": t("split")}, [(3,)], (*SPLIT,)),
     Case(

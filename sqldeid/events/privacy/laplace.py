@@ -32,6 +32,12 @@ CHOOSING = Fraction(5, 100)
 BY_FACTOR = Fraction(1, 2)
 """Of the transitions' part: for the factors' tables, the same for each."""
 
+GROUPS = Fraction(5, 100)
+"""Of epsilon, of the transitions' part, for how many objects each group has."""
+
+BY_GROUP = "group"
+"""Where a table of transitions is by group, not by a factor of time."""
+
 SCALE_MOST = 1e12
 """Noise of more fills whole tables with numbers that 64 bits cannot add up, and tells nothing."""
 
@@ -122,10 +128,13 @@ class Ledger:
         if domain.chosen:
             shares["transitions"] -= CHOOSING
             shares["lengths"] += CHOOSING
-        if domain.factors:
+        if domain.groups:
+            shares["transitions"] -= GROUPS
+            shares["groups"] = GROUPS
+        if tables := (*domain.factors, *((BY_GROUP,) if domain.groups else ())):
             shared = shares["transitions"] * BY_FACTOR
             shares["transitions"] -= shared
-            shares |= {by(factor): shared / len(domain.factors) for factor in domain.factors}
+            shares |= {by(name): shared / len(tables) for name in tables}
         return cls(
             epsilon,
             tuple(
@@ -144,6 +153,9 @@ def sensitivity_of(statistic: str, events_max: int) -> int:
 
     k events make START → e₁, k − 1 steps between, and e_k → END unless cut off: k + 1 <= L + 1. A factor's table
     counts the same steps, each once, by the value at the event before (START: at e₁), which the object's own rows give.
+    Groups compose in parallel: an object is in one group, that of its first event, whatever others are in the data. So
+    it adds its at most L + 1 steps to one group's table and nothing to any other (the rest has no table), and 1 to one
+    of the counts of objects by group and rest.
     """
     if statistic.startswith(by("")):
         return events_max + 1
@@ -154,6 +166,7 @@ def sensitivity_of(statistic: str, events_max: int) -> int:
         "lengths": 1,
         "start months": 1,
         "start hours": 1,
+        "groups": 1,
     }[statistic]
 
 
@@ -167,6 +180,8 @@ def cells_of(domain: Domain) -> dict[str, int]:
         "lengths": len(domain.length_bins) + 1,
         "start months": domain.months,
         "start hours": 7 * 24,
+        "groups": domain.group_count + 1,
+        by(BY_GROUP): domain.group_count * states * (states + 2),
         **{by(f): len(domain.values(f)) * states * (states + 2) for f in domain.factors},
     }
 

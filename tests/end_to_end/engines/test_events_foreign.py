@@ -80,7 +80,15 @@ def test_laplace_counts_the_same_over_public_domains(both: Both, tmp_path: Path)
     """Its noise cannot be seeded: what it is added to is the same, and the release is checked."""
     wards = tmp_path / "wards.txt"
     wards.write_text("\n".join(WARD_STATES), encoding="utf-8")
-    section = kind_t(source="t", privacy=laplace(wards), factors=["weekday"], generate={"objects": 100}, attacks=False)
+    kinds = "CASE WHEN hadm_id % 3 = 0 THEN 'a' WHEN hadm_id % 3 = 1 THEN 'it''s' END AS kind"
+    kinds += ", CAST(hadm_id % 2 AS INTEGER) AS odd"
+    section = kind_t(
+        source={"query": f"SELECT t.*, {kinds} FROM t"},
+        privacy=laplace(wards, groups={"kind": ["it's", "b", "a"], "odd": ["0", "1"]}),
+        factors=["weekday"],
+        generate={"objects": 100},
+        attacks=True,
+    )
     del section["gap_hours"]
     wanted = job("noised", section)
     exact = []
@@ -94,8 +102,13 @@ def test_laplace_counts_the_same_over_public_domains(both: Both, tmp_path: Path)
             exact.append(count_tables(planned.domain, read_private(planned, engine).placed, engine))
     for name in exact[0].__dataclass_fields__:
         there, here = (getattr(tables, name) for tables in exact)
-        assert np.array_equal(there["weekday"], here["weekday"]) if name == "factors" else np.array_equal(there, here)
+        if name == "factors":
+            assert set(there) == {"weekday", "group"} and all(np.array_equal(there[f], here[f]) for f in there)
+        else:
+            assert np.array_equal(there, here)
     assert exact[0].transitions.sum() > 400
+    groups = exact[0].groups
+    assert len(groups) == 7 and groups.sum() == 120 and np.count_nonzero(groups) == 5, "nobody is b; the rest is last"
 
 
 def test_counts_go_over_the_wire_and_no_row_of_the_source(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,6 +116,25 @@ def test_the_mimic_demo(both: Both) -> None:
     assert all(re.fullmatch(r"(transfers_(ratio|private)(__[0-9a-f]{8})?)?", name) for name in made) and len(made) == 5
 
 
+def test_groups_of_laplace(both: Both, tmp_path: Path) -> None:
+    """With noise that hardly counts, objects come in the same groups, in the same shares, as on DuckDB."""
+    (tmp_path / "states.txt").write_text("\n".join(f"{CANARY} it's {w}" for w in "abcdef"), encoding="utf-8")
+    privacy = {"method": "laplace", "epsilon": 1000.0, "states": str(tmp_path / "states.txt"), "other": "else"}
+    section = {"source": "sequences", "object": "who", "order": "row", "state": HOSTILE, "attacks": False}
+    wanted = job(
+        "grouped", section | {"privacy": privacy | {"groups": {"level": ["0", "2"]}}, "generate": {"objects": 400}}
+    )
+    shares = []
+    for database, rows in ((both.spark, both.there), (both.file, both.here)):
+        assert anonymize(wanted, database).releases["x"].objects == 400
+        assert verify(wanted, database)["x"].objects == 400
+        objects = dict(tuple(row)[:2] for row in rows("grouped.x"))
+        shares.append({level: list(objects.values()).count(level) / 400 for level in ("0", "2", None)})
+    there, here = shares
+    assert sum(there.values()) == 1 and min(there.values()) > 0.05
+    assert all(abs(there[level] - here[level]) < 0.15 for level in there)
+
+
 @pytest.mark.always
 def test_a_value_that_fails_is_not_told_and_nothing_is_left(both: Both, capfd: pytest.CaptureFixture[str]) -> None:
     before, settings = both.catalogue(), dict(both.spark.conf.getAll)
