@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from sqldeid.arrays import Ints
+from sqldeid.attacked import none_made
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.job import EpsilonSafeSettings
@@ -328,6 +329,7 @@ def _result(plan: TablePlan, safe: Safe, verified: Verified, moved: tuple[int, .
         moved={"rows": moved[0], "bytes": moved[1]},
         warnings=tuple(_warnings(plan, safe, verified.released)),
         guarantee=safe.guarantee.to_dict() | {"proven": safe.proven},
+        attacks=none_made("no attack knows a node that was drawn on a secret sample") if plan.attacks else None,
     )
 
 

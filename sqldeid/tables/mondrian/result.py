@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
+from sqldeid.attacked import Attacks
 from sqldeid.result import Criterion
 
 LIMITS = "one value is recoded differently from row to row; Mondrian is greedy, so a lesser loss may exist"
@@ -23,6 +24,8 @@ class PartitionRelease:
     ----------
     moved
         Rows and bytes (as Arrow) that came out of the source's engine or went to it while this release was made.
+    attacks
+        Which attacks were left out, and why; None where the job asks for none.
     """
 
     name: str
@@ -37,6 +40,7 @@ class PartitionRelease:
     criteria: tuple[Criterion, ...] = ()
     moved: Mapping[str, int] = field(default_factory=dict)
     written: tuple[str, ...] = ()
+    attacks: Attacks | None = None
     kind: str = "table"
     method: str = "mondrian"
 
@@ -47,8 +51,10 @@ class PartitionRelease:
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
-        found = asdict(self)
-        del found["name"]
+        found = asdict(replace(self, attacks=None))
+        del found["name"], found["attacks"]
+        if self.attacks is not None:
+            found["attacks"] = self.attacks.to_dict()
         return {"kind": found.pop("kind"), **found, "suppressed": 0, "limits": self.limits}
 
     def to_public(self) -> dict[str, object]:
@@ -69,6 +75,7 @@ class PartitionRelease:
             ("Rows", f"{self.released:,} of {self.rows:,} released"),
             ("Classes", f"{self.classes:,}, smallest {self.k}"),
             *_shown(self.criteria),
+            *(self.attacks.facts() if self.attacks is not None else ()),
             ("Note", self.limits),
         ]
 

@@ -97,7 +97,12 @@ def run(planned: Unit, making: Making) -> list[Release]:
     if isinstance(planned, LocalPlan):
         from sqldeid.tables.local.release import run as run_local
 
-        return [run_local(planned, making)]
+        local = run_local(planned, making)
+        if not making.explain:
+            return [local]
+        from sqldeid.tables.release.compare import compare_local
+
+        return [compare_local(planned, local, making.engine, making.listener)]
     if isinstance(planned, Linked):
         return _run_linked(planned, making)
     release = run_one(planned, making)

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from sqldeid.attacked import none_made
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.keys import Key
@@ -148,6 +149,7 @@ def _own(made: Made, member: TablePlan) -> TableRelease:
         warnings=tuple(_warnings(made, member)),
         pseudonymised=tuple(_mine(member, dict.fromkeys(release.pseudonymised))),
         policy=None,
+        attacks=none_made("no attack knows linked tables") if member.attacks else None,
         tradeoff=None if traded is None else replace(traded, name=member.name),
         linked={
             "with": list(linked.others(member.name)),

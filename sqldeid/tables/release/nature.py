@@ -13,6 +13,7 @@ from sqldeid.making import Cohort, Nature, Read, every_column, named
 from sqldeid.sql import column
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.mondrian.plan import PartitionPlan
+from sqldeid.tables.plan.choosing import by_k
 from sqldeid.tables.plan.linking import Linked
 from sqldeid.tables.plan.plan import OtherColumn, QuasiIdentifier, TablePlan
 
@@ -20,7 +21,8 @@ from sqldeid.tables.plan.plan import OtherColumn, QuasiIdentifier, TablePlan
 def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked) -> Nature:
     """What a run must know of a planned release."""
     if isinstance(plan, LocalPlan):
-        return replace(nature(plan.table), policy=False, lattice=False, beside=plan.beside)
+        held = not by_k(plan.table)  # who stays is judged by all criteria, and so would the levels of the others be
+        return replace(nature(plan.table), policy=False, ledger=held, lattice=False, beside=plan.beside)
     if isinstance(plan, Linked):
         members = [nature(m) for m in plan.members]
         released = tuple(column for m in members for column in m.released)

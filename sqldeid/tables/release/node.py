@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import SystemRandom
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import Interrupted, NoSolutionError
@@ -19,6 +20,7 @@ from sqldeid.tables.plan.choosing import allowed_beyond, allowed_of, within
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.search import Outcome, Problem, search
 from sqldeid.tables.search.base import no_solution
+from sqldeid.tables.search.blunt import blunted
 from sqldeid.tables.write.stage import Chosen
 
 BOUNDING = ("frontier", "best-first", "flash")
@@ -106,7 +108,11 @@ def _search_lattice(plan: TablePlan, folded: Folded, checker: Checker, listener:
     )
     try:
         checker.hopeless = problem.hopeless if asked.method in BOUNDING else None
-        return search(asked.method, problem)
+        found = search(asked.method, problem)
+        if not asked.blunt:
+            return found
+        checker.hopeless = None  # a drawn node's loss is asked for, though it cannot win
+        return blunted(problem, found, asked.blunt, SystemRandom())
     except Interrupted as stopped:
         raise _with_standing(problem, stopped) from None
     except NoSolutionError:

@@ -42,8 +42,9 @@ from sqldeid.tables.write.draft import Beside, Draft, DraftStage
 Given = str | os.PathLike[str] | Mapping[str, Any]
 """What names policies: the file that `--json` wrote, or `Result.to_dict()`."""
 
-FREE = {"source", "where", "search", "frozen"}
-"""Keys of a release that may differ from the policy's: where the rows come from, and how a node was searched."""
+FREE = {"source", "where", "search", "frozen", "attacks", "secrets"}
+"""Keys of a release that may differ from the policy's: where the rows come from, how a node was searched, and what is
+attacked."""
 _SHOWN = 5
 _OPTION = "--policy"
 

@@ -148,11 +148,22 @@ def _beside(plan: TablePlan, company: Company) -> Iterator[Beside]:
     if company.policy is not None:
         yield retold()
     else:
-        yield Beside(told=(Stage("", _explain, lambda _: _named().checking(plan)),))
+        if not plan.search.blunt:  # why a finer node was not chosen is then no reason
+            yield Beside(told=(Stage("", _explain, lambda _: _named().checking(plan)),))
         if company.certificate:
             from sqldeid.tables.certificate.proof import certified
 
             yield certified(plan)
+    if plan.attacks:
+        from sqldeid.tables.attacks.run import attacking
+        from sqldeid.tables.release.remade import remake
+
+        yield attacking(plan, lambda: _searching_again(plan), remake, reused=company.policy is not None)
+
+
+def _searching_again(plan: TablePlan) -> Iterator[Step]:
+    """The statements that find a node and what it suppresses, where a release is made once more; if it is."""
+    yield from as_needed(*(s.template for s in (*_named().checking(plan), *_named().keeping_failing(plan))))
 
 
 def _searched(plan: TablePlan) -> tuple[DraftStage, ...]:

@@ -20,6 +20,7 @@ from sqldeid.tables.model.evaluation import Evaluation, Marginal
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.model.loss import LossReport, all_losses
 from sqldeid.tables.plan.choosing import by_k, chosen_by
+from sqldeid.tables.plan.demands import DRAWN_ANEW
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.search import Outcome
 from sqldeid.tables.verify.verify import Verified
@@ -167,7 +168,9 @@ def _columns(plan: TablePlan, node: Node, losses: LossReport) -> dict[str, Colum
 
 def _warnings(plan: TablePlan, outcome: Outcome, verified: Verified, marginals: list[Marginal]) -> list[str]:
     found = []
-    if not outcome.optimal:
+    if plan.search.blunt:
+        found.append(f"{plan.key}.search.blunt: {DRAWN_ANEW}; gap {outcome.gap:.6g}")
+    elif not outcome.optimal:
         found.append(f"{plan.key}: the node is the best one found, not proven best; gap {outcome.gap:.6g}")
     if not verified.released:
         found.append(f"{plan.key}: the release is empty: every row is suppressed")

@@ -70,6 +70,7 @@ def trade(
     folded: Folded | None = None,
     seconds: float | None = None,
     local: LocalPlan | None = None,
+    known: LocalPoint | None = None,
 ) -> Tradeoff:
     """The least loss for every pair of k and limit.
 
@@ -78,9 +79,12 @@ def trade(
     folded
         The source, where it is folded already.
     seconds
-        For all pairs together, where given; each may take what is left for it, then its node comes with a gap.
+        For all pairs together, where given; each may take what is left for it, then its node comes with a gap. Local
+        recoding may take as much again.
     local
         The plan by local recoding, where that is compared.
+    known
+        What a release by local recoding has found already.
 
     Raises
     ------
@@ -109,7 +113,7 @@ def trade(
         checks=answers.checks,
         seconds=round(monotonic() - started, 3),
         warnings=(*_warnings(asking, points), *_apart(plan, local)),
-        local=() if local is None else _local(local, folded, engine, (ks, limits), listener),
+        local=() if local is None else _local(local, folded, engine, (ks, limits), listener, seconds, known),
     )
 
 
@@ -144,10 +148,12 @@ def _local(
     engine: Engine,
     pairs: tuple[tuple[int, ...], tuple[float, ...]],
     listener: Hearing,
+    seconds: float | None,
+    known: LocalPoint | None,
 ) -> tuple[LocalPoint, ...]:
     from sqldeid.tables.local.tradeoff import trade_local
 
-    return trade_local(planned, folded, engine, *pairs, listener)
+    return trade_local(planned, folded, engine, *pairs, listener, seconds=seconds, known=known)
 
 
 def _apart(plan: TablePlan, local: LocalPlan | None) -> list[str]:

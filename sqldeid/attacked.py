@@ -1,0 +1,201 @@
+"""What attackers achieve on a table release: frozen results of its own attacks (`sqldeid.tables.attacks`).
+
+For the data holder alone: a figure of what an attacker achieves is a statistic about the people whom it hits, so none
+of it stands in what `--public` writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from math import sqrt
+from typing import Protocol
+
+ATTACKS = (
+    "downcoding",
+    "singling_out",
+    "linkability",
+    "inference",
+    "disclosure",
+    "minimality",
+    "composition",
+    "groups",
+)
+"""The attacks, by the name of their field, in the order in which they are told."""
+
+LINES = {
+    "Undone": ("downcoding",),
+    "Found": ("singling_out", "linkability", "composition"),
+    "Learnt": ("inference", "disclosure", "minimality", "groups"),
+}
+"""The three lines of a summary: what is undone of the recoding, who is found, and what is learnt."""
+
+_Z = 1.959963984540054
+"""Standard deviations to either side of 95 % of a normal distribution."""
+
+
+class Achieved(Protocol):
+    """What one attack achieves."""
+
+    @property
+    def said(self) -> str:
+        """In a few words, for the summary; no data value."""
+
+    def to_dict(self) -> Mapping[str, object]:
+        """As `--json` writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure with the interval that it lies in with 95 %.
+
+    Parameters
+    ----------
+    value, low, high
+        In the figure's own unit; all three are equal where it was counted and not sampled. `high` is None where
+        nothing bounds it.
+    of
+        How many were counted or drawn.
+    """
+
+    value: float
+    low: float
+    high: float | None
+    of: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether it was counted, and not estimated."""
+        return self.low == self.value == self.high
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return {**asdict(self), "exact": self.exact}
+
+
+def percent(share: float) -> str:
+    """A share in per cent, to two digits; below a hundredth of a per cent that alone is said."""
+    if 0 < share < 1e-4:
+        return "< 0.01"
+    text = f"{100 * share:.2g}"
+    return "100" if text == "1e+02" else text
+
+
+def counted(part: float, whole: int) -> Estimate:
+    """A share that was counted: exact; 0 of nothing."""
+    share = part / whole if whole else 0.0
+    return Estimate(share, share, share, whole)
+
+
+def sampled(hits: float, drawn: int) -> Estimate:
+    """A share that was estimated from independent draws, with Wilson's interval of 95 %.
+
+    Source: Wilson, J. Am. Stat. Assoc. 22 (1927).
+    """
+    if not drawn:
+        return Estimate(0.0, 0.0, 1.0, 0)
+    share, n = hits / drawn, float(drawn)
+    middle = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = _Z * sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2)) / (1 + _Z**2 / n)
+    return Estimate(share, max(0.0, middle - half), min(1.0, middle + half), drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class Downcoding:
+    """What a reader undoes of the recoding with certainty, because he knows how levels are chosen.
+
+    Parameters
+    ----------
+    rows
+        Share of the released rows in a class of which it is certain, in some column, how many rows have each finer
+        value.
+    cells
+        The same share of generalised cells, those that are shown above level 0.
+    present
+        Share of generalised cells in whose class each value of the next finer level is certain to be there.
+    bits
+        Mean information per released row, in bits, beside a reader who takes all values below a label to be alike.
+    """
+
+    rows: Estimate
+    cells: Estimate
+    present: Estimate
+    bits: Estimate
+
+    @property
+    def said(self) -> str:
+        """In a few words, for the summary."""
+        certain = f"finer counts are certain for {percent(self.rows.value)} % of the rows"
+        there = f"that each finer value is there for {percent(self.present.value)} % of the coarse cells"
+        return f"{certain}, {there}; {self.bits.value:.2g} bits a row by knowing the algorithm"
+
+    def to_dict(self) -> dict[str, object]:
+        """As `--json` writes it."""
+        return {f.name: getattr(self, f.name).to_dict() for f in fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """An attack that was not made, and why; with a column, one that was not made on that column alone."""
+
+    attack: str
+    reason: str
+    column: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """As `--json` writes it."""
+        found = {"attack": self.attack, "reason": self.reason}
+        return {**found, "column": self.column} if self.column else found
+
+
+@dataclass(frozen=True, slots=True)
+class Attacks:
+    """What the attacks on a release achieve; None where one was left out, and `left_out` says why.
+
+    Parameters
+    ----------
+    downcoding
+        What a reader undoes of the recoding with certainty.
+    singling_out, linkability, inference
+        Success against persons in the release, beside persons who were held out of it.
+    disclosure, minimality
+        What classes tell of sensitive values, and what the choice of levels tells beside them.
+    composition
+        What two releases of the same persons tell together.
+    groups
+        Success by group of persons.
+    """
+
+    downcoding: Achieved | None = None
+    singling_out: Achieved | None = None
+    linkability: Achieved | None = None
+    inference: Achieved | None = None
+    disclosure: Achieved | None = None
+    minimality: Achieved | None = None
+    composition: Achieved | None = None
+    groups: Achieved | None = None
+    left_out: tuple[LeftOut, ...] = ()
+
+    def __post_init__(self) -> None:
+        reasons = {one.attack for one in self.left_out if not one.column}
+        silent = [name for name in ATTACKS if (getattr(self, name) is None) != (name in reasons)]
+        if silent or {f.name for f in fields(self)} != {*ATTACKS, "left_out"}:
+            raise ValueError(f"each attack is made, or left out with a reason: {', '.join(silent)}")
+
+    def to_dict(self) -> dict[str, object]:
+        """As `--json` writes it."""
+        found = {name: dict(one.to_dict()) for name in ATTACKS if (one := getattr(self, name)) is not None}
+        return {**found, "left_out": [one.to_dict() for one in self.left_out]}
+
+    def facts(self) -> Iterator[tuple[str, object]]:
+        """Three lines for the summary."""
+        reasons = {one.attack: one.reason for one in self.left_out}
+        for line, names in LINES.items():
+            said = [one.said for name in names if (one := getattr(self, name)) is not None]
+            why = sorted({reasons[name] for name in names if name in reasons})
+            yield line, "; ".join(said) if said else f"not attacked: {'; '.join(why)}"
+
+
+def none_made(reason: str) -> Attacks:
+    """No attack was made on a release, for one reason."""
+    return Attacks(left_out=tuple(LeftOut(name, reason) for name in ATTACKS))

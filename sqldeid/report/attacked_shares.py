@@ -1,0 +1,197 @@
+"""What attacks on persons and their values achieve, in words, and the types of what is read of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from sqldeid.report.shape_parts import Count, Part
+from sqldeid.report.words import FEW
+from sqldeid.result import Tree
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Times = Annotated[float, Field(ge=0, le=1e18)]
+
+
+class ShareTold(Part):
+    """A share of 0 … 1 with its interval."""
+
+    value: Share
+    low: Share
+    high: Share
+    of: Count
+    exact: bool
+
+
+class SuccessTold(Part):
+    """What `sqldeid.tables.attacks.rates.Success` writes."""
+
+    main: ShareTold
+    control: ShareTold
+    baseline: ShareTold
+    risk: ShareTold
+    column: str = ""
+
+
+class _Held(Part):
+    """Of whom an attack with a control group was made."""
+
+    persons: Count
+    held_out: Count
+    sampled: bool
+
+
+class SingledTold(_Held):
+    """Singling out, by the class alone and with values."""
+
+    by_class: SuccessTold
+    with_values: SuccessTold | None = None
+
+
+class LinkedTold(_Held):
+    """Linkability."""
+
+    main: ShareTold
+    control: ShareTold
+    baseline: ShareTold
+    risk: ShareTold
+
+
+class InferredTold(_Held):
+    """Inference, by column."""
+
+    columns: Sequence[SuccessTold]
+
+
+class _Disclosed(Part):
+    column: str
+    alike: ShareTold
+    positive_max: Times
+    positive_mean: Times
+    negative_max: Times
+    negative_mean: Times
+    skewness_max: Share
+    skewness_mean: Share
+
+
+class DisclosureTold(Part):
+    """What `sqldeid.tables.attacks.disclosure.Disclosure` writes."""
+
+    columns: Sequence[_Disclosed]
+
+
+class _Gained(Part):
+    criterion: str
+    column: str
+    threshold: Share | None
+    alone: ShareTold | None
+    exceeding: ShareTold | None
+    told: ShareTold
+
+
+class MinimalityTold(Part):
+    """What `sqldeid.tables.attacks.minimality.Minimality` writes."""
+
+    nodes: Count
+    kept: Count
+    drawn: Count
+    farthest: Share
+    columns: Sequence[_Gained]
+
+
+class _Group(Part):
+    column: str
+    value: str
+    attack: str
+    main: ShareTold
+    secret: str = ""
+
+
+class GroupsTold(Part):
+    """What `sqldeid.tables.attacks.held_out.Hit` writes."""
+
+    groups: Sequence[_Group]
+
+
+def estimated(found: Tree) -> str:
+    """A share as a page shows it: its hits as `FEW` has it, its interval where it was sampled."""
+    hits = found["value"] * found["of"]
+    if found["exact"]:
+        return f"fewer than {FEW} rows" if 0 < hits < FEW else percent(found["value"])
+    return f"{percent(found['value'])} ({percent(found['low'])} to {percent(found['high'])})"
+
+
+def percent(share: float) -> str:
+    """A share in words where it is small."""
+    return "none" if not share else "less than 0.1 %" if share < 0.001 else f"{100 * share:.1f} %"
+
+
+def _success(what: str, found: Tree) -> tuple[str, str]:
+    """One attack beside its control group."""
+    beside = (
+        f"of persons held out {percent(found['control']['value'])}, by guessing {percent(found['baseline']['value'])}"
+    )
+    risk = f"risk {estimated(found['risk'])}"
+    return f"{what} ({beside})", f"{percent(found['main']['value'])}; {risk}"
+
+
+def singled(found: Tree) -> Iterator[tuple[str, str]]:
+    """Singling out."""
+    yield _success("Persons whom a class of the release isolates", found["by_class"])
+    if found.get("with_values"):
+        yield _success("Persons whom a class and the values in it isolate", found["with_values"])
+
+
+def linked(found: Tree) -> Iterator[tuple[str, str]]:
+    """Linkability."""
+    yield _success("Persons of whom two files with half of the known columns each lead to one row", found)
+
+
+def inferred(found: Tree) -> Iterator[tuple[str, str]]:
+    """Inference."""
+    for column in found["columns"]:
+        yield _success(f"Persons whose {column['column']} is guessed from their class", column)
+
+
+def disclosed(found: Tree) -> Iterator[tuple[str, str]]:
+    """Attribute disclosure."""
+    for c in found["columns"]:
+        yield f"Rows in a class with one value of {c['column']}, which is then certain", estimated(c["alike"])
+        times = f"{c['positive_mean']:.2g} times in the mean, {c['positive_max']:.2g} at most"
+        yield f"How many times likelier a class makes a value of {c['column']}", times
+
+
+def minimal(found: Tree) -> Iterator[tuple[str, str]]:
+    """The minimality attack."""
+    for c in found["columns"]:
+        if c.get("exceeding"):
+            sure = f"{percent(c['exceeding']['low'])} to {percent(c['exceeding']['high'])}"
+            what = f"Rows of which a value of {c['column']} is believed more than 1/l (by the class alone"
+            yield f"{what} {percent(c['alone']['value'])})", sure
+    if found["columns"]:
+        far = found["farthest"]
+        most = percent(far) if far else "nothing"
+        yield "How far the choice of levels moves what is believed of anybody, at most", most
+
+
+def hit(found: Tree) -> Iterator[tuple[str, str]]:
+    """Who is hit most, attack by attack; groups of fewer than `FEW` persons are left out."""
+    worst: dict[tuple[str, str], Tree] = {}
+    for g in found["groups"]:
+        key = (g["attack"], g.get("secret", ""))
+        if g["main"]["of"] >= FEW and (key not in worst or g["main"]["low"] > worst[key]["main"]["low"]):
+            worst[key] = g
+    for (attack, secret), g in worst.items():
+        if g["main"]["value"]:
+            of = f" of {secret}" if secret else ""
+            yield f"{_ATTACKS[attack]}{of}: most of all where {g['column']} is {g['value']}", estimated(g["main"])
+
+
+_ATTACKS = {
+    "singling_out": "Singling out by class",
+    "singling_out_with_values": "Singling out with values",
+    "linkability": "Linking",
+    "inference": "Inference",
+}

@@ -1,0 +1,44 @@
+"""A release by local recoding as attacks see it (`sqldeid.tables.attacks`)."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+import numpy as np
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.tables.attacks.base import Attacked, Recoded
+from sqldeid.tables.attacks.folding import fold_attacked
+from sqldeid.tables.attacks.run import hierarchies_of
+from sqldeid.tables.fold.fold import Folded
+from sqldeid.tables.local.combinations import Combinations
+from sqldeid.tables.local.layers import SUPPRESSED, Layers
+from sqldeid.tables.local.plan import LocalPlan
+from sqldeid.tables.local.remade import remake
+
+
+def attacked_of(
+    planned: LocalPlan, folded: Folded, found: Combinations, layers: Layers, written: exp.Expr, engine: Engine
+) -> Attacked:
+    """A release that was written and verified. Cost: no statement."""
+    plan, rows = planned.table, layers.problem.rows
+
+    def read() -> Recoded:
+        level = np.where(layers.released, layers.levels, SUPPRESSED)
+        return Recoded(found.leaves, rows, level, layers.owner, *hierarchies_of(folded.columns))
+
+    return Attacked(
+        plan=plan,
+        engine=engine,
+        source=folded.source,
+        written=written,
+        rows=int(rows.sum()),
+        released=int(rows[layers.released].sum()),
+        k=plan.demands.k,
+        kind="local",
+        columns=folded.columns,
+        read=cache(read),
+        known=cache(partial(fold_attacked, plan, folded, engine)),
+        remake=partial(remake, planned, folded, engine),
+    )
