@@ -18,6 +18,9 @@ from sqldeid.sql import render
 
 OPTION = "--ledger"
 _VERSION = "3"
+_ENGINE = "engine"
+DUCKDB = "duckdb"
+"""The engine of ledgers that name none."""
 _SPELLED = ("1", "2")
 """Versions that hashed values as they were spelled."""
 
@@ -35,6 +38,8 @@ class Subject:
     types, keys
         How the values of what is told beside the class are spelt, and where the job names it; by what the ledger calls
         it.
+    dialect
+        The engine of the source, which makes the texts of values.
     """
 
     name: str
@@ -43,6 +48,7 @@ class Subject:
     person_type: str
     types: Mapping[str, str]
     keys: Mapping[str, str]
+    dialect: str = DUCKDB
 
 
 class Book:
@@ -131,7 +137,7 @@ class Book:
         return int(self.engine.query(sql).column(0)[0].as_py())
 
     def refuse_person(self, subject: Subject) -> None:
-        """A release without persons, or with other ones."""
+        """A release without persons, with other ones, or of another engine, which may spell values otherwise."""
         key = f"{subject.key}.person"
         if subject.person is None:
             raise JobError.at(key, "missing; the ledger follows persons from release to release")
@@ -143,6 +149,14 @@ class Book:
                 "a ledger of its own, or name the column alike in a source query",
             )
         self._refuse_type("person", subject.person_type, key)
+        engine = self._facts.get(_ENGINE, DUCKDB)
+        if then is not None and engine != subject.dialect:
+            raise JobError(
+                f"{subject.key}: the ledger follows persons of a source on {engine}, and this one is on "
+                f"{subject.dialect}, which may spell the same values otherwise; give each its own ledger, and persons "
+                "who are in both to one of them",
+                key=OPTION,
+            )
 
     def refuse_types(self, subject: Subject) -> None:
         """Columns whose values would be spelt otherwise than in earlier releases, so that no two could be compared."""
@@ -162,6 +176,8 @@ class Book:
         """Take down what names persons, and the types that have not been released before."""
         found = {"person": str(subject.person).casefold(), "type of person": subject.person_type}
         found |= {f"type of column {label}": spelt for label, spelt in subject.types.items()}
+        if subject.dialect != DUCKDB:
+            found[_ENGINE] = subject.dialect
         new = {name: value for name, value in found.items() if name not in self._facts}
         if new:
             self.append("facts", {"name": [*new], "value": [*new.values()]})

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from fractions import Fraction
+from itertools import product
+from math import prod
 
 import numpy as np
 from hypothesis import strategies as st
 
 from sqldeid.arrays import Ints
-from sqldeid.tables.criteria import ClassCriterion
+from sqldeid.tables.criteria import ClassCriterion, MConcealing
 from sqldeid.tables.peel import Attribute, Judged, LocalProblem, Partition
+from sqldeid.tables.peel.problem import Concealed
 
 Draw = st.DrawFn
 
@@ -42,6 +45,7 @@ def problems(
     criteria: st.SearchStrategy[list[ClassCriterion]] | None = None,
     most_combinations: int = 12,
     most_columns: int = 3,
+    hidden: st.SearchStrategy[MConcealing | None] | None = None,
 ) -> LocalProblem:
     """A problem of few combinations; each criterion has values of its own."""
     columns = draw(st.lists(attributes(), min_size=1, max_size=most_columns))
@@ -57,7 +61,72 @@ def problems(
         draw(st.integers(0, max(sum(rows) // 4, 1))),
         draw(st.sampled_from(["loss", "prec"])),
         tuple(judged),
+        concealed=_concealed(draw, draw(hidden) if hidden is not None else None, rows),
     )
+
+
+@st.composite
+def concealing(draw: Draw) -> MConcealing:
+    """m-concealing of up to two known columns."""
+    m = Fraction(draw(st.sampled_from(["0.125", "0.2", "0.3", "0.35", "0.5", "0.6", "0.75", "1"])))
+    chances = draw(st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]), max_size=2))
+    inclusion = Fraction(draw(st.sampled_from(["1", "1", "0.5", "0.9"])))
+    return MConcealing(m, tuple((f"c{i}", p) for i, p in enumerate(chances)), inclusion)
+
+
+def _concealed(draw: Draw, criterion: MConcealing | None, rows: list[int]) -> Concealed | None:
+    """Known values of each row, drawn from few."""
+    if criterion is None:
+        return None
+    width, cells = len(criterion.known), defaultdict[tuple[int, tuple[int, ...]], int](int)
+    for i, n in enumerate(rows):
+        for _ in range(n):
+            cells[i, tuple(draw(st.integers(0, 2)) for _ in range(width))] += 1
+    ordered, tuples = sorted(cells), sorted({values for _, values in cells})
+    return Concealed(
+        criterion,
+        np.array([i for i, _ in ordered], dtype=np.int64),
+        np.array([tuples.index(values) for _, values in ordered], dtype=np.int64),
+        np.array([cells[key] for key in ordered], dtype=np.int64),
+        np.array(tuples, dtype=np.int64).reshape(len(tuples), width),
+    )
+
+
+def known_rows(concealed: Concealed, members: Ints) -> list[tuple[int, ...]]:
+    """The known values of each row of some combinations, row by row."""
+    mine = set(members.tolist())
+    found = []
+    for i, value, n in zip(
+        concealed.combination.tolist(), concealed.value.tolist(), concealed.rows.tolist(), strict=True
+    ):
+        found += [tuple(concealed.tuples[value].tolist())] * (n if i in mine else 0)
+    return found
+
+
+def risk(criterion: MConcealing, row: tuple[int, ...], rows: list[tuple[int, ...]]) -> Fraction:
+    """How likely a row is picked by who knows the class, and each value with its probability: formula 5.1."""
+    found = Fraction(0)
+    for state in product((False, True), repeat=len(row)):
+        fitting = sum(all(a == b for a, b, s in zip(row, other, state, strict=True) if s) for other in rows)
+        chances = [Fraction(repr(p)) for _, p in criterion.known]
+        found += prod((p if s else 1 - p for p, s in zip(chances, state, strict=True)), start=Fraction(1)) / fitting
+    return found * criterion.inclusion
+
+
+def above_m(problem: LocalProblem, members: Ints) -> int:
+    """Rows of some combinations, as one class, with a risk above m; what exceeds it by rounding does not."""
+    if problem.concealed is None:
+        return 0
+    criterion, rows = problem.concealed.criterion, known_rows(problem.concealed, members)
+    return sum(risk(criterion, row, rows) > criterion.m * (1 + Fraction(1, 10**12)) for row in rows)
+
+
+def least_class(problem: LocalProblem) -> int:
+    """Rows of the smallest class that k and m-concealing allow; one more than there are where none is allowed."""
+    for n in range(problem.k, int(problem.rows.sum()) + 1):
+        if problem.concealed is None or n * problem.concealed.criterion.m >= problem.concealed.criterion.inclusion:
+            return n
+    return max(problem.k, int(problem.rows.sum()) + 1)
 
 
 def _judged(draw: Draw, criterion: ClassCriterion, rows: list[int]) -> Judged:
@@ -90,7 +159,11 @@ def histogram(judged: Judged, members: Ints) -> dict[int, int]:
 def meets(problem: LocalProblem, members: Ints) -> bool:
     """Whether some combinations may be one class."""
     size = int(problem.rows[members].sum())
-    return size >= problem.k and all(j.criterion.holds(histogram(j, members), size, j.whole) for j in problem.criteria)
+    return (
+        size >= problem.k
+        and all(j.criterion.holds(histogram(j, members), size, j.whole) for j in problem.criteria)
+        and not above_m(problem, members)
+    )
 
 
 def price(problem: LocalProblem, node: tuple[int, ...], combination: int) -> Fraction:

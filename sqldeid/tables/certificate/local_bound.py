@@ -15,6 +15,7 @@ from fractions import Fraction
 from math import lcm, prod
 
 import numpy as np
+from sqlglot import exp
 
 from sqldeid.arrays import Flags, Ints
 from sqldeid.engine.base import Engine
@@ -26,8 +27,10 @@ from sqldeid.tables.certificate.passing_rows import passing_rows
 from sqldeid.tables.certificate.proof import FORMAT, refuse, terms_of_claim
 from sqldeid.tables.certificate.recount import Recount
 from sqldeid.tables.certificate.shares import Claimed, Leveled
+from sqldeid.tables.plan.choosing import choosing
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.rows.bind import bind
+from sqldeid.tables.verify.concealment import above
 
 MOST_NODES = 2_000_000
 """Nodes that a check walks; the bound of a greater lattice is told without a certificate."""
@@ -90,6 +93,8 @@ def certify_bound(
 
 def no_bound(plan: TablePlan, parts: Sequence[Sequence[int]]) -> str:
     """Why a bound by these sets of columns has no certificate; empty where it has one."""
+    if plan.search.blunt:
+        return "levels are blunted by secret draws"
     size = _nodes(plan, parts)
     return "" if size <= MOST_NODES else f"there are {size:,} nodes to look at; a check walks at most {MOST_NODES:,}"
 
@@ -109,6 +114,7 @@ def check_bound(plan: TablePlan, certificate: Mapping[str, object], engine: Engi
 
     Cost: two scans of the source, and a walk of the lattice over its combinations.
     """
+    plan = choosing(plan)
     for name, value in {**terms_of_claim(plan), "method": "local", "format": FORMAT}.items():
         if certificate.get(name) != value:
             refuse(plan, f"its {name.replace('_', ' ')} are not those of the job")
@@ -175,18 +181,32 @@ def _claimed(
     own = int(unit * sum(row))
     if any(s * own > sum(row) for of_part in share for s in of_part):
         refuse(plan, "its shares do not prove its bound")
-    possible = _Possible.of(plan, proof, group, rows)
+    least = _least_rows(plan, proof.rows)
+    possible = _Possible.of(plan, proof, group, rows, least)
     return [
         Claimed(
             tuple(columns[j] for j in part),
             rows,
             np.array([s * own for s in of_part], dtype=np.int64),
-            plan.demands.k,
+            least,
             sum(row[j] for j in part),
             possible,
         )
         for part, of_part in zip(parts, share, strict=True)
     ]
+
+
+def _least_rows(plan: TablePlan, rows: int) -> int:
+    """Rows below which no class is released: k, and by m-concealing those among which one is found at m at most.
+
+    Whoever knows no sensitive value at all picks a row of a class of n with the inclusion probability over n, and the
+    more is known, the fewer rows fit. A class of more rows than there are stands for none.
+    """
+    hidden = plan.concealing
+    if hidden is None:
+        return plan.demands.k
+    needed = hidden.inclusion / (hidden.m * (1 + Fraction(1, 10**12)))
+    return max(plan.demands.k, min(-int(-needed // 1), rows + 1))
 
 
 def _by_text(hierarchy: Hierarchy) -> Ints:
@@ -231,45 +251,71 @@ class _Possible:
     ----------
     cells
         Of each criterion's column: where each combination's values begin, their places and rows; and rows of the whole.
+    hidden
+        Of the columns that m-concealing calls known, together: where each combination's values begin, their places by
+        column, and rows; None where it is not asked for.
+    least
+        Rows below which no class is released.
     """
 
     plan: TablePlan
     cells: Mapping[str, tuple[Ints, Ints, Ints, Ints]]
+    hidden: tuple[Ints, list[Ints], Ints] | None
+    least: int
 
     @classmethod
-    def of(cls, plan: TablePlan, proof: Recount, group: list[list[Ints]], rows: Ints) -> _Possible:
-        """Read the combinations split by each sensitive column."""
+    def of(cls, plan: TablePlan, proof: Recount, group: list[list[Ints]], rows: Ints, least: int) -> _Possible:
+        """Read the combinations split by each sensitive column, and by those together that m-concealing calls known."""
         judge = proof.judge
         if judge is None:
-            return cls(plan, {})
-        cells = {}
-        for c in plan.judged:
-            place = judge.places[c.name]
-            names = [identifier(f"a{i}_0") for i in range(len(group))]
-            read = proof.engine.ask(
-                "tables/certificate/read_combinations", folded=proof.folded, columns=[*names, place]
-            )
-            leaf = np.stack([read.column(n.name).to_numpy().astype(np.int64) for n in names])
-            value, n = (read.column(x).to_numpy().astype(np.int64) for x in (place.name, "n"))
-            owner = _found(np.stack([levels[0] for levels in group]), leaf)
-            order = np.lexsort((value, owner))
-            begin = np.searchsorted(owner[order], np.arange(len(rows) + 1))
-            cells[c.name] = (begin, value[order], n[order], judge.whole(c.name))
-        return cls(plan, cells)
+            return cls(plan, {}, None, least)
+        leaf = np.stack([levels[0] for levels in group])
+        cells, hidden = {}, None
+        for name in dict.fromkeys(c.column for c in plan.criteria):
+            begin, (value,), n = _split(proof, leaf, [judge.places[name]])
+            cells[name] = (begin, value, n, judge.whole(name))
+        if plan.concealing is not None:
+            hidden = _split(proof, leaf, [judge.places[name] for name, _ in plan.concealing.known])
+        return cls(plan, cells, hidden, least)
 
     def __call__(self, members: Ints, first: Ints) -> Flags:
-        """Whether each class lets k rows be released by every criterion."""
+        """Whether each class lets `least` rows be released by every criterion."""
         owner = np.repeat(np.arange(len(first)), np.diff([*first.tolist(), len(members)]))
         found = np.ones(len(first), dtype=np.bool_)
         for criterion in self.plan.criteria:
             begin, value, n, whole = self.cells[criterion.column]
-            count = begin[members + 1] - begin[members]
-            cells = np.repeat(begin[members] - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+            count, cells = _cells_of(begin, members)
             key, place = np.unique(np.repeat(owner, count) * len(whole) + value[cells], return_inverse=True)
             rows = np.bincount(place.reshape(-1), weights=n[cells]).astype(np.int64)
             starts = np.searchsorted(key // len(whole), np.arange(len(first)))
-            found &= passing_rows(criterion, starts, key % len(whole), rows, whole) >= self.plan.demands.k
+            found &= passing_rows(criterion, starts, key % len(whole), rows, whole) >= self.least
+        hidden = self.plan.concealing
+        if hidden is not None and self.hidden is not None and len(first):
+            begin, values, n = self.hidden
+            count, cells = _cells_of(begin, members)
+            mine = np.repeat(owner, count)
+            risky = above(mine, [v[cells] for v in values], n[cells], hidden)
+            kept = np.bincount(mine, weights=n[cells] * ~risky, minlength=len(first)).astype(np.int64)
+            found &= kept >= self.least
         return found
+
+
+def _split(proof: Recount, leaf: Ints, places: list[exp.Identifier]) -> tuple[Ints, list[Ints], Ints]:
+    """Combinations split by sensitive columns: where each one's values begin, their places by column, and rows."""
+    names = [identifier(f"a{i}_0") for i in range(len(leaf))]
+    read = proof.engine.ask("tables/certificate/read_combinations", folded=proof.folded, columns=[*names, *places])
+    mine = np.stack([read.column(n.name).to_numpy().astype(np.int64) for n in names])
+    values = [read.column(p.name).to_numpy().astype(np.int64) for p in places]
+    owner = _found(leaf, mine)
+    order = np.lexsort((*values, owner))
+    begin = np.searchsorted(owner[order], np.arange(leaf.shape[1] + 1))
+    return begin, [v[order] for v in values], read.column("n").to_numpy().astype(np.int64)[order]
+
+
+def _cells_of(begin: Ints, members: Ints) -> tuple[Ints, Ints]:
+    """How many cells each of some combinations has, and which these are."""
+    count = begin[members + 1] - begin[members]
+    return count, np.repeat(begin[members] - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
 
 
 def _found(there: Ints, asked: Ints) -> Ints:

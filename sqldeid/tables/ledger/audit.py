@@ -21,7 +21,7 @@ def unreleased(book: Book, plan: TablePlan, engine: Engine, release: int, mark: 
     VerificationError
         If the ledger has no such release.
     """
-    released = released_in(book, subject_of(plan), release, mark)
+    released = released_in(book, subject_of(plan, engine), release, mark)
     there = engine.ask("tables/ledger/list_persons", source=plan.source, person=plan.person_column).column("person")
     absent = np.flatnonzero(~released(there))
     return engine.put(f"{plan.name}_held", pa.table({"person": there.take(pa.array(absent, pa.int64()))}))

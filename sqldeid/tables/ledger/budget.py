@@ -19,7 +19,7 @@ def spending(ledger: Ledger, job_sha256: str) -> tuple[DraftStage, ...]:
 
     def spend(draft: Draft) -> None:
         plan, engine, result = draft.plan, draft.engine, draft.result
-        subject = subject_of(plan)
+        subject = subject_of(plan, engine)
         ledger.book.refuse_person(subject)
         promised = result.guarantee or {}
         epsilon, delta = (float(Fraction(str(promised[name]))) for name in ("epsilon", "delta"))

@@ -9,8 +9,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
+from sqldeid.engine.offers import NAMES
 from sqldeid.errors import JobError
-from sqldeid.ledger.book import OPTION, Subject
+from sqldeid.ledger.book import DUCKDB, OPTION, Subject
 from sqldeid.ledger.core import Ledger, Load
 from sqldeid.ledger.hashing import label_of, spelling
 from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE
@@ -47,7 +48,7 @@ class Admitted:
     mark: str
 
 
-def subject_of(plan: TablePlan) -> Subject:
+def subject_of(plan: TablePlan, engine: Engine) -> Subject:
     """The release as the ledger's book knows it."""
     return Subject(
         plan.name,
@@ -56,6 +57,7 @@ def subject_of(plan: TablePlan) -> Subject:
         plan.person_type,
         {label_of(c.name): spelling(c.source) for c in plan.others},
         {label_of(c.name): f"{plan.key}.columns.{c.name}" for c in plan.others},
+        engine.capabilities.dialect,
     )
 
 
@@ -72,7 +74,7 @@ def admit(ledger: Ledger, chosen: Chosen, engine: Engine, job_sha256: str) -> Ad
         If no row may be released.
     """
     plan, book = chosen.plan, ledger.book
-    subject = subject_of(plan)
+    subject = subject_of(plan, engine)
     refuse_unfit(ledger, plan, subject)
     rows, release = _rows_of(chosen, engine), book.next_release()
     load = Load(
@@ -99,23 +101,60 @@ def refuse_unfit(ledger: Ledger, plan: TablePlan, subject: Subject) -> None:
     ------
     JobError
         If the release has no persons, other ones or values of other types than before, blanked rows, a computed view,
-        or a criterion that the ledger does not keep.
+        blunted levels, a criterion that the ledger does not keep, or a column whose values have no one text on a
+        server.
     """
     ledger.book.refuse_person(subject)
     ledger.book.refuse_types(subject)
+    _refuse_unspelt(plan, subject)
     if plan.demands.blanks:
         key = f"{plan.key}.privacy.suppression"
         raise JobError.at(key, f'blanked rows show who left a class; with {OPTION} write "drop"')
     if plan.computed:
         key = f"{plan.key}.view"
         raise JobError.at(key, f"a computed view changes between two runs; with {OPTION} write a snapshot")
+    if plan.search.blunt:
+        key = f"{plan.key}.search.blunt"
+        raise JobError.at(key, f"is drawn anew in each run, and who has several learns more; with {OPTION} remove it")
     refuse_unkept(plan)
+
+
+def _refuse_unspelt(plan: TablePlan, subject: Subject) -> None:
+    """Columns of a server that do not travel: equal values may have different texts there, and other ones the same."""
+    if subject.dialect == DUCKDB:
+        return
+    for c in plan.others:
+        if c.source.kind == "other":
+            raise JobError.at(
+                subject.keys[label_of(c.name)],
+                f"is of type {c.source.shown_type}, whose values the ledger cannot tell apart on "
+                f"{NAMES[subject.dialect]}; cast it to text in a source query, or leave it out",
+            )
+    if subject.person_type in _UNSPELT:
+        raise JobError.at(
+            f"{plan.key}.person",
+            f"is of type {subject.person_type}, which the ledger cannot follow on {NAMES[subject.dialect]}; cast it to "
+            "text in a source query",
+        )
+
+
+_MOMENT = "TIMESTAMP WITH TIME ZONE"
+_UNSPELT = (_MOMENT, "NUMERIC", "BLOB", "INTERVAL")
+"""Types of keys that a server spells in more than one way, or without their zone."""
+
+
+def fields_of(plan: TablePlan, engine: Engine) -> list[dict[str, object]]:
+    """What is released beside the class, as `list_admissible` takes it; Spark, which is in UTC, tells no zone."""
+    zoneless = engine.capabilities.dialect == "spark"
+    return [
+        {"name": identifier(f"c{i}"), "column": c.column, "utc": zoneless and c.source.type == _MOMENT}
+        for i, c in enumerate(plan.others)
+    ]
 
 
 def _rows_of(chosen: Chosen, engine: Engine) -> pa.Table:
     """Every row of a released class: person, class, and what is released beside the class."""
     plan = chosen.plan
-    fields = [{"name": identifier(f"c{i}"), "column": c.column} for i, c in enumerate(plan.others)]
     kept = keep_classes(chosen, engine)
     rows = engine.ask(
         "tables/ledger/list_admissible",
@@ -123,7 +162,7 @@ def _rows_of(chosen: Chosen, engine: Engine) -> pa.Table:
         person=plan.person_column,
         kept=kept,
         words=chosen.words,
-        fields=fields,
+        fields=fields_of(plan, engine),
     )
     engine.drop(kept)
     return rows

@@ -14,7 +14,7 @@ import numpy as np
 
 from sqldeid.arrays import Flags, Ints
 from sqldeid.errors import NoSolutionError
-from sqldeid.tables.local.layers import SUPPRESSED, Layers, holding, ordered
+from sqldeid.tables.local.layers import SUPPRESSED, Layers, holding, ordered, without_failing
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.peel import LocalProblem, partition
 from sqldeid.tables.peel.problem import Judged
@@ -29,14 +29,14 @@ def kept_layers(problem: LocalProblem, combination: Ints, node: Ints, nodes: Seq
         Of each person who was released last: the combination now, and the place in `nodes` of the levels of then.
     """
     layer = _told_most(len(problem.rows), combination, node)
-    kept = _without_failing(ordered(problem, nodes, layer))
+    kept = without_failing(ordered(problem, nodes, layer))
     left = np.flatnonzero(~kept.released)
     if not len(left):
         return kept
     more, at = _among_themselves(_part(problem, left), kept)
     layer = kept.layer.copy()
     layer[left] = np.where(at == SUPPRESSED, SUPPRESSED, at + len(kept.nodes))
-    return _without_failing(ordered(problem, (*kept.nodes, *more), layer))
+    return without_failing(ordered(problem, (*kept.nodes, *more), layer))
 
 
 def _told_most(combinations: int, combination: Ints, node: Ints) -> Ints:
@@ -46,15 +46,6 @@ def _told_most(combinations: int, combination: Ints, node: Ints) -> Ints:
     found = np.full(combinations, SUPPRESSED, dtype=np.int64)
     found[pairs[0][order]] = pairs[1][order]  # the last one written has most votes
     return found
-
-
-def _without_failing(layers: Layers) -> Layers:
-    """Without the classes that do not meet all criteria."""
-    here = layers.released
-    if not here.any():
-        return layers
-    good = here & holding(layers)[layers.owner]
-    return ordered(layers.problem, layers.nodes, np.where(good, layers.layer, SUPPRESSED))
 
 
 def _part(problem: LocalProblem, at: Ints) -> LocalProblem:

@@ -16,12 +16,12 @@ from sqldeid.errors import JobError
 from sqldeid.hierarchy.model import Labels
 from sqldeid.sql import render
 from sqldeid.tables.check.bases import CLASS_BYTES, most_classes
-from sqldeid.tables.criteria import known
+from sqldeid.tables.criteria import MConcealing, known
 from sqldeid.tables.fold.fold import Coded, Folded
-from sqldeid.tables.fold.sensitive import Sensitive
+from sqldeid.tables.fold.sensitive import Sensitive, code_name
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.model.evaluation import allowed_rows
-from sqldeid.tables.peel.problem import Attribute, Judged, LocalProblem
+from sqldeid.tables.peel.problem import Attribute, Concealed, Judged, LocalProblem
 
 COLUMN_BYTES, OWN_BYTES = 24, 160
 """Memory that a combination takes while classes are formed: for each column, and beside them."""
@@ -89,7 +89,10 @@ def read_combinations(folded: Folded, bench: Engine) -> Combinations:
 
 
 def problem_of(planned: LocalPlan, folded: Folded, found: Combinations, bench: Engine) -> LocalProblem:
-    """The table as local recoding is asked of it. Cost: a statement for each sensitive column of a criterion."""
+    """The table as local recoding is asked of it.
+
+    Cost: a statement for each sensitive column of a criterion, and one for m-concealing.
+    """
     plan, search = planned.table, planned.table.search
     if search.loss not in ("loss", "prec"):
         raise ValueError("the job's rules let no other loss pass")
@@ -108,6 +111,7 @@ def problem_of(planned: LocalPlan, folded: Folded, found: Combinations, bench: E
         criteria=tuple(judged),
         layers=planned.layers,
         seconds=search.time_limit,
+        concealed=_concealed(plan.concealing, folded, found, bench),
     )
 
 
@@ -156,6 +160,26 @@ def _cells(sensitive: Sensitive, folded: Folded, found: Combinations, bench: Eng
     combination = positions(found.words, words)
     order = np.lexsort((value, combination))
     return combination[order], value[order], rows[order]
+
+
+def _concealed(criterion: MConcealing | None, folded: Folded, found: Combinations, bench: Engine) -> Concealed | None:
+    """The classes split by all columns that m-concealing calls known, together; None where it is not asked for."""
+    if criterion is None:
+        return None
+    number = {s.column.name: i for i, s in enumerate(folded.sensitive)}
+    codes = [code_name(number[name]) for name, _ in criterion.known]
+    cells = folded.cells or folded.table
+    read = bench.query(render("tables/local/read_known", cells=cells, columns=[*folded.words, *codes]))
+    words = np.stack([read.column(w.name).to_numpy().astype(np.int64) for w in folded.words])
+    tuples, value = np.zeros((1, 0), dtype=np.int64), np.zeros(words.shape[1], dtype=np.int64)
+    if codes:
+        values = np.stack([read.column(c.name).to_numpy().astype(np.int64) for c in codes], axis=1)
+        tuples, at = np.unique(values, axis=0, return_inverse=True)
+        value = at.reshape(-1).astype(np.int64)
+    combination = positions(found.words, words)
+    order = np.lexsort((value, combination))
+    rows = read.column("n").to_numpy().astype(np.int64)
+    return Concealed(criterion, combination[order], value[order], rows[order], tuples)
 
 
 def positions(words: Ints, asked: Ints) -> Ints:

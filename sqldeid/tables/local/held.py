@@ -19,9 +19,8 @@ from sqldeid.ledger.book import Subject
 from sqldeid.ledger.core import Entered, Ledger, Load
 from sqldeid.ledger.hashing import label_of
 from sqldeid.ledger.levels import Levels, earlier_levels, enter_levels
-from sqldeid.sql import identifier
 from sqldeid.tables.fold.fold import Folded
-from sqldeid.tables.ledger.contents import refuse_unfit, subject_of
+from sqldeid.tables.ledger.contents import fields_of, refuse_unfit, subject_of
 from sqldeid.tables.ledger.rules import marginals_of, rules_of
 from sqldeid.tables.local.again import kept_layers, split
 from sqldeid.tables.local.combinations import Combinations
@@ -73,7 +72,7 @@ def let_out(
     Cost: one scan of the source, another where rows are held back; two hashes of each person, one of each value.
     """
     plan, book = planned.table, ledger.book
-    subject = subject_of(plan)
+    subject = subject_of(plan, engine)
     refuse_unfit(ledger, plan, subject)
     rows = _rows_of(planned, folded, found, engine)
     combination = rows.column("class").to_numpy().astype(np.int64)
@@ -112,7 +111,7 @@ def _rows_of(planned: LocalPlan, folded: Folded, found: Combinations, engine: En
         person=plan.person_column,
         kept=kept,
         words=words_of(planned, folded),
-        fields=[{"name": identifier(f"c{i}"), "column": c.column} for i, c in enumerate(plan.others)],
+        fields=fields_of(plan, engine),
     )
 
 

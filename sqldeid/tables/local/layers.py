@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sqldeid.arrays import Flags, Floats, Ints
+from sqldeid.tables.criteria.knowledge import Cells, decide
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.peel.problem import Attribute, LocalProblem, Partition
 
@@ -99,15 +100,30 @@ def layers_of(problem: LocalProblem, partition: Partition, *, blank: bool) -> La
         there anyway.
     """
     layers = ordered(problem, partition.nodes, partition.layer)
-    if not blank or layers.released.all():
+    return topped(layers) if blank else layers
+
+
+def without_failing(layers: Layers) -> Layers:
+    """The layers without the classes that do not meet all criteria: their rows are suppressed."""
+    here = layers.released
+    if not here.any():
+        return layers
+    good = here & holding(layers)[layers.owner]
+    return ordered(layers.problem, layers.nodes, np.where(good, layers.layer, SUPPRESSED))
+
+
+def topped(layers: Layers) -> Layers:
+    """The layers with suppressed rows at the top, where they meet all criteria with the rows that are there anyway."""
+    problem = layers.problem
+    if layers.released.all():
         return layers
     top = top_of(problem)
     nodes = (*layers.nodes, top)
     if problem.layers is not None and len(set(nodes)) > problem.layers:
         return layers
     kept = ordered(problem, nodes, np.where(layers.released, layers.layer, len(layers.nodes)))
-    topped = kept.owner[~layers.released][0]
-    return kept if _holds(problem, kept.owner == topped) else layers
+    place = kept.owner[~layers.released][0]
+    return kept if _holds(problem, kept.owner == place) else layers
 
 
 def ordered(problem: LocalProblem, nodes: Sequence[Node], layer: Ints) -> Layers:
@@ -149,6 +165,23 @@ def holding(layers: Layers) -> Flags:
             counted[cell // len(judged.whole)][cell % len(judged.whole)] = n
         for i in np.flatnonzero(found).tolist():
             found[i] = judged.criterion.holds(counted[i], int(sizes[i]), judged.whole)
+    return found & ~_risky(layers)
+
+
+def _risky(layers: Layers) -> Flags:
+    """Whether each class has a row above the m of m-concealing; shape (classes,)."""
+    concealed, found = layers.problem.concealed, np.zeros(len(layers.sizes), dtype=np.bool_)
+    if concealed is None:
+        return found
+    mine = layers.owner[concealed.combination]
+    here = mine != SUPPRESSED
+    values = len(concealed.tuples)
+    keys, at = np.unique(mine[here] * values + concealed.value[here], return_inverse=True)
+    rows = np.bincount(at.reshape(-1), weights=concealed.rows[here], minlength=len(keys)).astype(np.int64)
+    owner, value = np.divmod(keys, max(values, 1))
+    criterion = concealed.criterion
+    above = decide(Cells(owner, concealed.tuples[value], rows), [p for _, p in criterion.known], criterion.most)
+    found[owner[above]] = True
     return found
 
 

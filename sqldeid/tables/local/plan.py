@@ -12,6 +12,7 @@ from sqldeid.errors import JobError
 from sqldeid.job.local_rules import HIERARCHIES, LAYERS, RECODING, ROLLED_UP
 from sqldeid.tables.criteria import known
 from sqldeid.tables.model.lattice import Node
+from sqldeid.tables.plan.choosing import by_k
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.plan.plan import plan as plan_table
 
@@ -97,7 +98,12 @@ class LocalPlan:
         yield "K-anonymity", f"k = {demands.k}"
         for c in plan.criteria:
             yield known(c).name.capitalize(), f"{c.words.told}, of {c.column}"
+        if (hidden := plan.concealing) is not None:
+            stated = ", ".join(f"{name} ({p:g})" for name, p in hidden.known) or "nothing more"
+            yield hidden.name.capitalize(), f"m = {hidden.asked:g}; known with probability: {stated}"
         yield "Suppression", f"at most {100 * demands.suppression_limit:g} % of the rows"
+        if by_k(plan):
+            yield "Levels", f"by k alone; at most {100 * (demands.criteria_limit or 0):g} % more for other criteria"
         limits = [
             *([f"at most {self.layers} layers"] if self.layers is not None else []),
             *([f"time limit {search.time_limit:g}"] if search.time_limit is not None else []),

@@ -10,13 +10,15 @@ as low as neighbours allow (`sqldeid.tables.local.result`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from random import SystemRandom
 from time import monotonic
 
 import pyarrow as pa
 from sqlglot import exp
 
+from sqldeid.attacked import Attacks
 from sqldeid.engine.base import Engine
 from sqldeid.errors import NoSolutionError
 from sqldeid.keys import Key
@@ -30,7 +32,7 @@ from sqldeid.tables.disguise.disguise import RUN_NOTE, Secrets, disguise, fresh_
 from sqldeid.tables.disguise.statements import disguising
 from sqldeid.tables.fold.fold import Folded, fold
 from sqldeid.tables.local.combinations import Combinations, problem_of, read_combinations, refuse_too_many
-from sqldeid.tables.local.layers import Layers, layers_of
+from sqldeid.tables.local.layers import Layers, layers_of, topped, without_failing
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.local.result import LocalRelease, LocalVerified
 from sqldeid.tables.local.rollup import RollUp
@@ -42,6 +44,7 @@ from sqldeid.tables.local.write import PLACING, place_layers, stage_layers
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.peel import partition
 from sqldeid.tables.peel.problem import LocalProblem, Partition
+from sqldeid.tables.plan.choosing import allowed_beyond, by_k, choosing
 from sqldeid.tables.plan.plan import QuasiIdentifier
 from sqldeid.tables.verify.verify import noted_criteria
 from sqldeid.tables.write.unchanged_source import source_unchanged
@@ -60,8 +63,12 @@ class LocalDraft:
         the job asks for that.
     suppressed
         Rows that criteria suppress.
+    beyond
+        Rows of classes of k and more that fail another criterion, where levels are chosen by k alone; else None.
     entered
         What the ledger wrote down; None where there is none.
+    attacks
+        What attackers achieve; None where the job asks for none.
     """
 
     planned: LocalPlan
@@ -83,7 +90,9 @@ class LocalDraft:
     cohorts: Cohorts | None = None
     seconds: float = 0.0
     suppressed: int = 0
+    beyond: int | None = None
     entered: Entered | None = None
+    attacks: Attacks | None = None
 
     def say(self, text: str) -> None:
         """Tell the listener which stage begins."""
@@ -105,14 +114,27 @@ def run(planned: LocalPlan, making: Making) -> LocalRelease:
     VerificationError
         If what was written fails its re-check.
     """
+    if making.ledger is not None:
+        from sqldeid.tables.ledger.rules import refuse_unkept
+
+        refuse_unkept(planned.table)  # before classes are formed for nothing
     key = making.key() if pseudonyms(planned.table) else None
     draft = LocalDraft(planned, making.engine, making.staging, making.listener, key, making.engine.moved)
     draft.cohorts = making.cohorts
     ledger, job = making.ledger, making.job_sha256
     walk(way_of(planned, compared=making.cohorts is not None, ledger=ledger, job_sha256=job), draft, draft.say)
     rows, size = (after - old for after, old in zip(draft.engine.moved, draft.moved, strict=True))
-    found = Found(draft.folded, draft.problem, draft.parts, draft.layers, draft.verified, draft.seconds, (rows, size))
-    result = summarised(planned, found, draft.written, draft.engine)
+    found = Found(
+        draft.folded,
+        draft.problem,
+        draft.parts,
+        draft.layers,
+        draft.verified,
+        draft.seconds,
+        (rows, size),
+        draft.beyond,
+    )
+    result = replace(summarised(planned, found, draft.written, draft.engine), attacks=draft.attacks)
     if draft.entered is not None:
         warnings = (*result.warnings, *draft.entered.warnings)
         result = replace(result, ledger=draft.entered.account, warnings=warnings)
@@ -121,7 +143,7 @@ def run(planned: LocalPlan, making: Making) -> LocalRelease:
 
 def _certified(planned: LocalPlan, draft: LocalDraft, result: LocalRelease) -> LocalRelease:
     """The result with the proof of its bound, or with a warning where there is none."""
-    plan, parts = planned.table, draft.parts
+    plan, parts = choosing(planned.table), draft.parts
     if reason := no_bound(plan, parts.parts):
         told = f"{planned.key}: there is no certificate: {reason}"
         return replace(result, warnings=(*result.warnings, told))
@@ -149,7 +171,26 @@ def way_of(
         Stage("verifying what was written", _verify, lambda target: verifying(planned, target)),
         *(rolled if planned.roll_up else ()),
         *(told if planned.hierarchies else ()),
+        *(_attacking(planned) if plan.attacks else ()),
     )
+
+
+def _attacking(planned: LocalPlan) -> Iterator[LocalStage]:
+    """The stage that attacks what was verified."""
+    from sqldeid.tables.attacks.run import SAID, attacking_steps
+    from sqldeid.tables.local.remade import REMADE
+
+    yield Stage(SAID, _attack, lambda _: attacking_steps(planned.table, iter(()), as_needed(*REMADE)))
+
+
+def _attack(draft: LocalDraft) -> None:
+    from sqldeid.tables.attacks.run import attack
+    from sqldeid.tables.local.attacked import attacked_of
+
+    verified, whole = draft.verified, draft.entered is None
+    found = attacked_of(draft.planned, draft.folded, draft.found, draft.layers, draft.written, draft.engine)
+    proven = not draft.parts.stopped
+    draft.attacks = attack(replace(found, rows=verified.rows, released=verified.released, whole=whole, proven=proven))
 
 
 def _held_to(planned: LocalPlan, ledger: Ledger, job_sha256: str) -> LocalStage:
@@ -185,11 +226,21 @@ def _fold(draft: LocalDraft) -> None:
 
 
 def _form(draft: LocalDraft) -> None:
-    """Form classes; refuse to go on where more rows than allowed are in none."""
+    """Form classes; refuse to go on where more rows than allowed are in none.
+
+    Where levels are chosen by k alone, classes are formed as if nothing else were asked for; those that fail another
+    criterion are suppressed then.
+    """
+    plan, problem = draft.planned.table, draft.problem
+    alone = by_k(plan)
     began = monotonic()
-    draft.parts = partition(draft.problem)
+    draft.parts = partition(problem.k_alone if alone else problem)
     draft.seconds = monotonic() - began
-    draft.layers = layers_of(draft.problem, draft.parts, blank=draft.planned.table.demands.blanks)
+    draft.layers = layers_of(problem, draft.parts, blank=plan.demands.blanks and not alone)
+    if amount := plan.search.blunt:
+        from sqldeid.tables.local.blunt import blunted
+
+        draft.layers = blunted(draft.layers, amount, SystemRandom())
     lost = int(draft.problem.rows[~draft.layers.released].sum())
     if lost > draft.problem.allowed:
         raise NoSolutionError.at(
@@ -197,7 +248,35 @@ def _form(draft: LocalDraft) -> None:
             f"{lost:,} rows are in no class that meets the criteria, even with every column at its top; "
             f"{draft.problem.allowed:,} may be suppressed. Raise privacy.suppression_limit or ask for less",
         )
-    draft.suppressed = lost
+    if alone:
+        draft.layers = _meeting(draft, lost)
+    draft.suppressed = int(problem.rows[~draft.layers.released].sum())
+
+
+def _meeting(draft: LocalDraft, few: int) -> Layers:
+    """The layers that k alone has chosen, without the classes that fail another criterion.
+
+    Parameters
+    ----------
+    few
+        Rows that are in no class of k.
+
+    Raises
+    ------
+    NoSolutionError
+        If these classes have more rows than may be suppressed for them.
+    """
+    plan, problem = draft.planned.table, draft.problem
+    layers = without_failing(draft.layers)
+    draft.beyond = int(problem.rows[~layers.released].sum()) - few
+    allowed = allowed_beyond(plan, int(problem.rows.sum()))
+    if draft.beyond > allowed:
+        raise NoSolutionError.at(
+            f"{plan.key}.privacy",
+            f"{draft.beyond:,} rows are in classes of k and more that fail another criterion; {allowed:,} may be "
+            'suppressed for that. Raise privacy.criteria_limit, ask for less, or leave search.choose = "by-k" out',
+        )
+    return topped(layers) if plan.demands.blanks else layers
 
 
 def _disguise(draft: LocalDraft) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
+from sqldeid.attacked import Attacks
 from sqldeid.result import HOLDERS_ONLY, Criterion, Risk
+from sqldeid.traded import Tradeoff
 
 LIMITS = (
     "one value is recoded differently from row to row; k is counted on equal labels, never on overlapping ones; "
-    "whoever knows that levels are as low as neighbours allow learns that finer classes had fewer than k rows"
+    "whoever knows that levels are as low as neighbours allow learns something of finer values"
 )
 """What is not promised, of every such release."""
 
@@ -18,6 +20,12 @@ CRITERIA_LIMITS = (
     "failed another criterion, which can give a sensitive value to whoever knows who is in the table"
 )
 """Of releases with criteria beyond k, beside `LIMITS`."""
+
+BY_K_LIMITS = (
+    "levels were chosen by quasi-identifying values and k alone; a class of k and more that is missing failed another "
+    "criterion"
+)
+"""Of such releases whose levels were chosen by k alone, beside `LIMITS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +91,18 @@ class LocalRelease:
         Share of rows by level of each.
     search
         ``method``, ``loss`` (the name), ``lattice_size``, ``combinations``, ``stopped`` (whether the time was over
-        before the search came to its end), ``seconds``, ``certificate`` (the file that it was written to).
+        before the search came to its end), ``choose`` and ``suppressed_beyond_k`` where levels are chosen by k alone
+        (the bound is of k then), ``seconds``, ``certificate`` (the file that it was written to).
     ledger
         How many rows the release ledger holds back for a later load; they count in `rows`, and as lost.
     hierarchies
         What the table is called that tells what labels say at each level; None where there is none.
     certificate
         The claim that `verify --certificate` proves anew; None where none was asked for.
+    tradeoff
+        What other k and limits cost, by one node for all rows and by local recoding, where a report was asked for.
+    attacks
+        What attackers achieve on it; None where the job asks for none.
     """
 
     name: str
@@ -116,19 +129,25 @@ class LocalRelease:
     written: tuple[str, ...] = ()
     ledger: Mapping[str, object] | None = None
     certificate: Mapping[str, object] | None = None
+    tradeoff: Tradeoff | None = None
+    attacks: Attacks | None = None
     kind: str = "table"
     method: str = "local"
 
     @property
     def limits(self) -> str:
         """What is not promised."""
-        return f"{LIMITS}; {CRITERIA_LIMITS}" if len(self.criteria) > 1 else LIMITS
+        if len(self.criteria) == 1:
+            return LIMITS
+        return f"{LIMITS}; {BY_K_LIMITS if self.search.get('choose') == 'by-k' else CRITERIA_LIMITS}"
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
-        found = asdict(self)
-        del found["name"], found["certificate"]
-        for name in ("pseudonymised", "ledger", "hierarchies"):
+        found = asdict(replace(self, certificate=None, attacks=None))
+        del found["name"], found["certificate"], found["attacks"]
+        if self.attacks is not None:
+            found["attacks"] = self.attacks.to_dict()
+        for name in ("pseudonymised", "ledger", "hierarchies", "tradeoff"):
             if not found[name]:
                 del found[name]
         found["columns"] = {n: _told(c) for n, c in self.columns.items()}
@@ -166,6 +185,11 @@ class LocalRelease:
         yield from shown_criteria(self.criteria)
         yield "Released", f"{self.released:,} of {self.rows:,} rows, in {self.classes:,} classes"
         yield "Suppressed", f"{self.suppressed:,} rows ({100 * self.suppressed / max(self.rows, 1):.1f} %)"
+        if "suppressed_beyond_k" in self.search:
+            yield (
+                "Of these",
+                f"{self.search['suppressed_beyond_k']:,} in classes of k and more that fail another criterion",
+            )
         if self.ledger is not None:
             yield "Held back", f"{self.ledger['held_back']:,} rows for a later load, by the ledger"
         yield "Loss", told_loss(self.loss[loss], self.bound, loss)
@@ -175,6 +199,8 @@ class LocalRelease:
                 yield name, told_levels(c.levels)
         yield "Highest risk", f"{_odds(left.prosecutor)} for one {self.unit} (source: {_odds(source.prosecutor)})"
         yield "Average risk", f"{left.marketer:.2%} of all, by matching (source: {source.marketer:.2%})"
+        if self.attacks is not None:
+            yield from self.attacks.facts()
         yield "Note", self.limits
 
 

@@ -22,6 +22,8 @@ def reading(plan: TablePlan, target: Target) -> Iterator[Step]:
     yield from once("tables/local/read_combinations")
     if plan.judged:
         yield step("tables/local/read_cells", len(plan.judged))
+    if plan.concealing is not None:
+        yield step("tables/local/read_known")
 
 
 def holding_back() -> Iterator[Step]:
@@ -52,6 +54,8 @@ def verifying(planned: LocalPlan, target: Target) -> Iterator[Step]:
     yield from once("tables/verify/compare_release", "tables/verify/count_sizes")
     yield from scoring(plan)
     yield from achieving(plan)
+    if plan.concealing is not None:
+        yield from once("tables/verify/split_known", "tables/verify/read_known")
     if pseudonyms(plan):
         yield step("tables/disguise/check_pseudonyms", 2)
     if any(c.to is not None for c in plan.others):

@@ -17,6 +17,7 @@ from sqldeid.tables.local.layers import Layers
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.local.result import LayerResult, LocalColumn, LocalRelease, LocalVerified
 from sqldeid.tables.peel.problem import LocalProblem, Partition
+from sqldeid.tables.plan.demands import DRAWN_ANEW
 from sqldeid.tables.plan.plan import QuasiIdentifier
 
 
@@ -32,6 +33,8 @@ class Found:
         That forming classes took.
     moved
         Rows and bytes that came out of the engine or went to it.
+    beyond
+        Rows that are suppressed beyond k, where levels are chosen by k alone.
     """
 
     folded: Folded
@@ -41,6 +44,7 @@ class Found:
     verified: LocalVerified
     seconds: float
     moved: tuple[int, int]
+    beyond: int | None = None
 
 
 def summarised(planned: LocalPlan, found: Found, written: exp.Expr, engine: Engine) -> LocalRelease:
@@ -75,6 +79,7 @@ def summarised(planned: LocalPlan, found: Found, written: exp.Expr, engine: Engi
             "combinations": len(problem.rows),
             "stopped": parts.stopped,
             "seconds": round(found.seconds, 4),
+            **({} if found.beyond is None else {"choose": "by-k", "suppressed_beyond_k": found.beyond}),
         },
         warnings=(*warnings_of(plan), *_warnings(planned, found)),
         recoding=planned.recoding,
@@ -132,6 +137,8 @@ def _warnings(planned: LocalPlan, found: Found) -> Iterator[str]:
             f"{key}.search.time_limit: the time was over before classes were as good as they get; another run may "
             "release others, and whoever has both may learn more than from each"
         )
+    if planned.table.search.blunt:
+        yield f"{key}.search.blunt: {DRAWN_ANEW}"
     if not found.verified.released:
         yield f"{key}: the release is empty: every row is suppressed"
     for c in found.folded.columns:

@@ -1,7 +1,7 @@
 """What local recoding loses for many k and suppression limits, from one fold.
 
 Cost: the combinations are read once; classes are formed once for each k, and again for a limit only where those of a
-greater limit suppress more rows than it allows.
+greater limit suppress more rows than it allows. Where time is given, each k takes an equal share of what is left of it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.peel import partition
 from sqldeid.tables.peel.problem import LocalProblem
+from sqldeid.tables.plan.choosing import choosing
 from sqldeid.traded import LocalPoint
 
 
@@ -30,29 +31,60 @@ def trade_local(
     ks: Sequence[int],
     limits: Sequence[float],
     listener: Hearing,
+    *,
+    seconds: float | None = None,
+    known: LocalPoint | None = None,
 ) -> tuple[LocalPoint, ...]:
     """Loss and bound for every pair of k and limit, by k, then by limit.
+
+    Parameters
+    ----------
+    seconds
+        For all pairs together, where given: classes are then as good as they got, and their points say so.
+    known
+        The answer of one pair, where a release has given it already; it answers every limit that it keeps, and all
+        limits of its k if it suppresses nobody, for then none of them binds.
 
     Raises
     ------
     JobError
         If the combinations do not fit into memory.
     """
+    planned = replace(planned, table=choosing(planned.table))
     refuse_too_many(planned, folded, engine.bench)
     found = read_combinations(folded, engine.bench)
     problem = problem_of(planned, folded, found, engine.bench)
-    points = [p for k in ks for p in _of_k(planned, replace(problem, k=k), folded.rows, limits, listener)]
+    points: list[LocalPoint] = []
+    began = monotonic()
+    for place, k in enumerate(ks):
+        own = replace(problem, k=k, seconds=_share(problem, seconds, monotonic() - began, len(ks) - place))
+        points += _of_k(planned, own, folded.rows, limits, listener, None if known is None or known.k != k else known)
     return tuple(sorted(points, key=lambda p: (p.k, p.suppression_limit)))
 
 
+def _share(problem: LocalProblem, seconds: float | None, spent: float, left: int) -> float | None:
+    """Seconds that each run of the next k may take; None where nothing limits it."""
+    if seconds is None:
+        return problem.seconds
+    own = max(seconds - spent, 0.0) / left
+    return own if problem.seconds is None else min(own, problem.seconds)
+
+
 def _of_k(
-    planned: LocalPlan, problem: LocalProblem, rows: int, limits: Sequence[float], listener: Hearing
+    planned: LocalPlan,
+    problem: LocalProblem,
+    rows: int,
+    limits: Sequence[float],
+    listener: Hearing,
+    known: LocalPoint | None,
 ) -> Iterator[LocalPoint]:
     """The pairs of one k, the greatest limit first: what it leaves out may be no more than a smaller one allows."""
-    last: LocalPoint | None = None
+    last = known if known is not None and known.suppressed == 0 else None
     for limit in sorted(limits, reverse=True):
         allowed = allowed_rows(limit, rows)
-        if last is None or last.suppressed is None or last.suppressed > allowed:
+        if known is not None and known.suppression_limit == limit:
+            last = known
+        elif last is None or last.suppressed is None or last.suppressed > allowed:
             listener.step(planned.name, f"forming classes for k = {problem.k}, limit {limit:g}")
             last = _point(planned, replace(problem, allowed=allowed), limit)
         else:

@@ -30,8 +30,8 @@ from sqldeid.sql import column, identifier, literal, render
 from sqldeid.tables.disguise.disguise import Secrets, check_coarse, check_pseudonyms, exact_of, kept_of
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.local.result import LocalVerified
-from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.model.lattice import Node
+from sqldeid.tables.plan.choosing import allowed_of
 from sqldeid.tables.plan.plan import QuasiIdentifier
 from sqldeid.tables.rows.shape import check_stacks
 from sqldeid.tables.verify.judgement import Judgement
@@ -269,7 +269,7 @@ def conclude(
     if released and row["smallest"] < demands.k:
         found.append(f"its smallest class has {row['smallest']} rows, not {demands.k}")
     every = rows if whole is None else whole.rows
-    if not 0 <= rows - released <= allowed_rows(demands.suppression_limit, every):
+    if not 0 <= rows - released <= allowed_of(plan, every):
         found.append("more rows are missing than may be suppressed")
     if found:
         raise VerificationError.at(planned.key, f"the release failed its re-check: {'; '.join(found)}")

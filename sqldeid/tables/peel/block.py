@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sqldeid.arrays import Flags, Ints
@@ -9,6 +11,9 @@ from sqldeid.tables.peel.grid import Grid
 
 NEVER = 2**61
 """Units of a move that cannot be made."""
+
+_TOGETHER = 128
+"""Values of columns side by side whose prices are added up before each combination looks up its own."""
 
 
 class Block:
@@ -27,6 +32,8 @@ class Block:
         self.groups = [g[:, members] for g in grid.groups]
         self.units = [u[:, members] for u in grid.units]
         self.kinds = [np.unique(g[0], return_index=True, return_inverse=True)[1:] for g in self.groups]
+        self.sets = _sets([place.reshape(-1) for _, place in self.kinds])
+        self.narrow: Any = np.int32 if grid.row < 2**31 - 1 else np.int64
         self.first = np.flatnonzero(np.concatenate(([True], owner[1:] != owner[:-1])))
         self.sizes = np.diff(np.append(self.first, len(owner)))
         self.total = np.add.reduceat(self.rows, self.first)
@@ -62,15 +69,23 @@ class Block:
 
     def _together(self, levels: Ints, at: Ints) -> Ints:
         """Units that a row loses in a class that takes a combination up; shape (members, classes)."""
-        found = np.zeros((len(self.owner), len(at)), dtype=np.int64)
-        for groups, units, (kind, place), own in zip(self.groups, self.units, self.kinds, levels, strict=True):
-            level = np.zeros((len(kind), len(at)), dtype=np.int64)
-            for group in groups[:-1]:
-                level += group[kind][:, None] != group[at]
-            np.maximum(level, own, out=level)
-            level += np.arange(len(kind))[:, None] * len(units)
-            found += np.take(np.take(units.T, kind, axis=0).reshape(-1), level)[place]
-        return found
+        found: Any = np.zeros((len(self.owner), len(at)), dtype=self.narrow)
+        for columns, place in self.sets:
+            together: Any = np.zeros((1, len(at)), dtype=self.narrow)
+            for j in columns:
+                together = (together[:, None] + self._price(j, levels[j], at)).reshape(-1, len(at))
+            found += together[place]
+        return np.asarray(found)
+
+    def _price(self, column: int, own: Ints, at: Ints) -> Any:
+        """Units that a column costs a row there, by the value of the combination; shape (values, classes)."""
+        groups, units, kind = self.groups[column], self.units[column], self.kinds[column][0]
+        level = np.zeros((len(kind), len(at)), dtype=np.int64)
+        for group in groups[:-1]:
+            level += group[kind][:, None] != group[at]
+        np.maximum(level, own, out=level)
+        level += np.arange(len(kind))[:, None] * len(units)
+        return np.take(np.take(units.T, kind, axis=0).reshape(-1), level).astype(self.narrow)
 
     def joining(self) -> Ints:
         """Units that all lose more where a combination joins a class; shape (members, classes)."""
@@ -89,3 +104,19 @@ class Block:
     def leaving(self) -> Ints:
         """Units that a class loses more without each of its members, below 0; for those that it can spare."""
         return np.where(self.spare, self.rest - self.lost[self.owner], NEVER)
+
+
+def _sets(kinds: list[Ints]) -> list[tuple[list[int], Ints]]:
+    """Columns side by side, and for each combination which values it has in all of them."""
+    found: list[tuple[list[int], Ints]] = []
+    width = 1
+    for j, place in enumerate(kinds):
+        own = int(place.max(initial=0)) + 1
+        if not found or width * own > _TOGETHER:
+            found.append(([j], place))
+            width = own
+        else:
+            columns, before = found[-1]
+            found[-1] = ([*columns, j], before * own + place)
+            width *= own
+    return found

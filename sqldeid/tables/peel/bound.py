@@ -8,6 +8,7 @@ these columns weigh. So the shares of parts that have no column in common add up
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,31 +17,31 @@ from sqldeid.tables.peel.clock import Clock
 from sqldeid.tables.peel.grid import Classes, Grid
 from sqldeid.tables.peel.judge import Judge
 from sqldeid.tables.peel.nodes import LISTED, every_node
-from sqldeid.tables.peel.problem import Judged, LocalProblem
+from sqldeid.tables.peel.problem import Concealed, Judged, LocalProblem
 from sqldeid.tables.peel.shares import least_shares
 
-_PART = 10_000
-"""Most nodes over the columns of a part."""
+_PART = 20_000
+"""Most nodes over the columns of a part: the bound grows faster than the columns that are looked at together."""
 
 Parts = tuple[tuple[int, ...], ...]
 
 
-def parts_of(grid: Grid, most: int = _PART) -> Parts:
-    """Columns in as few parts as a first fit finds whose lattices are small enough; one part where all fit."""
+def parts_of(grid: Grid) -> Parts:
+    """Columns in parts whose lattices are small enough, as many as fit in the first; one part where all fit."""
     heights = grid.lattice.heights
     if grid.lattice.size <= LISTED:
         return (tuple(range(len(heights))),)
     parts: list[list[int]] = []
     sizes: list[int] = []
-    for j, height in enumerate(heights):
-        fitting = next((i for i, size in enumerate(sizes) if size * height <= most), None)
+    for j, height in sorted(enumerate(heights), key=lambda column: column[1]):
+        fitting = next((i for i, size in enumerate(sizes) if size * height <= _PART), None)
         if fitting is None:
             parts.append([])
             sizes.append(1)
             fitting = len(parts) - 1
         parts[fitting].append(j)
         sizes[fitting] *= height
-    return tuple(map(tuple, parts))
+    return tuple(tuple(sorted(part)) for part in parts)
 
 
 def shares_of(problem: LocalProblem, grid: Grid, parts: Parts, clock: Clock) -> Ints:
@@ -48,7 +49,12 @@ def shares_of(problem: LocalProblem, grid: Grid, parts: Parts, clock: Clock) -> 
     if len(parts) == 1:
         nodes = every_node(grid, problem.rows)
         return least_shares(grid, Judge(problem), nodes, grid.row, clock)[None, :]
-    return np.stack([_part(problem, grid, part, clock.part(1 / (len(parts) - i))) for i, part in enumerate(parts)])
+    shares = []
+    for i, columns in enumerate(parts):
+        part = clock.part(1 / (len(parts) - i))
+        shares.append(_part(problem, grid, columns, part))
+        clock.stopped |= part.stopped
+    return np.stack(shares)
 
 
 def _part(problem: LocalProblem, grid: Grid, columns: tuple[int, ...], clock: Clock) -> Ints:
@@ -65,16 +71,20 @@ def _part(problem: LocalProblem, grid: Grid, columns: tuple[int, ...], clock: Cl
         groups=tuple(groups[:, heads] for groups in grid.groups),
         units=tuple(u[:, heads] * (1 if j in columns else 0) for j, u in enumerate(grid.units)),
     )
-    judged = tuple(_summed(j, place) for j in problem.criteria)
+    judged = tuple(_summed(j, place, len(j.whole)) for j in problem.criteria)
+    hidden = problem.concealed
+    concealed = None if hidden is None else _summed(hidden, place, len(hidden.tuples))
     rows = classes.total(problem.rows)
-    judge = Judge(replace(problem, leaf=problem.leaf[:, heads], rows=rows, criteria=judged))
+    put = replace(problem, leaf=problem.leaf[:, heads], rows=rows, criteria=judged, concealed=concealed)
     weight = sum(problem.attributes[j].weight for j in columns) / sum(a.weight for a in problem.attributes)
-    return least_shares(seen, judge, every_node(seen, rows, columns), int(grid.row * weight), clock)[place]
+    return least_shares(seen, Judge(put), every_node(seen, rows, columns), int(grid.row * weight), clock)[place]
 
 
-def _summed(judged: Judged, place: Ints) -> Judged:
+_Counted = TypeVar("_Counted", Judged, Concealed)
+
+
+def _summed(judged: _Counted, place: Ints, values: int) -> _Counted:
     """A criterion's rows by combination and value, of combinations that are put together."""
-    values = len(judged.whole)
     cells = Classes.of(place[judged.combination] * values + judged.value)
     heads = cells.members[cells.first]
     combination, value = place[judged.combination[heads]], judged.value[heads]

@@ -50,13 +50,16 @@ def partition(problem: LocalProblem) -> Partition:
     """
     grid, judge, clock = make_grid(problem), Judge(problem), Clock(problem.seconds)
     parts = parts_of(grid)
-    share = shares_of(problem, grid, parts, clock.part(_BOUND))
+    bounding = clock.part(_BOUND)
+    share = shares_of(problem, grid, parts, bounding)
     state = State(grid, problem.rows)
     if len(parts) == 1:
         _peel_all(state, judge, share[0], clock)
     else:
         peel(state, judge, low_nodes(grid, problem.rows), clock)
-        cluster(state, judge, clock.part(_CLUSTER))
+        growing = clock.part(_CLUSTER)
+        cluster(state, judge, growing)
+        bounding.stopped |= growing.stopped
         peel(state, judge, high_nodes(grid, problem.rows), Clock(None))
     place_left_over(state, judge, problem.allowed, clock)
     if problem.layers is None:
@@ -68,7 +71,7 @@ def partition(problem: LocalProblem) -> Partition:
     layers[state.at >= 0] = layer
     chosen = tuple(state.nodes[i] for i in used.tolist())
     bound = int((share.sum(axis=0) * problem.rows).sum())
-    return Partition(chosen, layers, state.units, bound, grid.unit, clock.stopped, parts, share)
+    return Partition(chosen, layers, state.units, bound, grid.unit, clock.stopped or bounding.stopped, parts, share)
 
 
 def _few(state: State, judge: Judge, problem: LocalProblem, clock: Clock) -> State:

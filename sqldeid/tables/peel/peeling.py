@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sqldeid.arrays import Ints
+from sqldeid.tables.peel.bins import Least
 from sqldeid.tables.peel.clock import Clock
 from sqldeid.tables.peel.grid import Classes
 from sqldeid.tables.peel.judge import Judge
@@ -38,7 +39,8 @@ def peel(
     most = np.full(len(state.at), 2 * state.grid.row) if share is None else share
     at, left = 0, state.left
     while at < len(nodes) and int(state.rows[left].sum()) >= judge.k and not clock.over():
-        scan, size = Scan(state.grid, nodes, left, most[left] + 1), len(left)
+        least, size = Least(state.rows, judge.k), len(left)
+        scan = Scan(state.grid, nodes, left, most[left] + 1, least)
         while at < len(nodes) and len(left) > _FEWER * size and not clock.over():
             at, found = scan.batch(at)
             if _release(state, judge, nodes, scan, found, least_rows):

@@ -6,14 +6,14 @@ the release depends on quasi-identifying values alone; a layer is a lattice node
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 
 from sqldeid.arrays import Ints
-from sqldeid.tables.criteria import ClassCriterion
+from sqldeid.tables.criteria import ClassCriterion, MConcealing
 from sqldeid.tables.model.lattice import Node
 
 
@@ -61,6 +61,25 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class Concealed:
+    """m-concealing with the known values of each combination, which it judges together.
+
+    Parameters
+    ----------
+    combination, value, rows
+        Rows by combination and tuple of known values, ordered by these; each of shape (cells,).
+    tuples
+        Codes of the known columns in each tuple, in the criterion's order; shape (tuples, columns).
+    """
+
+    criterion: MConcealing
+    combination: Ints
+    value: Ints
+    rows: Ints
+    tuples: Ints
+
+
+@dataclass(frozen=True, slots=True)
 class LocalProblem:
     """A table to be recoded.
 
@@ -82,6 +101,8 @@ class LocalProblem:
         Most nodes that may be used; None: any number.
     seconds
         Time that may be spent; None: as long as it pays.
+    concealed
+        m-concealing, where it is asked for.
     """
 
     leaf: Ints
@@ -93,6 +114,23 @@ class LocalProblem:
     criteria: tuple[Judged, ...] = ()
     layers: int | None = None
     seconds: float | None = None
+    concealed: Concealed | None = None
+
+    @property
+    def k_alone(self) -> LocalProblem:
+        """The same with no criterion beyond k."""
+        return replace(self, criteria=(), concealed=None)
+
+    @property
+    def least_rows(self) -> int:
+        """Rows below which no class is released: k, and what m-concealing asks of any class, whoever is in it.
+
+        A risk is never below the inclusion probability over the class's rows. One row more than there are stands for
+        all greater numbers: no class has so many.
+        """
+        if self.concealed is None:
+            return self.k
+        return max(self.k, min(self.concealed.criterion.least_rows, int(self.rows.sum()) + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +151,9 @@ class Partition:
         class; shape (parts, combinations). In each class of the whole source by these columns, at every node, from
         which k rows can be released (by the criteria's monotone cores, too), the k greatest shares of rows sum to at
         most k times what a row loses there in these columns; none exceeds what a suppressed row loses in them; `bound`
-        is the sum of all over all rows. With one part, all columns are in it.
+        is the sum of all over all rows. With one part, all columns are in it. For k stands `LocalProblem.least_rows`.
     stopped
-        Whether the time was over before improvement came to its end. Such a release may differ from run to run.
+        Whether the time of any step was over before it came to its end. Such a release may differ from run to run.
     """
 
     nodes: tuple[Node, ...]

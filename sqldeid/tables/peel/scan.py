@@ -2,7 +2,7 @@
 
 Nodes are many and most of them small, so that calls would cost more than work. A batch is a table of nodes by
 combinations; what a combination loses at a node is a sum of two or three numbers that were added up in advance, each
-over some columns, and one sort finds the classes of all nodes of the batch.
+over some columns. Cells in bins that weigh too little are left out (`bins`); one sort finds the classes of the rest.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from sqldeid.arrays import Flags, Ints
+from sqldeid.tables.peel.bins import Bins, Least
 from sqldeid.tables.peel.grid import Classes, Grid, in_order, paired
 from sqldeid.tables.peel.nodes import Nodes
 
-_CELLS = 2**17
+_CELLS = 2**16
 """Nodes times combinations of a batch: so that its arrays stay near the processor."""
 
 _NODES = 2**12
@@ -70,9 +71,11 @@ class Scan:
         Which combinations.
     limit
         Units of each of them: at a node where it loses as much or more, it is not looked at; shape as `at`.
+    least
+        What a class must come to: those that do not may be left out.
     """
 
-    def __init__(self, grid: Grid, nodes: Nodes, at: Ints, limit: Ints) -> None:
+    def __init__(self, grid: Grid, nodes: Nodes, at: Ints, limit: Ints, least: Least) -> None:
         limit = np.minimum(limit, 2 * grid.row + 1)
         order, falling = in_order(2 * grid.row + 1 - limit)
         self.grid, self.nodes = grid, nodes
@@ -84,6 +87,7 @@ class Scan:
         kind = np.dtype(np.int32 if 2 * grid.row + 1 < 2**31 else np.int64)
         self.narrow = self.limit.astype(kind)
         self.added = [_Added(grid, self.at, columns, kind) for columns in _sets(grid)]
+        self.bins = Bins(grid, nodes, self.at, self.narrow, least)
 
     def batch(self, start: int) -> tuple[int, Found]:
         """The classes at as many nodes from one on as are looked at together, and where those end."""
@@ -93,7 +97,7 @@ class Scan:
         width = int(widest[count - 1])
         levels = self.nodes.levels[start : start + count]
         cost: Any = reduce(np.add, [added.of(levels, width) for added in self.added])
-        near = cost < self.narrow[:width]
+        near = self.bins.heavy(start, cost < self.narrow[:width], cost)
         found, head, rank = self._sorted(near, start)
         return start + count, Found(head + start, cost[head, rank].astype(np.int64), found)
 

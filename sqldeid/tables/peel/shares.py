@@ -27,13 +27,14 @@ import numpy as np
 
 from sqldeid.arrays import Ints
 from sqldeid.tables.model.lattice import Node
+from sqldeid.tables.peel.bins import Least
 from sqldeid.tables.peel.clock import Clock
 from sqldeid.tables.peel.grid import Classes, Grid
 from sqldeid.tables.peel.judge import Judge
 from sqldeid.tables.peel.nodes import Nodes
 from sqldeid.tables.peel.scan import Found, Scan
 
-_WORTH = 32
+_WORTH = 64
 """Nodes at which all combinations are looked at for the work of a new scan, which begins with lower shares."""
 
 _BITS = 16
@@ -75,9 +76,9 @@ class _Shares:
 
     def lower(self, nodes: Nodes, clock: Clock) -> int:
         """Cut the greatest shares of each class at a node to what the class allows; how many nodes were looked at."""
-        at, every = 0, np.arange(len(self.share))
+        at, every, least = 0, np.arange(len(self.share)), Least(self.judge.rows, self.k, beyond=True)
         while at < len(nodes):
-            scan, looked, before = Scan(self.grid, nodes, every, 2 * self.share), 0, self.share.copy()
+            scan, looked, before = Scan(self.grid, nodes, every, 2 * self.share, least), 0, self.share.copy()
             while at < len(nodes) and (looked < _WORTH * len(every) or np.array_equal(before, self.share)):
                 if clock.over():
                     return at
@@ -88,7 +89,11 @@ class _Shares:
         return at
 
     def _over(self, scan: Scan, found: Found) -> Found:
-        """Classes that may ask for more than they can lose; rows that are not at hand count half of that loss."""
+        """Classes that may ask for more than they can lose; rows that are not at hand count half of that loss.
+
+        So the k first rows at hand, each with what its limit (twice its share) is beyond the loss, sum to more than k
+        times the loss: the scan left out no such class.
+        """
         at = found.classes.members[found.classes.first]
         found = found.part(scan.limit[at] > 2 * found.cost)
         members, rows = found.classes.members, self.judge.rows[scan.at[found.classes.members]]

@@ -106,13 +106,28 @@ class Demands:
         }
 
 
+BLUNT = 0.5
+"""How much `blunt = true` draws."""
+
+DRAWN_ANEW = (
+    "levels were drawn in secret, and each run draws others: whoever has two releases of the same persons learns more "
+    "than from each, so give out one"
+)
+"""What whoever blunts levels is warned of."""
+
 _BY_NODES = frozenset({"frontier", "best-first", "flash", "ola", "datafly", "igreedy"})
 """Searches that ask for nodes alone; others read the sizes of all classes, which then travel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seeking:
-    """How a release's node is found: the keys of the job's `search` that a lattice's methods read."""
+    """How a release's node is found: the keys of the job's `search` that a lattice's methods read.
+
+    Parameters
+    ----------
+    blunt
+        How much levels are drawn in secret, 0 … 1; 0: they are the best ones.
+    """
 
     method: str
     loss: str
@@ -122,6 +137,7 @@ class Seeking:
     checks_limit: int | None = None
     max_loss: float | None = None
     epsilon_safe: EpsilonSafeSettings | None = None
+    blunt: float = 0.0
 
     @property
     def by_nodes(self) -> bool:
@@ -145,6 +161,7 @@ class Seeking:
             "checks_limit": self.checks_limit,
             "epsilon_safe": drawn,
             "max_loss": self.max_loss,
+            "blunt": self.blunt or None,
         }
         return {key: value for key, value in said.items() if value is not None}
 
@@ -176,6 +193,7 @@ def seeking_of(asked: jobfile.Search) -> Seeking:
         checks_limit=asked.checks_limit,
         max_loss=asked.max_loss,
         epsilon_safe=asked.epsilon_safe,
+        blunt=BLUNT if asked.blunt is True else float(asked.blunt),
     )
 
 

@@ -71,6 +71,10 @@ class TablePlan:
         Whether the job wants every quasi-identifying column as text at every level.
     computed, frozen
         Whether the release is a view of the source, and whether the job states that the source never changes.
+    attacks
+        Whether what is written is attacked, and the data holder told what succeeds; of a join never.
+    secrets
+        Released columns whose values attackers try to infer, beside the sensitive ones.
     stated
         The job's keys for the release, as it states them; of a join none.
     """
@@ -94,6 +98,8 @@ class TablePlan:
     as_text: bool = False
     computed: bool = False
     frozen: bool = False
+    attacks: bool = False
+    secrets: tuple[str, ...] = ()
     stated: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -207,6 +213,8 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
         as_text=part.text,
         computed=part.view == "computed",
         frozen=part.frozen,
+        attacks=part.attacks,
+        secrets=tuple(part.secrets),
         stated=part.model_dump(mode="json", by_alias=True, exclude_unset=True),
     )
 

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["both", "foreign"]
 NAMES = (
     *("k", "blank", "types", "types as text", "only quasi-identifiers", "times cut", "cut, every value", "cut, bands"),
-    *("filter", "query", "l distinct", "l recursive", "t", "delta", "beta"),
+    *("filter", "query", "l distinct", "l recursive", "t", "delta", "beta", "m"),
     *("stack first of all", "stack summaries"),
+    "by k, then l",
 )
 
 
@@ -38,7 +39,8 @@ def local(name: str, **more: Any) -> dict[str, Any]:
     rolled = {n: 1 for n, c in RELEASES[name]["columns"].items() if c["role"] == "quasi-identifying"}
     beside = {"recoding": name in ("k", "types"), "roll_up": rolled if name in ("k", "types", "filter") else {}}
     beside["hierarchies"] = name in ("k", "types", "filter")
-    return {**RELEASES[name], "search": {"method": "local"}, **beside, **more}
+    search = {**RELEASES[name].get("search", {}), "method": "local"}
+    return {**RELEASES[name], "search": search, **beside, **more}
 
 
 def released(table: dict[str, Any], schema: str, kind: str = "table") -> Job:

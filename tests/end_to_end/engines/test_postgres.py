@@ -216,9 +216,11 @@ def test_a_value_that_a_view_casts_is_not_told(server: InPostgres, kind: str) ->
 
 
 def test_options_that_postgres_does_not_have(tmp_path: Path) -> None:
+    """Refused before a server is asked: there is none."""
     nowhere = "postgresql://nobody@127.0.0.1:1/none"
-    with pytest.raises(JobError, match="not on Postgres: --ledger"):
-        anonymize(wanted(), nowhere, options=Options(ledger=tmp_path / "ledger"))
+    drawn = {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.4, "epsilon": 2.0, "delta": 0.39}}
+    with pytest.raises(JobError, match="not on Postgres: --ledger with epsilon-safe"):
+        anonymize(wanted(search=drawn), nowhere, options=Options(ledger=tmp_path / "ledger"))
 
 
 def test_names_that_postgres_would_cut(server: InPostgres) -> None:

@@ -16,6 +16,7 @@ from sqldeid.job import Job
 from sqldeid.run import Options
 from sqldeid.tables.local.layers import layers_of
 from sqldeid.tables.peel import LocalProblem, Partition
+from tests.support.linked_series import SERIES
 from tests.support.local_tables import (
     COLUMNS,
     LABELS,
@@ -174,12 +175,10 @@ def test_what_cannot_be_met_is_told(there: Path, tmp_path: Path) -> None:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "another loss": ({"search": {"loss": "entropy"}}, "search.loss: .*whole columns at one level"),
     "checks": ({"search": {"checks_limit": 9}}, "search.checks_limit: .*checks no nodes one by one"),
-    "by k": ({"search": {"choose": "by-k"}, "privacy": {"criteria_limit": 0.1, "l_diversity": L}}, "search.choose"),
     "greatest loss": ({"search": {"max_loss": 0.5}}, "search.max_loss"),
     "heuristic": ({"search": {"heuristic": "range"}}, "search.heuristic"),
-    "m": ({"privacy": {"m_concealing": {"m": 0.5}}}, "privacy.m_concealing: .*does not know it"),
     "medians": ({"columns": {"age": qi({"median": "range"})}}, "hierarchy.median"),
-    "many rows": ({"rows": "many"}, "its classes count rows"),
+    "many rows": ({"rows": "many"}, "its classes and its bound count rows"),
     "computed": ({"view": "computed", "target": {"as": "view"}}, "view: does not go with"),
     "no layers": ({"search": {"layers": 0}}, "search.layers: must be a whole number"),
     "its own column": ({"recoding": True, "columns": {**COLUMNS, "Recoding": INSENSITIVE}}, "columns.Recoding"),
@@ -191,6 +190,17 @@ def test_what_does_not_apply_is_refused_by_name(name: str, tmp_path: Path) -> No
     changed, said = REFUSED[name]
     with pytest.raises(JobError, match=said):
         local_job(tmp_path, **changed)
+
+
+def test_what_shares_one_node_is_refused_by_name(tmp_path: Path) -> None:
+    """Linked tables and followed series, before anything is opened."""
+    linked = {**table(), "link": "others"}
+    other = {"source": "others", "person": "id", "columns": {"sex": qi()}, "privacy": {"k": 4}}
+    with pytest.raises(JobError, match=r"local.*linked tables share the levels of one node"):
+        Job.parse({"tables": {"people": linked, "others": other}}, folder=tmp_path)
+    series = {**SERIES, "link": "people"}
+    with pytest.raises(JobError, match=r'series.s.link: .*"local" keeps nowhere who is in which class'):
+        Job.parse({"tables": {"people": table()}, "series": {"s": series}}, folder=tmp_path)
 
 
 def test_a_joint_criterion_is_refused(tmp_path: Path) -> None:

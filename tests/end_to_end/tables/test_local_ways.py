@@ -23,6 +23,7 @@ PRIVACY: dict[str, dict[str, Any]] = {
     "k": {"k": 4},
     "k, some suppressed": {"k": 7, "suppression_limit": 0.05},
     "t": {"k": 4, "t_closeness": {"column": "illness", "t": 0.25}, "suppression_limit": 0.1},
+    "m": {"k": 4, "m_concealing": {"m": 0.35, "known": {"illness": 0.5}}, "suppression_limit": 0.1},
 }
 
 

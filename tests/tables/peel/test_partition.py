@@ -22,8 +22,22 @@ from sqldeid.tables.criteria import (
     RecursiveLDiversity,
     TCloseness,
 )
+from sqldeid.tables.local.layers import holding, ordered
 from sqldeid.tables.peel import LocalProblem, Partition, partition
-from tests.support.local_problems import histogram, meets, price, problems, recounted
+from sqldeid.tables.peel.grid import Classes
+from sqldeid.tables.peel.judge import Judge
+from tests.support.local_problems import (
+    above_m,
+    concealing,
+    histogram,
+    known_rows,
+    least_class,
+    meets,
+    price,
+    problems,
+    recounted,
+    risk,
+)
 
 CRITERIA: list[ClassCriterion] = [
     DistinctLDiversity("x", 2),
@@ -36,6 +50,7 @@ CRITERIA: list[ClassCriterion] = [
     BetaLikeness("x", Fraction(1), "enhanced"),
 ]
 SOME = st.lists(st.sampled_from(CRITERIA), max_size=2)
+HIDDEN = st.none() | concealing()
 
 
 def found(problem: LocalProblem) -> Partition | None:
@@ -46,7 +61,7 @@ def found(problem: LocalProblem) -> Partition | None:
 
 
 @settings(deadline=None)
-@given(problems(SOME))
+@given(problems(SOME, hidden=HIDDEN))
 def test_the_promise_holds_by_an_obvious_count(problem: LocalProblem) -> None:
     release = found(problem)
     everything = np.arange(len(problem.rows))
@@ -59,7 +74,7 @@ def test_the_promise_holds_by_an_obvious_count(problem: LocalProblem) -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(problems(SOME, most_combinations=5, most_columns=2))
+@given(problems(SOME, most_combinations=5, most_columns=2, hidden=HIDDEN))
 def test_no_partition_loses_less_than_the_bound(problem: LocalProblem) -> None:
     release, optimum = found(problem), least(problem)
     if optimum is None:
@@ -124,7 +139,7 @@ def labels(problem: LocalProblem, node: tuple[int, ...], i: int) -> tuple[int, .
 
 
 @settings(deadline=None)
-@given(problems(SOME))
+@given(problems(SOME, hidden=HIDDEN))
 def test_shares_prove_the_bound_at_every_node(problem: LocalProblem) -> None:
     release = found(problem)
     if release is None:
@@ -142,25 +157,27 @@ def test_shares_prove_the_bound_at_every_node(problem: LocalProblem) -> None:
         for members in classes.values():
             if not can_hold_a_class(problem, np.array(members)):
                 continue
-            greatest = sorted((u for i in members for u in [share[i]] * rows[i]), reverse=True)[: problem.k]
-            assert sum(greatest) <= problem.k * max(price(problem, node, i) for i in members)
+            least = least_class(problem)
+            greatest = sorted((u for i in members for u in [share[i]] * rows[i]), reverse=True)[:least]
+            assert sum(greatest) <= least * max(price(problem, node, i) for i in members)
 
 
 def can_hold_a_class(problem: LocalProblem, members: Ints) -> bool:
     """Whether k rows can be released below these, as the certificates' formulas say."""
-    if int(problem.rows[members].sum()) < problem.k:
+    least = least_class(problem)
+    if int(problem.rows[members].sum()) - above_m(problem, members) < least:
         return False
     for judged in problem.criteria:
         counts = np.zeros((1, len(judged.whole)), dtype=np.int64)
         for value, n in histogram(judged, members).items():
             counts[0, value] += n
-        if int(judged.criterion.passing_rows(counts, judged.whole)[0]) < problem.k:
+        if int(judged.criterion.passing_rows(counts, judged.whole)[0]) < least:
             return False
     return True
 
 
 @settings(deadline=None)
-@given(problems(SOME), st.integers(1, 3))
+@given(problems(SOME, hidden=HIDDEN), st.integers(1, 3))
 def test_no_more_layers_are_used_than_allowed(problem: LocalProblem, layers: int) -> None:
     release = found(replace(problem, layers=layers))
     if release is None:
@@ -171,7 +188,7 @@ def test_no_more_layers_are_used_than_allowed(problem: LocalProblem, layers: int
 
 
 @settings(deadline=None)
-@given(problems(SOME))
+@given(problems(SOME, hidden=HIDDEN))
 def test_a_release_whose_time_is_over_is_valid_and_bounded(problem: LocalProblem) -> None:
     release, free = found(replace(problem, seconds=0.0)), found(problem)
     assert (release is None) == (free is None)
@@ -189,3 +206,34 @@ def test_sensitive_values_that_no_criterion_rules_out_change_nothing(problem: Lo
     one, two = partition_or_top(problem), partition_or_top(other)
     assert (one.nodes, one.units, one.bound) == (two.nodes, two.units, two.bound)
     assert np.array_equal(one.layer, two.layer)
+
+
+@settings(deadline=None)
+@given(problems(hidden=concealing(), most_combinations=6), st.data())
+def test_who_is_above_m_is_so_in_every_class_within(problem: LocalProblem, data: st.DataObject) -> None:
+    """By the obvious count; so is what the judge says of a class with those, and of two that meet m together."""
+    here = data.draw(st.lists(st.integers(0, len(problem.rows) - 1), min_size=1, unique=True))
+    within = data.draw(st.lists(st.sampled_from(here), min_size=1, unique=True))
+    assert problem.concealed is not None
+    criterion = problem.concealed.criterion
+    inner, outer = (known_rows(problem.concealed, np.array(members)) for members in (within, here))
+    assert all(risk(criterion, row, outer) <= risk(criterion, row, inner) for row in inner)
+    judge = Judge(replace(problem, k=1))
+    classes = Classes(np.array(here), np.zeros(1, dtype=np.int64))
+    left = int(problem.rows[here].sum()) - above_m(problem, np.array(here))
+    assert judge.columns[-1].surviving(classes).tolist() == [left]
+    assert judge.columns[-1].holding(classes).tolist() == [left == problem.rows[here].sum()]
+    assert judge.passing(classes).tolist() == [meets(replace(problem, k=1), np.array(here))]
+    assert judge.possible(classes)[0] or not judge.passing(Classes(np.array(within), np.zeros(1, dtype=np.int64)))[0]
+
+
+@settings(deadline=None)
+@given(problems(SOME, hidden=HIDDEN), st.data())
+def test_what_meets_all_criteria_is_told_alike_where_rows_go_to_the_top(
+    problem: LocalProblem, data: st.DataObject
+) -> None:
+    layer = np.array(data.draw(st.lists(st.integers(-1, 1), min_size=len(problem.rows), max_size=len(problem.rows))))
+    tops = tuple(a.height - 1 for a in problem.attributes)
+    layers = ordered(problem, [tuple(0 for _ in tops), tops], layer)
+    members = [np.flatnonzero(layers.owner == i) for i in range(len(layers.sizes))]
+    assert holding(layers).tolist() == [meets(problem, m) for m in members]

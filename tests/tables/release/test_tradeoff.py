@@ -25,6 +25,8 @@ from sqldeid.report.tradeoff import print_tradeoff, tradeoff_of, tradeoff_page
 from sqldeid.run import reading
 from sqldeid.tables.check.thresholds import Thresholds
 from sqldeid.tables.fold.fold import fold
+from sqldeid.tables.local.plan import plan as plan_local
+from sqldeid.tables.local.tradeoff import trade_local
 from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.model.loss import make_loss
@@ -224,6 +226,34 @@ def test_both_families_are_shown_together(tmp_path: Path) -> None:
     assert shown.count("full-domain") == 3 and shown.count("at least") == 3, "two rows of the table and what they mean"
     page = tradeoff_page(found)
     assert "k = 3, full-domain: " in page and "k = 3, local: " in page, "in the chart's text alternative"
-    assert page.count("must be lost</td>") == 4
+    assert page.count("must be lost</td>") == 4 and "its points are what it reached" in page
+    alone = sqldeid.tradeoff(job(), made(tmp_path, 4), Asked((3,), (0.0,)))
+    assert "its points are what it reached" not in tradeoff_page(alone)
     tree = json.loads(json.dumps(asdict(found["people"])))
     assert tradeoff_of(tree).local == found["people"].local
+
+
+def test_local_recoding_keeps_to_the_time_and_to_what_is_known(tmp_path: Path) -> None:
+    """Where nearly no time is given each answer is one that holds; an answer that is known is not sought again."""
+    path, asked = made(tmp_path, 11, rows=1500), job()
+    content = asked.model_dump(mode="json", exclude_unset=True)
+    content["tables"]["people"]["search"] = {"method": "local"}
+    with reading(path, path, Settings()) as engine:
+        local = plan_local("people", Job.parse(content).tables["people"], engine, Path())
+        folded = fold(local.table, engine)
+        free = trade_local(local, folded, engine, (2, 5), (0.0, 0.1), Listener())
+        short = trade_local(local, folded, engine, (2, 5), (0.0, 0.1), Listener(), seconds=1e-9)
+        assert not any(p.stopped for p in free) and any(p.stopped for p in short)
+        for p, q in zip(short, free, strict=True):
+            assert p.bound is not None and p.loss is not None and q.loss is not None
+            assert p.bound <= q.loss and q.bound <= p.loss <= 1 and p.suppressed <= 0.1 * folded.rows
+        said: list[str] = []
+        known = replace(free[2], suppressed=0, loss=0.75)
+        heard = Listener(lambda _, text: said.append(text))
+        found = trade_local(local, folded, engine, (2, 5), (0.0, 0.1), heard, known=known)
+        assert [p.loss for p in found if p.k == 5] == [0.75, 0.75]
+        assert [p.loss for p in found if p.k == 2] == [p.loss for p in free if p.k == 2]
+        assert said and not any("k = 5" in text for text in said)
+        some = replace(free[2], suppressed=3, suppression_limit=0.1, loss=0.75)
+        found = trade_local(local, folded, engine, (5,), (0.0, 0.1, 0.3), Listener(), known=some)
+        assert found[1].loss == 0.75 and found[0].loss == free[2].loss != found[1].loss != found[2].loss
