@@ -43,17 +43,29 @@ FOUND = {
 
 
 def friedman(runs: Rows) -> list[Row]:
-    """Friedman tests by data and end: treatments are the sizes of shingles, or numbers of hashes, blocks all else."""
+    """Friedman tests by data and end: treatments are sizes of shingles, or numbers of hashes, blocks all else."""
     found: list[Row] = []
     for data, end in dict.fromkeys((run["dataset"], run["end"]) for run in runs):
         mine = [run for run in runs if (run["dataset"], run["end"]) == (data, end)]
         for (measure, factor), said in FOUND.items():
             levels = sorted({int(str(run[factor])) for run in mine})
             row: Row = {"data": data, "end": end, "measure": measure, "treatments": factor}
-            columns = [_blocks(mine, measure, factor, level) for level in levels]
+            apart = _apart(mine, measure)
+            columns = [_blocks(apart, measure, factor, level) for level in levels]
             row |= {str(level): round(float(np.mean(column)), 4) for level, column in zip(levels, columns, strict=True)}
             found.append(row | {"p": _p(columns), "blocks": len(columns[0]), "the source's": said})
     return found
+
+
+def _apart(runs: Rows, measure: str) -> Rows:
+    """Runs that are no copies: what is the same in all repetitions of a setting (of the model alone) counts once."""
+    settings: dict[tuple[object, ...], set[object]] = {}
+    for run in runs:
+        settings.setdefault(tuple(run[name] for name in ("hashes", "shingle", "epsilon")), set()).add(run[measure])
+    if any(len(values) > 1 for values in settings.values()):
+        return runs
+    first = min(int(str(run["repetition"])) for run in runs)
+    return [run for run in runs if int(str(run["repetition"])) == first]
 
 
 def _blocks(runs: Rows, measure: str, factor: str, level: int) -> list[float]:

@@ -1,16 +1,21 @@
-"""What patient factors would give `laplace`: transitions by sex or age group, at a price in noise.
+"""What patient factors give `laplace`: transitions by sex or age group (`groups`), at a price in noise.
 
     python factors.py                        on generated hospitals of 4,370 and 20,000 patients
     python factors.py --patients 500 --draws 2
 
-Shaked & Rokach (2016, §6) name patient attributes as future work. A factor known for every patient (two sexes, four age
-groups) makes a table of transitions more, of sensitivity L + 1 as the first, which takes half its part of epsilon, as
-the factors of time do. Shown: distance of what is learnt to each group's own transitions, weighted by its transitions.
+Shaked & Rokach (2016, §6) name patient attributes as future work. The tables are counted, noised and estimated as
+`sqldeid anonymize` does it, with `groups` and without, for the same epsilon. Shown: distance of what is learnt to each
+group's own transitions, weighted by its transitions; and from which the warning of the release says that it is noise.
 """
 
 from __future__ import annotations
 
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import click
@@ -19,8 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqldeid.demo.hospital import mimic_rows
-from sqldeid.events.estimate import posterior_mean, shares
-from sqldeid.events.synthesize import possible
+from sqldeid.engine.opening import open_connection
+from sqldeid.events.domain import Domain
+from sqldeid.events.estimate import shares
+from sqldeid.events.plan import plan
+from sqldeid.events.privacy.laplace import BY_GROUP, Ledger
+from sqldeid.events.release import read_private
+from sqldeid.events.synthesize import Private, Tables, add_noise, count_tables, estimate
+from sqldeid.job.events import Events
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import gallery
@@ -28,40 +39,46 @@ import gallery
 Counts = NDArray[np.int64]
 Shares = NDArray[np.float64]
 Row = dict[str, object]
-EVENTS_MAX = 8
-TRANSITIONS, HALF = 0.6, 0.5
-"""Of epsilon: the part of transitions in `sqldeid.events.privacy.laplace`, and of that the factors' part."""
-AGES = (1, 45, 65)
-SEED = 20_160_831
+AGES = ["0", "1 to 44", "45 to 64", "65 and over"]
+FACTORS = {
+    "sex": {"gender": ["M", "F"]},
+    "age group": {"age_group": AGES},
+    "both": {"gender": ["M", "F"], "age_group": AGES},
+}
+EPSILONS = (1.0, 5.0)
 READ = (
-    "SELECT t.subject_id AS patient, COALESCE(curr_careunit, '') || ' ' || eventtype AS state, gender, "
-    "date_diff('year', p.dob, MIN(t.intime) OVER (PARTITION BY t.subject_id)) AS age "
-    "FROM transfers t JOIN patients p USING (subject_id) ORDER BY t.subject_id, t.intime, t.row_id"
+    "SELECT t.subject_id, t.intime, t.row_id, COALESCE(t.curr_careunit, '') AS unit, t.eventtype, p.gender, "
+    "CASE WHEN date_diff('year', p.dob, t.intime) < 1 THEN '0' WHEN date_diff('year', p.dob, t.intime) < 45 "
+    "THEN '1 to 44' WHEN date_diff('year', p.dob, t.intime) < 65 THEN '45 to 64' ELSE '65 and over' END AS age_group "
+    "FROM transfers t JOIN patients p ON t.subject_id = p.subject_id"
 )
 
 
-def counted(patients: int) -> dict[str, Counts]:
-    """By factor (groups, from START or a state, to a state or END): transitions of each patient's first events."""
-    with duckdb.connect() as connection:
+@contextmanager
+def hospital(patients: int) -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]:
+    """A generated hospital, and a file with all of its states."""
+    with duckdb.connect() as connection, tempfile.TemporaryDirectory() as folder:
         for name, rows in mimic_rows(patients, 1).items():
             if name in ("transfers", "patients"):
                 connection.from_arrow(rows).create(name)
-        read = connection.execute(READ).fetchnumpy()
-    names, state = np.unique(read["state"].astype(str), return_inverse=True)
-    new = np.append(True, read["patient"][1:] != read["patient"][:-1])
-    place = np.arange(len(new)) - np.maximum.accumulate(np.where(new, np.arange(len(new)), 0))
-    ends = np.append(new[1:], True)
-    groups = {"sex": (read["gender"].astype(str) == "F").astype(np.int64), "age group": np.digitize(read["age"], AGES)}
-    origin = np.where(new, 0, np.append(0, state[:-1]) + 1)
-    looked = place < EVENTS_MAX
-    found: dict[str, Counts] = {}
-    for factor, group in groups.items():
-        table = np.zeros((int(group.max()) + 1, len(names) + 1, len(names) + 1), dtype=np.int64)
-        np.add.at(table, (group[looked], origin[looked], state[looked]), 1)
-        done = looked & ends
-        np.add.at(table, (group[done], state[done] + 1, len(names)), 1)
-        found[factor] = table
-    return found
+        query = "SELECT DISTINCT COALESCE(curr_careunit, '') || chr(9) || eventtype FROM transfers ORDER BY 1"
+        states = Path(folder) / "states.txt"
+        states.write_text("\n".join(row[0] for row in connection.execute(query).fetchall()), encoding="utf-8")
+        yield connection, states
+
+
+def counted(connection: duckdb.DuckDBPyConnection, states: Path, groups: dict[str, list[str]]) -> tuple[Domain, Tables]:
+    """The exact tables of a release by these groups."""
+    privacy = {"method": "laplace", "epsilon": 1.0, "states": str(states), "groups": groups}
+    privacy |= {"time_range": ["2100-01-01", "2200-01-01"], "gap_bins_hours": [1, 6, 24, 168, 1000]}
+    section = {"source": {"query": READ}, "object": "subject_id", "time": "intime", "order": "row_id"}
+    asked = Events.model_validate(section | {"state": ["unit", "eventtype"], "privacy": privacy})
+    with open_connection(connection) as engine:
+        engine.begin()
+        planned = plan("study", asked, engine, states.parent)
+        if planned.domain is None:
+            raise RuntimeError("laplace has public domains")
+        return planned.domain, count_tables(planned.domain, read_private(planned, engine).placed, engine)
 
 
 def distance(exact: Counts, learnt: Shares) -> float:
@@ -71,42 +88,34 @@ def distance(exact: Counts, learnt: Shares) -> float:
     return float((weight * gap).sum() / weight.sum())
 
 
-def learnt(exact: Counts, part: float, prior: Shares, rng: np.random.Generator) -> Shares:
-    """Noised with this part of epsilon, and estimated as in the product; cells that cannot be are 0."""
-    scale, able = (EVENTS_MAX + 1) / part, possible(exact)
-    noised = np.round(exact + rng.laplace(0, scale, exact.shape)).astype(np.int64)
-    found = np.zeros(exact.shape)
-    found[able] = posterior_mean(noised[able], scale, np.maximum(prior[able], 1e-9))
-    return found
+def drawn(domain: Domain, exact: Tables, epsilon: float) -> Private:
+    """What a release is made from: noised anew, and estimated."""
+    return estimate(domain, *add_noise(exact, Ledger.split(domain, Fraction(repr(epsilon)))))
 
 
-def pooled(exact: Counts, part: float, rng: np.random.Generator) -> Shares:
-    """All groups together; the prior is that states do not depend on the one before."""
-    whole = exact.sum(axis=0)
-    columns = whole.sum(axis=0)
-    return learnt(whole, part, np.outer(np.maximum(whole.sum(axis=1), 1), columns / columns.sum()), rng)
-
-
-def by_group(exact: Counts, part: float, rng: np.random.Generator) -> Shares:
-    """Half of the part for the table of all, which is the prior of each group's, half for those."""
-    whole = pooled(exact, part * (1 - HALF), rng)
-    sizes = shares(exact.sum(axis=(1, 2)).astype(np.float64))
-    found = learnt(exact, part * HALF, sizes[:, None, None] * whole, rng)
-    return shares(np.where(found.sum(axis=2, keepdims=True) > 0, found, whole))
+def whole(model: Private) -> Shares:
+    """Shares of what follows START and each state, of all objects."""
+    return np.vstack([np.append(model.first, 0.0), model.following])
 
 
 def compared(patients: int, draws: int) -> list[Row]:
     """A line a factor and epsilon."""
     rows: list[Row] = []
-    for factor, exact in counted(patients).items():
-        for epsilon in (1.0, 5.0):
-            rng, part = np.random.default_rng(SEED), TRANSITIONS * epsilon
-            alike = [distance(exact, shares(pooled(exact, part, rng))) for _ in range(draws)]
-            apart = [distance(exact, by_group(exact, part, rng)) for _ in range(draws)]
-            row: Row = {"patients": patients, "factor": factor, "groups": len(exact), "ε": epsilon}
-            row |= {"without the factor": f"{np.mean(alike):.3f}", "with it": f"{np.mean(apart):.3f}"}
-            bare = distance(exact, shares(exact.sum(axis=0).astype(np.float64)))
-            rows.append(row | {"without it and without noise": f"{bare:.3f}"})
+    with hospital(patients) as (connection, states):
+        for factor, groups in FACTORS.items():
+            domain, exact = counted(connection, states, groups)
+            own = exact.factors[BY_GROUP]
+            ungrouped = replace(domain, groups=()), replace(exact, factors={}, groups=exact.groups[:0])
+            bare = distance(own, shares(own.sum(axis=0).astype(np.float64)))
+            for epsilon in EPSILONS:
+                alike = [distance(own, whole(drawn(*ungrouped, epsilon))) for _ in range(draws)]
+                models = [drawn(domain, exact, epsilon) for _ in range(draws)]
+                apart = [distance(own, model.factors[BY_GROUP][:-1]) for model in models]
+                row: Row = {"patients": patients, "factor": factor, "groups": len(own), "ε": epsilon}
+                row |= {"without the factor": f"{np.mean(alike):.3f}", "with it": f"{np.mean(apart):.3f}"}
+                row["without it and without noise"] = f"{bare:.3f}"
+                noise = np.mean([model.group_noise_ratio for model in models])
+                rows.append(row | {"noise / transitions": f"{noise:.2f}", "warned": "yes" if noise > 1 else "no"})
     return rows
 
 

@@ -84,7 +84,12 @@ class Study:
         return list(product(self.losses, self.limits))
 
     def job(self, tables: Mapping[str, object], into: str) -> sqldeid.Job:
-        """A job that writes to a file of its own."""
+        """A job that writes to a file of its own; the tables are thrown away, so nobody is ever given two of them."""
+        tables = {
+            name: {**part, "never_with": [other for other in tables if other != name]}
+            for name, part in tables.items()
+            if isinstance(part, Mapping)
+        }
         return sqldeid.Job.parse({"release": {"into": into}, "tables": tables}, folder=self.folder, name="job.toml")
 
 

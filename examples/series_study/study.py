@@ -1,5 +1,6 @@
 """What de-identifying clinical time series gives and costs: chapter 6 of Mazzone (2020), redone on public data.
 
+    python study.py                                 on a generated hospital
     python study.py CHALLENGE                       set-a.parquet and outcomes-a.parquet of the PhysioNet Challenge 2012
     python study.py CHALLENGE --mimic FOLDER        and CHARTEVENTS, ICUSTAYS of MIMIC-III or its demo
     python study.py CHALLENGE --quick               a few stays, a few iterations: whether it runs
@@ -11,6 +12,7 @@ Redoes tables 6.1 to 6.4 and figures 5.4, 6.1 and 6.4 to 6.6, and adds who is si
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +21,9 @@ import click
 import duckdb
 import figures
 import numpy as np
-from cohorts import CHALLENGE, MIMIC, MIMIC_DROP, SEED, Cohort, complete, load_challenge, load_mimic, release
+import shown
+from cases import STAYS, generated
+from cohorts import CHALLENGE, HERE, MIMIC, MIMIC_DROP, SEED, Cohort, complete, load_challenge, load_mimic, release
 from cohorts import store_complete as store
 from numpy.typing import NDArray
 
@@ -30,6 +34,9 @@ from sqldeid.series.perturb import GeneticSettings
 from sqldeid.series.perturb.genetic import evolve
 from sqldeid.series.shape import Shaped
 from sqldeid.series.utility import measure_utility
+
+sys.path.append(str(HERE.parent))
+import gallery
 
 Array = NDArray[np.float64]
 Row = dict[str, object]
@@ -48,7 +55,7 @@ class Size:
     Parameters
     ----------
     stays
-        Of the Challenge; None for all.
+        Of the Challenge, None for all; of the generated hospital as many patients, None for 1,000.
     lengths
         Of tables 6.1 and 6.2.
     sample
@@ -211,15 +218,12 @@ def trust_rows(groups: dict[str, tuple[Shaped, list[Cohort]]], splits: int) -> l
 
 
 def write(folder: Path, name: str, rows: list[Row]) -> None:
-    """A table as CSV, and on the terminal."""
+    """A table as CSV."""
     names = list(dict.fromkeys(key for row in rows for key in row))
     with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as opened:
         writer = csv.DictWriter(opened, names)
         writer.writeheader()
         writer.writerows(rows)
-    click.echo(f"\n{name}\n" + "  ".join(names))
-    for row in rows:
-        click.echo("  ".join(f"{v:.4g}" if isinstance(v, float) else str(v) for v in (row.get(n, "") for n in names)))
 
 
 def duration_rows(shaped: dict[str, Shaped]) -> list[Row]:
@@ -244,11 +248,26 @@ def duration_rows(shaped: dict[str, Shaped]) -> list[Row]:
     ]
 
 
-def challenge(folder: Path, into: Path, size: Size) -> Array:
-    """Everything on the Challenge 2012; the lengths of its stays, in hours."""
-    with load_challenge(folder, size.stays) as connection:
-        made = {name: release(connection, CHALLENGE, **settings) for name, settings in RELEASES.items()}
-        queued = release(connection, CHALLENGE, durations={"k": 50, "method": "source"})[0]
+FIVE = ["Temperature", "Respiratory rate"]
+"""Of the generated hospital's seven variables those that are dropped, so that the Challenge's five are left."""
+
+
+def opened(folder: Path | None, size: Size) -> tuple[duckdb.DuckDBPyConnection, dict[str, object]]:
+    """The Challenge 2012, or the generated hospital, and the part of a job that reads it."""
+    if folder is not None:
+        return load_challenge(folder, size.stays), CHALLENGE
+    case = generated(1_000 if size.stays is None else size.stays)
+    labels = {"source": {"query": STAYS["death"].replace(" FROM", " AS died FROM", 1)}, "person": "icustay_id"}
+    dropped = [*case.part["drop"], *FIVE]
+    return case.load(), {**case.part, "drop": dropped, "min_steps": 12, "labels": labels | {"column": "died"}}
+
+
+def one_hospital(folder: Path | None, into: Path, size: Size) -> Array:
+    """Everything on the Challenge 2012, or the generated hospital; the lengths of its stays, in hours."""
+    connection, part = opened(folder, size)
+    with connection:
+        made = {name: release(connection, part, **settings) for name, settings in RELEASES.items()}
+        queued = release(connection, part, durations={"k": 50, "method": "source"})[0]
         write(into, "durations", duration_rows({"optimal": made["projection"][0], "source": queued}))
         first, second = feasibility(connection, made["projection"][2], size)
     write(into, "table_6_1", first)
@@ -313,17 +332,25 @@ def mimic(folder: Path, into: Path) -> Array:
 
 
 @click.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False)
 @click.option("--mimic", "mimic_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--into", type=click.Path(file_okay=False, path_type=Path), default=Path("series_study"))
 @click.option("--quick", is_flag=True, help="A few stays and iterations.")
-def main(folder: Path, mimic_folder: Path | None, into: Path, quick: bool) -> None:
-    """Run the study on FOLDER, the Challenge 2012."""
+@click.option("--page", type=click.Path(exists=True, path_type=Path), help="A page that the tables are put into.")
+@click.option("--again", is_flag=True, help="Print the results that are in --into; run nothing.")
+def main(
+    folder: Path | None, mimic_folder: Path | None, into: Path, quick: bool, page: Path | None, again: bool
+) -> None:
+    """Run the study on FOLDER, the Challenge 2012, or without it on a generated hospital."""
+    if again:
+        gallery.tell(shown.tables(into), page)
+        return
     into.mkdir(parents=True, exist_ok=True)
-    stays = {"hours": challenge(folder, into, QUICK if quick else FULL)}
+    stays = {"hours": one_hospital(folder, into, QUICK if quick else FULL)}
     if mimic_folder is not None:
         stays["days"] = mimic(mimic_folder, into)
     figures.length_classes(stays, into / "figure_6_1.png")
+    gallery.tell(shown.tables(into), page)
     click.echo(f"\nTables and figures are in {into}")
 
 

@@ -3,6 +3,7 @@
     python width.py                             on a generated hospital
     python width.py --challenge FOLDER          and the PhysioNet Challenge 2012 (set-a.parquet, outcomes-a.parquet)
     python width.py --mimic FOLDER              and MIMIC-III or its demo, first 48 hours (benchmark17) and whole stays
+    python width.py --genetic 2000              the genetic algorithm on the Challenge, too, up to so many iterations
     python width.py --full                      100 splits, the genetic algorithm to its end, 30 variables
     python width.py --only WORD                 the data sets with this word in their name; other results are kept
 
@@ -190,6 +191,7 @@ def tables(rows: list[Mapping[str, object]]) -> dict[str, str]:
 @click.option("--again", is_flag=True, help="Print and draw the results that are in --into; run nothing.")
 @click.option("--patients", default=800, show_default=True, help="Of the generated hospital.")
 @click.option("--splits", default=20, show_default=True)
+@click.option("--genetic", default=0, help="Iterations of the genetic algorithm on the Challenge; 0 leaves it out.")
 @click.option("--full", is_flag=True)
 @click.option("--quick", is_flag=True, help="Five iterations of the genetic algorithm: whether it runs.")
 @click.option("--only", default="", help="Rerun the data sets with this in their name, keep the others.")
@@ -201,13 +203,14 @@ def main(
     again: bool,
     patients: int,
     splits: int,
+    genetic: int,
     full: bool,
     quick: bool,
     only: str,
 ) -> None:
     """Run it."""
     cases = [generated(patients)]
-    cases += [challenge(two_days, full)] if two_days is not None else []
+    cases += [replace(challenge(two_days, full), most_iterations=genetic)] if two_days is not None else []
     cases += [mimic_two_days(stays), mimic_stays(stays)] if stays is not None else []
     chosen = [] if again else [case for case in cases if only in case.name]
     chosen = [replace(case, most_iterations=5) for case in chosen] if quick else chosen

@@ -67,33 +67,46 @@ def test_the_page_shows_what_was_recorded(tmp_path: Path) -> None:
         assert f"\nevents_study/{name}\n\n{held}\n" in done.stdout
 
 
-def test_what_patient_factors_would_give_is_counted_as_in_a_slow_count(tmp_path: Path) -> None:
+def test_what_patient_factors_give_is_counted_as_in_a_slow_count(tmp_path: Path) -> None:
     """Patient by patient, event by event; and the table of the page is the recorded one."""
     factors = module_of(FOLDER / "factors.py")
-    found = factors.counted(60)
+    with factors.hospital(60) as (connection, states):
+        listed = states.read_text(encoding="utf-8").splitlines()
+        found = {n: factors.counted(connection, states, g)[1].factors["group"] for n, g in factors.FACTORS.items()}
     tables = {n: r.read_all() if hasattr(r, "read_all") else r for n, r in mimic_rows(60, 1).items()}
     people = {p["subject_id"]: p for p in tables["patients"].to_pylist()}
     rows = sorted(tables["transfers"].to_pylist(), key=lambda r: (r["subject_id"], r["intime"], r["row_id"]))
-    shown = [f"{r['curr_careunit'] or ''} {r['eventtype']}" for r in rows]
-    code = {name: i for i, name in enumerate(sorted(set(shown)))}
+    shown = [f"{r['curr_careunit'] or ''}\t{r['eventtype']}" for r in rows]
+    code = {name: i for i, name in enumerate(listed)}
+    assert set(code) == set(shown)
     slow = {name: np.zeros_like(table) for name, table in found.items()}
     for person in people:
         mine = [i for i, r in enumerate(rows) if r["subject_id"] == person]
         if not mine:
             continue
         years = rows[mine[0]]["intime"].year - people[person]["dob"].year
-        group = {"sex": int(people[person]["gender"] == "F"), "age group": sum(years >= a for a in (1, 45, 65))}
+        sex, age = int(people[person]["gender"] == "F"), sum(years >= a for a in (1, 45, 65))
         path = [0, *(code[shown[i]] + 1 for i in mine)]
         steps = [(a, b - 1) for a, b in pairwise(path)][:8]
         steps += [(path[-1], len(code))] if len(mine) <= 8 else []
-        for name, of in group.items():
+        for name, of in {"sex": sex, "age group": age, "both": 4 * sex + age}.items():
             for step in steps:
                 slow[name][of][step] += 1
     assert all((found[name] == slow[name]).all() and slow[name].sum() > 100 for name in found)
     shutil.copytree(FOLDER / "recorded", tmp_path / "recorded")
     done = execute(FOLDER / "factors.py", tmp_path, "--again", "--out", "recorded")
     held = module_of(EXAMPLES / "gallery.py").held(ROOT / "docs" / "studies.md", "events_study/factors")
-    assert done.stdout == f"\nevents_study/factors\n\n{held}\n" and held.count("\n") == 9
+    assert done.stdout == f"\nevents_study/factors\n\n{held}\n" and held.count("\n") == 13
+
+
+def test_groups_pay_where_they_differ(tmp_path: Path) -> None:
+    """With much epsilon, age groups' own tables are nearer to each group than one table can be."""
+    done = execute(FOLDER / "factors.py", tmp_path, "--patients", "1500", "--draws", "2", "--out", ".")
+    assert done.returncode == 0, done.stderr
+    rows = {(row["factor"], row["ε"]): row for row in lines_of(tmp_path / "factors.csv")}
+    paid = rows["age group", "5.0"]
+    assert float(paid["with it"]) < float(paid["without it and without noise"]) <= float(paid["without the factor"])
+    assert rows["both", "1.0"]["warned"] == "yes"
 
 
 def test_friedman_tests_pair_the_blocks() -> None:
@@ -103,6 +116,12 @@ def test_friedman_tests_pair_the_blocks() -> None:
     assert [found["shingle"][str(level)] for level in (1, 2, 3)] == pytest.approx([156, 157, 158])
     assert found["hashes"]["p"] is None, "two treatments"
     assert friedman_of(lambda shingle, hashes, repetition: 1.0)["shingle"]["p"] is None
+
+
+def test_repetitions_that_are_copies_count_once() -> None:
+    """What depends on the model alone is the same in every repetition, which is no evidence more."""
+    found = friedman_of(lambda shingle, hashes, repetition: hashes + shingle)
+    assert found["shingle"]["blocks"] == 2 and found["shingle"]["p"] == pytest.approx(math.exp(-2))
 
 
 def friedman_of(value: Callable[[int, int, int], float]) -> dict[str, dict[str, object]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.places import EXAMPLES
+from tests.support.studies import execute, lines_of
 
 STUDY = EXAMPLES / "series_study" / "study.py"
 PNG = b"\x89PNG\r\n"
@@ -36,6 +37,19 @@ def study(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
             return list(csv.DictReader(opened))
 
     return table
+
+
+@pytest.mark.xdist_group("series_study")
+def test_without_a_folder_it_runs_on_a_generated_hospital(tmp_path: Path) -> None:
+    done = execute(STUDY, tmp_path, "--quick")
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "series_study"
+    assert all((folder / f"{name}.png").read_bytes().startswith(PNG) for name in FIGURES)
+    assert {r["fitness"] for r in lines_of(folder / "table_6_2.csv")} == {"weighted", "annealing", "dampened", "capped"}
+    trust = lines_of(folder / "tables_6_3_and_6_4.csv")
+    assert len(trust) == 12 and all(0 <= float(r["test_roc_auc"]) <= 1 for r in trust)
+    sole = {(r["release"], r["attacker"]): float(r["sole"]) for r in lines_of(folder / "attacks.csv")}
+    assert sole["original", "rank order"] == 1 > 0.2 > sole["shared", "rank order"]
 
 
 @pytest.mark.xdist_group("series_study")
