@@ -64,11 +64,17 @@ class Exhausted:
         if name == "prec":
             common = lcm(*(max(h - 1, 1) for h in self.heights))
             return levels @ np.array([common // max(h - 1, 1) for h in self.heights])
-        if name == "entropy":
-            tables = [_entropy(c) for c in self.columns]
+        if name == "class_size":
+            return self.rows - self.classes
+        if name == "height":
+            return levels.sum(axis=1)
+        if name in _BITS:
+            tables = [_BITS[name](c) for c in self.columns]
             total = sum(table[levels[:, j]] for j, table in enumerate(tables))
             return np.rint(total / (_TIE * sum(table[-1] for table in tables))).astype(np.int64)
-        return self._iyengar(levels, self.ks.index(k))
+        if name == "loss":
+            return self._iyengar(levels, self.ks.index(k))
+        raise ValueError(name)
 
     def _iyengar(self, levels: Ints, at: int) -> Ints:
         domains = [max(len(np.flatnonzero(c.leaves[0])) - 1, 1) for c in self.columns]
@@ -156,3 +162,19 @@ def _entropy(column: Column) -> npt.NDArray[np.float64]:
         values = np.flatnonzero(own)
         bits.append(-(own[values] * np.log2(own[values] / group[values & mask])).sum())
     return np.array(bits)
+
+
+def _ambiguity(column: Column) -> npt.NDArray[np.float64]:
+    """Bits of the leaves that values stand for at each level, summed over rows."""
+    every = zip(column.leaves, column.masks, strict=True)
+    return np.array([np.log2(leaves[column.codes & mask]).sum() for leaves, mask in every])
+
+
+def _share(column: Column) -> npt.NDArray[np.float64]:
+    """Entropy at each level as a share of that at the top."""
+    bits = _entropy(column)
+    return bits / bits[-1] if bits[-1] else bits
+
+
+_BITS = {"entropy": _entropy, "ambiguity": _ambiguity, "normalised_entropy": _share}
+"""Losses that are logarithms: of a column, by level."""

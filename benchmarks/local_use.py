@@ -3,7 +3,8 @@
 python benchmarks/run.py --only local-utility --only local-k     measures
 python benchmarks/run.py --only local-adult --only local-criteria --only local-1m --only local-10m
 python benchmarks/run.py --only local-wide-12 --only local-wide-16
-python benchmarks/local_use.py docs/local-recoding.svg           draws loss against k, of both families, with the bound
+python benchmarks/local_use.py docs/local-recoding.md     writes loss against k, of both families, with the bound, into
+                                                          the page's table, and draws the figure beside it
 """
 
 from __future__ import annotations
@@ -152,32 +153,53 @@ def losses_by_k(bench: Bench) -> Tables:
             "layers": q.layers,
             "seconds": round(q.seconds, 1),
         }
-        for p, q in _traded(bench)
+        for p, q in traded(bench)
     ]
     return {"Adult, nine columns, at most 5 % suppressed: loss by k": rows}
 
 
-def _traded(bench: Bench) -> list[tuple[TradePoint, LocalPoint]]:
+def traded(bench: Bench, ks: tuple[int, ...] = KS) -> list[tuple[TradePoint, LocalPoint]]:
     job = sqldeid.Job.parse(Task("adult", method="local").job(bench))
-    found = sqldeid.tradeoff(job, bench.database("adult", 0), sqldeid.Asked(KS, (LIMIT,)))["adult"]
+    found = sqldeid.tradeoff(job, bench.database("adult", 0), sqldeid.Asked(ks, (LIMIT,)))["adult"]
     return list(zip(found.points, found.local, strict=True))
 
 
-def draw(bench: Bench, into: Path) -> None:
-    """Loss against k as a figure."""
-    found = _traded(bench)
-    lines = (
-        Line("one node for all rows", KS, [p.loss or 0 for p, _ in found]),
-        Line("local recoding", KS, [q.loss or 0 for _, q in found]),
-        Line("least for local recoding (proven)", KS, [q.bound or 0 for _, q in found]),
-    )
+NAMES = ("one node for all rows", "local recoding", "least for local recoding (proven)")
+"""What the figure calls its lines, and the page's table its columns."""
+
+PLACE = "<!-- loss by k -->\n\n"
+"""What stands in the page before the table, which ends with the next empty line."""
+
+
+def recorded(page: str) -> dict[int, tuple[float, ...]]:
+    """By k, what each family loses, and what must be lost: the page's table."""
+    rows = page.partition(PLACE)[2].partition("\n\n")[0].splitlines()[2:]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return {int(k): tuple(map(float, losses)) for k, *losses in cells}
+
+
+def record(found: list[tuple[TradePoint, LocalPoint]], page: Path) -> None:
+    """Put what was measured into the page's table."""
+    rows = [f"| {p.k} | {p.loss or 0:.4f} | {q.loss or 0:.4f} | {q.bound or 0:.4f} |" for p, q in found]
+    table = "\n".join((f"| k | {' | '.join(NAMES)} |", "|---|---|---|---|", *rows))
+    before, place, after = page.read_text(encoding="utf-8").partition(PLACE)
+    if not place:
+        raise ValueError("the page has no place for the table")
+    page.write_text(f"{before}{place}{table}\n\n{after.partition(chr(10) * 2)[2]}", encoding="utf-8")
+
+
+def draw(page: Path) -> None:
+    """Loss against k as a figure beside the page, from its table."""
+    found = recorded(page.read_text(encoding="utf-8"))
+    lines = tuple(Line(name, KS, [found[k][i] for k in KS]) for i, name in enumerate(NAMES))
     title = "UCI Adult, nine columns, at most 5 % suppressed"
     panel = Panel(title, "k, the least rows of a class", "loss of information (0 to 1)", lines, ticks=KS, even=True)
     figure = panels([panel])
     figure.set_size_inches(8, 4.6)
-    into.write_bytes(render(figure, "svg"))
+    page.with_suffix(".svg").write_bytes(render(figure, "svg"))
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as cache:
-        draw(Bench(data_folder(), Path(cache), quick=False), Path(sys.argv[1]))
+        record(traded(Bench(data_folder(), Path(cache), quick=False)), Path(sys.argv[1]))
+        draw(Path(sys.argv[1]))

@@ -82,6 +82,8 @@ class Task:
         Further entries of the job's `privacy`.
     repeats
         Runs, of which the one with the median time is reported.
+    attacks
+        Whether the release is attacked, too; what it is compared with attacks nothing.
     """
 
     data: str
@@ -97,6 +99,7 @@ class Task:
     criteria: Mapping[str, object] = field(default_factory=dict)
     memory_limit: str = ""
     repeats: int = 1
+    attacks: bool = False
 
     def job(self, bench: Bench, into: Path | None = None) -> dict[str, object]:
         """The job, as its file would have it."""
@@ -111,6 +114,7 @@ class Task:
         table = {
             "source": self.data,
             "person": "id",
+            "attacks": self.attacks,
             "columns": columns,
             "privacy": {"k": self.k, "suppression_limit": self.limit, **self.criteria},
             "search": {key: value for key, value in search.items() if value is not None},
