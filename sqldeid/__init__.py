@@ -21,6 +21,7 @@ from sqldeid.errors import (
 )
 
 if TYPE_CHECKING:
+    from sqldeid.arx import Imported, import_arx
     from sqldeid.engine.settings import Settings
     from sqldeid.findings import Classification, Explored, ExploredSequences, ExploredText
     from sqldeid.job import Job
@@ -40,6 +41,7 @@ __all__ = [
     "ExploredSequences",
     "ExploredText",
     "HierarchyError",
+    "Imported",
     "Interrupted",
     "Job",
     "JobError",
@@ -59,6 +61,7 @@ __all__ = [
     "explore_job",
     "explore_sequences",
     "explore_text",
+    "import_arx",
     "init",
     "plan",
     "safe_harbor",
@@ -72,6 +75,7 @@ _HOMES = {
     "Job": "sqldeid.job",
     "Settings": "sqldeid.engine.settings",
     "evaluate": "sqldeid.run.evaluating",
+    **dict.fromkeys(["Imported", "import_arx"], "sqldeid.arx"),
     **dict.fromkeys(["Classification", "Explored", "ExploredSequences", "ExploredText"], "sqldeid.findings"),
     **dict.fromkeys(["Result", "Risk", "TableRelease"], "sqldeid.result"),
     **dict.fromkeys(["explore", "explore_job", "explore_sequences", "explore_text"], "sqldeid.run.exploring"),

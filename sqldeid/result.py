@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
+from sqldeid.attacked import Attacks
 from sqldeid.traded import Tradeoff
 
 Tree = Mapping[str, Any]
@@ -263,7 +264,7 @@ class TableRelease:
     `certificate` is the search's proof where it was asked for; `search.certificate` is the file it was written to.
     `ledger` says how many rows the release ledger holds back for a later load; they count in `rows` only.
     `policy` packs what `--policy` uses again: node, criteria, hierarchies with their leaves (data values).
-    `loss` counts suppressed rows in "loss" alone; "prec", "dm_star" and "entropy" are the node's before suppression.
+    `loss` counts suppressed rows in "loss" alone; the others are the node's before suppression.
     `neighbours` are the nodes just below the released one; `tradeoff` what other k and limits cost and
     `uniqueness` what sets of columns tell apart in the source, where a report was asked for.
     `pseudonymised` names the columns that hold pseudonyms; a release that has any is pseudonymised, not anonymous.
@@ -272,6 +273,7 @@ class TableRelease:
     there are, where one may have many rows; `k` is then of persons, `released` and `suppressed` are of rows.
     `linked` says with which releases it can be joined, their common node, and how many persons they do not share; then
     counts, losses, risks and criteria are those of the join.
+    `attacks` says what attackers achieve on it; None where the job asks for none.
     """
 
     name: str
@@ -305,11 +307,14 @@ class TableRelease:
     suppression_limit: float | None = None
     unit: str = "person"
     persons: Persons | None = None
+    attacks: Attacks | None = None
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
-        found = asdict(replace(self, certificate=None, policy=None))
-        del found["name"], found["certificate"], found["policy"]
+        found = asdict(replace(self, certificate=None, policy=None, attacks=None))
+        del found["name"], found["certificate"], found["policy"], found["attacks"]
+        if self.attacks is not None:
+            found["attacks"] = self.attacks.to_dict()
         if self.policy is not None:
             found["policy"] = dict(self.policy())
         for name in ("guarantee", "pseudonymised", "ledger", "tradeoff", "uniqueness", "linked", "followed", "persons"):

@@ -16,6 +16,7 @@ import duckdb
 import hypothesis
 import pytest
 
+from sqldeid.tables.attacks import held_out
 from sqldeid.tables.release import compare
 from tests.support import postgres as postgres_server
 from tests.support import spark as spark_server
@@ -46,6 +47,20 @@ def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nobody_held_out() -> Iterator[None]:
+    """Attacks with a control group make each release once more; tests of attacks ask for `control_groups`."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(held_out, "LEAST_PERSONS", 1_000_000_000)
+        yield
+
+
+@pytest.fixture
+def control_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Persons are held out of releases, as the program does it."""
+    monkeypatch.setattr(held_out, "LEAST_PERSONS", 100)
 
 
 @pytest.fixture(scope="session", autouse=True)

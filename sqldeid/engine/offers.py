@@ -37,7 +37,10 @@ OFFERS: Mapping[str, frozenset[str]] = {
         "events": "duckdb postgres spark",
         # what goes with a run
         "--policy": "duckdb postgres spark",
-        "--ledger": "duckdb",
+        "--ledger": "duckdb postgres spark",
+        "--ledger with series": "duckdb",
+        "--ledger with events": "duckdb",
+        "--ledger with epsilon-safe": "duckdb",
         "--certificate": "duckdb postgres spark",
         "--report": "duckdb postgres spark",
         # commands

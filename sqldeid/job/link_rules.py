@@ -18,14 +18,14 @@ SEARCH_KEYS = ("method", "choose", "loss", "max_loss", "time_limit", "checks_lim
 MOST_KNOWN = 12
 """Columns that m-concealing may call known, over all linked tables."""
 
-UNWEIGHTED = ("dm_star", "entropy")
+UNWEIGHTED = ("dm_star", "entropy", "class_size")
 """Losses for which no weights of columns are defined; weights are refused with them, not ignored."""
 
 _DEFAULTS: Mapping[tuple[str, ...], object] = {("text",): False, ("privacy", "suppression"): "drop"}
 _NEVER = {
     "epsilon-safe": "its guarantee is of one table alone, without pseudonyms",
     "mondrian": "it cuts each table by itself, and has no lattice that the tables could share",
-    "local": "linked tables share one node, and it has one for each class",
+    "local": "linked tables share the levels of one node, and it has others for each class of each table",
 }
 
 

@@ -28,6 +28,10 @@ BESIDE = (LAYERS, ROLLED_UP, HIERARCHIES)
 _LOSSES = {
     "dm_star": "counts pairs of rows in one class, of whatever levels",
     "entropy": "is told of whole columns at one level",
+    "height": "is told of whole columns at one level",
+    "ambiguity": "is told of whole columns at one level",
+    "normalised_entropy": "is told of whole columns at one level",
+    "class_size": "counts classes, of whatever levels",
 }
 """Losses that say nothing of a single class's levels."""
 
@@ -84,12 +88,6 @@ def _search(search: Mapping[str, object]) -> Iterator[Found]:
 
 
 def _criteria(privacy: Mapping[str, object]) -> Iterator[Found]:
-    if privacy.get("m_concealing"):
-        yield (
-            ("privacy", "m_concealing"),
-            'search.method = "local" does not know it: the risk of a row depends on who else is in its class in ways '
-            "that joining classes does not keep; use frontier",
-        )
     for asked in entries(privacy, "l_diversity"):
         if asked.get("scope") == "joint":
             yield (

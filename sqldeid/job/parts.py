@@ -232,6 +232,12 @@ class Privacy(Section):
     m_concealing: MConcealing | None = Field(
         default=None, description="m-concealing: greatest risk when sensitive columns may be known."
     )
+    undecided: list[Text] | None = Field(
+        default=None,
+        min_length=1,
+        description="Demands of another tool's project that were not taken, as sqldeid import-arx writes them. A job "
+        "with this line is refused: write what is to hold instead, or decide that it need not, and remove the line.",
+    )
 
     @property
     def per_class(self) -> dict[str, list[BaseModel]]:
@@ -289,6 +295,10 @@ PROVING = frozenset({"frontier", "best-first", "flash", "ola", "local"})
 """Methods that prove how little must be lost, so that there can be a certificate."""
 
 
+LossName = Literal["loss", "prec", "dm_star", "entropy", "height", "ambiguity", "normalised_entropy", "class_size"]
+"""What a search can make least."""
+
+
 class Search(Section):
     """How the least lossy admissible node is found."""
 
@@ -307,15 +317,16 @@ class Search(Section):
         "local",
     ] = Field(
         default="frontier",
-        description="frontier, best-first, flash: exact. ola: exact for prec, dm_star and entropy. inverse-ola: "
+        description="frontier, best-first, flash: exact. ola: exact for all losses but loss. inverse-ola: "
         "greatest k (with m_concealing: least m) within max_loss. datafly, igreedy: baselines for comparison. "
         "epsilon-safe: a drawn node on a sample. mondrian: cuts at medians. local: each class has levels of its own, "
         "with a proven bound of what must be lost.",
     )
-    loss: Literal["loss", "prec", "dm_star", "entropy"] = Field(
+    loss: LossName = Field(
         default="loss",
-        description="What is made least; loss and prec lie between 0 and 1. Suppressed rows count in loss alone; "
-        "prec, dm_star and entropy are those of the node before suppression.",
+        description="What is made least; loss, prec, normalised_entropy, class_size lie between 0 and 1. Suppressed "
+        "rows count in loss alone; the others are those of the node before suppression. height: sum of levels. "
+        "ambiguity: log2 of the combinations that a row could be, on average. class_size: 1 - 1/s of classes of s.",
     )
     choose: Literal["by-all", "by-k"] = Field(
         default="by-all",
@@ -324,8 +335,8 @@ class Search(Section):
     )
     weights: dict[str, Annotated[float, Field(ge=1e-6, le=1e6)]] = Field(
         default_factory=dict,
-        description="Weights of quasi-identifying columns in loss and prec, 0.000001 to 1000000; 1 where a column is "
-        "not named.",
+        description="Weights of quasi-identifying columns, 0.000001 to 1000000; 1 where a column is not named. Not "
+        "with dm_star, entropy and class_size.",
     )
     heuristic: Literal["range", "diversity"] | None = Field(
         default=None,
@@ -345,6 +356,11 @@ class Search(Section):
         default=None,
         description="With local: at most so many nodes are used, so that a reader has as many plain tables; absent: "
         "as many as lose least.",
+    )
+    blunt: bool | Annotated[float, Field(gt=0, lt=1)] = Field(
+        default=False,
+        description="true, or a number between 0 and 1 (true is 0.5): levels are drawn in secret among nearly as good "
+        "ones, so that who knows how they are chosen is certain of nothing finer. It costs some loss.",
     )
     max_loss: float | None = Field(
         default=None,
@@ -403,6 +419,15 @@ class Table(Section):
         description='With search.method = "local": a table NAME_rolled_up beside the release with the same rows, in '
         "which each column named here is at this level (its number, or its name), and NULL where a row's label is "
         "coarser and cannot say.",
+    )
+    attacks: bool = Field(
+        default=True,
+        description="Attack what was written as its readers could, and tell the data holder what succeeds; false "
+        "leaves it out.",
+    )
+    secrets: list[Text] = Field(
+        default_factory=list,
+        description="Released columns whose values attackers try to infer, beside the sensitive ones.",
     )
     view: Literal["snapshot", "computed"] = Field(
         default="snapshot",

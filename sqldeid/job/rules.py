@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import Literal, TypeGuard, get_args
 
 from sqldeid.job import link_rules, stack_rules
+from sqldeid.job.attack_rules import attack_problems
 from sqldeid.job.covering import covering_problems
 from sqldeid.job.criteria import CRITERIA, NAMED, PER_CLASS, asked_per_class, entries
 from sqldeid.job.disguises import column_disguises, table_disguises
@@ -192,7 +193,6 @@ _CHOOSING: Mapping[object, str] = {
     "inverse-ola": "which seeks the greatest k, or by m_concealing the least m",
     "epsilon-safe": "which draws its node",
     "mondrian": "whose cuts are chosen by all criteria together; use a method that has a lattice",
-    "local": "whose classes are formed by all criteria together; use a method that chooses one node",
 }
 
 
@@ -219,7 +219,7 @@ def search_problems(search: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem(("max_loss",), 'missing; method = "inverse-ola" needs the greatest loss accepted')
     if most is not None and not inverse:
         yield Problem(("max_loss",), 'goes with method = "inverse-ola" alone; remove it or change method')
-    if loss in ("loss", "prec") and isinstance(most, (int, float)) and most > 1:
+    if loss in ("loss", "prec", "normalised_entropy", "class_size") and isinstance(most, (int, float)) and most > 1:
         yield Problem(("max_loss",), f'must be at most 1: loss = "{loss}" is a share between 0 and 1')
     drawn = search.get("method") == "epsilon-safe"
     if drawn and search.get("epsilon_safe") is None:
@@ -239,7 +239,7 @@ def search_problems(search: Mapping[str, object]) -> Iterator[Problem]:
         if search.get(name) is not None:
             yield Problem((name,), f"is for methods that search a lattice; {search['method']} {_WHY[name]}: remove it")
     if search.get("weights") and loss in link_rules.UNWEIGHTED:
-        yield Problem(("weights",), f'are defined for loss = "loss" and "prec", not for "{loss}"; remove them')
+        yield Problem(("weights",), f'are defined for losses that weigh columns, not for "{loss}"; remove them')
 
 
 def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
@@ -253,6 +253,7 @@ def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem(("columns",), 'none is quasi-identifying; give role = "quasi-identifying" to at least one')
     yield from _person(table.get("person"), roles)
     yield from _weights(section(section(table, "search"), "weights"), roles)
+    yield from _undecided(section(table, "privacy"))
     yield from _criteria(table, roles)
     yield from _joint(table, roles)
     yield from _choosing(table)
@@ -262,6 +263,17 @@ def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
     yield from (Problem(*found) for found in table_disguises(table))
     yield from (Problem(*found) for found in median_problems(table))
     yield from (Problem(*found) for found in local_problems(table))
+    yield from (Problem(*found) for found in attack_problems(table, roles))
+
+
+def _undecided(privacy: Mapping[str, object]) -> Iterator[Problem]:
+    """What was asked for elsewhere, and nobody has decided about, refuses the job."""
+    if privacy.get("undecided") is not None:
+        yield Problem(
+            ("undecided",),
+            "the project that this job was taken from asks for what is listed there, and the job does not; write what "
+            "is to hold instead, or decide that it need not, then remove this line",
+        ).inside("privacy")
 
 
 def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Iterator[Problem]:

@@ -17,7 +17,7 @@ PROTECTING = "null-pattern"
 _UNFIT = {
     "epsilon-safe": "releases a secret sample, and nobody may tell who is in it",
     "mondrian": "has no classes that series could be formed in",
-    "local": "gives each class levels of its own, and series are formed in the classes of one node",
+    "local": "keeps nowhere who is in which class, and the re-check forms series again in the table's classes",
     "inverse-ola": "finds the greatest k, by which series would have to be formed, too",
 }
 

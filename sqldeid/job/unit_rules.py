@@ -12,7 +12,7 @@ from sqldeid.job.sections import Found, section
 _METHODS = {
     "epsilon-safe": "its noise and its sample are of rows, each another person",
     "mondrian": "its cuts count rows",
-    "local": "its classes count rows",
+    "local": "its classes and its bound count rows, and one person's rows may be several of a class",
     "inverse-ola": "it seeks the greatest k among sizes in rows",
 }
 """Searches whose promise is of rows; the others ask for nodes alone."""

@@ -32,6 +32,8 @@ SPENT = {
     "transitions by hour": "which state follows which, by hour of the day",
     "transitions by month": "which state follows which, by month",
     "transitions by year": "which state follows which, by year",
+    "groups": "how many objects each group has",
+    "transitions by group": "which state follows which, by group",
 }
 KEPT = (
     ("similarity", "Similarity", "how near a sequence that was made is to the nearest real one, on average", True),

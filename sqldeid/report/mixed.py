@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
+from sqldeid.report.attacked import attack_sections
 from sqldeid.report.risks import risks, size_bins, sizes_chart
 from sqldeid.report.sections import Chart, Grid, Section, grid, percent, told
-from sqldeid.report.text import share
+from sqldeid.report.text import number, share
 from sqldeid.report.words import FEW, LOSS_NAMES, not_protected, odds
 from sqldeid.result import Tree
+from sqldeid.traded import LocalPoint, Tradeoff, TradePoint
 
 HIDDEN = "hidden"
 """What the last level of a column is called: all of it is one label."""
@@ -53,6 +55,8 @@ def mixed_sections(release: Tree, prefix: str) -> list[Section]:
         ),
         _lost(release, prefix),
         Section("How is it read?", words=(READ, _layered(release)), grids=_layers(release)),
+        *attack_sections(release),
+        _traded(release, prefix),
     ]
 
 
@@ -69,7 +73,7 @@ def public_mixed(release: Tree) -> list[Section]:
 
 def _shown(column: Tree) -> str:
     """The levels that a column's labels may be of, or what became of its values."""
-    if column.get("role") in ("identifying", "free-text"):
+    if column.get("role") in ("identifying", "free-text") and not column.get("shown"):
         return "not released"
     named = column.get("level_names")
     return ", ".join([*map(str, named[:-1]), HIDDEN]) if named else str(column.get("shown") or "as in the source")
@@ -195,11 +199,67 @@ def _layers(release: Tree) -> tuple[Grid, ...]:
         (f"{r['number']}", f"{r['rows']:,}" if r["rows"] >= FEW else f"fewer than {FEW}", _node(r["node"]))
         for r in counted[:LAYERS_SHOWN]
     ]
-    return (grid("The largest layers", ("Layer", "Rows", "Levels above 0"), rows, (0, 1)),) if rows else ()
+    return (grid("The largest layers", ("Layer", "Rows", "Levels above 0"), rows, (1,)),) if rows else ()
 
 
 def _node(node: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {level}" for name, level in node.items() if level) or "none: as in the source"
+
+
+def _traded(release: Tree, prefix: str) -> Section:
+    """What other k and limits cost, by one node for all rows and by local recoding."""
+    from sqldeid.report.interactive import embed
+    from sqldeid.report.tradeoff import tradeoff_figure, tradeoff_of
+
+    title = "How would it change with k and the limit?"
+    if not release.get("tradeoff"):
+        words = "Not recorded in this result. A run with --report records it; sqldeid tradeoff computes it alone."
+        return Section(title, words=(words,))
+    traded = tradeoff_of(release["tradeoff"])
+    return Section(
+        title,
+        words=(
+            "k is the size of the smallest class, the limit the share of rows that may be left out. Each pair is "
+            "answered twice: by one node for all rows, and by local recoding, for which it is told what must be lost "
+            "at least. ≤ marks what was found in the time given: less may be possible.",
+            *traded.warnings,
+        ),
+        chart=Chart(
+            embed(tradeoff_figure(traded), f"{prefix}-tradeoff"),
+            "What is lost by suppression limit, a line for each k: whole for one node for all rows, dotted for local "
+            "recoding. The table has the numbers, and what must be lost.",
+        ),
+        grids=(_pairs(release, traded),),
+    )
+
+
+def _pairs(release: Tree, traded: Tradeoff) -> Grid:
+    """Each pair with what both families lose; the pair of the release is marked where it was not held to a ledger."""
+    asked = next((c["asked"] for c in release["criteria"] if c["name"] == "k-anonymity"), None)
+    own = None if release.get("ledger") else (asked, release.get("suppression_limit"))
+    headings = ("k", "Limit", "One node for all rows", "Left out", "Local recoding", "Left out", "At least")
+    local = {(p.k, p.suppression_limit): p for p in traded.local}
+    rows = []
+    for p in traded.points:
+        pair = (p.k, p.suppression_limit)
+        q = local.get(pair)
+        rows.append(
+            (
+                f"{p.k:,}{' (this release)' if pair == own else ''}",
+                f"{100 * p.suppression_limit:g} %",
+                *_cost(p, traded.rows, proven=p.optimal),
+                *_cost(q, traded.rows, proven=q is None or not q.stopped),
+                "–" if q is None or q.bound is None else number(q.bound),
+            )
+        )
+    return grid("What is lost by k and limit", headings, rows, range(1, len(headings)))
+
+
+def _cost(point: TradePoint | LocalPoint | None, rows: int, *, proven: bool) -> tuple[str, str]:
+    """What is lost, and how many rows are left out."""
+    if point is None or point.loss is None:
+        return "none", "–"
+    return f"{'' if proven else '≤ '}{number(point.loss)}", share(point.suppressed or 0, rows)
 
 
 def _criteria(release: Tree, *, public: bool = False) -> Grid:

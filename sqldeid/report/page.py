@@ -12,6 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from sqldeid.errors import UnknownKindError
+from sqldeid.report.attacked import attack_sections
 from sqldeid.report.codebook import codebook, coded
 from sqldeid.report.events import events_sections, public_events
 from sqldeid.report.html import render
@@ -99,7 +100,8 @@ def _public_parts(release: Tree, at: str) -> tuple[Entry, ...]:
 def _parts(view: Mapping[str, Any], at: str) -> tuple[Entry, ...]:
     """The sections of a release, for the contents."""
     if view["kind"] == "table" and "sections" not in view:
-        return tuple(Entry(f"{at}-{part}", title) for part, title in TABLE_PARTS)
+        attacked = [(f"attacks-{i}", s.title) for i, s in enumerate(view["attacked"], 1)]
+        return tuple(Entry(f"{at}-{part}", title) for part, title in (*TABLE_PARTS, *attacked))
     return tuple(Entry(f"{at}-{i}", section.title) for i, section in enumerate(view["sections"], 1))
 
 
@@ -197,6 +199,7 @@ def _table(release: Tree, prefix: str) -> dict[str, Any]:
         "charts": {**_charts(release, prefix), "hit": _hit_chart(release, hit, prefix)},
         "drawn": min(DRAWN, sum(len(h["values"]) for h in hit)),
         "traded": _traded(release),
+        "attacked": attack_sections(release),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sqldeid.report.attacked import attack_sections
 from sqldeid.report.sections import Grid, Section, grid, percent, told
 from sqldeid.report.words import not_protected, odds
 from sqldeid.result import Tree
@@ -15,6 +16,7 @@ def parted_sections(release: Tree) -> list[Section]:
         Section("In short", answers=tuple(_short(release))),
         Section("What protects the people in it?", words=(_limits(release),), grids=(_criteria(release),)),
         Section("What was lost?", words=(_LOST,), grids=(_columns(release),)),
+        *attack_sections(release),
     ]
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from sqldeid.errors import JobError, UnknownKindError
+from sqldeid.report.attacked import AttacksTold
 from sqldeid.report.shape_parts import (
     Count,
     Events,
@@ -26,7 +27,9 @@ from sqldeid.report.words import not_protected
 from sqldeid.result import Tree
 
 _WRITES = "`sqldeid anonymize --json FILE` writes a result"
-_Loss: TypeAlias = Literal["loss", "prec", "dm_star", "entropy"]
+_Loss: TypeAlias = Literal[
+    "loss", "prec", "dm_star", "entropy", "height", "ambiguity", "normalised_entropy", "class_size"
+]
 _SHOWN = 3
 """Places that a message names."""
 
@@ -237,6 +240,7 @@ class Table(Part):
     linked: _TableLink | None = None
     followed: _Followed | None = None
     guarantee: _Text | None = None
+    attacks: AttacksTold | None = None
 
 
 class Parted(Part):
@@ -254,6 +258,7 @@ class Parted(Part):
     limits: str
     warnings: Sequence[str] = ()
     written: Sequence[str] = ()
+    attacks: AttacksTold | None = None
 
 
 class _MixedColumn(Part):
@@ -310,9 +315,12 @@ class Mixed(Part):
     recoding: bool = False
     hierarchies: str | None = None
     ledger: Mapping[str, object] | None = None
+    tradeoff: _Tradeoff | None = None
+    suppression_limit: Number | None = None
     warnings: Sequence[str] = ()
     written: Sequence[str] = ()
     pseudonymised: Sequence[str] = ()
+    attacks: AttacksTold | None = None
 
 
 class PublicMixed(Part):

@@ -156,6 +156,8 @@ def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
     yield "Search", f"{search.checks:,} of {count(search.lattice_size, 'node')} checked ({search.method})"
     yield "Highest risk", f"{_odds(left.prosecutor)} for one {release.unit} (source: {_odds(source.prosecutor)})"
     yield "Average risk", f"{share(left.marketer, 1)} of all, by matching (source: {share(source.marketer, 1)})"
+    if release.attacks is not None:
+        yield from release.attacks.facts()
 
 
 def _persons(found: Persons | None) -> Iterable[tuple[str, object]]:

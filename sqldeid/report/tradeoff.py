@@ -26,6 +26,10 @@ LOSSES = {
     "prec": "mean generalisation height (0 to 1)",
     "dm_star": "sum of squared class sizes (rows²)",
     "entropy": "entropy lost (bits)",
+    "height": "sum of levels",
+    "ambiguity": "ambiguity (bits per row)",
+    "normalised_entropy": "share of entropy lost (0 to 1)",
+    "class_size": "1 - 1/rows of a class on average",
 }
 """Axis titles."""
 
@@ -168,7 +172,10 @@ def tradeoff_figure(traded: Tradeoff, columns: Mapping[str, Any] | None = None) 
             across = [100 * p.suppression_limit for p in local]
             series.append(line(f"k = {k}, {LOCAL}", across, [p.loss for p in local], texts, (i, 2)))
     axis = LOSSES.get(traded.loss, traded.loss)
-    return lines(series, across="rows that may be suppressed (%)", up=axis, legend="least class size")
+    figure = lines(series, across="rows that may be suppressed (%)", up=axis, legend="least class size")
+    if traded.local:
+        figure.update_layout(height=560)  # the legend has twice as many lines
+    return figure
 
 
 def _local_hover(point: LocalPoint, rows: int) -> list[str]:

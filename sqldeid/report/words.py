@@ -37,8 +37,20 @@ AXES = {
     "prec": "share of the hierarchy's height",
     "dm_star": "squared rows",
     "entropy": "bits",
+    "height": "levels",
+    "ambiguity": "bits per row",
+    "normalised_entropy": "share of the entropy at the top",
+    "class_size": "1 - 1/rows of a class",
 }
-LOSS_NAMES = {"prec": "precision loss", "dm_star": "discernibility", "entropy": "entropy"}
+LOSS_NAMES = {
+    "prec": "precision loss",
+    "dm_star": "discernibility",
+    "entropy": "entropy",
+    "height": "height",
+    "ambiguity": "ambiguity",
+    "normalised_entropy": "normalised entropy",
+    "class_size": "class size",
+}
 LOSSES = {
     "loss": "Loss: share of information lost, by how many original values each shown value could be (0 none, 1 all); a "
     "suppressed row counts as lost",
@@ -48,6 +60,13 @@ LOSSES = {
     "it is the size of the class that a row is in, on average",
     "dm_star_original": "Discernibility of the source, for comparison (for specialists)",
     "entropy": "Non-uniform entropy (for specialists): uncertainty about the original values, in bits over all rows",
+    "height": "Height (for specialists): the sum of the columns' levels, before suppression",
+    "ambiguity": "Ambiguity (for specialists): log2 of the number of original combinations that a row could be, on "
+    "average, before suppression",
+    "normalised_entropy": "Normalised entropy (for specialists): each column's non-uniform entropy as a share of that "
+    "at its top, on average (0 none, 1 all), before suppression",
+    "class_size": "Class size (for specialists): 1 less one over the rows of a class on average, before suppression: "
+    "0 for rows of their own, 0.9 for ten",
 }
 
 BINS = ((1, 1), (2, 4), (5, 10), (11, 24), (25, 99), (100, None))

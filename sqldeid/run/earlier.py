@@ -38,8 +38,15 @@ class Earlier:
     policies: Mapping[str, Any] | None
     ledger: Ledger | None
 
-    def publish(self, staging: Staging) -> tuple[str, ...]:
-        """Write the releases down in the ledger, publish them; where that fails, the ledger is as it was before."""
+    def publish(self, staging: Staging, *, certain: bool) -> tuple[str, ...]:
+        """Write the releases down in the ledger, then publish them.
+
+        Parameters
+        ----------
+        certain
+            Whether nothing is published where publishing fails: then the ledger is as it was before. A server may have
+            taken in what it no longer could confirm; then the releases count as published, as after a kill.
+        """
         if self.ledger is None:
             return staging.publish()
         file = self.ledger.book.file
@@ -47,7 +54,8 @@ class Earlier:
         try:
             written = staging.publish()
         except SqldeidError:
-            file.restore()
+            if certain:
+                file.restore()
             raise
         file.confirm()
         return written
@@ -162,8 +170,9 @@ def _open_ledger(options: Options, plans: Sequence[Plan], stack: ExitStack) -> L
         if not nature_of(planned).ledger:
             raise JobError.at(
                 planned.key,
-                "--ledger is for tables whose classes are levels of hierarchies (not for mondrian), series, and events "
-                "with laplace; choose them with --only",
+                "--ledger is for tables whose classes are levels of hierarchies (not for mondrian, nor for local with "
+                'choose = "by-k", where all criteria decide who stays), series, and events with laplace; choose them '
+                "with --only",
             )
     key = read_key(options.key_file)
     if key is None:

@@ -112,7 +112,8 @@ def refuse_missing_parts(
         Naming the first such part of the job, and the engines that have it.
     """
     dialect = dialect_of(database)
-    for what, key in [(command, ""), *((o, o) for o in options), *_needs(job, names)]:
+    held = _needs_of_ledger(job, names) if "--ledger" in options else ()
+    for what, key in [(command, ""), *((o, o) for o in options), *_needs(job, names), *held]:
         refuse_missing(dialect, what, key=key)
 
 
@@ -133,6 +134,15 @@ def _needs(job: Job, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     for name, table in job.tables.items():
         if name in names:
             yield from _needs_of(table, f"tables.{name}")
+
+
+def _needs_of_ledger(job: Job, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What of the selected releases a ledger does not hold on every engine, each with its key."""
+    yield from (("--ledger with series", f"series.{name}") for name in job.series if name in names)
+    yield from (("--ledger with events", f"events.{name}") for name in job.events if name in names)
+    for name, table in job.tables.items():
+        if name in names and table.search.method == "epsilon-safe":
+            yield "--ledger with epsilon-safe", f"tables.{name}.search.method"
 
 
 def _needs_of(table: Table, key: str) -> Iterator[tuple[str, str]]:

@@ -28,7 +28,7 @@ from sqldeid.result import Release, Result, Risk
 from sqldeid.run.cohorts import compare_tables
 from sqldeid.run.earlier import noted_ledger, open_earlier
 from sqldeid.run.followed import Pairs, pair, recheck_pair, tell
-from sqldeid.run.foreign import refuse_missing_parts
+from sqldeid.run.foreign import refuse_missing_parts, writes_here
 from sqldeid.run.joinable import Joinable, Noticing, Rechecked, compared, find_joinable, warnings_of
 from sqldeid.run.places import (
     Options,
@@ -107,8 +107,9 @@ def anonymize(
                 joinable = find_joinable(job, noticing.written, engine, _linked(units))
             for release in releases:
                 listener.step(release.name, "publishing")
+            certain = isinstance(engine, DuckDBEngine) or writes_here(database, destination(job))
             with undisturbed() if isinstance(engine, DuckDBEngine) else nullcontext():  # no doubt whether it is there
-                written = dict(zip(noticing.written, earlier.publish(staging), strict=True))
+                written = dict(zip(noticing.written, earlier.publish(staging, certain=certain), strict=True))
     except Interrupted as stopped:
         if "published" not in stopped.message:  # by a search beside the releases' own
             stopped.message += "; nothing was published"

@@ -30,6 +30,7 @@ from sqldeid.errors import EngineError, JobError, SqldeidError, UnshownError, Ve
 from sqldeid.job import Job
 from sqldeid.job.rules import SECTIONS
 from sqldeid.publish import (
+    LEDGER_NOTE,
     TARGET,
     Destination,
     FreshFile,
@@ -230,7 +231,10 @@ def open_run(
         remote = open_engine(database, options.settings, stack)
         remote.begin(writing=True)
         staging = open_staging(remote, target, names, replace=options.replace)
-        return remote, staging, notes_on(remote, target)
+        there = notes_on(remote, target)
+        if options.ledger is None:
+            refuse_forgotten([note for note in there if note["release"] in names and LEDGER_NOTE in note])
+        return remote, staging, there
     path = None if is_connection(database) else path_of(database)
     with naming_job(job):
         _refuse_target(job, target, path, options)
@@ -271,7 +275,8 @@ def _open_bringing(
     def files(bench: DuckDBEngine) -> Path:
         opened.append(_files(bench, target, shop, names, options))
         there.extend(notes_there(bench, target))
-        refuse_forgotten(held_notes(bench, target, names))
+        if options.ledger is None:
+            refuse_forgotten(held_notes(bench, target, names))
         return shop.path
 
     remote = open_engine(database, options.settings, stack, files)

@@ -11,12 +11,15 @@ from sqldeid.engine.settings import Settings
 from sqldeid.insight.identifiers import PATTERNS, Finding
 from sqldeid.insight.identifiers import safe_harbor as look
 from sqldeid.insight.jobtext import job_text
+from sqldeid.insight.presets import preset_of
 from sqldeid.insight.profile import profile
 from sqldeid.insight.proposals import propose
 from sqldeid.run.places import reading
 
 
-def init(database: Database, table: str | None = None, *, settings: Settings | None = None) -> str:
+def init(
+    database: Database, table: str | None = None, *, settings: Settings | None = None, preset: str | None = None
+) -> str:
     """Profile a table and propose a job for it: commented TOML that runs as it is.
 
     No data value stands in it: names, rules and reasons alone. What it says of a column is a guess from its name, type,
@@ -28,6 +31,8 @@ def init(database: Database, table: str | None = None, *, settings: Settings | N
         Path of a DuckDB, CSV or Parquet file, the URL of a server, or an open connection to either. Nothing is written.
     table
         ``table`` or ``schema.table``; may be left out where the database has one table only.
+    preset
+        ``hipaa-safe-harbor``, ``cms-11`` or ``risk-0.09``: what the job begins with (`insight.presets`).
 
     Returns
     -------
@@ -37,14 +42,15 @@ def init(database: Database, table: str | None = None, *, settings: Settings | N
     Raises
     ------
     JobError
-        If there is no such table, or nothing in it that could be generalised.
+        If there is no such table or preset, or nothing in the table that could be generalised.
 
     Cost: two scans of the table, one of each column, and one more of those for which shipped hierarchies are tried, and
     where no name tells a person key, of up to eight that may be one.
     From a server come counts, and the different values of these last.
     """
+    begun = preset_of(preset)
     with reading(database, _beside(database), settings or Settings(), command="init") as engine:
-        proposed = propose(profile(table, engine, PATTERNS), engine)
+        proposed = propose(profile(table, engine, PATTERNS), engine, begun)
     if is_foreign(database):
         return job_text(proposed, shown(database) if isinstance(database, str) else "DB", None, dialect_of(database))
     name = "DB" if is_connection(database) else Path(os.fspath(database)).name  # type: ignore[arg-type]

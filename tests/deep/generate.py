@@ -13,6 +13,7 @@ from typing import Any
 
 import tomlkit
 
+from sqldeid.tables.model.loss import LOSSES
 from tests.deep.commands import Case, story
 from tests.deep.hostile import CUT, FILES, JUNK, KEY, NAMES, Make, Random
 from tests.deep.sources import Made, source
@@ -59,7 +60,7 @@ CRITERIA: dict[str, Make] = {
 SEARCHES: tuple[Make, ...] = (
     *(lambda r: {"method": r.choice(["frontier", "best-first", "flash", "ola", "datafly", "igreedy"])},) * 3,
     lambda r: {"method": "inverse-ola", "max_loss": r.choice([0.2, 0.7, 1.0])},
-    lambda r: {"loss": r.choice(["loss", "prec", "dm_star", "entropy"])},
+    lambda r: {"loss": r.choice(LOSSES)},
     lambda r: {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.5, "epsilon": 1.5, "population": 1000}},
     lambda r: {"checks_limit": r.choice([1, 5])},
     lambda r: {"time_limit": r.choice([1e-9, 60])},
@@ -84,9 +85,12 @@ TABLE_KEYS: dict[tuple[str, ...], Make] = {
     ("text",): lambda r: True,
     ("view",): lambda r: r.choice(["computed", "snapshot"]),
     ("frozen",): lambda r: r.random() < 0.5,
+    ("attacks",): lambda r: r.random() < 0.5,
+    ("secrets",): lambda r: r.choice([[], [r.choice(NAMES)], NAMES[:2]]),
     ("link",): lambda r: r.choice(["one", "linked", ""]),
     ("privacy", "suppression"): lambda r: r.choice(["drop", "blank"]),
     ("privacy", "suppression_limit"): lambda r: r.choice([0.0, 0.05, 0.3, 0.9, 1]),
+    ("privacy", "undecided"): lambda r: r.choice([["(5)-map"], [], "all"]),
     ("privacy", "criteria_limit"): lambda r: r.choice([0.0, 0.9]),
     ("search", "method"): lambda r: r.choice(
         [
@@ -105,7 +109,8 @@ TABLE_KEYS: dict[tuple[str, ...], Make] = {
     ("search", "layers"): lambda r: r.choice([1, 3, 0]),
     ("recoding",): lambda r: True,
     ("roll_up",): lambda r: {r.choice(NAMES): r.choice([1, "year", 9])},
-    ("search", "loss"): lambda r: r.choice(["loss", "prec", "dm_star", "entropy"]),
+    ("search", "loss"): lambda r: r.choice(LOSSES),
+    ("search", "blunt"): lambda r: r.choice([True, False, 0.2, 0.9, 1.0]),
     ("search", "max_loss"): lambda r: r.choice([0.2, 0.5, 1.0]),
     ("search", "choose"): lambda r: "by-k",
     ("privacy", "choose"): lambda r: "by-k",
@@ -166,7 +171,7 @@ EVENTS_KEYS: dict[tuple[str, ...], Make] = {
     ("end",): lambda r: r.choice(["state", "duration"]),
     ("clusters",): lambda r: {"share": r.choice([0.3, 1]), "hashes": 10},
     ("factors",): lambda r: r.choice([["weekday"], ["hour", "month"], ["seq % 2"], []]),
-    ("privacy",): lambda r: r.choice([{"method": "none"}, {"method": "ratio", "epsilon": 0.65}, LAPLACE]),
+    ("privacy",): lambda r: r.choice([{"method": "none"}, {"method": "ratio", "epsilon": 0.65}, LAPLACE, GROUPED]),
     ("generate",): lambda r: {"objects": r.choice([1, 20]), "seed": 3},
     ("attacks",): lambda r: False,
 }
@@ -174,6 +179,7 @@ LAPLACE = {
     **{"method": "laplace", "epsilon": 1.0, "states": "states.txt", "other": "OTHER", "length_bins": [1, 2, 4]},
     **{"time_range": ["2020-01-01", "2022-01-01"], "gap_bins_hours": [1, 24], "events_max": 4},
 }
+GROUPED = LAPLACE | {"groups": {"seq": ["0", "1", "é"]}}
 ABOUT = {"title": "<script>alert(1)</script> {{ x }}", "contact": "a@b.c", "date": "2026-01-31", "text": "a\n\n<b>&"}
 Part = dict[str, Any]
 
@@ -439,7 +445,7 @@ def _events(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
     for path, make in EVENTS_KEYS.items() if not sound else ():
         if r.often(0.3, 0.15):
             _put(part, path, make(r))
-    if part["privacy"] is LAPLACE and not r.odd():
+    if part["privacy"] in (LAPLACE, GROUPED) and not r.odd():
         for key in ("gap_hours", "end", "clusters", "factors"):
             part.pop(key, None)
     job.setdefault("events", {})[name] = part

@@ -25,6 +25,7 @@ from sqldeid.sql import parse_expression
 from sqldeid.sql.dialects import write
 from sqldeid.sql.unlike import refuse_unlike
 from tests.support.cli import run as cli
+from tests.support.events import kind_t
 from tests.support.places import ROOT
 
 TOKEN = "hidden-word"
@@ -142,8 +143,12 @@ def test_what_spark_does_not_do_is_refused_before_it_is_called(what: str) -> Non
 
 
 def test_options_that_spark_does_not_have_are_refused() -> None:
-    with pytest.raises(JobError, match="not on Spark: --ledger"):
-        anonymize(Job.parse({"tables": {"r": TABLE}}), "sc://127.0.0.1:1", options=Options(ledger="l"))
+    drawn = {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.4, "epsilon": 2.0, "delta": 0.39}}
+    sampled = Job.parse({"tables": {"r": {**TABLE, "search": drawn}}})
+    events = Job.parse({"events": {"e": kind_t()}})
+    for job, what in ((sampled, "epsilon-safe"), (events, "events")):
+        with pytest.raises(JobError, match=f"not on Spark: --ledger with {what}; DuckDB can"):
+            anonymize(job, "sc://127.0.0.1:1", options=Options(ledger="l"))
 
 
 @pytest.mark.parametrize(

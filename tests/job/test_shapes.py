@@ -89,6 +89,7 @@ LAPLACE = {
         "epsilon": 1.0,
         "states": "s.txt",
         "other": "O",
+        "groups": {"sex": ["F", "M"]},
         "time_range": ["2100-01-01", "2200-01-01"],
         "gap_bins_hours": [1, 6],
         "length_bins": [1, 2],

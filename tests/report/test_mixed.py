@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sqldeid import anonymize
+from sqldeid import Asked, Options, anonymize, tradeoff
 from sqldeid.errors import JobError
-from sqldeid.report.mixed import mixed_sections
+from sqldeid.report.mixed import mixed_sections, public_mixed
 from sqldeid.report.page import public_page, report_page
 from sqldeid.report.words import FEW
-from tests.support.local_tables import ROWS, local_job, source
+from tests.support.local_tables import COLUMNS, ROWS, local_job, source
 from tests.support.pages import text_of
+from tests.support.sources import IDENTIFYING
 
 SECTIONS = [
     "In short",
@@ -22,6 +25,7 @@ SECTIONS = [
     "How risky was the source, how risky is the release?",
     "What was lost?",
     "How is it read?",
+    "How would it change with k and the limit?",
 ]
 
 
@@ -98,3 +102,53 @@ def test_a_changed_result_is_refused_by_place(made: tuple[Any, str], where: Any,
     part[where[-1]] = wrong
     with pytest.raises(JobError, match=re.escape(f"releases.people.{said}")):
         report_page(tree)
+
+
+def test_other_k_and_limits_are_told_of_both_families(tmp_path: Path) -> None:
+    """As `tradeoff` finds them; the release's own pair is the release, and nothing of it is on the public page."""
+    there, job = source(tmp_path / "source.duckdb"), local_job(tmp_path, privacy={"k": 4, "suppression_limit": 0.02})
+    result = anonymize(job, there, options=Options(explain=True))
+    release = result.releases["people"]
+    traded = release.tradeoff
+    asked = Asked(tuple({p.k for p in traded.points}), tuple({p.suppression_limit for p in traded.points}))
+    alone = tradeoff(job, there, asked)["people"]
+    assert {4, 5} <= {p.k for p in traded.points} and {0.0, 0.02} <= {p.suppression_limit for p in traded.points}
+    [own] = [p for p in traded.local if (p.k, p.suppression_limit) == (4, 0.02)]
+    told = (own.loss, own.bound, own.suppressed, own.classes, own.layers)
+    loss = release.loss["loss"]
+    assert told == (loss, release.bound, release.suppressed, release.classes, len(release.layers))
+    for found, wanted in zip(traded.local, alone.local, strict=True):
+        assert not found.stopped and asdict(found) == pytest.approx({**asdict(wanted), "seconds": found.seconds})
+    assert [(p.k, p.loss, p.node) for p in traded.points] == [(p.k, p.loss, p.node) for p in alone.points]
+    tree = json.loads(json.dumps(result.to_dict(), default=str))
+    [grid] = mixed_sections(tree["releases"]["people"], "r1")[-1].grids
+    [shown] = [row for row in grid.rows if "this release" in row[0]]
+    assert shown[:2] == ("4 (this release)", "2 %")
+    assert shown[4] == f"{own.loss:.6g}" and shown[6] == f"{own.bound:.6g}"
+    page = result.to_html()
+    assert report_page(tree) == page and "k = 4, local" in page and "k = 4, full-domain" in page
+    assert "tradeoff" not in result.to_public()["releases"]["people"]
+    assert "k = 4, local" not in public_page(tree) and f"{own.loss:.6g}" not in public_page(tree)
+
+
+def test_what_was_cut_short_is_marked(made: tuple[Any, str], tmp_path: Path) -> None:
+    there = source(tmp_path / "source.duckdb")
+    result = anonymize(local_job(tmp_path), there, options=Options(explain=True))
+    tree = json.loads(json.dumps(result.to_dict(), default=str))
+    release = tree["releases"]["people"]
+    for point in release["tradeoff"]["local"]:
+        point["stopped"] = True
+    [grid] = mixed_sections(release, "r1")[-1].grids
+    assert all(row[4].startswith("≤ ") or row[4] == "none" for row in grid.rows)
+    held = {**release, "ledger": {"held_back": 0}}
+    assert not any("this release" in row[0] for row in mixed_sections(held, "r1")[-1].grids[0].rows)
+    assert "Not recorded" in mixed_sections(made[0]["releases"]["people"], "r1")[-1].words[0]
+
+
+def test_a_pseudonym_is_told_as_released(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("0123456789abcdef" * 4)
+    columns = {**COLUMNS, "id": {**IDENTIFYING, "pseudonym": True}, "alive": IDENTIFYING}
+    there = source(tmp_path / "source.duckdb")
+    result = anonymize(local_job(tmp_path, columns=columns), there, options=Options(key_file=tmp_path / "key"))
+    [shown] = public_mixed(result.to_public()["releases"]["people"])[1].grids
+    assert ("id", "identifying", "pseudonym") in shown.rows and ("alive", "identifying", "not released") in shown.rows

@@ -22,7 +22,7 @@ __all__ = ["browser_page"]
 
 def adult(data: Path, folder: Path) -> tuple[sqldeid.Job, Path]:
     bench = Bench(data, folder, quick=True)
-    asked = Task("adult").job(bench)
+    asked = Task("adult", attacks=True).job(bench)
     return sqldeid.Job.parse(asked, folder=folder), bench.database("adult", 0)
 
 
@@ -58,7 +58,7 @@ def test_a_browser_shows_the_report(report: tuple[sqldeid.Result, Path, Path], b
     browser_page.wait_for_selector(".js-plotly-plot .main-svg")
     assert not messages
     assert browser_page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    assert browser_page.locator("section h3").count() == 6
+    assert browser_page.locator("section h3").count() == 7
 
 
 def test_what_is_shown_of_the_source_is_no_small_class(report: tuple[sqldeid.Result, Path, Path]) -> None:

@@ -114,7 +114,7 @@ def test_a_browser_shows_it_without_an_error_or_a_request(
     assert not messages
     assert [r for r in requests if not r.startswith(("file:", "data:", "blob:"))] == []
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    assert page.locator("section h3").count() == 6
+    assert page.locator("section h3").count() == 7
     traded = page.locator('.js-plotly-plot[id^="tradeoff"]')
     point = traded.locator(".scatterlayer .trace .point").first
     point.scroll_into_view_if_needed()

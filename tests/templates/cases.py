@@ -127,6 +127,16 @@ def kept(*, blank: bool, text: bool, k: int = 2, failing: exp.Table | None = Non
     }
 
 
+ARX = [
+    Case(
+        "arx/create_table",
+        {"table": OUT, "rows": PEOPLE, "columns": [identifier("id"), identifier(AGE)]},
+        [(1, -30), (2, -30), (3, -30), (4, 40), (5, 40), (6, 40)],
+        PEOPLE_SETUP,
+        read=ALL_OUT + "1",
+    ),
+]
+
 DEMO = [
     Case(
         "demo/create_schema",
@@ -757,4 +767,4 @@ TABLES += [
     Case("tables/verify/count_sizes", {"grouped": table_name("g")}, [], SIZES_SETUP[:1], note="empty"),
 ]
 
-CASES = [*DEMO, *ENGINE, *INSIGHT, *PUBLISH, *TABLES]
+CASES = [*ARX, *DEMO, *ENGINE, *INSIGHT, *PUBLISH, *TABLES]
