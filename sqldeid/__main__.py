@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqldeid.cli import main
+from sqldeid.cli.process import program
 
 if __name__ == "__main__":
-    main()
+    program()
