@@ -196,6 +196,6 @@ class Attacks:
             yield line, "; ".join(said) if said else f"not attacked: {'; '.join(why)}"
 
 
-def none_made(reason: str) -> Attacks:
-    """No attack was made on a release, for one reason."""
-    return Attacks(left_out=tuple(LeftOut(name, reason) for name in ATTACKS))
+def none_made(reason: str, named: Mapping[str, str] | None = None) -> Attacks:
+    """No attack was made on a release, for one reason, or reasons of their own for those that are `named`."""
+    return Attacks(left_out=tuple(LeftOut(name, (named or {}).get(name, reason)) for name in ATTACKS))

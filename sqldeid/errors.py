@@ -6,7 +6,8 @@
     │   ├── HierarchyError       2  a hierarchy file or rule that does not load, nest or cover
     │   └── UnreadError          2  a column with a value that does not come out of a server
     ├── EngineError              1  the database, a lock, the disk, a server
-    │   └── UnshownError         1  likewise, in words of the database that may quote rows and are kept back
+    │   ├── UnshownError         1  likewise, in words of the database that may quote rows and are kept back
+    │   └── AttackFailedError    1  an attack on a release failed and took what was staged with it; it is made once more
     ├── NoSolutionError          3  no node of the lattice is admissible; the nearest one is named
     ├── VerificationError        4  what was staged is not what was promised; nothing was published
     └── Interrupted              130  Ctrl-C, or a time limit of the caller; nothing was published
@@ -129,6 +130,24 @@ class EngineError(SqldeidError):
 
 class UnshownError(EngineError):
     """What the database says in words that may quote rows, and that are kept back: mostly the job's SQL met it."""
+
+
+class AttackFailedError(EngineError):
+    """An attack on a release failed, and the database ended the transaction in which the release was staged.
+
+    Parameters
+    ----------
+    release, attack
+        Their names.
+    reason
+        Why, in words that hold no data value.
+    """
+
+    def __init__(self, release: str, attack: str, reason: str) -> None:
+        super().__init__(f"{release}: {attack}: {reason}")
+        self.release = release
+        self.attack = attack
+        self.reason = reason
 
 
 class NoSolutionError(SqldeidError):

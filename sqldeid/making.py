@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sqlglot import exp
 
+from sqldeid.attacked import Attacks
 from sqldeid.engine.base import Column, Engine
 from sqldeid.keys import Key
 from sqldeid.ledger.core import Ledger
@@ -106,6 +107,8 @@ class Making:
         What the run's releases of series hold each other to, where nothing else does.
     cohorts
         What its tables hold each other to, likewise.
+    spared
+        What is told of attacks on these releases, which are made once more, for an attack failed before.
     """
 
     engine: Engine
@@ -120,6 +123,7 @@ class Making:
     partner: Partner | None = None
     together: Together | None = None
     cohorts: Cohorts | None = None
+    spared: Mapping[str, Attacks] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 from sqldeid import tables
+from sqldeid.attacked import Attacks, none_made
 from sqldeid.engine.base import Engine
 from sqldeid.engine.choosing import dialect_of, shown
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.engine.undisturbed import undisturbed
-from sqldeid.errors import Interrupted, VerificationError
+from sqldeid.errors import AttackFailedError, Interrupted, VerificationError
 from sqldeid.job import Job
 from sqldeid.job.local_rules import BESIDE
 from sqldeid.keys import key_warnings, read_key
@@ -77,9 +78,33 @@ def anonymize(
     ------
     SqldeidError
         One of its kinds; nothing was published then.
+
+    Notes
+    -----
+    Where an attack on a table fails and takes with it what was staged, all is made once more without the attacks on it.
     """
     options, listener = options or Options(), listener or Listener()
-    started = monotonic()
+    started, spared = monotonic(), dict[str, Attacks]()
+    while True:
+        try:
+            return _anonymize(job, database, options, listener, started, spared)
+        except AttackFailedError as failed:
+            if failed.release in spared:
+                raise
+            alone = f"the release was made once more without attacks, for {failed.attack} failed"
+            spared[failed.release] = none_made(alone, {failed.attack: failed.reason})
+            listener.step(failed.release, "starting again, without attacks on it")
+
+
+def _anonymize(
+    job: Job,
+    database: Database,
+    options: Options,
+    listener: Listener,
+    started: float,
+    spared: Mapping[str, Attacks],
+) -> Result:
+    """The same, but for releases whose attacks are spared."""
     names = selected(job, options.only)
     refuse_unread(job, database)
     releases: list[Release] = []
@@ -99,7 +124,7 @@ def anonymize(
                 making = replace(making, certificate=options.certificate, explain=options.explain)
                 cohorts = None if earlier.ledger is not None else compare_tables(nature_of(unit) for unit in units)
                 making = replace(making, policies=earlier.policies, ledger=earlier.ledger, together=pairs.together)
-                making = replace(making, cohorts=cohorts)
+                making = replace(making, cohorts=cohorts, spared=spared)
                 for unit in units:
                     releases += _make(unit, making, pairs)
                 if cohorts is not None:

@@ -15,7 +15,9 @@ from sqldeid.attacked import ATTACKS, Achieved, Attacks, LeftOut
 from sqldeid.sql import render
 from sqldeid.sql.steps import as_needed
 from sqldeid.stages import Stage, Step
+from sqldeid.tables.attacks import failing
 from sqldeid.tables.attacks.base import SUPPRESSED, Attack, Attacked, Recoded
+from sqldeid.tables.attacks.failing import once, why_failed
 from sqldeid.tables.attacks.folding import fold_attacked, leaves_of, not_inferred
 from sqldeid.tables.attacks.held_out import control_of, remaking_steps
 from sqldeid.tables.attacks.known import Released
@@ -53,17 +55,29 @@ def attacks() -> Iterator[Attack]:
 
 
 def attack(attacked: Attacked) -> Attacks:
-    """What the attacks on a release achieve."""
-    if not _unknown(attacked):
-        attacked.read()
-    attacked = replace(attacked, control=cache(partial(control_of, attacked)))
+    """What the attacks on a release achieve.
+
+    Raises
+    ------
+    AttackFailedError
+        If one failed, and the database has ended the run's transaction by that.
+    """
+    known = None if attacked.known is None else once(attacked.known)
+    attacked = replace(attacked, read=once(attacked.read), known=known)
+    attacked = replace(attacked, control=once(partial(control_of, attacked)))
     found: dict[str, Achieved] = {}
     left_out = [LeftOut("composition", TOGETHER)]
     for one in attacks():
-        if reason := _unknown(attacked) or one.left_out(attacked):
+        try:
+            if not (reason := _unknown(attacked)):
+                attacked.read()
+                reason = one.left_out(attacked)
+            if not reason:
+                found[one.name] = one.make(attacked)
+        except failing.TOLERATED as error:
+            reason = why_failed(attacked, one.name, error)
+        if reason:
             left_out.append(LeftOut(one.name, reason))
-        else:
-            found[one.name] = one.make(attacked)
     if "inference" in found:
         left_out += [LeftOut("inference", reason, name) for name, reason in not_inferred(attacked.plan)]
     return Attacks(**found, left_out=tuple(left_out))

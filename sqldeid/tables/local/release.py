@@ -118,9 +118,12 @@ def run(planned: LocalPlan, making: Making) -> LocalRelease:
         from sqldeid.tables.ledger.rules import refuse_unkept
 
         refuse_unkept(planned.table)  # before classes are formed for nothing
+    spared = making.spared.get(planned.name)
+    if spared is not None:
+        planned = replace(planned, table=replace(planned.table, attacks=False))
     key = making.key() if pseudonyms(planned.table) else None
     draft = LocalDraft(planned, making.engine, making.staging, making.listener, key, making.engine.moved)
-    draft.cohorts = making.cohorts
+    draft.cohorts, draft.attacks = making.cohorts, spared
     ledger, job = making.ledger, making.job_sha256
     walk(way_of(planned, compared=making.cohorts is not None, ledger=ledger, job_sha256=job), draft, draft.say)
     rows, size = (after - old for after, old in zip(draft.engine.moved, draft.moved, strict=True))

@@ -89,9 +89,12 @@ def run(planned: TablePlan, making: Making) -> TableRelease:
     company = Company(
         making.key, policy, making.ledger, making.partner, making.certificate, making.cohorts, making.job_sha256
     )
+    spared = making.spared.get(plan.name)
+    if spared is not None:
+        plan = replace(plan, attacks=False)
     draft = Draft(plan, making.engine, making.staging, making.listener, making.engine.moved)
     walk(way_of(plan, company), draft, draft.say)
-    return draft.result
+    return draft.result if spared is None else replace(draft.result, attacks=spared)
 
 
 def way_of(plan: TablePlan, company: Company, put: Statements | None = None) -> tuple[DraftStage, ...]:
