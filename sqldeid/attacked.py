@@ -11,6 +11,12 @@ from dataclasses import asdict, dataclass, fields
 from math import sqrt
 from typing import Protocol
 
+from sqldeid.errors import EngineError, SqldeidError
+
+TOLERATED: tuple[type[Exception], ...] = (EngineError, MemoryError)
+"""What costs an attack and not the release: what the place of the run lacks. Tests tolerate nothing, unless they ask
+for it."""
+
 ATTACKS = (
     "downcoding",
     "singling_out",
@@ -136,7 +142,10 @@ class Downcoding:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """An attack that was not made, and why; with a column, one that was not made on that column alone."""
+    """An attack that was not made, and why.
+
+    With a column, one that was not made on that column alone; of composition, on that other release.
+    """
 
     attack: str
     reason: str
@@ -194,6 +203,12 @@ class Attacks:
             said = [one.said for name in names if (one := getattr(self, name)) is not None]
             why = sorted({reasons[name] for name in names if name in reasons})
             yield line, "; ".join(said) if said else f"not attacked: {'; '.join(why)}"
+
+
+def why_failed(error: Exception) -> str:
+    """Why an attack is left out that failed; no data value, for errors hold none."""
+    said = error.message if isinstance(error, SqldeidError) else "the program ran out of memory"
+    return f"it could not be made: {said.removesuffix('; nothing was published')}"
 
 
 def none_made(reason: str, named: Mapping[str, str] | None = None) -> Attacks:

@@ -61,6 +61,8 @@ class Cohort:
         Whether a person may have many rows.
     never_with
         Releases that nobody is given beside this one, as the job states it.
+    sensitive
+        Labels of the sensitive columns whose values are shown as they are, in their order.
     """
 
     person: tuple[str, str] | None
@@ -70,6 +72,7 @@ class Cohort:
     judged: frozenset[str] = frozenset()
     many: bool = False
     never_with: frozenset[str] = frozenset()
+    sensitive: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

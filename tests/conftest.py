@@ -16,8 +16,9 @@ import duckdb
 import hypothesis
 import pytest
 
+from sqldeid import attacked
 from sqldeid.errors import EngineError
-from sqldeid.tables.attacks import failing, held_out
+from sqldeid.tables.attacks import held_out
 from sqldeid.tables.release import compare
 from tests.support import postgres as postgres_server
 from tests.support import spark as spark_server
@@ -68,14 +69,14 @@ def control_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 def _attacks_do_not_fail() -> Iterator[None]:
     """No attack is left out because it failed: what an engine says of our own statements is seen."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(failing, "TOLERATED", ())
+        patched.setattr(attacked, "TOLERATED", ())
         yield
 
 
 @pytest.fixture
 def attacks_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """An attack that fails is left out, as in the program."""
-    monkeypatch.setattr(failing, "TOLERATED", (EngineError, MemoryError))
+    monkeypatch.setattr(attacked, "TOLERATED", (EngineError, MemoryError))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from sqldeid.report.attacked_shares import (
+    CompositionTold,
     DisclosureTold,
     GroupsTold,
     InferredTold,
@@ -18,6 +19,7 @@ from sqldeid.report.attacked_shares import (
     MinimalityTold,
     ShareTold,
     SingledTold,
+    composed,
     disclosed,
     estimated,
     hit,
@@ -70,7 +72,7 @@ class DowncodingTold(Part):
 
 
 class LeftOutTold(Part):
-    """An attack that was not made, at all or on one column."""
+    """An attack that was not made, at all or on one column; of two releases together, on that other one."""
 
     attack: str
     reason: str
@@ -87,6 +89,7 @@ class AttacksTold(Part):
     inference: InferredTold | None = None
     disclosure: DisclosureTold | None = None
     minimality: MinimalityTold | None = None
+    composition: CompositionTold | None = None
     groups: GroupsTold | None = None
 
 
@@ -124,6 +127,7 @@ _TOLD: Mapping[str, Callable[[Tree], Iterator[tuple[str, str]]]] = {
     "inference": inferred,
     "disclosure": disclosed,
     "minimality": minimal,
+    "composition": composed,
     "groups": hit,
 }
 """By attack: what it finds, and how often."""
@@ -139,4 +143,5 @@ def _left_out(found: Sequence[Tree]) -> Iterator[str]:
 def _of(left_out: Tree) -> str:
     """An attack that was not made, with the column if it was made on others."""
     name = NAMES.get(left_out["attack"], "another attack")
-    return f"{name} of {left_out['column']}" if left_out.get("column") else name
+    of = "with" if left_out["attack"] == "composition" else "of"
+    return f"{name} {of} {left_out['column']}" if left_out.get("column") else name

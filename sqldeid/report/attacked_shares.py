@@ -101,6 +101,27 @@ class MinimalityTold(Part):
     columns: Sequence[_Gained]
 
 
+class _Common(Part):
+    column: str
+    one: ShareTold
+    before: ShareTold
+
+
+class _Beside(Part):
+    release: str
+    persons: Count
+    smallest: Count
+    alone: ShareTold
+    below: ShareTold
+    columns: Sequence[_Common] = ()
+
+
+class CompositionTold(Part):
+    """What `sqldeid.run.composing.Composition` writes."""
+
+    beside: Sequence[_Beside]
+
+
 class _Group(Part):
     column: str
     value: str
@@ -174,6 +195,18 @@ def minimal(found: Tree) -> Iterator[tuple[str, str]]:
         far = found["farthest"]
         most = percent(far) if far else "nothing"
         yield "How far the choice of levels moves what is believed of anybody, at most", most
+
+
+def composed(found: Tree) -> Iterator[tuple[str, str]]:
+    """Two releases together; the smallest set of candidates only where it is of `FEW` and more."""
+    for b in found["beside"]:
+        fewest = f"fewer than {FEW}" if b["smallest"] < FEW else f"{b['smallest']:,}"
+        both = f"both of their groups in this release and in {b['release']}"
+        yield f"Persons who alone are in {both} (the smallest set has {fewest})", estimated(b["alone"])
+        yield f"Persons who share {both} with fewer others than k promises in one", estimated(b["below"])
+        for c in b["columns"]:
+            what = f"Persons whose {c['column']} is certain, for these groups have one value in common"
+            yield f"{what} (by one group alone {estimated(c['before'])})", estimated(c["one"])
 
 
 def hit(found: Tree) -> Iterator[tuple[str, str]]:

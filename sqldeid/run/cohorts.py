@@ -48,7 +48,7 @@ from sqldeid.sql import column, identifier, render
 
 
 @dataclass(frozen=True, slots=True)
-class _Trace:
+class Trace:
     """A release whose rows were placed: what it is called, its k, and the columns that were kept beside its classes."""
 
     names: tuple[str, ...]
@@ -64,12 +64,12 @@ class _Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class Question:
     """Releases that are compared: by which labels their persons are known, and what else must be alike of a row."""
 
     persons: tuple[str, ...]
     alike: tuple[str, ...]
-    traces: tuple[_Trace, ...]
+    traces: tuple[Trace, ...]
     shared: bool
 
     @property
@@ -95,7 +95,7 @@ class Compared:
     """
 
     natures: Mapping[str, Nature]
-    traces: list[_Trace] = field(default_factory=list)
+    traces: list[Trace] = field(default_factory=list)
 
     def place(self, name: str, k: int, source: exp.Expr, engine: Engine) -> Placed | None:
         """Where to put the rows of what a release reads, with their classes; None where it is compared with nothing."""
@@ -107,7 +107,7 @@ class Compared:
             label: (identifier(f"c{i}"), c) for i, (label, c) in enumerate(there.items()) if self._asked(label, name)
         }
         table = engine.workbench(f"{name}_placed")
-        self.traces.append(_Trace(nature.names, k, nature.cohort, table, kept))
+        self.traces.append(Trace(nature.names, k, nature.cohort, table, kept))
         return Placed(table, [{"name": n, "column": column(c.name, "s")} for n, c in kept.values()])
 
     def _asked(self, label: str, name: str) -> bool:
@@ -131,6 +131,9 @@ class Compared:
             raise ValueError("a table was made whose rows were not placed")
         for number, question in enumerate(_questions(self.traces)):
             _judge(question, engine, number)
+
+    def drop(self, engine: Engine) -> None:
+        """Drop what was placed."""
         for trace in self.traces:
             engine.drop(trace.table)
         self.traces.clear()
@@ -167,28 +170,28 @@ def _labelled(cohort: Cohort, there: Sequence[Column]) -> dict[str, Column]:
     return found
 
 
-def _questions(traces: Sequence[_Trace]) -> Iterator[_Question]:
+def _questions(traces: Sequence[Trace]) -> Iterator[Question]:
     """Each set of releases that must be compared, once."""
-    asked: dict[tuple[object, ...], _Question] = {}
-    for persons, members in _known_by(traces):
+    asked: dict[tuple[object, ...], Question] = {}
+    for persons, members in known_by(traces):
         shown = dict.fromkeys(label for t in members for label in t.cohort.shown)
         by_label = {label: tuple(t for t in members if label in t.cohort.shown) for label in shown}
         told = {label: of for label, of in by_label.items() if not all(t.cohort.shown[label][1] for t in of)}
         for of in told.values():
             for together in _given_together(of):
                 alike = tuple(n for n, all_ in told.items() if set(map(id, together)) <= set(map(id, all_)))
-                question = _Question(persons, alike, together, shared=True)
+                question = Question(persons, alike, together, shared=True)
                 asked[persons, tuple(map(id, together))] = question
         for two in combinations(members, 2):
             both = [label for label, of in by_label.items() if all(any(t is o for o in of) for t in two)]
             if both and not any(label in told for label in both) and len(list(_given_together(two))) == 1:
-                asked[persons, tuple(map(id, two))] = _Question(persons, (), two, shared=False)
+                asked[persons, tuple(map(id, two))] = Question(persons, (), two, shared=False)
     yield from (q for q in asked.values() if len(q.traces) > 1)
 
 
-def _known_by(traces: Sequence[_Trace]) -> Iterator[tuple[tuple[str, ...], list[_Trace]]]:
+def known_by(traces: Sequence[Trace]) -> Iterator[tuple[tuple[str, ...], list[Trace]]]:
     """Releases whose persons can be known again, and the labels by which."""
-    found: list[list[_Trace]] = []
+    found: list[list[Trace]] = []
     for label in dict.fromkeys(t.cohort.person[0] for t in traces if t.cohort.person is not None):
         sources = {t.cohort.source for t in traces if t.cohort.person is not None and t.cohort.person[0] == label}
         members = [t for t in traces if label in t.columns and (_is_key(t, label) or t.cohort.source in sources - {""})]
@@ -201,25 +204,26 @@ def _known_by(traces: Sequence[_Trace]) -> Iterator[tuple[tuple[str, ...], list[
             yield common, members
 
 
-def _is_key(trace: _Trace, label: str) -> bool:
+def _is_key(trace: Trace, label: str) -> bool:
     return trace.cohort.person is not None and trace.cohort.person[0] == label
 
 
-def _given_together(traces: tuple[_Trace, ...]) -> Iterator[tuple[_Trace, ...]]:
+def _given_together(traces: tuple[Trace, ...]) -> Iterator[tuple[Trace, ...]]:
     """The greatest sets of releases of which somebody may be given all."""
     for a, b in combinations(traces, 2):
-        if _apart(a, b):
+        if never_together(a, b):
             yield from _given_together(tuple(t for t in traces if t is not a))
             yield from _given_together(tuple(t for t in traces if t is not b))
             return
     yield traces
 
 
-def _apart(a: _Trace, b: _Trace) -> bool:
+def never_together(a: Trace, b: Trace) -> bool:
+    """Whether the job says that nobody is given both."""
     return any(name in a.cohort.never_with for name in b.names) or any(name in b.cohort.never_with for name in a.names)
 
 
-def _judge(asked: _Question, engine: Engine, number: int) -> None:
+def _judge(asked: Question, engine: Engine, number: int) -> None:
     """Compare releases by all that they show alike; by each column, and by persons alone, where these need not agree.
 
     Values that differ do not make other persons: a column that is spelt otherwise in one of them must hide nobody.
@@ -234,9 +238,10 @@ def _judge(asked: _Question, engine: Engine, number: int) -> None:
         _judge_by(replace(asked, alike=alike), engine, number, asked.alike)
 
 
-def _judge_by(asked: _Question, engine: Engine, number: int, told: Sequence[str] = ()) -> bool:
+def _judge_by(asked: Question, engine: Engine, number: int, told: Sequence[str] = ()) -> bool:
     """Compare releases; whether it is known that nobody is shown with other values in one of them."""
-    folded, person = _fold(asked, engine, number), _unit(0) if asked.keyed else None
+    folded = fold_question(asked, engine, f"cohorts_{number}")
+    person = _unit(0) if asked.keyed else None
     if asked.shared:
         _refuse_torn(asked, folded, person, engine, {*asked.alike, *told})
     for (i, here), (j, there) in combinations(enumerate(asked.traces), 2):
@@ -262,7 +267,7 @@ def _judge_by(asked: _Question, engine: Engine, number: int, told: Sequence[str]
     return settled
 
 
-def _fold(asked: _Question, engine: Engine, number: int) -> exp.Table:
+def fold_question(asked: Question, engine: Engine, name: str) -> exp.Table:
     """The rows of all, by person and what they show alike."""
     labels = (*asked.persons, *(label for label in asked.alike if label not in asked.persons))
     values = [spelt_alike([t.columns[label] for t in asked.traces], "t") for label in labels]
@@ -278,13 +283,13 @@ def _fold(asked: _Question, engine: Engine, number: int) -> exp.Table:
         }
         for i, t in enumerate(asked.traces)
     ]
-    folded = engine.workbench(f"cohorts_{number}")
+    folded = engine.workbench(name)
     engine.execute(render("run/fold_cohorts", folded=folded, units=units, releases=releases, counted=asked.counted))
     return folded
 
 
 def _refuse_torn(
-    asked: _Question, folded: exp.Table, person: exp.Identifier | None, engine: Engine, told: set[str]
+    asked: Question, folded: exp.Table, person: exp.Identifier | None, engine: Engine, told: set[str]
 ) -> None:
     """Refuse classes that others part into fewer than k persons; at all, where a criterion beyond k holds of them."""
     sides = range(len(asked.traces))
@@ -307,19 +312,23 @@ def _refuse_torn(
             raise _refusal(trace, others, f"a part of a class is in one and not in another, and {what}")
 
 
-def _refuse_spelling(asked: _Question) -> None:
+def _refuse_spelling(asked: Question) -> None:
     first = asked.traces[0]
     for t in asked.traces[1:]:
-        here, there = (x.cohort.spelt for x in (first, t))
-        if here and there and here != there:
+        if spelt_apart(first, t):
             raise JobError.at(
                 f"{t.key}.person",
-                f"is of type {there}, in {first.key} of type {here}, so that it is not known whether both "
-                "hold the same persons; cast one of them in a source query",
+                f"is of type {t.cohort.spelt}, in {first.key} of type {first.cohort.spelt}, so that it is not known "
+                "whether both hold the same persons; cast one of them in a source query",
             )
 
 
-def _refusal(trace: _Trace, others: Sequence[_Trace], reason: str) -> JobError:
+def spelt_apart(here: Trace, there: Trace) -> bool:
+    """Whether the person keys of two releases are of different types."""
+    return bool(here.cohort.spelt and there.cohort.spelt) and here.cohort.spelt != there.cohort.spelt
+
+
+def _refusal(trace: Trace, others: Sequence[Trace], reason: str) -> JobError:
     *before, last = sorted((trace, *others), key=lambda t: t.names)
     return JobError.at(
         last.key,

@@ -26,7 +26,8 @@ from sqldeid.making import Checking, Making
 from sqldeid.publish import LEDGER_NOTE, published
 from sqldeid.report import holders_page
 from sqldeid.result import Release, Result, Risk
-from sqldeid.run.cohorts import compare_tables
+from sqldeid.run.cohorts import Compared, compare_tables
+from sqldeid.run.composing import compose, with_composition
 from sqldeid.run.earlier import noted_ledger, open_earlier
 from sqldeid.run.followed import Pairs, pair, recheck_pair, tell
 from sqldeid.run.foreign import refuse_missing_parts, writes_here
@@ -93,7 +94,7 @@ def anonymize(
                 raise
             alone = f"the release was made once more without attacks, for {failed.attack} failed"
             spared[failed.release] = none_made(alone, {failed.attack: failed.reason})
-            listener.step(failed.release, "starting again, without attacks on it")
+            listener.step(failed.release, f"starting again, for {failed.attack} failed")
 
 
 def _anonymize(
@@ -127,8 +128,7 @@ def _anonymize(
                 making = replace(making, cohorts=cohorts, spared=spared)
                 for unit in units:
                     releases += _make(unit, making, pairs)
-                if cohorts is not None:
-                    cohorts.judge(engine)
+                releases = _together(releases, cohorts, engine, making)
                 joinable = find_joinable(job, noticing.written, engine, _linked(units))
             for release in releases:
                 listener.step(release.name, "publishing")
@@ -144,6 +144,19 @@ def _anonymize(
             raise Interrupted("interrupted; nothing was published") from None
     found = {r.name: _published(r, written) for r in releases}
     return _result(job, database, found, joinable, options, monotonic() - started)
+
+
+def _together(releases: Sequence[Release], cohorts: Compared | None, engine: Engine, making: Making) -> list[Release]:
+    """Hold the tables of a run to each other, and attack each two of them."""
+    if cohorts is not None:
+        cohorts.judge(engine)
+    asked = [r.name for r in releases if isinstance(getattr(r, "attacks", None), Attacks)]
+    spared = making.spared.get("")
+    failed = "" if spared is None else next(one.reason for one in spared.left_out if one.attack == "composition")
+    composed = compose(cohorts, asked, engine, ledger=making.ledger is not None, failed=failed) if asked else {}
+    if cohorts is not None:
+        cohorts.drop(engine)
+    return [with_composition(r, composed) for r in releases]
 
 
 def plan(job: Job, database: Database, *, options: Options | None = None) -> list[Plan]:

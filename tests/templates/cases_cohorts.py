@@ -58,6 +58,20 @@ CELLS = {
     "there": CLASS1,
     "reads": [identifier("there0"), identifier("there1")],
 }
+VALUES = {
+    "folded": FOLDED,
+    "here": {"class": CLASS0, "table": A, "value": column("c 1", "t")},
+    "there": {"class": CLASS1, "table": B, "value": column("c 1", "t")},
+}
+VALUES_SETUP = (
+    'CREATE TABLE "fol ded" (class0 BIGINT, class1 BIGINT)',
+    'INSERT INTO "fol ded" VALUES (1, 5), (1, 5), (1, 6), (2, 6), (2, 7), (NULL, 7), (1, NULL)',
+    'CREATE TABLE "ta ble" (class BIGINT, "c 1" VARCHAR(20))',
+    """INSERT INTO "ta ble" VALUES (1, 'it''s'), (1, NULL), (2, '😀'), (2, 'a'), (2, 'a'), (NULL, 'a')""",
+    'CREATE TABLE "select" (class BIGINT, "c 1" VARCHAR(20))',
+    """INSERT INTO "select" VALUES
+       (5, 'it''s'), (5, NULL), (5, 'b'), (6, 'a'), (6, NULL), (6, ''), (7, 'z'), (NULL, 'a')""",
+)
 
 CASES = [
     Case(
@@ -151,4 +165,19 @@ CASES = [
         note="rows are persons",
     ),
     Case("run/count_units", {"folded": FOLDED, "person": PERSON}, [(8, 7)], FOLDED_SETUP),
+    Case(
+        "run/intersect_classes",
+        {"folded": FOLDED, "here": CLASS0, "there": CLASS1, "here_k": 2, "there_k": 1},
+        [(2, 1, 2, 2, 0)],
+        FOLDED_SETUP,
+    ),
+    Case(
+        "run/intersect_classes",
+        {"folded": FOLDED, "here": CLASS0, "there": CLASS1, "here_k": 2, "there_k": 1},
+        [(0, 0, 0, 0, 0)],
+        FOLDED_SETUP[:1],
+        note="of empty releases",
+    ),
+    Case("run/intersect_values", VALUES, [(5, 2, 1)], VALUES_SETUP, note="NULL is a value"),
+    Case("run/intersect_values", VALUES, [(0, 0, 0)], VALUES_SETUP[::2], note="of empty releases"),
 ]

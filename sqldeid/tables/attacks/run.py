@@ -10,14 +10,14 @@ from importlib import import_module
 import numpy as np
 from sqlglot import exp
 
+from sqldeid import attacked as told
 from sqldeid.arrays import Flags, Ints
 from sqldeid.attacked import ATTACKS, Achieved, Attacks, LeftOut
 from sqldeid.sql import render
 from sqldeid.sql.steps import as_needed
 from sqldeid.stages import Stage, Step
-from sqldeid.tables.attacks import failing
 from sqldeid.tables.attacks.base import SUPPRESSED, Attack, Attacked, Recoded
-from sqldeid.tables.attacks.failing import once, why_failed
+from sqldeid.tables.attacks.failing import once, reason_of
 from sqldeid.tables.attacks.folding import fold_attacked, leaves_of, not_inferred
 from sqldeid.tables.attacks.held_out import control_of, remaking_steps
 from sqldeid.tables.attacks.known import Released
@@ -35,11 +35,8 @@ MADE = (
 """Attacks that there are: each a module of this room, whose `ATTACK` it is."""
 
 
-TOGETHER = (
-    "releases are not attacked together: those of one job are compared before they are published, and a ledger holds "
-    "later ones to earlier ones"
-)
-"""Why composition is left out."""
+TOGETHER = "releases are attacked together once all of a run are made"
+"""Why composition is left out here: `sqldeid.run.composing` puts what it finds in its place."""
 
 
 _READING = ("tables/local/read_combinations", "tables/attacks/read_failing")
@@ -74,8 +71,8 @@ def attack(attacked: Attacked) -> Attacks:
                 reason = one.left_out(attacked)
             if not reason:
                 found[one.name] = one.make(attacked)
-        except failing.TOLERATED as error:
-            reason = why_failed(attacked, one.name, error)
+        except told.TOLERATED as error:
+            reason = reason_of(attacked, one.name, error)
         if reason:
             left_out.append(LeftOut(one.name, reason))
     if "inference" in found:

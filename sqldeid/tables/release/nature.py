@@ -65,7 +65,13 @@ def _cohort(plan: TablePlan) -> Cohort:
     judged = frozenset(label_of(name) for name in plan.demands.named)
     apart = frozenset(plan.stated.get("never_with", ()))
     source = _source(plan.source, filtered=plan.filtered and plan.stacked is None)
-    return Cohort(person, plan.person_type, source, shown, judged, plan.many, apart)
+    sensitive = tuple(label_of(c.name) for c in plan.released if _plain(c))
+    return Cohort(person, plan.person_type, source, shown, judged, plan.many, apart, sensitive)
+
+
+def _plain(c: QuasiIdentifier | OtherColumn) -> bool:
+    """Whether it is a sensitive column whose values are shown as they are."""
+    return isinstance(c, OtherColumn) and c.role == "sensitive" and c.disguise is None and c.source.kind != "other"
 
 
 def _anew(c: QuasiIdentifier | OtherColumn) -> bool:
@@ -79,7 +85,8 @@ def _cohort_of_parts(plan: PartitionPlan) -> Cohort:
     person = None if plan.person is None else (label_of(plan.person), plan.person)
     judged = frozenset(label_of(name) for name, _ in plan.judged)
     apart, source = frozenset(plan.part.never_with), _source(plan.source, filtered=plan.part.where is not None)
-    return Cohort(person, plan.person_type, source, shown, judged, never_with=apart)
+    sensitive = tuple(label_of(name) for name, s, role in plan.others if role == "sensitive" and s.kind != "other")
+    return Cohort(person, plan.person_type, source, shown, judged, never_with=apart, sensitive=sensitive)
 
 
 def _cohort_of_join(plan: Linked) -> Cohort:
@@ -98,6 +105,7 @@ def _cohort_of_join(plan: Linked) -> Cohort:
         shown,
         frozenset(label for m in members for label in m.judged),
         never_with=frozenset(name for m in members for name in m.never_with),
+        sensitive=tuple(dict.fromkeys(label for m in members for label in m.sensitive if not shown[label][1])),
     )
 
 
