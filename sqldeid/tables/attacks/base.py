@@ -13,7 +13,7 @@ from sqldeid.arrays import Flags, Ints
 from sqldeid.attacked import Achieved
 from sqldeid.engine.base import Engine
 from sqldeid.stages import Step
-from sqldeid.tables.attacks.control import Controlled
+from sqldeid.tables.attacks.control import Controlled, Drawn
 from sqldeid.tables.attacks.known import Known, Remake
 from sqldeid.tables.fold.fold import Coded
 from sqldeid.tables.model.lattice import Node
@@ -106,6 +106,8 @@ class Attacked:
         when first asked for, then kept. Cost: `sqldeid.tables.attacks.folding.fold_attacked`.
     remake
         Makes the release once more of fewer persons; None where that is not known.
+    drawn
+        Who is held out, where that was drawn before; else it is drawn when an attack asks for it.
     control
         What attacks with a control group achieve, or why they are not made; found when first asked for, then kept.
     far
@@ -132,6 +134,7 @@ class Attacked:
     exact: int | None = None
     known: Callable[[], Known] | None = None
     remake: Remake | None = None
+    drawn: Drawn | None = None
     control: Callable[[], Controlled | str] = _no_control
     far: bool = False
 

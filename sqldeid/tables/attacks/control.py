@@ -116,6 +116,15 @@ class _Attack:
         return {"main": identifier(f"p{self.number}"), "control": identifier(f"q{self.number}")}
 
 
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The persons of a source, some of them held out: how many of each cell, and as a table (`Known.split`)."""
+
+    known: Known
+    parted: Parted
+    people: exp.Table
+
+
 def attack_with_control(known: Known, remake: Remake, k: int, *, seed: int = SEED) -> Controlled:
     """Make the release once more without the control group, and attack it.
 
@@ -126,10 +135,19 @@ def attack_with_control(known: Known, remake: Remake, k: int, *, seed: int = SEE
     NoSolutionError
         If there is no such release of 80 % of the persons.
     """
+    return attack_drawn(draw_persons(known, seed), remake, k, seed)
+
+
+def draw_persons(known: Known, seed: int = SEED) -> Drawn:
+    """Draw who is held out."""
     parted = part_persons(known.rows, seed=seed)
-    people = known.split(parted)
-    persons, _ = parted.persons
-    made = remake(people, persons)
+    return Drawn(known, parted, known.split(parted))
+
+
+def attack_drawn(drawn: Drawn, remake: Remake, k: int, seed: int = SEED) -> Controlled:
+    """`attack_with_control` where persons are drawn; random guesses have the same seed."""
+    known, people = drawn.known, drawn.people
+    made = remake(people, drawn.parted.persons[0])
     shown = known.bench.make(
         "tables/attacks/show_rows",
         f"{known.name}_shown",
@@ -138,7 +156,7 @@ def attack_with_control(known: Known, remake: Remake, k: int, *, seed: int = SEE
         words=known.words,
         codes=known.codes,
     )
-    return attack_shown(known, parted, people, made, shown, k, seed)
+    return attack_shown(known, drawn.parted, people, made, shown, k, seed)
 
 
 def attack_shown(

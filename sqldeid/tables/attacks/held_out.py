@@ -14,12 +14,17 @@ from sqldeid.errors import NoSolutionError
 from sqldeid.sql.steps import as_needed
 from sqldeid.stages import Step
 from sqldeid.tables.attacks.base import Attack, Attacked
-from sqldeid.tables.attacks.control import Controlled, GroupSuccess, attack_with_control
+from sqldeid.tables.attacks.control import Controlled, GroupSuccess, attack_drawn, draw_persons
 from sqldeid.tables.attacks.rates import Success
 
 LEAST_PERSONS = 100
 """Persons below which nobody is held out: a fifth of fewer says nothing of an attack's success but that it is between
 0 and a sixth, at best."""
+
+
+def too_few(persons: int) -> bool:
+    """Whether nobody of so many is held out."""
+    return persons < LEAST_PERSONS
 
 
 def control_of(attacked: Attacked) -> Controlled | str:
@@ -28,12 +33,12 @@ def control_of(attacked: Attacked) -> Controlled | str:
         return "its levels are an earlier release's, which a release of fewer persons would not find"
     if not attacked.whole:
         return "a ledger held rows back, which a release of fewer persons cannot repeat"
-    if attacked.rows < LEAST_PERSONS:
+    if too_few(attacked.rows):
         return f"with fewer than {LEAST_PERSONS} persons a control group would be too small to compare with"
     if attacked.known is None or attacked.remake is None:
         return "its classes are too many to be brought into the memory limit"
     try:
-        return attack_with_control(attacked.known(), attacked.remake, attacked.k)
+        return attack_drawn(attacked.drawn or draw_persons(attacked.known()), attacked.remake, attacked.k)
     except NoSolutionError:
         return "there is no release of 80 % of the persons that meets the criteria"
 
@@ -131,20 +136,23 @@ def make_groups(attacked: Attacked) -> Achieved:
     return Hit(found.groups)
 
 
-def remaking_steps(searching: Iterator[Step]) -> Iterator[Step]:
-    """The statements of all these attacks, which make the release once more by `searching`."""
-    before = ("number_cells", "read_numbered", "split_persons", "keep_released", "read_part", "count_codes")
-    after = (
+def drawing_steps() -> Iterator[Step]:
+    """The statements that draw who is held out, and fold the others."""
+    names = ("number_cells", "read_numbered", "split_persons", "keep_released", "read_part", "count_codes")
+    yield from as_needed("tables/attacks/code_secret", "tables/fold/fold_classes")
+    yield from as_needed(*(f"tables/attacks/{name}" for name in names), "tables/fold/spread_classes")
+
+
+def comparing_steps() -> Iterator[Step]:
+    """The statements of all these attacks on a release that was made once more."""
+    names = (
         *("assign_node", "show_rows", "sign_persons", "number_lists", "gather_targets", "isolate_persons"),
         *("count_fitting", "guess_values", "sum_successes", "read_shown", "isolate_random", "match_random"),
     )
-    yield from as_needed("tables/attacks/code_secret", "tables/fold/fold_classes")
-    yield from as_needed(*(f"tables/attacks/{name}" for name in before), "tables/fold/spread_classes")
-    yield from searching
-    yield from as_needed(*(f"tables/attacks/{name}" for name in after))
+    yield from as_needed(*(f"tables/attacks/{name}" for name in names))
 
 
 def held_out(name: str, attacks: Sequence[str], verb: str, nothing: str) -> Attack:
-    """An attack with a control group; `remaking_steps` tells the statements of all."""
+    """An attack with a control group; `drawing_steps` and `comparing_steps` tell the statements of all."""
     left_out = partial(_left_out, attacks=attacks, nothing=nothing)
     return Attack(name, left_out, partial(_make, attacks=attacks, verb=verb))

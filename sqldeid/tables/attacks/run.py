@@ -19,7 +19,7 @@ from sqldeid.stages import Stage, Step
 from sqldeid.tables.attacks.base import SUPPRESSED, Attack, Attacked, Recoded
 from sqldeid.tables.attacks.failing import once, reason_of
 from sqldeid.tables.attacks.folding import fold_attacked, leaves_of, not_inferred
-from sqldeid.tables.attacks.held_out import control_of, remaking_steps
+from sqldeid.tables.attacks.held_out import comparing_steps, control_of, drawing_steps
 from sqldeid.tables.attacks.known import Released
 from sqldeid.tables.fold.fold import Coded, Folded
 from sqldeid.tables.model.lattice import Node
@@ -89,12 +89,21 @@ def _unknown(attacked: Attacked) -> str:
     return "" if attacked.released else "the release is empty"
 
 
-def attacking_steps(plan: TablePlan, reading: Iterator[Step], searching: Iterator[Step]) -> Iterator[Step]:
-    """The statements of all attacks, for `--plan`: those that read the combinations, and that find classes, first."""
+def attacking_steps(plan: TablePlan, reading: Iterator[Step], searching: Iterator[Step] | None) -> Iterator[Step]:
+    """The statements of all attacks, for `--plan`: those that read the combinations, and that find classes, first.
+
+    Parameters
+    ----------
+    searching
+        Those by which a release is made once more; None where persons were drawn and classes sought before.
+    """
     yield from reading
     for one in attacks():
         if one.name == "singling_out":
-            yield from remaking_steps(searching)
+            if searching is not None:
+                yield from drawing_steps()
+                yield from searching
+            yield from comparing_steps()
         yield from one.steps(plan)
 
 

@@ -15,13 +15,25 @@ from sqldeid.tables.fold.fold import Folded
 from sqldeid.tables.local.combinations import Combinations
 from sqldeid.tables.local.layers import SUPPRESSED, Layers
 from sqldeid.tables.local.plan import LocalPlan
-from sqldeid.tables.local.remade import remake
+from sqldeid.tables.local.remade import Remade
 
 
 def attacked_of(
-    planned: LocalPlan, folded: Folded, found: Combinations, layers: Layers, written: exp.Expr, engine: Engine
+    planned: LocalPlan,
+    folded: Folded,
+    found: Combinations,
+    layers: Layers,
+    written: exp.Expr,
+    engine: Engine,
+    remade: Remade | None,
 ) -> Attacked:
-    """A release that was written and verified. Cost: no statement."""
+    """A release that was written and verified. Cost: no statement.
+
+    Parameters
+    ----------
+    remade
+        The release of fewer persons on its way; None where a ledger holds rows back.
+    """
     plan, rows = planned.table, layers.problem.rows
 
     def read() -> Recoded:
@@ -39,6 +51,7 @@ def attacked_of(
         kind="local",
         columns=folded.columns,
         read=cache(read),
-        known=cache(partial(fold_attacked, plan, folded, engine)),
-        remake=partial(remake, planned, folded, engine),
+        known=cache(partial(fold_attacked, plan, folded, engine)) if remade is None else lambda: remade.known,
+        remake=None if remade is None else remade.released,
+        drawn=None if remade is None else remade.drawn,
     )

@@ -65,15 +65,24 @@ def refuse_too_many(planned: LocalPlan, folded: Folded, bench: Engine) -> None:
     JobError
         With what they need and what there is.
     """
-    limit = most_classes(bench) * CLASS_BYTES
-    needed = folded.size * (COLUMN_BYTES * len(folded.columns) + OWN_BYTES)
-    if needed > limit:
+    if not has_room(planned, folded.size, bench):
+        limit, needed = most_classes(bench) * CLASS_BYTES, _needed(planned, folded.size)
         raise JobError.at(
             f"{planned.key}.search.method",
             f"local recoding takes all {folded.size:,} different combinations of quasi-identifying values into memory, "
             f"about {needed / 2**30:.1f} GiB, and the memory limit is {limit / 2**30:.1f} GiB; raise --memory-limit, "
             'name fewer columns, or use "frontier"',
         )
+
+
+def has_room(planned: LocalPlan, combinations: int, bench: Engine) -> bool:
+    """Whether the memory limit has room for so many combinations while classes are formed of them."""
+    return _needed(planned, combinations) <= most_classes(bench) * CLASS_BYTES
+
+
+def _needed(planned: LocalPlan, combinations: int) -> int:
+    """Bytes that they take."""
+    return combinations * (COLUMN_BYTES * len(planned.table.qis) + OWN_BYTES)
 
 
 def read_combinations(folded: Folded, bench: Engine) -> Combinations:

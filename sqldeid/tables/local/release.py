@@ -12,27 +12,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from random import SystemRandom
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.attacked import Attacks
 from sqldeid.engine.base import Engine
-from sqldeid.errors import NoSolutionError
 from sqldeid.keys import Key
 from sqldeid.ledger.core import Entered, Ledger
 from sqldeid.making import Cohorts, Hearing, Making
 from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Note, Staging
 from sqldeid.sql.steps import as_needed
-from sqldeid.stages import Stage, walk
+from sqldeid.stages import Stage, Step, walk
 from sqldeid.tables.certificate.local_bound import certify_bound, no_bound
 from sqldeid.tables.disguise.disguise import RUN_NOTE, Secrets, disguise, fresh_secrets, pseudonyms
 from sqldeid.tables.disguise.statements import disguising
 from sqldeid.tables.fold.fold import Folded, fold
 from sqldeid.tables.local.combinations import Combinations, problem_of, read_combinations, refuse_too_many
-from sqldeid.tables.local.layers import Layers, layers_of, topped, without_failing
+from sqldeid.tables.local.forming import asked_of, formed
+from sqldeid.tables.local.layers import Layers
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.local.result import LocalRelease, LocalVerified
 from sqldeid.tables.local.rollup import RollUp
@@ -44,10 +44,13 @@ from sqldeid.tables.local.write import PLACING, place_layers, stage_layers
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.peel import partition
 from sqldeid.tables.peel.problem import LocalProblem, Partition
-from sqldeid.tables.plan.choosing import allowed_beyond, by_k, choosing
+from sqldeid.tables.plan.choosing import choosing
 from sqldeid.tables.plan.plan import QuasiIdentifier
 from sqldeid.tables.verify.verify import noted_criteria
 from sqldeid.tables.write.unchanged_source import source_unchanged
+
+if TYPE_CHECKING:
+    from sqldeid.tables.local.remade import Remade
 
 
 @dataclass(slots=True, repr=False)
@@ -69,6 +72,8 @@ class LocalDraft:
         What the ledger wrote down; None where there is none.
     attacks
         What attackers achieve; None where the job asks for none.
+    remade
+        The release of some of the persons, for these attacks, on its way; None where there are none, or a ledger.
     """
 
     planned: LocalPlan
@@ -93,6 +98,7 @@ class LocalDraft:
     beyond: int | None = None
     entered: Entered | None = None
     attacks: Attacks | None = None
+    remade: Remade | None = None
 
     def say(self, text: str) -> None:
         """Tell the listener which stage begins."""
@@ -125,7 +131,11 @@ def run(planned: LocalPlan, making: Making) -> LocalRelease:
     draft = LocalDraft(planned, making.engine, making.staging, making.listener, key, making.engine.moved)
     draft.cohorts, draft.attacks = making.cohorts, spared
     ledger, job = making.ledger, making.job_sha256
-    walk(way_of(planned, compared=making.cohorts is not None, ledger=ledger, job_sha256=job), draft, draft.say)
+    try:
+        walk(way_of(planned, compared=making.cohorts is not None, ledger=ledger, job_sha256=job), draft, draft.say)
+    finally:
+        if draft.remade is not None:
+            draft.remade.stop()
     rows, size = (after - old for after, old in zip(draft.engine.moved, draft.moved, strict=True))
     found = Found(
         draft.folded,
@@ -159,13 +169,14 @@ def way_of(
     planned: LocalPlan, *, compared: bool = False, ledger: Ledger | None = None, job_sha256: str = ""
 ) -> tuple[LocalStage, ...]:
     """The stages of a release, in order."""
-    plan = planned.table
+    plan, apart = planned.table, planned.table.attacks and ledger is None
     held = () if ledger is None else (_held_to(planned, ledger, job_sha256),)
     rolled = (Stage("rolling up to common levels", _roll_up, lambda target: rolling_up(planned, target)),)
     told = (Stage("telling what labels say", _tell, lambda target: telling(planned, target)),)
     return (
         Stage("", lambda draft: _draw(draft, repeated=ledger is not None)),
         Stage("folding the source", _fold, lambda target: reading(plan, target)),
+        *([_holding_out()] if apart else []),
         Stage("forming classes", _form),
         *held,
         Stage("writing the release", _disguise, lambda _: disguising(plan)),
@@ -174,16 +185,39 @@ def way_of(
         Stage("verifying what was written", _verify, lambda target: verifying(planned, target)),
         *(rolled if planned.roll_up else ()),
         *(told if planned.hierarchies else ()),
-        *(_attacking(planned) if plan.attacks else ()),
+        *(_attacking(planned, apart=apart) if plan.attacks else ()),
     )
 
 
-def _attacking(planned: LocalPlan) -> Iterator[LocalStage]:
-    """The stage that attacks what was verified."""
-    from sqldeid.tables.attacks.run import SAID, attacking_steps
-    from sqldeid.tables.local.remade import REMADE
+def _holding_out() -> LocalStage:
+    """The stage that draws who is held out of the release that is attacked, and sets out to make it."""
 
-    yield Stage(SAID, _attack, lambda _: attacking_steps(planned.table, iter(()), as_needed(*REMADE)))
+    def draw(draft: LocalDraft) -> None:
+        from sqldeid.tables.local.remade import Remade
+
+        draft.remade = Remade(draft.planned, draft.folded, draft.engine)
+
+    def steps() -> Iterator[Step]:
+        from sqldeid.tables.attacks.held_out import drawing_steps
+        from sqldeid.tables.local.remade import REMADE
+
+        yield from drawing_steps()
+        yield from as_needed(*REMADE)
+
+    return Stage("", draw, lambda _: steps())
+
+
+def _attacking(planned: LocalPlan, *, apart: bool) -> Iterator[LocalStage]:
+    """The stage that attacks what was verified.
+
+    Parameters
+    ----------
+    apart
+        Whether persons were drawn before. Where a ledger holds rows back, nobody is held out.
+    """
+    from sqldeid.tables.attacks.run import SAID, attacking_steps
+
+    yield Stage(SAID, _attack, lambda _: attacking_steps(planned.table, iter(()), None if apart else iter(())))
 
 
 def _attack(draft: LocalDraft) -> None:
@@ -191,7 +225,9 @@ def _attack(draft: LocalDraft) -> None:
     from sqldeid.tables.local.attacked import attacked_of
 
     verified, whole = draft.verified, draft.entered is None
-    found = attacked_of(draft.planned, draft.folded, draft.found, draft.layers, draft.written, draft.engine)
+    found = attacked_of(
+        draft.planned, draft.folded, draft.found, draft.layers, draft.written, draft.engine, draft.remade
+    )
     proven = not draft.parts.stopped
     draft.attacks = attack(replace(found, rows=verified.rows, released=verified.released, whole=whole, proven=proven))
 
@@ -229,57 +265,14 @@ def _fold(draft: LocalDraft) -> None:
 
 
 def _form(draft: LocalDraft) -> None:
-    """Form classes; refuse to go on where more rows than allowed are in none.
-
-    Where levels are chosen by k alone, classes are formed as if nothing else were asked for; those that fail another
-    criterion are suppressed then.
-    """
-    plan, problem = draft.planned.table, draft.problem
-    alone = by_k(plan)
+    """Form classes; refuse to go on where more rows than allowed are in none."""
+    problem = draft.problem
     began = monotonic()
-    draft.parts = partition(problem.k_alone if alone else problem)
+    draft.parts = partition(asked_of(draft.planned, problem))
     draft.seconds = monotonic() - began
-    draft.layers = layers_of(problem, draft.parts, blank=plan.demands.blanks and not alone)
-    if amount := plan.search.blunt:
-        from sqldeid.tables.local.blunt import blunted
-
-        draft.layers = blunted(draft.layers, amount, SystemRandom())
-    lost = int(draft.problem.rows[~draft.layers.released].sum())
-    if lost > draft.problem.allowed:
-        raise NoSolutionError.at(
-            f"{draft.planned.key}.privacy",
-            f"{lost:,} rows are in no class that meets the criteria, even with every column at its top; "
-            f"{draft.problem.allowed:,} may be suppressed. Raise privacy.suppression_limit or ask for less",
-        )
-    if alone:
-        draft.layers = _meeting(draft, lost)
+    found = formed(draft.planned, problem, draft.parts)
+    draft.layers, draft.beyond = found.layers, found.beyond
     draft.suppressed = int(problem.rows[~draft.layers.released].sum())
-
-
-def _meeting(draft: LocalDraft, few: int) -> Layers:
-    """The layers that k alone has chosen, without the classes that fail another criterion.
-
-    Parameters
-    ----------
-    few
-        Rows that are in no class of k.
-
-    Raises
-    ------
-    NoSolutionError
-        If these classes have more rows than may be suppressed for them.
-    """
-    plan, problem = draft.planned.table, draft.problem
-    layers = without_failing(draft.layers)
-    draft.beyond = int(problem.rows[~layers.released].sum()) - few
-    allowed = allowed_beyond(plan, int(problem.rows.sum()))
-    if draft.beyond > allowed:
-        raise NoSolutionError.at(
-            f"{plan.key}.privacy",
-            f"{draft.beyond:,} rows are in classes of k and more that fail another criterion; {allowed:,} may be "
-            'suppressed for that. Raise privacy.criteria_limit, ask for less, or leave search.choose = "by-k" out',
-        )
-    return topped(layers) if plan.demands.blanks else layers
 
 
 def _disguise(draft: LocalDraft) -> None:

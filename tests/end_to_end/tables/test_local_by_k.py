@@ -5,12 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sqldeid import Asked, Options, anonymize, assess, plan, tradeoff, verify, verify_certificates
 from sqldeid.errors import JobError, NoSolutionError, VerificationError
 from sqldeid.job import Job
 from sqldeid.report.page import public_page
+from sqldeid.tables.local import remade
+from sqldeid.tables.local.layers import Layers, layers_of
+from sqldeid.tables.local.remade import put_assigned
+from sqldeid.tables.peel import partition
 from tests.support.local_tables import COLUMNS, NAMES, ROWS, SOURCE, histograms, local_job, released, shown, source
 from tests.support.pages import text_of
 from tests.support.sources import SENSITIVE
@@ -125,3 +130,26 @@ def test_other_k_and_limits_are_told_by_k_alone(tmp_path: Path) -> None:
 def test_with_k_alone_there_is_nothing_to_choose(tmp_path: Path) -> None:
     with pytest.raises(JobError, match=r"search.choose"):
         local_job(tmp_path, privacy={"k": 4}, search=BY_K, columns={**COLUMNS, "alive": SENSITIVE})
+
+
+@pytest.mark.usefixtures("control_groups")
+def test_the_release_that_is_attacked_is_made_by_k_alone_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The classes of k of those who were not held out, without those that show fewer than three illnesses."""
+    made: list[Layers] = []
+
+    def put(planned: Any, found: Any, layers: Layers, bench: Any) -> Any:
+        made.append(layers)
+        return put_assigned(planned, found, layers, bench)
+
+    monkeypatch.setattr(remade, "put_assigned", put)
+    anonymize(by_k(tmp_path, limit=0.7), source(tmp_path / "source.duckdb"))
+    problem, layers = made[0].problem, made[0]
+    assert problem.rows.sum() == round(0.8 * ROWS)
+    chosen = layers_of(problem, partition(problem.k_alone), blank=False)
+    expected, (judged,) = np.zeros_like(layers.released), problem.criteria
+    for owner in range(chosen.owner.max() + 1):
+        here = np.flatnonzero(chosen.owner == owner)
+        expected[here] = len(np.unique(judged.value[np.isin(judged.combination, here)])) >= 3
+    assert 0 < expected.sum() < len(expected)
+    assert (layers.released == expected).all()
+    assert (layers.levels[:, expected] == chosen.levels[:, expected]).all()
