@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import log
 
 from sqldeid.job.rules import MAX_DECIMALS
@@ -25,6 +25,7 @@ _CLOSE = re.compile(rf"{_NUMBER}-closeness with (equal|ordered) distance{_OF}", 
 _DISCLOSURE = re.compile(rf"{_NUMBER}-disclosure privacy{_OF}", re.DOTALL)
 _BASIC = re.compile(rf"(?:basic-{_NUMBER}-|{_NUMBER}-basic )likeness{_OF}", re.DOTALL)
 _ENHANCED = re.compile(rf"(?:enhanced-{_NUMBER}-|{_NUMBER}-enhanced )likeness{_OF}", re.DOTALL)
+_AVERAGE = re.compile(rf"\({_NUMBER}(?:, {_NUMBER}, {_NUMBER})?\)-avg-reidentification-risk")
 _LOSS = re.compile(r"Loss(?: \(([0-9.E-]+)/.*)?")
 
 Taken = tuple[str, dict[str, object]]
@@ -41,6 +42,8 @@ class Demands:
         Of k-anonymity; None where nothing implies one.
     entries
         Key of `privacy` to its list.
+    overall
+        Keys of `privacy` about all released classes together.
     left
         ARX's words for what was not taken.
     notes
@@ -49,6 +52,7 @@ class Demands:
 
     k: int | None = None
     entries: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+    overall: dict[str, object] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -65,13 +69,16 @@ def demands(criteria: tuple[str, ...], sensitive: frozenset[str], whole: frozens
     whole
         Those that hold whole numbers alone, which are ordered by value here as in ARX.
 
-    Guarantee: a release that meets `k` and `entries` meets every criterion that is not in `left`.
+    Guarantee: a release that meets `k`, `entries` and `overall` meets every criterion that is not in `left`.
 
     * l-diversity (distinct, entropy after Shannon, recursive), t-closeness of equal distance, and β-likeness are
       ARX's, letter by letter. Where no k is asked, the greatest l is one: a class of l values has l rows.
     * t-closeness of ordered distance orders by data type: taken of whole numbers, whose order is one.
     * ARX's δ-disclosure bounds |log2(q/p)| for the values that a class has; the job's bounds |ln(q/p)| below δ' for
       every value of the table. With δ' = δ·ln 2, rounded down, it is at least as strict.
+
+    * The average risk is ARX's. Its bound on records at risk counts classes of 1/risk rows, too, where the job counts
+      those above a risk alone: the job's threshold is a little lower, such that these count (`_at_risk`).
 
     Source: toString of the classes in ``org.deidentifier.arx.criteria``, ARX 2.3 to 3.9.
     """
@@ -80,6 +87,8 @@ def demands(criteria: tuple[str, ...], sensitive: frozenset[str], whole: frozens
         if match := _K.fullmatch(text):
             found.k = max(found.k or 1, int(match[1]))
             continue
+        if (match := _AVERAGE.fullmatch(text)) and _take_average(match, found):
+            continue
         taken = _of_column(text, whole, found.notes)
         if taken is None or taken[1]["column"] not in sensitive or _again(taken, found):
             found.left.append(text)
@@ -87,7 +96,48 @@ def demands(criteria: tuple[str, ...], sensitive: frozenset[str], whole: frozens
             found.entries.setdefault(taken[0], []).append(taken[1])
     if found.k is None:
         found.k = _implied(found)
+    if found.k is None and found.overall:
+        found.notes.append("k = 1: the project asks for no k-anonymity, and a risk on average bounds no single one")
+        found.k = 1
     return found
+
+
+def _take_average(match: re.Match[str], found: Demands) -> bool:
+    """Take an average risk, with the records at risk where they are bounded; false where a job could not hold it."""
+    average = _few(match[1])
+    if average is None or not 0 < average <= 1 or found.overall:
+        return False
+    if match[2] is None:
+        found.overall["average_risk"] = average
+        return True
+    at_risk, share = _at_risk(match[2], found.notes), _few(match[3])
+    if at_risk is None or share is None or not 0 <= share <= 1:
+        return False
+    found.overall |= {"average_risk": average, "at_risk": {"threshold": at_risk, "share": share}}
+    return True
+
+
+def _at_risk(highest: str, notes: list[str]) -> float | None:
+    """The job's threshold by which the classes are at risk that ARX counts: those of 1/highest rows and fewer.
+
+    ARX rounds 1/highest down where that is off by less than a hundredth of the risk, else up. The threshold is the
+    least number of as many decimals as a job may have that classes of one row more do not exceed.
+    """
+    risk = Decimal(highest)
+    if not 0 < risk <= 1:
+        return None
+    rows = int(1 / risk)
+    if 1 / Decimal(rows) - risk >= risk / 100:
+        rows += 1
+    step = Decimal(1).scaleb(-MAX_DECIMALS)
+    threshold = (1 / Decimal(rows + 1)).quantize(step, ROUND_CEILING)
+    if threshold * rows >= 1:
+        return None
+    notes.append(
+        f"at_risk: ARX counts classes of {rows} rows and fewer as at a risk above {risk.normalize():f}, those of that "
+        "risk among them; the job's threshold is lower, so that these count"
+    )
+    return float(threshold)
 
 
 def _again(taken: Taken, found: Demands) -> bool:

@@ -79,6 +79,7 @@ def job_of(project: Project, table: str, into: str, files: Mapping[str, str], wh
         notes.append("ARX was told to prune as if criteria were monotone; the job's search proves the optimum")
     privacy: dict[str, object] = {"k": asked.k or 2, "suppression_limit": float(project.config.limit)}
     privacy |= {key: entries[0] if len(entries) == 1 else entries for key, entries in asked.entries.items()}
+    privacy |= asked.overall
     release = {
         "source": f"main.{table}",
         "rows_are_persons": True,

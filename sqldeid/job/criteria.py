@@ -15,6 +15,9 @@ PER_CLASS: Mapping[str, str] = {
 CRITERIA = (*PER_CLASS, "m_concealing")
 """Criteria beyond k, which look at sensitive columns."""
 
+OVERALL = ("average_risk", "at_risk")
+"""What all released classes must meet together, by their sizes alone."""
+
 NAMED = f"{', '.join(CRITERIA[:-1])} or {CRITERIA[-1]}"
 """These keys in a sentence."""
 

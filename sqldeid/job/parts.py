@@ -186,6 +186,13 @@ class MConcealing(Section):
     )
 
 
+class AtRisk(Section):
+    """Records at risk (El Emam 2013): how many released rows may lie in small classes."""
+
+    threshold: float = Field(gt=0, le=1, description="A row is at risk where 1 / rows of its class exceeds this.")
+    share: float = Field(ge=0, le=1, description="Greatest share of the released rows at risk, 0 to 1.")
+
+
 class Privacy(Section):
     """What every released equivalence class must meet."""
 
@@ -232,6 +239,10 @@ class Privacy(Section):
     m_concealing: MConcealing | None = Field(
         default=None, description="m-concealing: greatest risk when sensitive columns may be known."
     )
+    average_risk: float | None = Field(
+        default=None, gt=0, le=1, description="Greatest mean of 1 / rows of a class over released rows, above 0 to 1."
+    )
+    at_risk: AtRisk | None = Field(default=None, description="How many released rows may lie in small classes.")
     undecided: list[Text] | None = Field(
         default=None,
         min_length=1,

@@ -21,6 +21,7 @@ from sqldeid.job.criteria import CRITERIA, NAMED, PER_CLASS, asked_per_class, en
 from sqldeid.job.disguises import column_disguises, table_disguises
 from sqldeid.job.local_rules import layers_problems, local_problems
 from sqldeid.job.medians import median_problems
+from sqldeid.job.risk_rules import linked_risk_problems, risk_problems
 from sqldeid.job.sections import section
 from sqldeid.job.series_links import series_link_problems
 from sqldeid.job.unit_rules import unit_problems
@@ -263,6 +264,7 @@ def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
     yield from (Problem(*found) for found in table_disguises(table))
     yield from (Problem(*found) for found in median_problems(table))
     yield from (Problem(*found) for found in local_problems(table))
+    yield from (Problem(*found) for found in risk_problems(table))
     yield from (Problem(*found) for found in attack_problems(table, roles))
 
 
@@ -432,6 +434,7 @@ def job_problems(job: Mapping[str, object]) -> Iterator[Problem]:
     yield from (Problem(*found) for found in link_rules.apart_problems(job))
     yield from (Problem(*found) for found in series_link_problems(job))
     yield from (Problem(*found) for found in layers_problems(job))
+    yield from (Problem(*found) for found in linked_risk_problems(job))
     target = section(job, "release").get("as", "table")
     for name in tables:
         if section(tables, name).get("view") == "computed" and target in ("table", "parquet"):

@@ -127,7 +127,8 @@ UNTAKEN = [
     "(5)-map",
     "(5)-map estimated as (3)-anonymity (Poisson)",
     "(0.1,0.9)-presence",
-    "(0.09)-avg-reidentification-risk",
+    "(0.0912345678912)-avg-reidentification-risk",
+    "(1.5)-avg-reidentification-risk",
     "Inclusion",
     "grassberger-entropy-2.0-diversity for attribute 'illness'",
     "entropy-2.5-diversity for attribute 'illness'",
@@ -152,6 +153,22 @@ def test_a_criterion_that_is_not_taken_refuses_the_job_until_it_is_decided(crite
     assert line
     made.job.write_text(before + rest.partition("]\n")[2])
     assert anonymize(Job.load(made.job), made.database).releases["data"].k >= 5
+
+
+def test_average_risk_is_taken_and_records_at_risk_as_arx_counts_them(tmp_path):
+    """ARX's bound counts a class of exactly 1/risk rows (sizes up to that one), the job's those above the risk."""
+    table, undecided, notes = asked(simple(criteria=["(0.5)-avg-reidentification-risk"]), tmp_path)
+    assert (undecided, table["privacy"]["k"], table["privacy"]["average_risk"]) == ((), 1, 0.5)
+    assert any(note.startswith("k = 1") for note in notes)
+    both = "(0.3, 0.2, 0.05)-avg-reidentification-risk"
+    (tmp_path / "both").mkdir()
+    table, undecided, notes = asked(simple(criteria=["3-anonymity", both]), tmp_path / "both")
+    assert (undecided, table["privacy"]["k"], table["privacy"]["average_risk"]) == ((), 3, 0.3)
+    at_risk = table["privacy"]["at_risk"]
+    assert at_risk["share"] == 0.05
+    counted = [size for size in range(1, 20) if 1 / size > at_risk["threshold"]]
+    assert counted == [1, 2, 3, 4, 5]
+    assert any(note.startswith("at_risk") for note in notes)
 
 
 @pytest.mark.parametrize(

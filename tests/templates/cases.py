@@ -761,10 +761,16 @@ TABLES += [
     Case("engine/count_rows", {"table": CLASSES}, [(0,)], CLASSES_SETUP[:1], note="empty"),
 ]
 
+PASSING_SETUP = (
+    "CREATE TABLE g (n BIGINT, fails BOOLEAN)",
+    "INSERT INTO g VALUES (2, FALSE), (5, FALSE), (5, TRUE), (2, FALSE), (1, TRUE)",
+)
 SIZES_SETUP = ("CREATE TABLE g (n BIGINT)", "INSERT INTO g VALUES (2), (5), (2), (1)")
 TABLES += [
     Case("tables/verify/count_sizes", {"grouped": table_name("g")}, [(1, 1), (2, 2), (5, 1)], SIZES_SETUP),
     Case("tables/verify/count_sizes", {"grouped": table_name("g")}, [], SIZES_SETUP[:1], note="empty"),
+    Case("tables/verify/count_passing", {"flagged": table_name("g")}, [(2, 2), (5, 1)], PASSING_SETUP),
+    Case("tables/verify/count_passing", {"flagged": table_name("g")}, [], PASSING_SETUP[:1], note="empty"),
 ]
 
 CASES = [*ARX, *DEMO, *ENGINE, *INSIGHT, *PUBLISH, *TABLES]

@@ -66,7 +66,7 @@ def _left_out(attacked: Attacked) -> str:
     if attacked.kind == "local":
         few = plan.stated.get("search", {}).get("layers") is not None
         return "with a number of layers no fact about finer levels is certain" if few else ""
-    if plan.beyond_k:
+    if plan.beyond_k or plan.overall is not None:
         return "which of several criteria finer levels failed is not certain"
     if search.loss not in PROVEN_OF:
         return f"of {search.loss} no fact about finer levels is proven"

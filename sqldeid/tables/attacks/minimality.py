@@ -113,6 +113,8 @@ def _left_out(attacked: Attacked) -> str:
         return "levels are drawn in secret, so that no node was refused for certain"
     if by_k(plan):
         return "the node is chosen by k alone, so that it tells nothing of sensitive values"
+    if plan.overall is not None:
+        return "what all classes must meet together is not computed"
     if plan.concealing is not None or any(others_of(c) for c in plan.criteria):
         return "criteria on several columns at once are not computed"
     if not attacked.anew or not attacked.proven or plan.search.method == "inverse-ola":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,13 +15,16 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.hierarchy import Hierarchy
 from sqldeid.sql import identifier
+from sqldeid.tables.certificate.overall import core
 from sqldeid.tables.certificate.persons import PersonRejudge
-from sqldeid.tables.certificate.rejudge import Failing, Rejudge, sensitive_of
+from sqldeid.tables.certificate.rejudge import Arms, Failing, Rejudge, sensitive_of
+from sqldeid.tables.criteria import OverallRisk
 from sqldeid.tables.model.evaluation import Evaluation, Marginal, admissible, allowed_rows
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.rows.bind import bind
 from sqldeid.tables.rows.shape import count_persons, keep
+from sqldeid.tables.verify.overall import least_size
 
 _NODES_PER_STATEMENT = 64
 
@@ -100,30 +104,62 @@ class Recount:
             for i, node in enumerate(nodes)
         ]
         passing = [arm for arm, e in zip(arms, found, strict=True) if admissible(e, self.allowed)]
-        if passing and self.judge is None:
-            self._weigh(found, passing, self._too_small(passing))
-        elif passing and self.judge is not None:
-            self._weigh(found, passing, self.judge.failing(passing))
+        if passing:
+            least = dict.fromkeys((number_of(arm) for arm in passing), k)
+            failing = self._too_small(passing, least) if self.judge is None else self.judge.failing(passing)
+            if self.plan.overall is not None:
+                failing = self._together(self.plan.overall, found, passing, failing)
+            self._weigh(found, passing, failing)
         return found
 
-    def _too_small(self, arms: Sequence[Mapping[str, object]]) -> Failing:
+    def _together(self, overall: OverallRisk, found: list[Evaluation], arms: Arms, failing: Failing) -> Failing:
+        """Add the classes that are suppressed for all released ones together, where the others leave a node admissible.
+
+        The cores of these nodes are put into their evaluations.
+        """
         k = self.plan.demands.k
-        read = self.engine.ask("tables/certificate/prove_failing", folded=self.folded, nodes=list(arms), k=k)
+        sizes: dict[int, dict[int, int]] = {}
+        for row in self.engine.rows("tables/certificate/prove_sizes", folded=self.folded, nodes=list(arms)):
+            sizes.setdefault(row["node"], {})[int(row["size"])] = int(row["classes"])
+        least = {}
+        for number in map(number_of, arms):
+            lost = failing.size[failing.node == number]
+            if int(lost.sum()) > self.allowed:
+                continue
+            gone = Counter(lost.tolist())
+            left = {size: n - gone[size] for size, n in sizes[number].items() if n > gone[size]}
+            least[number] = least_size(overall, left, k)
+            found[number] = replace(found[number], core_failing=core(overall, sizes[number], k), least=least[number])
+        some = [arm for arm in arms if least.get(number_of(arm), k) > k]
+        return failing.joined(self._too_small(some, least)) if some else failing
+
+    def _too_small(self, arms: Arms, least: Mapping[int, int]) -> Failing:
+        """The classes of fewer rows than a node's released ones have at least."""
+        nodes = [{**arm, "least": least[number_of(arm)]} for arm in arms]
+        read = self.engine.ask("tables/certificate/prove_failing", folded=self.folded, nodes=nodes)
         groups = [read.column(f"c{j}").to_numpy().astype(np.int64) for j in range(len(self.marginals))]
         size = read.column("size").to_numpy().astype(np.int64)
         return Failing(read.column("node").to_numpy(), np.stack(groups, axis=1), size, size)
 
-    def _weigh(self, found: list[Evaluation], arms: Sequence[Mapping[str, object]], failing: Failing) -> None:
+    def _weigh(self, found: list[Evaluation], arms: Arms, failing: Failing) -> None:
         """Put what the failing classes say into the evaluations of the nodes that k alone does not close."""
-        for number in (int(str(arm["id"])) for arm in arms):
+        for number in map(number_of, arms):
             mine = failing.node == number
             size, groups = failing.size[mine], failing.groups[mine]
-            judged = replace(found[number], failing=int(size.sum()), core_failing=int(failing.forced[mine].sum()))
+            forced = int(failing.forced[mine].sum())
+            judged = replace(found[number], failing=int(size.sum()), core_failing=forced)
+            if judged.least and found[number].core_failing > forced:
+                judged = replace(judged, core_failing=found[number].core_failing, core_moves=True)
             if admissible(judged, self.allowed):
                 levels = zip(self.marginals, judged.node, groups.T, strict=True)
                 leaves = tuple(int((size * (m.leaves[x][g] - 1)).sum()) for m, x, g in levels)
                 judged = replace(judged, suppressed_leaves=leaves)
             found[number] = judged
+
+
+def number_of(arm: Mapping[str, object]) -> int:
+    """The number by which a statement calls a node."""
+    return int(str(arm["id"]))
 
 
 def _name(column: int, level: int) -> exp.Identifier:

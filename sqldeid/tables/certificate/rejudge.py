@@ -46,6 +46,18 @@ class Failing:
     size: Ints
     forced: Ints
 
+    def joined(self, small: Failing) -> Failing:
+        """These classes and small ones that are not among them; of those no row fails everywhere below."""
+        both = np.column_stack([np.append(self.node, small.node), np.concatenate([self.groups, small.groups])])
+        _, first = np.unique(both, axis=0, return_index=True)
+        new = np.sort(first[first >= len(self.node)]) - len(self.node)
+        return Failing(
+            np.append(self.node, small.node[new]),
+            np.concatenate([self.groups, small.groups[new]]),
+            np.append(self.size, small.size[new]),
+            np.append(self.forced, np.zeros(len(new), dtype=np.int64)),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Rejudge:
@@ -98,7 +110,8 @@ class Rejudge:
 
     def _too_small(self, arms: Arms) -> Ints:
         k = self.plan.demands.k
-        read = self.engine.ask("tables/certificate/prove_failing", folded=self.folded, nodes=list(arms), k=k)
+        nodes = [{**arm, "least": k} for arm in arms]
+        read = self.engine.ask("tables/certificate/prove_failing", folded=self.folded, nodes=nodes)
         return stacked(read, ["node", *self._names, "size", "size"])
 
     def _criterion(self, criterion: ClassCriterion, arms: Arms) -> Ints:

@@ -38,6 +38,8 @@ def _persons(plan: TablePlan) -> Iterator[str]:
 
 def _rows(plan: TablePlan) -> Iterator[str]:
     yield "tables/certificate/prove_failing"
+    if plan.overall is not None:
+        yield "tables/certificate/prove_sizes"
     kinds = {terms_of(c).kind for c in plan.criteria if not others_of(c)}
     if kinds - {"bounded"}:
         yield "tables/certificate/prove_criterion"

@@ -11,7 +11,9 @@ from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.sql import Fixed, fix, load
 from sqldeid.tables.check.judge import Judge
+from sqldeid.tables.check.overall import Sizes, under
 from sqldeid.tables.check.rollup import Rollups
+from sqldeid.tables.criteria import OverallRisk
 from sqldeid.tables.fold.fold import Folded
 from sqldeid.tables.model.evaluation import Evaluation, admissible
 from sqldeid.tables.model.lattice import Node
@@ -39,6 +41,8 @@ class Checker:
         Most rows that may be suppressed; only admissible nodes are asked for their suppressed leaves.
     hopeless
         Whether a node that suppresses so many rows cannot be the answer; it is not asked for its suppressed leaves.
+    overall
+        What all released classes must meet together; it is asked of nodes that the other criteria leave admissible.
     """
 
     engine: Engine
@@ -48,6 +52,7 @@ class Checker:
     name: str
     judge: Judge | None = None
     hopeless: Callable[[Node, int], bool] | None = None
+    overall: OverallRisk | None = None
     _leaves: dict[tuple[int, int], tuple[Ints, Ints]] = field(default_factory=dict, init=False)
     _rollups: Rollups = field(init=False)
     _words: tuple[Fixed, ...] = field(init=False)
@@ -100,7 +105,22 @@ class Checker:
             for row in rows
         }
         ordered = [found[i] for i in range(len(nodes))]
-        return self._weighed(ordered, arms) if self.judge is None else self._judged(ordered, nodes, self.judge)
+        if self.judge is not None:
+            return self._judged(ordered, nodes, self.judge)
+        return self._weighed(self._overall(ordered, arms), arms)
+
+    def _overall(self, found: list[Evaluation], arms: Sequence[dict[str, object]]) -> list[Evaluation]:
+        """What the admissible nodes suppress for their released classes together, where these are judged by k alone."""
+        ask = [i for i, e in enumerate(found) if admissible(e, self.allowed)]
+        if self.overall is None or not ask:
+            return found
+        judged = list(found)
+        sizes: dict[int, dict[int, int]] = {}
+        for some in portions([self._rollups.size(found[i].node) for i in ask], GROUPED_CLASSES):
+            sizes |= self._histograms([arms[ask[i]] for i in some])
+        for i in ask:
+            judged[i] = under(self.overall, found[i], Sizes(sizes.get(i, {}), sizes.get(i, {})), self.k)
+        return judged
 
     def _judged(self, found: list[Evaluation], nodes: Sequence[Node], judge: Judge) -> list[Evaluation]:
         """Apply the criteria beyond k where k alone leaves a node in the running."""
@@ -121,8 +141,13 @@ class Checker:
         more = judge.tightened(verdicts, [self.arm(i, nodes[i]) for i in loose])
         for i, (failing, forced) in sums.items():
             judged[i] = replace(judged[i], failing=failing, core_failing=forced + more.get(i, 0))
+        if self.overall is not None:
+            sizes = judge.sizes(verdicts)
+            for i in (i for i in ask if admissible(judged[i], self.allowed)):
+                judged[i] = under(self.overall, judged[i], sizes.get(i, Sizes({}, {})), self.k)
         passing = [i for i in ask if self._may_win(judged[i])]
-        weighed = self.weigh_classes(passing, nodes, *judge.failing(verdicts, passing)) if passing else {}
+        least = {i: judged[i].least for i in passing}
+        weighed = self.weigh_classes(passing, nodes, *judge.failing(verdicts, least)) if passing else {}
         judge.drop(verdicts)
         for i, leaves in weighed.items():
             judged[i] = replace(judged[i], suppressed_leaves=leaves)
@@ -161,7 +186,8 @@ class Checker:
         weighed: dict[int, tuple[int, ...]] = {}
         for portion in portions([found[i].failing for i in ask], LISTED_ROWS):
             some = [ask[i] for i in portion]
-            weighed |= self._weigh([arms[i] for i in some], [found[i].node for i in some])
+            listed = [{**arms[i], "least": found[i].least or self.k} for i in some]
+            weighed |= self._weigh(listed, [found[i].node for i in some])
         return [
             replace(e, suppressed_leaves=weighed.get(i, none)) if i in weighed or not e.failing else e
             for i, e in enumerate(found)
@@ -175,7 +201,7 @@ class Checker:
 
     def _weigh(self, arms: Sequence[dict[str, object]], nodes: Sequence[Node]) -> dict[int, tuple[int, ...]]:
         """Suppressed classes come back, NumPy looks their leaves up: as a join in SQL it took ten times as long."""
-        read = self.engine.ask("tables/check/list_failing", nodes=arms, k=self.k)
+        read = self.engine.ask("tables/check/list_failing", nodes=arms)
         owner, size = read.column("node").to_numpy(), read.column("size").to_numpy()
         words = [read.column(w.name).to_numpy() for w in self.folded.words]
         numbers = [int(str(arm["id"])) for arm in arms]

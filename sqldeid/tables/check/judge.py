@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import SqldeidError
+from sqldeid.tables.check.overall import Sizes
 from sqldeid.tables.check.passing_rows import survivors
 from sqldeid.tables.check.refold import Refold
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, others_of, terms_of
@@ -309,10 +310,25 @@ class Judge:
             nodes=self._on_smallest(split, arms),
         )
 
-    def failing(self, verdicts: Verdicts, nodes: Sequence[int]) -> tuple[Ints, Ints, list[Ints]]:
-        """The failing classes of some nodes: node, size, and one array per word."""
+    def sizes(self, verdicts: Verdicts) -> dict[int, Sizes]:
+        """Node → how many classes have each size, and how many of these pass every criterion."""
+        found: dict[int, Sizes] = {}
+        for row in self.engine.rows("tables/check/size_verdicts", verdicts=verdicts.table):
+            sizes = found.setdefault(row["node"], Sizes({}, {}))
+            sizes.every[int(row["size"])], sizes.passing[int(row["size"])] = int(row["classes"]), int(row["passing"])
+        return found
+
+    def failing(self, verdicts: Verdicts, nodes: Mapping[int, int]) -> tuple[Ints, Ints, list[Ints]]:
+        """The suppressed classes of some nodes: node, size, and one array per word.
+
+        Parameters
+        ----------
+        nodes
+            Number of each node → rows of a class that is released, where the criteria ask for no less.
+        """
+        asked = [{"id": number, "least": least} for number, least in nodes.items()]
         read = self.engine.ask(
-            "tables/check/list_verdicts", verdicts=verdicts.table, nodes=list(nodes), words=list(verdicts.words)
+            "tables/check/list_verdicts", verdicts=verdicts.table, nodes=asked, words=list(verdicts.words)
         )
         words = [read.column(w.name).to_numpy() for w in verdicts.words]
         owner, size = (read.column(c).to_numpy().astype(np.int64) for c in ("node", "size"))

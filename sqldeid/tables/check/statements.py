@@ -15,6 +15,8 @@ def checking(plan: TablePlan) -> Iterator[Step]:
     yield from as_needed("tables/check/roll_up", "tables/check/check_nodes")
     if plan.search.method == "inverse-ola":
         yield step("tables/check/histogram_nodes", None)
+    if plan.overall is not None:
+        yield step("tables/check/size_verdicts" if plan.beyond_k else "tables/check/histogram_nodes", None)
     yield step("tables/check/list_failing", None)
     yield from judging(plan)
 

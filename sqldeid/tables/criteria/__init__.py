@@ -18,10 +18,12 @@ from sqldeid.tables.criteria.l_diversity import (
     diversity_of,
 )
 from sqldeid.tables.criteria.m_concealing import MConcealing
+from sqldeid.tables.criteria.overall_risk import OverallRisk
 from sqldeid.tables.criteria.t_closeness import TCloseness, closeness_of
 
 if TYPE_CHECKING:  # who reckons from numbers alone needs no job
     from sqldeid.job import Privacy
+    from sqldeid.job.parts import AtRisk
 
 KINDS: tuple[type[ClassCriterion], ...] = (
     DistinctLDiversity,
@@ -112,6 +114,19 @@ def concealing(asked: Privacy) -> MConcealing | None:
     return MConcealing(Fraction(repr(float(entry.m))), known_columns, Fraction(repr(float(entry.inclusion))))
 
 
+def overall_risk(asked: Privacy) -> OverallRisk | None:
+    """What the job asks of all released classes together, if it does."""
+    at_risk, average = asked.at_risk, asked.average_risk
+    if at_risk is None and average is None:
+        return None
+    exact = (None if x is None else Fraction(repr(float(x))) for x in (average, *_of_rows(at_risk)))
+    return OverallRisk(*exact)
+
+
+def _of_rows(at_risk: AtRisk | None) -> tuple[float | None, float | None]:
+    return (None, None) if at_risk is None else (at_risk.threshold, at_risk.share)
+
+
 __all__ = [
     "KINDS",
     "BetaLikeness",
@@ -121,6 +136,7 @@ __all__ = [
     "EntropyLDiversity",
     "KAnonymity",
     "MConcealing",
+    "OverallRisk",
     "RecursiveLDiversity",
     "TCloseness",
     "Terms",
@@ -129,6 +145,7 @@ __all__ = [
     "criterion_of",
     "known",
     "others_of",
+    "overall_risk",
     "refuse_unknown",
     "terms_of",
 ]

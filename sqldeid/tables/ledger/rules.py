@@ -52,10 +52,13 @@ def refuse_unkept(plan: TablePlan) -> None:
     Raises
     ------
     JobError
-        For m-concealing and joint l-diversity.
+        For m-concealing, joint l-diversity, and what all released classes must meet together.
     """
     key = f"{plan.key}.privacy"
     if plan.concealing is not None:
         raise JobError(f"{key}.m_concealing: the ledger does not keep it from release to release", key=key)
+    if plan.overall is not None:
+        names = " and ".join(plan.overall.said())
+        raise JobError(f"{key}: the ledger holds rows back after classes were counted, so {names} may fail", key=key)
     if any(others_of(c) for c in plan.criteria):
         raise JobError(f"{key}.l_diversity: the ledger does not keep joint l-diversity; write independent", key=key)

@@ -66,6 +66,11 @@ class Evaluation:
         None where the node is not admissible (it is not asked for there).
     histogram
         Class size -> number of classes, before suppression; None unless asked for.
+    least
+        Rows of a released class at least, where all released classes must meet something together (`OverallRisk`);
+        0 where k decides, and where the node is not admissible by k and the criteria of classes.
+    core_moves
+        Whether the core counts rows that may be others at other nodes.
     profile
         Risks under m-concealing, where its least m is sought (`inverse-ola`); None elsewhere, and where the classes
         below k are too many.
@@ -79,6 +84,13 @@ class Evaluation:
     suppressed_leaves: tuple[int, ...] | None = None
     histogram: Mapping[int, int] | None = None
     profile: Profile | None = None
+    least: int = 0
+    core_moves: bool = False
+
+    @property
+    def core_leaves(self) -> tuple[int, ...] | None:
+        """What the rows of the core lose here at most by generalisation; None where it is not known which they are."""
+        return None if self.core_moves else self.suppressed_leaves
 
 
 class Evaluate(Protocol):

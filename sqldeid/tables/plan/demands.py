@@ -15,7 +15,15 @@ from sqldeid import job as jobfile
 from sqldeid.job import EpsilonSafeSettings
 from sqldeid.job.criteria import PER_CLASS
 from sqldeid.job.parts import PROVING
-from sqldeid.tables.criteria import ClassCriterion, MConcealing, concealing, criterion_of, others_of
+from sqldeid.tables.criteria import (
+    ClassCriterion,
+    MConcealing,
+    OverallRisk,
+    concealing,
+    criterion_of,
+    others_of,
+    overall_risk,
+)
 
 Entry = tuple[str, Mapping[str, Any]]
 """What the job asks of classes beyond k: the key of `[tables.….privacy]`, and one of the tables that it holds."""
@@ -35,6 +43,8 @@ class Demands:
         The job's tables that ask for criteria per class, in its order.
     sensitive
         Every sensitive column: joint criteria look at each beside the others.
+    overall
+        What all released classes must meet together, by their sizes.
     """
 
     k: int
@@ -46,6 +56,7 @@ class Demands:
     sensitive: tuple[str, ...]
     criteria: tuple[ClassCriterion, ...]
     concealing: MConcealing | None
+    overall: OverallRisk | None = None
 
     @property
     def named(self) -> set[str]:
@@ -65,14 +76,16 @@ class Demands:
 
     def k_alone(self) -> Demands:
         """Only k and its limit, and no criterion about a sensitive column."""
-        return replace(self.asking(()), criteria_limit=None)
+        return replace(self.asking(()), criteria_limit=None, overall=None)
 
     def one_by_one(self) -> Iterator[tuple[str, Demands]]:
         """Each criterion beyond k alone, with its name."""
         for key, entry in self.entries:
-            yield f"{key} of {entry['column']}", self.asking([(key, entry)])
+            yield f"{key} of {entry['column']}", replace(self.asking([(key, entry)]), overall=None)
         if self.concealing is not None:
-            yield "m_concealing", self.asking((), self.concealing)
+            yield "m_concealing", replace(self.asking((), self.concealing), overall=None)
+        if self.overall is not None:
+            yield "average_risk and at_risk", self.asking(())
 
     def with_m(self, m: float | None) -> Demands:
         """The demands with the least m that `inverse-ola` reached; as they are where there is none."""
@@ -93,7 +106,8 @@ class Demands:
             if key in PER_CLASS
         }
         hidden = _said(self.concealing)
-        return kept if hidden is None else {**kept, "m_concealing": hidden}
+        overall = {} if self.overall is None else self.overall.said()
+        return {**kept, **({} if hidden is None else {"m_concealing": hidden}), **overall}
 
     def to_dict(self) -> dict[str, object]:
         """For JSON, as the job says it."""
@@ -103,6 +117,7 @@ class Demands:
             "criteria_limit": self.criteria_limit,
             "suppression": self.suppression,
             **self.beyond_k(),
+            **({} if self.overall is None else self.overall.said()),
         }
 
 
@@ -179,6 +194,7 @@ def demands_of(asked: jobfile.Privacy, sensitive: Sequence[str]) -> Demands:
         sensitive=tuple(sensitive),
         criteria=_criteria(entries, sensitive),
         concealing=concealing(asked),
+        overall=overall_risk(asked),
     )
 
 

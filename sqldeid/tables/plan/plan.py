@@ -19,7 +19,7 @@ from sqldeid.errors import JobError
 from sqldeid.hierarchy import HierarchySource, open_source
 from sqldeid.ledger.hashing import spelling
 from sqldeid.sql import column
-from sqldeid.tables.criteria import ClassCriterion, MConcealing
+from sqldeid.tables.criteria import ClassCriterion, MConcealing, OverallRisk
 from sqldeid.tables.model.lattice import Lattice
 from sqldeid.tables.plan.columns import (
     Disguise,
@@ -131,6 +131,11 @@ class TablePlan:
     def concealing(self) -> MConcealing | None:
         """The job's m-concealing."""
         return self.demands.concealing
+
+    @property
+    def overall(self) -> OverallRisk | None:
+        """What all released classes must meet together, by their sizes."""
+        return self.demands.overall
 
     @property
     def beyond_k(self) -> bool:

@@ -19,6 +19,7 @@ from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.rows.linked import join_sources, join_written
 from sqldeid.tables.rows.shape import count_persons, keep
 from sqldeid.tables.verify.judgement import Judgement
+from sqldeid.tables.verify.overall import measured_together
 from sqldeid.tables.verify.persons import PersonJudgement, as_they_are
 from sqldeid.tables.verify.verify import Verified, recheck
 
@@ -135,9 +136,11 @@ def _with_criteria(risk: Risk, plan: TablePlan, source: exp.Expr, relation: exp.
 
     Cost: two scans of the table per sensitive column. m-concealing walks all of its knowledge states.
     """
+    together = measured_together(plan, dict(risk.class_sizes))
     if not plan.beyond_k:
-        return risk
+        return replace(risk, criteria=together)
     criteria, hidden = Judgement(plan, engine, source, (), relation).measured()
+    criteria = (*criteria, *together)
     if hidden is None:
         return replace(risk, criteria=criteria)
     one_over_m = 1 / hidden.greatest if hidden.greatest else None

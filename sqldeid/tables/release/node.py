@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import SystemRandom
 
 from sqldeid.engine.base import Engine
-from sqldeid.errors import Interrupted, NoSolutionError
+from sqldeid.errors import Interrupted, NoSolutionError, SqldeidError
 from sqldeid.making import Hearing
 from sqldeid.tables.check.bases import Bases
 from sqldeid.tables.check.check import Checker
@@ -54,22 +54,41 @@ def checker_of(plan: TablePlan, folded: Folded, engine: Engine) -> Checker:
     k, name, bench = plan.demands.k, plan.name, engine.bench
     judging = PersonJudge if plan.many else Judge
     judge = judging(bench, folded, k, plan.criteria, name, plan.concealing) if plan.beyond_k else None
+    overall = plan.overall
     allowed = allowed_of(plan, folded.rows)
     if folded.room is None:
-        return Checker(bench, folded, k, allowed, name, judge)
+        return Checker(bench, folded, k, allowed, name, judge, overall=overall)
 
     def checking(brought: Folded) -> Checker:
         return checker_of(plan, brought, engine)
 
     most = folded.room
-    return Bases(bench, folded, k, allowed, name, judge, plan=plan, source=engine, most=most, checking=checking)
+    return Bases(
+        *(bench, folded, k, allowed, name, judge),
+        overall=overall,
+        plan=plan,
+        source=engine,
+        most=most,
+        checking=checking,
+    )
 
 
 def choose(plan: TablePlan, folded: Folded, outcome: Outcome, checker: Checker) -> Chosen:
-    """The node with the classes that its criteria suppress."""
-    k, near = outcome.k or plan.demands.k, checker.near(outcome.node)
-    failing = near.judge.keep_failing(near.arm(0, outcome.node)) if near.judge is not None else None
-    return Chosen(plan, folded, outcome.node, k, near.judge, failing)
+    """The node with the classes that its criteria suppress.
+
+    Raises
+    ------
+    SqldeidError
+        If all released classes must meet something together, and the node was not checked for it: a bug.
+    """
+    least, near = outcome.evaluation.least, checker.near(outcome.node)
+    if plan.overall is not None and not least:
+        raise SqldeidError("the chosen node was not checked for what all released classes must meet together")
+    k, judge = least or outcome.k or plan.demands.k, near.judge
+    if judge is not None and least:
+        judge = replace(judge, k=least)
+    failing = judge.keep_failing(near.arm(0, outcome.node)) if judge is not None else None
+    return Chosen(plan, folded, outcome.node, k, judge, failing)
 
 
 def find_node(plan: TablePlan, folded: Folded, checker: Checker, listener: Hearing) -> tuple[Outcome, Checker]:

@@ -158,6 +158,8 @@ def criteria(plan: TablePlan) -> Iterator[tuple[str, object]]:
     """The criteria beyond k-anonymity, with what they ask."""
     for c in plan.criteria:
         yield known(c).name.capitalize(), f"{c.words.told}, of {c.column}"
+    for words in plan.overall.words if plan.overall is not None else ():
+        yield words.name.capitalize(), words.told
     if (hidden := plan.concealing) is not None:
         stated = ", ".join(f"{name} ({p:g})" for name, p in hidden.known) or "nothing more"
         yield hidden.name.capitalize(), f"m = {hidden.asked:g}; known with probability: {stated}"

@@ -93,7 +93,7 @@ def kept_policy(job_sha256: str) -> Beside:
         plan, result = draft.plan, draft.result
         node = tuple(result.node[q.name] for q in plan.qis)
         hierarchies = [c.hierarchy for c in draft.chosen.folded.columns]
-        policy = partial(keep_policy, plan, node, draft.chosen.k, job_sha256, hierarchies)
+        policy = partial(keep_policy, plan, node, draft.chosen.noted_k, job_sha256, hierarchies)
         draft.result = replace(result, policy=policy)
 
     return Beside(told=(Stage("", keep),))
@@ -291,7 +291,7 @@ def _shortfall(plan: TablePlan, folded: Folded, checker: Checker, node: Node) ->
     """What the node lacks: rows over the limit, by criterion."""
     arm, k = checker.arm(0, node), checker.k
     judge, of_k = checker.judge, _judge_of_k(plan, checker)
-    few = replace(checker, judge=None)([node])[0].failing if of_k is None else _failing(of_k, arm)
+    few = replace(checker, judge=None, overall=None)([node])[0].failing if of_k is None else _failing(of_k, arm)
     fewer = f"fewer than {k} persons" if plan.many else f"fewer than {k}"
     parts = [f"{_rows(few)} in classes of {fewer}"] if few else []
     failing = few
@@ -306,6 +306,11 @@ def _shortfall(plan: TablePlan, folded: Folded, checker: Checker, node: Node) ->
             if found > few:
                 parts.append(f"{_rows(found - few)} in classes that fail {judge.concealing.name}")
         failing = _failing(judge, arm)
+    if plan.overall is not None:
+        together, failing = failing, checker([node])[0].failing
+        if failing > together:
+            names = " and ".join(w.name for w in plan.overall.words)
+            parts.append(f"{_rows(failing - together)} in the smallest other classes, for {names}")
     demands, limit = plan.demands, f"suppression_limit = {plan.demands.suppression_limit:g} allows"
     over = failing - checker.allowed
     if by_k(plan):

@@ -206,7 +206,7 @@ def _choose(draft: Draft) -> None:
     draft.folded = draft.checker.near(outcome.node).folded
     plan = draft.plan.with_m(outcome.m)
     draft.chosen = draft.out = choose(plan, draft.folded, outcome, draft.checker)
-    draft.note = note_of(plan, outcome.node, draft.chosen.k)
+    draft.note = note_of(plan, outcome.node, draft.chosen.noted_k)
 
 
 def _write(draft: Draft) -> None:

@@ -55,7 +55,7 @@ def summarise(
         node=dict(zip((q.name for q in plan.qis), outcome.node, strict=True)),
         k=verified.k,
         classes=verified.classes,
-        criteria=(_k_anonymity(plan, chosen.k, verified.k), *verified.criteria),
+        criteria=(_k_anonymity(plan, chosen.noted_k, verified.k), *verified.criteria),
         one_over_m=_one_over_m(plan, verified),
         loss=losses.totals,
         columns=_columns(plan, outcome.node, losses),

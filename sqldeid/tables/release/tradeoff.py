@@ -222,7 +222,7 @@ def _answers(
     plan: TablePlan, folded: Folded, engine: Engine, ks: tuple[int, ...], allowed: int
 ) -> Thresholds | _Criteria:
     """What evaluates nodes for every k, with all that is suppressed up to the greatest limit."""
-    if not plan.beyond_k:
+    if not plan.beyond_k and plan.overall is None:
         return Thresholds(checker_of(plan, folded, engine), tuple(ks), allowed)
     own = {k: checker_of(with_k(plan, k), folded, engine) for k in ks}
     return _Criteria({k: _Kept(replace(checker, allowed=allowed)) for k, checker in own.items()})
@@ -317,7 +317,7 @@ def _inverse(
     plan = trading.plan
     if not max_losses:
         return ()
-    if plan.beyond_k:
+    if plan.beyond_k or plan.overall is not None:
         key = f"{plan.key}.privacy"
         raise JobError(f"{key}: --max-loss asks for the greatest k and knows k-anonymity alone", key="--max-loss")
     checker = checker_of(with_k(plan, 1), trading.folded, engine)

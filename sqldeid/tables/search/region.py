@@ -88,7 +88,7 @@ class Region:
         loss, rows, node = self.problem.loss, evaluation.core_failing, evaluation.node
         if not loss.suppressed_row:
             return
-        lost = evaluation.suppressed_leaves or (None,) * len(node)
+        lost = evaluation.core_leaves or (None,) * len(node)
         tables = []
         for part, widest, unit, leaves, x in zip(self.parts, self._widest, loss.leaf, lost, node, strict=True):
             saved = rows * widest[: x + 1]

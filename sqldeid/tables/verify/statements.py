@@ -26,7 +26,12 @@ def verifying(plan: TablePlan, target: Target, *, held: bool = False) -> Iterato
     yield from as_needed("tables/rows/keep_admitted") if held else ()
     yield step("tables/verify/group_source")
     yield from flagging(plan)
-    yield from once("tables/verify/flag_source", "tables/verify/group_release")
+    if plan.overall is None:
+        yield step("tables/verify/flag_source")
+    else:
+        yield from as_needed("tables/verify/flag_source")
+        yield step("tables/verify/count_passing")
+    yield step("tables/verify/group_release")
     if plan.criteria and blank:
         yield from as_needed("tables/verify/split_blanked", "engine/count_rows")
     if plan.concealing is not None and blank:
@@ -74,7 +79,7 @@ def _scored(plan: TablePlan) -> int:
 
 def _flag_rows(plan: TablePlan) -> Iterator[Step]:
     columns, criteria, close = _judged(plan)
-    blank = plan.demands.blanks
+    blank = plan.demands.blanks or plan.overall is not None  # then classes are judged once more, if need be
     if criteria:
         yield step("tables/verify/split_source", None if blank else columns)
         yield step("tables/verify/rank_values", None if blank else 2 * columns + close)
@@ -85,7 +90,7 @@ def _flag_rows(plan: TablePlan) -> Iterator[Step]:
         yield step("tables/verify/label_rows", None if blank else 1)
         yield step("tables/verify/split_known", None if blank else 2)
         yield step("tables/verify/read_known", None if blank else 2)
-        yield step("tables/verify/pick_classes")
+        yield step("tables/verify/pick_classes", 1 if plan.overall is None else None)
 
 
 def _flag_persons(plan: TablePlan) -> Iterator[Step]:

@@ -35,6 +35,7 @@ from sqldeid.tables.rows.bind import bind
 from sqldeid.tables.rows.held_back import without_held_back
 from sqldeid.tables.rows.shape import check_stacks, count_persons, keep
 from sqldeid.tables.verify.judgement import Judgement
+from sqldeid.tables.verify.overall import achieved_together, least_size
 from sqldeid.tables.verify.persons import PersonJudgement
 
 
@@ -123,7 +124,7 @@ def verify(
     source = without_held_back(plan, engine, whole, held)
     labelled = _all_labelled(plan, claimed.hierarchies, node, engine)
     judgement = (PersonJudgement if plan.many else Judgement)(plan, engine, source, labelled, written, whole)
-    counted_source = judgement.flag(_group_source(plan, labelled, source, engine, secrets), k)
+    counted_source, k = _flagged(judgement, _group_source(plan, labelled, source, engine, secrets), k)
     counted_release = _group_release(plan, written, engine, secrets)
     if plan.sampled:
         return _verify_sample(plan, node, k, counted_source, counted_release, engine)
@@ -136,6 +137,7 @@ def verify(
     judged = every.flag(_group_source(plan, labelled, whole, engine, secrets), k) if every else counted_source
     row = _compare(plan, expected, counted_release, judged, engine)
     sizes, criteria = _sizes(counted_release, engine), judgement.achieved(counted_source)
+    criteria = (*criteria, *achieved_together(plan, _histogram(sizes)))
     verified = _verified(plan, node, row, sizes, int(row["failing"]), criteria)
     _refuse_differences(plan, int(row["missing"]), int(row["unexpected"]), verified, k)
     if isinstance(judgement, PersonJudgement):
@@ -161,6 +163,21 @@ def _compare(
 def _sizes(grouped: exp.Table, engine: Engine) -> list[dict[str, int]]:
     found: list[dict[str, int]] = engine.rows("tables/verify/count_sizes", grouped=grouped)
     return found
+
+
+def _histogram(sizes: Sequence[Mapping[str, int]]) -> dict[int, int]:
+    """Class size → classes."""
+    return {int(r["size"]): int(r["classes"]) for r in sizes}
+
+
+def _flagged(judgement: Judgement, grouped: exp.Table, k: int) -> tuple[exp.Table, int]:
+    """The source's classes with whether they must be suppressed, and the rows of one that is released, at least."""
+    flagged, overall = judgement.flag(grouped, k), judgement.plan.overall
+    if overall is None:
+        return flagged, k
+    sizes = _histogram(judgement.engine.rows("tables/verify/count_passing", flagged=flagged))
+    least = least_size(overall, sizes, k)
+    return (flagged, k) if least == k else (judgement.flag(grouped, least), least)
 
 
 def _expect(
@@ -191,7 +208,7 @@ def _verified(
         suppressed=suppressed,
         k=int(row["smallest"]),
         classes=int(row["classes"]),
-        sizes={int(r["size"]): int(r["classes"]) for r in sizes},
+        sizes=_histogram(sizes),
         criteria=criteria,
         node=dict(zip((q.name for q in plan.qis), node, strict=True)),
         sampled=plan.sampled,

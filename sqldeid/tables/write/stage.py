@@ -27,7 +27,8 @@ class Chosen:
     Parameters
     ----------
     k
-        The least class size (greater than asked with `inverse-ola`).
+        The least class size (greater than asked with `inverse-ola`, and where all released classes must meet something
+        together).
     failing
         Words of the node's classes that fail a criterion beyond k; None where k alone decides.
     """
@@ -40,10 +41,18 @@ class Chosen:
     failing: exp.Table | None = None
 
     @property
+    def noted_k(self) -> int:
+        """The k that a release is noted to have: what all its classes must meet together is never told as a k.
+
+        Its re-check finds the least size by itself; and noted, that size would tell of classes that are not released.
+        """
+        return self.k if self.plan.overall is None else self.plan.demands.k
+
+    @property
     def claimed(self) -> Claimed:
         """What the release claims, for its re-check."""
         hierarchies = [c.hierarchy for c in self.folded.columns]
-        return Claimed(self.plan, self.node, self.k, hierarchies, self.folded.source)
+        return Claimed(self.plan, self.node, self.noted_k, hierarchies, self.folded.source)
 
     @property
     def words(self) -> list[dict[str, object]]:

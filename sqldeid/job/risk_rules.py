@@ -1,0 +1,77 @@
+"""Rules of what a release must meet as a whole, over all of its classes: where it does not carry over. Pure.
+
+They yield (keys, text) rather than problems, so that `sqldeid.job.rules` can take them in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from math import isfinite
+
+from sqldeid.job.criteria import OVERALL
+from sqldeid.job.sections import Found, section
+
+METHODS = ("frontier", "best-first", "flash", "ola", "datafly", "igreedy")
+"""Searches that ask for nodes alone, which tell what each must suppress."""
+
+MOST_DECIMALS = 9
+
+_WHY = {
+    "inverse-ola": "seeks the greatest k, and knows no other demand",
+    "epsilon-safe": "draws its node, and suppresses by k alone",
+    "mondrian": "suppresses nothing, and cuts as long as each part passes",
+    "local": "gives classes levels of their own, one after the other, before all are known",
+}
+
+
+def risk_problems(table: Mapping[str, object]) -> Iterator[Found]:
+    """What a release must meet as a whole goes with searches of nodes, dropped rows and one row a person."""
+    privacy, search = section(table, "privacy"), section(table, "search")
+    for key in OVERALL:
+        if privacy.get(key) is not None:
+            yield from ((("privacy", key), text) for text in _unfit(table, privacy, search))
+    yield from _decimals(("average_risk",), privacy.get("average_risk"))
+    for name in ("threshold", "share"):
+        yield from _decimals(("at_risk", name), section(privacy, "at_risk").get(name))
+
+
+def _unfit(table: Mapping[str, object], privacy: Mapping[str, object], search: Mapping[str, object]) -> Iterator[str]:
+    method = search.get("method", "frontier")
+    if isinstance(method, str) and method not in METHODS:
+        yield f"does not go with {method}, which {_WHY.get(method, 'does not know it')}; use frontier"
+    if search.get("choose") == "by-k":
+        yield 'does not go with search.choose = "by-k": its limits tell k from criteria of classes; remove choose'
+    if search.get("blunt"):
+        yield "does not go with search.blunt, whose levels are drawn by k; remove one of the two"
+    if privacy.get("suppression") == "blank":
+        yield 'does not go with suppression = "blank": blanked rows are a class that would count, too; use "drop"'
+    if table.get("rows") == "many":
+        yield 'does not go with rows = "many": it counts rows as persons; give one row per person (a source query)'
+    if table.get("view") == "computed":
+        yield "does not go with a computed view, which counts each class alone; use a snapshot"
+    if table.get("link") is not None:
+        yield "does not go with link: the linked tables are judged by their join's classes, one by one; remove it"
+
+
+def linked_risk_problems(job: Mapping[str, object]) -> Iterator[Found]:
+    """A release that others are linked with is suppressed with them, after its own classes were counted."""
+    tables, series = section(job, "tables"), section(job, "series")
+    for name in tables:
+        privacy = section(section(tables, name), "privacy")
+        by = [n for part in (tables, series) for n in part if section(part, n).get("link") == name]
+        for key in OVERALL:
+            if by and privacy.get(key) is not None:
+                yield (
+                    ("tables", name, "privacy", key),
+                    f"does not go with a link from another release ({by[0]}), with which rows are left out after "
+                    "classes were counted; remove one of the two",
+                )
+
+
+def _decimals(where: tuple[str, ...], value: object) -> Iterator[Found]:
+    """Shares are compared in whole numbers."""
+    if type(value) not in (int, float) or not isfinite(number := float(str(value))):
+        return
+    if Fraction(repr(number)).denominator > 10**MOST_DECIMALS:
+        yield ("privacy", *where), f"has more than {MOST_DECIMALS} decimals; round it"
