@@ -25,12 +25,13 @@ ATTACKS = (
     "disclosure",
     "minimality",
     "composition",
+    "order",
     "groups",
 )
 """The attacks, by the name of their field, in the order in which they are told."""
 
 LINES = {
-    "Undone": ("downcoding",),
+    "Undone": ("downcoding", "order"),
     "Found": ("singling_out", "linkability", "composition"),
     "Learnt": ("inference", "disclosure", "minimality", "groups"),
 }
@@ -45,7 +46,7 @@ class Achieved(Protocol):
 
     @property
     def said(self) -> str:
-        """In a few words, for the summary; no data value."""
+        """In a few words, for the summary; no data value. Empty where there is nothing to say of it there."""
 
     def to_dict(self) -> Mapping[str, object]:
         """As `--json` writes it."""
@@ -171,6 +172,8 @@ class Attacks:
         What classes tell of sensitive values, and what the choice of levels tells beside them.
     composition
         What two releases of the same persons tell together.
+    order
+        What the order of rows tells beside them.
     groups
         Success by group of persons.
     """
@@ -182,6 +185,7 @@ class Attacks:
     disclosure: Achieved | None = None
     minimality: Achieved | None = None
     composition: Achieved | None = None
+    order: Achieved | None = None
     groups: Achieved | None = None
     left_out: tuple[LeftOut, ...] = ()
 
@@ -200,9 +204,10 @@ class Attacks:
         """Three lines for the summary."""
         reasons = {one.attack: one.reason for one in self.left_out}
         for line, names in LINES.items():
-            said = [one.said for name in names if (one := getattr(self, name)) is not None]
+            made = [one.said for name in names if (one := getattr(self, name)) is not None]
+            said = [words for words in made if words]
             why = sorted({reasons[name] for name in names if name in reasons})
-            yield line, "; ".join(said) if said else f"not attacked: {'; '.join(why)}"
+            yield line, "; ".join(said) if said else f"not attacked: {'; '.join(why)}" if why else "nothing"
 
 
 def why_failed(error: Exception) -> str:

@@ -17,6 +17,7 @@ from sqldeid.report.attacked_shares import (
     InferredTold,
     LinkedTold,
     MinimalityTold,
+    OrderTold,
     ShareTold,
     SingledTold,
     composed,
@@ -26,6 +27,7 @@ from sqldeid.report.attacked_shares import (
     inferred,
     linked,
     minimal,
+    ordered,
     singled,
 )
 from sqldeid.report.sections import Section, grid
@@ -47,6 +49,7 @@ NAMES = {
     "disclosure": "Values that classes tell",
     "minimality": "Values that the levels tell",
     "composition": "Two releases together",
+    "order": "Order of rows",
     "groups": "Who is hit",
 }
 """What each attack is called on the page."""
@@ -90,6 +93,7 @@ class AttacksTold(Part):
     disclosure: DisclosureTold | None = None
     minimality: MinimalityTold | None = None
     composition: CompositionTold | None = None
+    order: OrderTold | None = None
     groups: GroupsTold | None = None
 
 
@@ -128,6 +132,7 @@ _TOLD: Mapping[str, Callable[[Tree], Iterator[tuple[str, str]]]] = {
     "disclosure": disclosed,
     "minimality": minimal,
     "composition": composed,
+    "order": ordered,
     "groups": hit,
 }
 """By attack: what it finds, and how often."""

@@ -122,6 +122,12 @@ class CompositionTold(Part):
     beside: Sequence[_Beside]
 
 
+class OrderTold(Part):
+    """What `sqldeid.tables.attacks.order.RowOrder` writes."""
+
+    unordered: ShareTold
+
+
 class _Group(Part):
     column: str
     value: str
@@ -207,6 +213,11 @@ def composed(found: Tree) -> Iterator[tuple[str, str]]:
         for c in b["columns"]:
             what = f"Persons whose {c['column']} is certain, for these groups have one value in common"
             yield f"{what} (by one group alone {estimated(c['before'])})", estimated(c["one"])
+
+
+def ordered(found: Tree) -> Iterator[tuple[str, str]]:
+    """The order of rows."""
+    yield "Rows whose place follows from no column of theirs, and may tell of the source", estimated(found["unordered"])
 
 
 def hit(found: Tree) -> Iterator[tuple[str, str]]:

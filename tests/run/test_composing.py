@@ -153,6 +153,33 @@ def test_planted_twins_are_found() -> None:
         assert beside.columns[0].one.value == 0
 
 
+def test_a_class_of_k_less_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One person of a class of k is taken out of what was placed: the k - 1 others are told, and nobody else."""
+    intersected = composing._intersected
+
+    def plant(asked: Any, engine: Any, number: int) -> Any:
+        [table] = [t.table for t in asked.traces if t.names == ("age",)]
+        engine.execute(
+            f"DELETE FROM {table.sql('duckdb')} WHERE class = 3 AND rowid IN (SELECT MIN(rowid) FROM "
+            f"{table.sql('duckdb')} WHERE class = 3)"
+        )
+        return intersected(asked, engine, number)
+
+    whole = {"role": "quasi-identifying", "hierarchy": {"suppress": True}}
+    rows = pa.table({"seq": range(60), "age": [i // 10 for i in range(60)], "one": [1] * 60})
+    parts = {name: table({name: whole}, 10) for name in ("age", "one")}
+    for planted in (False, True):
+        if planted:
+            monkeypatch.setattr(composing, "_intersected", plant)
+        with duckdb.connect() as c:
+            c.register("given", rows)
+            c.execute("CREATE TABLE p AS FROM given")
+            c.unregister("given")
+            [beside] = sqldeid.anonymize(Job.parse({"tables": parts}), c).releases["age"].attacks.composition.beside
+        assert (beside.persons, beside.smallest) == ((59, 9) if planted else (60, 10))
+        assert round(beside.below.value * beside.persons) == (9 if planted else 0) and beside.alone.value == 0
+
+
 def reasons(result: sqldeid.Result, name: str) -> dict[str, str]:
     return {one.column: one.reason for one in result.releases[name].attacks.left_out if one.attack == "composition"}
 

@@ -30,7 +30,7 @@ SAID = "attacking what was written"
 
 MADE = (
     *("downcoding", "singling_out", "linkability", "inference"),
-    *("disclosure", "minimality", "groups"),
+    *("disclosure", "minimality", "order", "groups"),
 )
 """Attacks that there are: each a module of this room, whose `ATTACK` it is."""
 
