@@ -179,12 +179,21 @@ def _draw(axes: Axes, panel: Panel, names: Sequence[str]) -> None:
     if panel.ticks:
         axes.set_xticks([place.get(x, x) for x in panel.ticks], [f"{x:g}" for x in panel.ticks])
     if panel.log_y:
-        axes.set_yscale("log")
+        _powers(axes)
     axes.set_title(panel.title, loc="left")
     axes.set_xlabel(panel.xlabel)
     axes.set_ylabel(panel.ylabel)
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
+
+
+def _powers(axes: Axes) -> None:
+    """A logarithmic axis, its numbers as plain text: `render` reads no text as mathematics, these neither."""
+    from matplotlib.ticker import LogFormatter
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(LogFormatter())
+    axes.yaxis.set_minor_formatter(LogFormatter())
 
 
 def _figure(count: int, *, width: float, height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
