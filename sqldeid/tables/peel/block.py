@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sqldeid.arrays import Flags, Ints
+from sqldeid.arrays import Ints
 from sqldeid.tables.peel.grid import Grid
 
 NEVER = 2**61
@@ -14,6 +14,20 @@ NEVER = 2**61
 
 _TOGETHER = 128
 """Values of columns side by side whose prices are added up before each combination looks up its own."""
+
+
+class Room:
+    """Arrays that one block after the other works in: fresh ones would cost more than what is done with them."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Any] = {}
+
+    def matrix(self, name: str, shape: tuple[int, int], kind: Any) -> Any:
+        """An array of this shape, with what was left in it; the one of this name that was given before is no more."""
+        size = shape[0] * shape[1]
+        if name not in self._kept or len(self._kept[name]) < size or self._kept[name].dtype != kind:
+            self._kept[name] = np.empty(size + size // 4, dtype=kind)
+        return self._kept[name][:size].reshape(shape)
 
 
 class Block:
@@ -25,9 +39,12 @@ class Block:
         Combinations, those of a class side by side; shape (members,). Below, a combination is its place here.
     owner
         Class of each, from 0 on; shape (members,).
+    room
+        Where it works; what `joining` and `replacing` give lies there until the same is asked of another block.
     """
 
-    def __init__(self, grid: Grid, rows: Ints, k: int, members: Ints, owner: Ints) -> None:
+    def __init__(self, grid: Grid, rows: Ints, k: int, members: Ints, owner: Ints, room: Room) -> None:
+        self.room = room
         self.k, self.members, self.owner, self.rows = k, members, owner, rows[members]
         self.groups = [g[:, members] for g in grid.groups]
         self.units = [u[:, members] for u in grid.units]
@@ -69,13 +86,18 @@ class Block:
 
     def _together(self, levels: Ints, at: Ints) -> Ints:
         """Units that a row loses in a class that takes a combination up; shape (members, classes)."""
-        found: Any = np.zeros((len(self.owner), len(at)), dtype=self.narrow)
-        for columns, place in self.sets:
+        shape = len(self.owner), len(at)
+        found, more = (self.room.matrix(name, shape, self.narrow) for name in ("found", "more"))
+        for i, (columns, place) in enumerate(self.sets):
             together: Any = np.zeros((1, len(at)), dtype=self.narrow)
             for j in columns:
                 together = (together[:, None] + self._price(j, levels[j], at)).reshape(-1, len(at))
-            found += together[place]
-        return np.asarray(found)
+            together.take(place, axis=0, out=more if i else found, mode="clip")
+            if i:
+                found += more
+        units = self.room.matrix("units", shape, np.int64)
+        units[...] = found
+        return np.asarray(units)
 
     def _price(self, column: int, own: Ints, at: Ints) -> Any:
         """Units that a column costs a row there, by the value of the combination; shape (values, classes)."""
@@ -89,17 +111,29 @@ class Block:
 
     def joining(self) -> Ints:
         """Units that all lose more where a combination joins a class; shape (members, classes)."""
-        more = (self.total + self.rows[:, None]) * self._together(self.levels, self.first) - self.lost
+        more = self._together(self.levels, self.first)
+        more *= np.add(self.total, self.rows[:, None], out=self.room.matrix("size", more.shape, np.int64))
+        more -= self.lost
         more[np.arange(len(self.owner)), self.owner] = NEVER
         return more
 
     def replacing(self) -> Ints:
         """Units that a class loses more where the first combination takes the place of the second in its class."""
-        size = (self.total[self.owner] - self.rows) + self.rows[:, None]
-        more = size * self._together(self.reduced, self.other) - self.lost[self.owner]
-        barred: Flags = (size < self.k) | ~self.several | (self.owner[:, None] == self.owner)
-        more[barred] = NEVER
+        more, rest = self._together(self.reduced, self.other), self.total[self.owner] - self.rows
+        more *= np.add(rest, self.rows[:, None], out=self.room.matrix("size", more.shape, np.int64))
+        more -= self.lost[self.owner]
+        more[:, ~self.several] = NEVER
+        short = np.flatnonzero(rest + self.rows.min() < self.k)
+        more[:, short] = np.where(rest[short] + self.rows[:, None] < self.k, NEVER, more[:, short])
+        more[self.inside(self.owner)] = NEVER
         return more
+
+    def inside(self, classes: Ints) -> tuple[Ints, Ints]:
+        """Each member of some classes, and which of these it is in."""
+        sizes = self.sizes[classes]
+        place = np.repeat(np.arange(len(classes)), sizes)
+        begin = self.first[classes] - (np.cumsum(sizes) - sizes)
+        return np.arange(len(place)) + np.repeat(begin, sizes), place
 
     def leaving(self) -> Ints:
         """Units that a class loses more without each of its members, below 0; for those that it can spare."""

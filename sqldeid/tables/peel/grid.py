@@ -107,6 +107,8 @@ class Classes:
 
     def part(self, chosen: Flags) -> Classes:
         """Some of the classes."""
+        if chosen.all():
+            return self
         sizes = self.sizes
         kept = self.members[np.repeat(chosen, sizes)]
         return Classes(kept, np.concatenate(([0], np.cumsum(sizes[chosen])))[:-1].astype(np.int64))

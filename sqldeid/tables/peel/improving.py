@@ -11,7 +11,7 @@ import numpy as np
 
 from sqldeid.arrays import Flags, Ints
 from sqldeid.tables.model.lattice import Node
-from sqldeid.tables.peel.block import Block
+from sqldeid.tables.peel.block import Block, Room
 from sqldeid.tables.peel.clock import Clock
 from sqldeid.tables.peel.grid import Classes, Grid
 from sqldeid.tables.peel.judge import Judge
@@ -37,9 +37,11 @@ def improve(state: State, judge: Judge, clock: Clock) -> None:
     owner = np.full(len(state.at), -1, dtype=np.int64)
     owner[classes.members] = classes.owner()
     random = np.random.default_rng(20020501)
+    room = Room()
     effort, before = _EFFORT + len(state.at) // (2 * _BLOCK), state.units
     while (effort > 0 or clock.end is not None) and not clock.over():
-        effort -= _round(state, judge, owner, random, clock, effort if clock.end is None else len(state.at))
+        most = effort if clock.end is None else len(state.at)
+        effort -= _round(state, judge, owner, random, clock, most, room)
         settle(state, owner)
         if before - state.units < _LEAST_GAIN * before:
             break
@@ -70,7 +72,9 @@ def meeting_levels(grid: Grid, classes: Classes) -> Ints:
     return levels
 
 
-def _round(state: State, judge: Judge, owner: Ints, random: np.random.Generator, clock: Clock, effort: int) -> int:
+def _round(
+    state: State, judge: Judge, owner: Ints, random: np.random.Generator, clock: Clock, effort: int, room: Room
+) -> int:
     """Look at every block once; how many were looked at."""
     open_ = np.flatnonzero((owner >= 0) & (state.cost > _OPEN * state.units / max(int(state.rows.sum()), 1)))
     if not len(open_):
@@ -80,7 +84,7 @@ def _round(state: State, judge: Judge, owner: Ints, random: np.random.Generator,
     for block in blocks[:effort]:
         if clock.over():
             break
-        _improve_block(state, judge, owner, block)
+        _improve_block(state, judge, owner, block, room)
     return len(blocks)
 
 
@@ -96,9 +100,9 @@ def _blocks(state: State, classes: Classes, random: np.random.Generator) -> list
     return [classes.part(number == b) for b in np.argsort(-lost, kind="stable").tolist() if lost[b] > 0]
 
 
-def _improve_block(state: State, judge: Judge, owner: Ints, classes: Classes) -> None:
+def _improve_block(state: State, judge: Judge, owner: Ints, classes: Classes, room: Room) -> None:
     """Make the moves of a block that keep every criterion."""
-    block = Block(state.grid, state.rows, judge.k, classes.members, classes.owner())
+    block = Block(state.grid, state.rows, judge.k, classes.members, classes.owner(), room)
     number = owner[classes.members[classes.first]]
     for move in chosen_moves(block):
         if judge.columns and not _allowed(judge, block, move):

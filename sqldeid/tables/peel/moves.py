@@ -57,14 +57,15 @@ def _clean(move: Move) -> bool:
 def _moves(block: Block) -> Iterator[Move]:
     """Every single move that saves; each alone."""
     here = np.arange(len(block.owner))
-    joining, leaving, replacing = block.joining(), block.leaving(), block.replacing()
+    joining, leaving = block.joining(), block.leaving()
     target = joining.argmin(axis=1)
     join = joining[here, target]
+    replacing = block.replacing()
     for i in np.flatnonzero(join + leaving < 0).tolist():
         yield Move(int(join[i] + leaving[i]), ((i, int(target[i])),))
     yield from _swaps(block, replacing)
-    handed = replacing + join
-    handed[target == block.owner[:, None]] = NEVER
+    handed = np.add(replacing, join, out=replacing)
+    handed[block.inside(target)] = NEVER
     via = handed.argmin(axis=1)
     hand = handed[here, via]
     for i in np.flatnonzero(hand + leaving < 0).tolist():
@@ -74,7 +75,7 @@ def _moves(block: Block) -> Iterator[Move]:
 
 def _swaps(block: Block, replacing: Ints) -> Iterator[Move]:
     """Two combinations of different classes change places."""
-    both = replacing + replacing.T
+    both = np.add(replacing, replacing.T, out=block.room.matrix("both", replacing.shape, np.int64))
     best = both.argmin(axis=1)
     units = both[np.arange(len(best)), best]
     for i in np.flatnonzero(units < 0).tolist():

@@ -40,6 +40,9 @@ _WORTH = 64
 _BITS = 16
 """Of a table that tells which keys may be there, and of how many rows at most; more where there are more keys."""
 
+_FEW = 500
+"""Combinations that are sorted without asking first which of them have too few rows with others."""
+
 _FACTOR = -7046029254386353131
 """An odd number of 64 bits near 2**64 / 1.618, which spreads keys (Knuth 1998, §6.4)."""
 
@@ -103,9 +106,8 @@ class _Shares:
         return found.part(sums > self.k * found.cost)
 
     def _cut(self, masks: list[int], node: Node, heads: Ints) -> None:
-        """Cut shares in the classes of some combinations at a node, if these can hold a class that is released."""
+        """Cut shares in the classes of some combinations at a node, where these ask for too much."""
         classes = self._whole(masks, heads)
-        classes = classes.part(self.judge.possible(classes))
         cost = self.grid.cost(node, classes.members[classes.first])
         rows, share = self.judge.rows[classes.members], self.share[classes.members]
         counted = _first_rows(rows, classes, self.k)
@@ -114,16 +116,20 @@ class _Shares:
             self._level(classes.part(over), self.k * cost[over])
 
     def _whole(self, masks: list[int], heads: Ints) -> Classes:
-        """Classes of k rows, those of the heads among them, with all of their members, the greatest shares first."""
+        """Classes that can hold a released one, those of the heads among them; the greatest shares first in each."""
         keys = self.grid.masked(masks)
         place = _hashed(keys, self.bits)
         seen = np.zeros(1 << self.bits, dtype=np.bool_)
         seen[place[heads]] = True
-        seen &= np.bincount(place, weights=self.weights, minlength=1 << self.bits) >= self.k
         near = np.flatnonzero(seen[place])
-        order = np.lexsort((-self.share[near], keys[near]))
-        classes = Classes.of(keys[near][order], near[order])
-        return classes.part(classes.total(self.judge.rows) >= self.k)
+        if len(near) > _FEW:
+            weight = np.bincount(place[near], weights=self.weights[near])
+            near = near[weight[place[near]] >= self.k]
+        near = near[np.lexsort((-self.share[near], keys[near]))]
+        ordered = keys[near]
+        first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(near) else near
+        classes = Classes(near, first)
+        return classes.part(self.judge.possible(classes))
 
     def _level(self, classes: Classes, most: Ints) -> None:
         """Cut the greatest shares of each class to the height at which the k greatest sum to `most`."""
