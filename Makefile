@@ -52,7 +52,7 @@ demo: .venv/installed ## Make a database of invented people, de-identify it, and
 	  '  demo/result.json       everything about the result' \
 	  '  $(BIN)/sqldeid verify demo/adult.duckdb --job demo/adult.job.toml     check the release again, independently' \
 	  '  $(BIN)/sqldeid assess demo/adult.duckdb --job demo/adult.job.toml     the risk in the source' \
-	  '  README.md              the whole story'
+	  '  docs/tutorial/first-run.md   how to read it, and where to go on'
 
 test: test-duckdb14 test-main ## Run the tests of every change; what cannot run here is listed at the end (with CI=true that fails)
 

@@ -86,7 +86,7 @@ def spark_ten_million(bench: Bench) -> Tables:
 
 
 def spark_growth(bench: Bench) -> Tables:
-    """What grows with the rows, and what with the distinct combinations: the scale plan's figures (README, *Scale*)."""
+    """What grows with the rows, and what with the distinct combinations: the figures of docs/explanation/scale.md."""
     tasks = [*with_rows(bench, 1, 3, 10, 30), *with_combinations(bench, 3)]
     with ProcessPoolExecutor(
         1, get_context("spawn"), max_tasks_per_child=1

@@ -1,6 +1,6 @@
 """A run where the data lies, by its phases: what grows with the rows, and what with their distinct combinations.
 
-The figures of the README's section *Scale* come from these rows.
+The figures of docs/explanation/scale.md come from these rows.
 """
 
 from __future__ import annotations

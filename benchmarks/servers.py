@@ -37,7 +37,7 @@ def postgres_million(bench: Bench) -> Tables:
 
 
 def postgres_growth(bench: Bench) -> Tables:
-    """What grows with the rows in a server (README, *Scale*)."""
+    """What grows with the rows in a server (docs/explanation/scale.md)."""
     programs = postgres.binaries()
     if programs is None:
         raise RuntimeError(postgres.MISSING)

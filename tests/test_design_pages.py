@@ -11,6 +11,7 @@ from tests.support.places import ROOT
 
 DESIGN = ROOT / "docs" / "design"
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [*DOCS, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
 CITED = re.compile(
     r"\b([a-z]+)\.md(?:,? §?(\d+(?:\.\d+)?)((?:(?:,| and) \d+)*)"
     r"|, (?:\*([^*]+)\*|([A-Z\[a-z][\w. \]]*?)(?= -#| \(|[;:,\n])))?"
@@ -18,8 +19,30 @@ CITED = re.compile(
 CODE = sorted(p for folder in ("sqldeid", "sql") for p in (ROOT / folder).rglob("*") if p.suffix in (".py", ".jinja"))
 
 
-def links(page: Path) -> list[str]:
-    return re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+def links(page: Path) -> list[tuple[str, str]]:
+    """Target and anchor of each link; either may be empty."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", text)
+
+
+def anchors(page: Path) -> set[str]:
+    """Of a page's headings, as web hosts and the site make them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    heads = re.findall(r"^#+ +(.+?) *$", text, flags=re.MULTILINE)
+    plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head) for head in heads)
+    return {re.sub(r"[^\w\- ]", "", head).lower().replace(" ", "-") for head in plain}
+
+
+def dead(page: Path) -> list[str]:
+    """Links of a page to no file, or to no heading of a page."""
+    found = []
+    for target, anchor in links(page):
+        path = page.parent / target if target else page
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        if not path.exists() or (anchor and path.suffix == ".md" and anchor not in anchors(path)):
+            found.append(f"{target}#{anchor}")
+    return found
 
 
 def citations() -> list[tuple[str, str, str]]:
@@ -28,7 +51,7 @@ def citations() -> list[tuple[str, str, str]]:
     for path in CODE:
         text = re.sub(r" *\n +(?=\d)", " ", path.read_text(encoding="utf-8"))
         for page, number, more, emphasised, plain in CITED.findall(text):
-            if not (DESIGN / f"{page}.md").exists() and (ROOT / "docs" / f"{page}.md").exists():
+            if not (DESIGN / f"{page}.md").exists() and any(p.stem == page for p in DOCS):
                 continue
             places = [number, *re.findall(r"\d+", more)] if number else [emphasised or plain]
             found += [(path.relative_to(ROOT).as_posix(), page, place) for place in places]
@@ -41,10 +64,17 @@ def stands(text: str, place: str) -> bool:
     return re.search(f"^{begins}", text, re.MULTILINE | re.IGNORECASE) is not None
 
 
-@pytest.mark.parametrize("page", DOCS, ids=lambda p: p.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
-    local = [target for target in links(page) if "://" not in target]
-    assert [target for target in local if not (page.parent / target).exists()] == []
+    assert dead(page) == []
+
+
+def test_a_dead_link_or_anchor_is_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# What `k` is & does\n[a](none.md) [b](#what-k-is--does) [c](page.md#nothing) [d](https://e.org)\n"
+    )
+    assert dead(page) == ["none.md#", "page.md#nothing"]
 
 
 def test_what_the_code_cites_is_there() -> None:

@@ -34,7 +34,7 @@ NOT_PROTECTED = {
     "epsilon-safe": "What is true of people whether or not they are in the table; somebody whose row several releases "
     "use; counts and losses in this report, which are not part of the release.",
 }
-"""By the first word or two of a criterion's name (README, *What is promised*)."""
+"""By the first word or two of a criterion's name (docs/explanation, *What is promised*)."""
 
 AXES = {
     "loss": "share of information lost",

@@ -85,7 +85,7 @@ def test_what_a_link_costs_on_the_challenge_of_2012(
     durations: int,
     left: str,
 ) -> None:
-    """The README's figures; and what both releases show together is shown of five persons or more."""
+    """The page's figures; and what both releases show together is shown of five persons or more."""
     monkeypatch.setattr("sqldeid.series.attack_sample.CELLS", 0)  # attackers have tests of their own
     series = {**SERIES, "durations": {"k": durations}}
     job = Job.parse(
@@ -93,8 +93,8 @@ def test_what_a_link_costs_on_the_challenge_of_2012(
     )
     result, account = linked(job, challenge, tmp_path)
     assert f"{100 * account['released'] / account['in_both']:.0f} %" == left
-    readme = " ".join((repository / "README.md").read_text(encoding="utf-8").split())
-    assert f"of {account['in_both']:,} stays" in readme and left in readme
+    page = " ".join((repository / "docs/explanation/series.md").read_text(encoding="utf-8").split())
+    assert f"of {account['in_both']:,} stays" in page and left in page
     assert any("series.vitals.link" in text for text in result.releases["vitals"].warnings) == (durations == 50)
     with duckdb.connect(str(tmp_path / "out.duckdb"), read_only=True) as connection:
         found = connection.execute(f"SELECT MIN(persons), SUM(persons) FROM ({SHOWN})").fetchone()

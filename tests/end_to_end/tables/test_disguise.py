@@ -90,7 +90,7 @@ def original(source: Path) -> pd.DataFrame:
 
 
 def pseudonym(key: str, run: object, release_name: str, column: str, value: object) -> str:
-    """By the standard library, from the description in the README."""
+    """By the standard library, from the description in docs/explanation/pseudonyms.md."""
     parts = [b"sqldeid pseudonym 1", bytes.fromhex(str(run)), release_name.encode(), column.encode()]
     message = b"".join(len(p).to_bytes(4, "big") + p for p in parts) + str(value).encode()
     return hmac.new(bytes.fromhex(key), message, hashlib.sha256).hexdigest()[:32]
