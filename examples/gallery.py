@@ -53,7 +53,7 @@ def show_figure(page: Path, file: Path) -> None:
     folder = page.parent / "figures"
     folder.mkdir(exist_ok=True)
     with Image.open(file) as image:
-        image.convert("RGB").quantize(32).save(folder / file.name, optimize=True)
+        image.convert("RGB").quantize(64).save(folder / file.name, optimize=True)
 
 
 def held(page: Path, name: str) -> str:

@@ -11,6 +11,7 @@ Redoes figure 6.1 (least loss by suppression limit), table 6.1 and figure 6.2 (a
 from __future__ import annotations
 
 import csv
+import sys
 import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,11 +22,15 @@ from pathlib import Path
 import click
 import duckdb
 
-import sqldeid
-from sqldeid import demo
-from sqldeid.report.charts import Line, Panel, panels, render
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent)]
 
-HERE = Path(__file__).parent
+from gallery import Row, markdown, put, show_figure, write_rows  # noqa: E402
+
+import sqldeid  # noqa: E402
+from sqldeid import demo  # noqa: E402
+from sqldeid.report.charts import Line, Panel, panels, render  # noqa: E402
+
 NAMES = (
     "age workclass fnlwgt education education-num marital-status occupation relationship race sex capital-gain "
     "capital-loss hours-per-week native-country income"
@@ -58,6 +63,8 @@ SOURCE_ACCURACY = {
     (100, 0.5): (0.8315, 0.8049, 0.8255),
 }
 """Table 6.1 of the source: by k and limit, the accuracy with Prec, DM* and Entropy."""
+
+SOURCE_ORIGINALS = 0.8519
 
 SOURCE_LIMITS = (0, 0.01, 0.05, 0.1, 0.2, 0.5)
 SOURCE_CHECKS = {
@@ -102,10 +109,15 @@ class Study:
         }
         return {**base, "columns": columns}
 
-    def job(self, tables: Mapping[str, object], name: str) -> sqldeid.Job:
+    def job(self, tables: Mapping[str, Mapping[str, object]], name: str) -> sqldeid.Job:
         """A job that writes to a file of its own."""
-        asked = {"release": {"into": f"{name}.duckdb"}, "tables": tables}
+        unattacked = {table: {**part, "attacks": False} for table, part in tables.items()}  # nobody reads them
+        asked = {"release": {"into": f"{name}.duckdb"}, "tables": unattacked}
         return sqldeid.Job.parse(asked, folder=self.folder, name="job.toml")
+
+    def release(self, table: Mapping[str, object], name: str) -> sqldeid.TableRelease:
+        """One release in a run of its own, since the releases of one run are compared pair by pair."""
+        return sqldeid.anonymize(self.job({"adult": table}, name), self.database).releases["adult"]
 
 
 @dataclass(frozen=True)
@@ -153,13 +165,8 @@ def value_of(made: sqldeid.TableRelease, loss: str) -> float:
 def released(study: Study, method: str, losses: Sequence[str]) -> Iterator[Found]:
     """The optimum for every k, limit and loss. OLA and the default search find the same; OLA checks more nodes."""
     table = quasi_identifying(study.table)
-    settings = list(product(losses, study.ks, study.limits))
-    tables = {
-        f"release {i}": asked(table, k, limit, method=method, loss=loss) for i, (loss, k, limit) in enumerate(settings)
-    }
-    made = sqldeid.anonymize(study.job(tables, method), study.database).releases
-    for name, (loss, k, limit) in zip(tables, settings, strict=True):
-        r = made[name]
+    for i, (loss, k, limit) in enumerate(product(losses, study.ks, study.limits)):
+        r = study.release(asked(table, k, limit, method=method, loss=loss), f"{method} {i}")
         share = r.suppressed / r.rows
         yield Found(method, loss, k, limit, value_of(r, loss), share, r.search.checks, dict(r.node))
 
@@ -181,14 +188,8 @@ def trained(study: Study) -> tuple[sqldeid.Classification, list[Trained]]:
 def inverse(study: Study) -> Iterator[tuple[float, Found]]:
     """The greatest k by Inverse OLA, for every loss and limit, with Prec."""
     table = quasi_identifying(study.table)
-    settings = list(product(MAX_LOSSES, INVERSE_LIMITS))
-    tables = {
-        f"release {i}": asked(table, 1, limit, method="inverse-ola", loss="prec", max_loss=most)
-        for i, (most, limit) in enumerate(settings)
-    }
-    made = sqldeid.anonymize(study.job(tables, "inverse"), study.database).releases
-    for name, (most, limit) in zip(tables, settings, strict=True):
-        r = made[name]
+    for i, (most, limit) in enumerate(product(MAX_LOSSES, INVERSE_LIMITS)):
+        r = study.release(asked(table, 1, limit, method="inverse-ola", loss="prec", max_loss=most), f"inverse {i}")
         k = int(r.criteria[0].asked)
         share = r.suppressed / r.rows
         yield most, Found("inverse-ola", "prec", k, limit, r.loss["prec"], share, r.search.checks, dict(r.node))
@@ -336,6 +337,25 @@ def draw_checks(found: Sequence[Found], study: Study, file: Path) -> None:
     file.write_bytes(render(panels(made), "png"))
 
 
+def accuracy_rows(first: sqldeid.Classification, found: Sequence[Trained]) -> Iterator[Row]:
+    """Table 6.1 for a page: the originals, what needs no model, and every release; the source's in brackets."""
+    if first.originals is not None:
+        both = f"{first.originals.accuracy:.4f} ({SOURCE_ORIGINALS})"
+        yield {"k": "originals", "suppressed": ""} | dict.fromkeys(LOSSES.values(), both)
+    yield {"k": "most frequent class", "suppressed": ""} | dict.fromkeys(LOSSES.values(), f"{first.baseline:.4f}")
+    for k, limit in dict.fromkeys((f.k, f.limit) for f in found):
+        mine = {LOSSES[f.loss]: f"{f.accuracy:.4f}" for f in found if (f.k, f.limit) == (k, limit)}
+        theirs = dict(zip(LOSSES.values(), SOURCE_ACCURACY.get((k, limit), ()), strict=False))
+        cells = {loss: cell + (f" ({theirs[loss]:.4f})" if loss in theirs else "") for loss, cell in mine.items()}
+        yield {"k": k, "suppressed": shown(limit), **cells}
+
+
+def inverse_rows(found: Sequence[tuple[float, Found]]) -> Iterator[Row]:
+    """The greatest k by Inverse OLA for a page: a line for each greatest Prec."""
+    for most in dict.fromkeys(m for m, _ in found):
+        yield {"max. loss": f"{most:g}", **{shown(f.limit): f"{f.k:,}" for m, f in found if m == most}}
+
+
 def write(file: Path, heading: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A table as CSV."""
     with file.open("w", newline="", encoding="utf-8") as opened:
@@ -401,7 +421,18 @@ def numbers(text: str) -> tuple[float, ...]:
 @click.option(
     "--into", type=click.Path(path_type=Path, exists=True, file_okay=False), default=".", help="Output folder."
 )
-def main(data: Path | None, ks: str, limits: str, at: str, columns: str, rows: int, seed: int, into: Path) -> None:
+@click.option("--page", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Put table 6.1 there.")
+def main(
+    data: Path | None,
+    ks: str,
+    limits: str,
+    at: str,
+    columns: str,
+    rows: int,
+    seed: int,
+    into: Path,
+    page: Path | None,
+) -> None:
     """Redo chapter 6.1's experiments on Adult; the releases are made in a temporary folder and thrown away."""
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "adult.duckdb"
@@ -429,6 +460,13 @@ def main(data: Path | None, ks: str, limits: str, at: str, columns: str, rows: i
     draw_losses(best, study, into / "figure_6_1.png")
     draw_accuracy(first, models, study, into / "figure_6_2.png")
     draw_checks(optima, study, into / "table_6_9.png")
+    for name, table in (("accuracy", [*accuracy_rows(first, models)]), ("inverse", [*inverse_rows(greatest)])):
+        write_rows(into / f"{name}.csv", table)
+        if page is not None:
+            put(page, f"adult_study/{name}", markdown(table))
+    if page is not None:
+        for figure in ("figure_6_1.png", "figure_6_2.png"):
+            show_figure(page, into / figure)
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ def release(folder: Path, rows: int) -> dict[str, Any]:
     ways = {"one_node": {}, "local": {"search": {"method": "local"}, "roll_up": LEVELS}}
     made = {}
     for name, way in ways.items():
-        own = {"release": {"into": f"{name}.duckdb"}, "tables": {"census": {**table, **way}}}
+        own = {"release": {"into": f"{name}.duckdb"}, "tables": {"census": {**table, "attacks": False, **way}}}
         found = sqldeid.anonymize(sqldeid.Job.parse(own, folder=folder), folder / "demo.duckdb")
         made[name] = found.releases["census"]
     return made

@@ -44,6 +44,7 @@ def released(database: Path, folder: Path, l: int, scope: str) -> tuple[sqldeid.
         "source": "main.adult",
         "person": "id",
         "where": f"{TARGET} <> '?'",
+        "attacks": False,
         "columns": columns | sensitive,
         "privacy": {
             "k": K,

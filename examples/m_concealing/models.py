@@ -4,13 +4,15 @@
     python models.py DATABASE                 on MIMIC-III (or its demo) in a schema mimiciii
     python models.py --csv FOLDER             on PATIENTS.csv, ADMISSIONS.csv and PROCEDURES_ICD.csv of MIMIC-III
 
-Writes models.csv and models.png, and prints the tables. job.toml beside this file says what a row is.
+Writes models.csv and models.png (--name another), and prints the tables; --page puts them and the figure into a page.
+job.toml beside this file says what a row is.
 """
 
 from __future__ import annotations
 
 import csv
 import math
+import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -23,13 +25,17 @@ import click
 import duckdb
 import matplotlib
 
-import sqldeid
-from sqldeid import demo
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent)]
+
+import gallery  # noqa: E402
+
+import sqldeid  # noqa: E402
+from sqldeid import demo  # noqa: E402
 
 matplotlib.use("Agg")
-from matplotlib import pyplot as plt
+from matplotlib import pyplot as plt  # noqa: E402
 
-HERE = Path(__file__).parent
 FILES = ("PATIENTS", "ADMISSIONS", "PROCEDURES_ICD")
 LOADS = {
     "PATIENTS": "COPY mimiciii.patients FROM ? (FORMAT csv, HEADER)",
@@ -56,6 +62,14 @@ MODELS: dict[str, tuple[float, ...]] = {
 """With what probability an attacker knows the first, second, … procedure."""
 
 SOURCE_TABLE = {"A": "6.4", "B": "6.5", "C": "6.6", "D": "6.7"}
+SOURCE_SETTINGS = ((0.2, 0.5), (0.5, 0.1), (0.5, 0.5), (0.8, 0.0), (0.8, 0.1), (0.8, 0.5))
+SOURCE_HIDDEN = {
+    "A": dict(zip(SOURCE_SETTINGS, (27.2, 27.4, 33.3, 33, 33.2, 33.5), strict=True)),
+    "B": dict(zip(SOURCE_SETTINGS, (6.7, 6.7, 7, 7, 7, 7), strict=True)),
+    "C": dict(zip(SOURCE_SETTINGS, (16.5, 17.1, 20.2, 20, 20.1, 22.5), strict=True)),
+    "D": dict(zip(SOURCE_SETTINGS, (5.2, 5.2, 5.3, 5.3, 5.3, 5.3), strict=True)),
+}
+"""Tables 6.4 to 6.7 of the source: 1/m by max. loss and suppression, where it is above 5."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +98,9 @@ class Study:
         return list(product(self.losses, self.limits))
 
     def job(self, tables: Mapping[str, object], into: str) -> sqldeid.Job:
-        """A job that writes to a file of its own; the tables are thrown away, so nobody is ever given two of them."""
+        """A job that writes to a file of its own; the tables are thrown away: nobody is given two, or attacks one."""
         tables = {
-            name: {**part, "never_with": [other for other in tables if other != name]}
+            name: {**part, "attacks": False, "never_with": [other for other in tables if other != name]}
             for name, part in tables.items()
             if isinstance(part, Mapping)
         }
@@ -258,6 +272,56 @@ def show(rows: list[Row]) -> Iterator[str]:
         yield f"{r.table[-1]:>5}  {r.limit:15.0%}  {r.prec:5.3f}  {r.k:>4}  {r.hidden}  {r.suppressed:10}"
 
 
+def hidden_rows(rows: list[Row]) -> Iterator[gallery.Row]:
+    """Tables 6.4 to 6.7 for a page: k, and 1/m by every model; the source's in brackets."""
+    by_model = {
+        m: {(r.max_loss, r.limit): r for r in rows if r.table == SOURCE_TABLE[m] and r.max_loss is not None}
+        for m in MODELS
+    }
+    people = {m: next(iter(by_model[m].values())).rows for m in ("A", "D")}
+    for (most, limit), first in by_model["A"].items():
+        cells = {}
+        for model, mine in by_model.items():
+            theirs = SOURCE_HIDDEN[model].get((most, limit))
+            shown = f"{mine[most, limit].one_over_m:.1f}" + (f" ({theirs:g})" if theirs is not None else "")
+            cells[f"1/m, {model}"] = shown
+            if model == "C":
+                cells[f"k, D ({people['D']:,} patients)"] = f"{by_model['D'][most, limit].k:,}"
+        k = {f"k, A to C ({people['A']:,} patients)": f"{first.k:,}"}
+        yield {"max. loss": f"{most:g}", "suppression": f"{limit:.0%}", **k, **cells}
+
+
+def anonymous_rows(rows: list[Row]) -> Iterator[gallery.Row]:
+    """Tables 6.2 and 6.3 for a page: greatest k, and how many procedures are not at their top."""
+    whole, few = ({(r.max_loss, r.limit): r for r in rows if r.table == name} for name in ("6.2", "6.3"))
+    for (most, limit), r in whole.items():
+        yield {
+            "max. loss": f"{most:g}",
+            "suppression": f"{limit:.0%}",
+            "all demographics: k (procedures kept)": f"{r.k:,} ({r.kept})",
+            "gender and year of birth: k (procedures kept)": f"{few[most, limit].k:,} ({few[most, limit].kept})",
+        }
+
+
+def searched_rows(rows: list[Row]) -> Iterator[gallery.Row]:
+    """m-concealing inside the search, for a page; beside it what the source's way has at any Prec."""
+    for r in (r for r in rows if r.max_loss is None):
+        model = r.table[-1]
+        way = [s for s in rows if s.table == SOURCE_TABLE[model] and s.limit == r.limit and s.one_over_m is not None]
+        enough = [s.prec for s in way if (s.one_over_m or 0) >= LEAST]
+        yield {
+            "model": model,
+            "suppression": f"{r.limit:.0%}",
+            "inside the search: Prec": f"{r.prec:.3f}",
+            "1/m": f"{r.one_over_m:.2f}",
+            f"k first, m after: least Prec with 1/m of {LEAST}": f"{min(enough):.3f}" if enough else "–",
+            "its greatest 1/m": f"{max(s.one_over_m or 0 for s in way):.2f}",
+        }
+
+
+TABLES = {"hidden": hidden_rows, "anonymous": anonymous_rows, "searched": searched_rows}
+
+
 def draw_models(rows: list[Row], settings: list[tuple[float, float]], file: Path) -> None:
     """1/m by loss and limit, a panel for each model, with k beside it."""
     figure, panels = plt.subplots(1, len(MODELS), figsize=(13, 3.8), sharey=True, layout="constrained")
@@ -266,6 +330,7 @@ def draw_models(rows: list[Row], settings: list[tuple[float, float]], file: Path
         mine = [r for r in rows if r.table == name]
         panel.bar([i - 0.2 for i in places], [r.one_over_m or 0 for r in mine], 0.4, label="1/m", color="#31688e")
         panel.bar([i + 0.2 for i in places], [r.k for r in mine], 0.4, label="k (procedures unknown)", color="#b5b5b5")
+        panel.set_yscale("log")
         panel.axhline(LEAST, color="black", linestyle=":", label=f"{LEAST}")
         panel.set_xticks(list(places), [f"{p:g}, {s:.0%}" for p, s in settings], rotation=60, ha="right")
         panel.set_title(f"model {model} (table {name})")
@@ -308,6 +373,8 @@ def numbers(text: str) -> tuple[float, ...]:
 @click.option(
     "--into", type=click.Path(path_type=Path, exists=True, file_okay=False), default=".", help="Output folder."
 )
+@click.option("--name", default="models", show_default=True, help="Of the files, and of the tables' places on a page.")
+@click.option("--page", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Put the tables there.")
 def main(
     database: Path | None,
     folder: Path | None,
@@ -317,6 +384,8 @@ def main(
     patients: int,
     seed: int,
     into: Path,
+    name: str,
+    page: Path | None,
 ) -> None:
     """Redo tables 6.2 to 6.8; the releases are made in a temporary folder and thrown away."""
     if database is not None and folder is not None:
@@ -333,8 +402,15 @@ def main(
         except sqldeid.SqldeidError as error:
             raise click.ClickException(str(error)) from None
     click.echo("\n".join(show(rows)))
-    write_csv(rows, into / "models.csv")
-    draw_models(rows, study.settings, into / "models.png")
+    write_csv(rows, into / f"{name}.csv")
+    draw_models(rows, study.settings, into / f"{name}.png")
+    for kind, table in TABLES.items():
+        shown = list(table(rows))
+        gallery.write_rows(into / f"{name}-{kind}.csv", shown)
+        if page is not None:
+            gallery.put(page, f"m_concealing/{name}-{kind}", gallery.markdown(shown))
+    if page is not None:
+        gallery.show_figure(page, into / f"{name}.png")
 
 
 if __name__ == "__main__":

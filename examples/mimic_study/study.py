@@ -11,6 +11,7 @@ released, and run by themselves.
 from __future__ import annotations
 
 import csv
+import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,11 +24,15 @@ import click
 import duckdb
 import numpy as np
 
-import sqldeid
-from sqldeid import demo
-from sqldeid.report.charts import Bar, Line, Panel, bars, panels, render
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-HERE = Path(__file__).parent
+from mimic_tables import for_page  # noqa: E402
+
+import sqldeid  # noqa: E402
+from sqldeid import demo  # noqa: E402
+from sqldeid.report.charts import Bar, Line, Panel, bars, panels, render  # noqa: E402
+
 TABLES = {
     "patients": "subject_id INTEGER, gender VARCHAR, dob TIMESTAMP",
     "admissions": "subject_id INTEGER, hadm_id INTEGER, admittime TIMESTAMP, insurance VARCHAR, language VARCHAR, "
@@ -90,10 +95,14 @@ class Study:
     losses: tuple[float, ...] = MAX_LOSSES
     limits: tuple[float, ...] = LIMITS
 
-    def job(self, tables: Mapping[str, object], name: str) -> sqldeid.Job:
-        """A job that writes to a file of its own."""
-        asked = {"release": {"into": f"{name}.duckdb"}, "tables": tables}
-        return sqldeid.Job.parse(asked, folder=self.folder, name=f"{name}.toml")
+    def release(self, table: Mapping[str, object], name: str) -> sqldeid.TableRelease:
+        """A release into a file of its own, in a run of its own: those of one run are compared pair by pair.
+
+        It is thrown away, so nobody attacks it.
+        """
+        asked = {"release": {"into": f"{name}.duckdb"}, "tables": {"patients": {**table, "attacks": False}}}
+        job = sqldeid.Job.parse(asked, folder=self.folder, name=f"{name}.toml")
+        return sqldeid.anonymize(job, self.database).releases["patients"]
 
 
 @dataclass(frozen=True)
@@ -105,7 +114,7 @@ class Seen:
     owners: float
     alone: float
     mean_size: float
-    source: tuple[float, float, float] | None
+    source: tuple[float | None, float | None, float | None] | None
 
 
 @dataclass(frozen=True)
@@ -159,7 +168,7 @@ def look_at_people(study: Study) -> Iterator[Seen]:
     yield Seen(
         study.name, "demographics, years drawn (normal)", n, *map(float, average[0]), (23236, 8254 / 23236, 1.91)
     )
-    yield Seen(study.name, "demographics, ages drawn (uniform)", n, *map(float, average[1]), None)
+    yield Seen(study.name, "demographics, ages drawn (uniform)", n, *map(float, average[1]), (None, 0.29, None))
     yield Seen(study.name, "demographics without ages", n, seen[-1].alone, seen[-1].mean_size, (23236, 0.0303, 15.7))
 
 
@@ -220,22 +229,17 @@ def inverse(study: Study, number: str, years: str) -> Iterator[Made]:
     base = table_of("inverse_ola.toml", years)
     if number == "6.3":
         base = {**base, "columns": {n: c for n, c in base["columns"].items() if n in FEW}}  # type: ignore[attr-defined]
-    tables = {}
     for i, (most, limit) in enumerate(product(study.losses, study.limits)):
         table = deepcopy(base)
         table["privacy"]["suppression_limit"] = limit  # type: ignore[index]
         table["search"]["max_loss"] = most  # type: ignore[index]
-        tables[f"release {i}"] = table
-    releases = sqldeid.anonymize(study.job(tables, f"inverse {number} {years}"), study.database).releases
-    for name, (most, limit) in zip(tables, product(study.losses, study.limits), strict=True):
-        yield made(study, number, years, most, limit, releases[name])
+        yield made(study, number, years, most, limit, study.release(table, f"inverse {number} {years} {i}"))
 
 
 def ola(study: Study) -> Iterator[Made]:
     """The two releases by Optimal Lattice Anonymization, as their files have them."""
     for file, words in (("ola.toml", "by first digit"), ("chapters.toml", "by chapters of ICD-9")):
-        job = study.job({"patients": table_of(file)}, words)
-        yield made(study, words, "ages", None, 0.1, sqldeid.anonymize(job, study.database).releases["patients"])
+        yield made(study, words, "ages", None, 0.1, study.release(table_of(file), words))
 
 
 def made(study: Study, table: str, years: str, most: float | None, limit: float, release: sqldeid.TableRelease) -> Made:
@@ -446,7 +450,17 @@ def numbers(text: str) -> tuple[float, ...]:
 @click.option("--limits", default="0,0.1,0.5", show_default=True, help="Most suppression, as a share of rows.")
 @click.option("--draws", default=20, show_default=True, type=click.IntRange(1), help="Of years of birth.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of the draws and the generator.")
-def main(data: Path | None, out: Path, patients: int, losses: str, limits: str, draws: int, seed: int) -> None:
+@click.option("--page", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Put the tables there.")
+def main(
+    data: Path | None,
+    out: Path,
+    patients: int,
+    losses: str,
+    limits: str,
+    draws: int,
+    seed: int,
+    page: Path | None,
+) -> None:
     """Redo chapter 3 and tables 6.2 and 6.3; releases are made in a temporary folder and thrown away."""
     if data is None and not patients:
         raise click.UsageError("name DATA, or a number of --patients to generate")
@@ -467,6 +481,7 @@ def main(data: Path | None, out: Path, patients: int, losses: str, limits: str, 
         seen, rows, notes = seen + found[0], rows + found[1], notes + found[2]
     click.echo("\n".join([*show_seen(seen), *show_made(rows), "", *notes]))
     write_all(seen, rows, out)
+    for_page(seen, rows, SOURCE_K, out, page)
 
 
 if __name__ == "__main__":

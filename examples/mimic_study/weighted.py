@@ -33,15 +33,12 @@ SOURCE = "at most the first digit of one procedure, whatever the weights"
 
 def weighted(study: Study, weight: float, years: str) -> Iterator[Made]:
     """Table 6.2 with this weight of every procedure."""
-    tables = {}
     for i, (most, limit) in enumerate(product(study.losses, study.limits)):
         table = deepcopy(table_of("inverse_ola.toml", years))
         table["privacy"]["suppression_limit"] = limit  # type: ignore[index]
         table["search"] |= {"max_loss": most, "weights": dict.fromkeys(PROCEDURES, weight)}  # type: ignore[operator]
-        tables[f"release {i}"] = table
-    releases = sqldeid.anonymize(study.job(tables, f"weighted {weight:g}"), study.database).releases
-    for name, (most, limit) in zip(tables, product(study.losses, study.limits), strict=True):
-        yield made(study, f"weight {weight:g}", years, most, limit, releases[name])
+        name = f"weighted {weight:g} {i}"
+        yield made(study, f"weight {weight:g}", years, most, limit, study.release(table, name))
 
 
 def kept(release: Made) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.cli import run
 from tests.support.places import EXAMPLES
-from tests.support.studies import PNG, execute, lines_of, module_of
+from tests.support.studies import PNG, execute, lines_of, module_of, page_for, shown_on
 
 STUDY = EXAMPLES / "adult_study" / "study.py"
 UCI = (
@@ -20,7 +20,8 @@ UCI = (
 
 def test_the_study_writes_every_table_and_plot(tmp_path):
     small = ("--rows", "900", "--k", "3,9", "--limits", "0,0.1", "--trained", "0.1", "--columns", "workclass,race,sex")
-    done = execute(STUDY, tmp_path, *small)
+    page = page_for(tmp_path, "adult_study", ("accuracy", "inverse"))
+    done = execute(STUDY, tmp_path, *small, "--page", str(page))
     assert done.returncode == 0, done.stderr
     for plot in ("figure_6_1.png", "figure_6_2.png", "table_6_9.png"):
         assert (tmp_path / plot).read_bytes().startswith(PNG)
@@ -39,6 +40,34 @@ def test_the_study_writes_every_table_and_plot(tmp_path):
     assert all(0.5 < float(m["accuracy"]) <= 1 for m in models)
     greatest = {(x["max_loss"], x["limit"]): int(x["k"]) for x in lines_of(tmp_path / "inverse_ola.csv")}
     assert len(greatest) == 9 and greatest["0.8", "0.5"] >= greatest["0.2", "0.0"]
+    shown = shown_on(page, "adult_study")
+    assert shown == {name: lines_of(tmp_path / f"{name}.csv") for name in shown} and set(shown) == {
+        "accuracy",
+        "inverse",
+    }
+    cells = {f"{100 * float(x):g} %": f"{greatest['0.8', x]:,}" for x in ("0.0", "0.1", "0.5")}
+    assert shown["inverse"][-1] == {"max. loss": "0.8", **cells}
+    accurate = {(m["loss"], m["k"]): f"{float(m['accuracy']):.4f}" for m in models}
+    assert [r["k"] for r in shown["accuracy"]] == ["originals", "most frequent class", "3", "9"]
+    assert shown["accuracy"][0]["Prec"] == f"{accurate['originals', '']} (0.8519)"
+    assert shown["accuracy"][3]["Entropy"] == accurate["entropy", "9"]
+    assert {f.name for f in (page.parent / "figures").iterdir()} == {"figure_6_1.png", "figure_6_2.png"}
+
+
+def test_table_6_1_has_the_sources_figures_beside_ours():
+    """Each in brackets where the source has it, and every k, limit and loss of the study once."""
+    rows = lines_of(STUDY.parent / "recorded" / "accuracy.csv")[2:]
+    source = module_of(STUDY).SOURCE_ACCURACY
+    raw = {
+        (m["loss"], m["k"], m["limit"]): float(m["accuracy"]) for m in lines_of(STUDY.parent / "recorded/table_6_1.csv")
+    }
+    assert len(rows) == 9 and len(raw) == 1 + 9 * 3
+    for row in rows:
+        k, limit = int(row["k"]), float(row["suppressed"].removesuffix(" %")) / 100
+        for i, (loss, label) in enumerate({"prec": "Prec", "dm_star": "DM*", "entropy": "Entropy"}.items()):
+            ours, _, theirs = row[label].partition(" ")
+            assert ours == f"{raw[loss, str(k), str(limit)]:.4f}"
+            assert theirs == (f"({source[k, limit][i]:.4f})" if k > 5 else "")
 
 
 def test_uci_files_are_loaded_as_they_are(tmp_path):

@@ -13,7 +13,7 @@ import sqldeid
 from sqldeid import demo
 from tests.support.cli import run
 from tests.support.places import EXAMPLES
-from tests.support.studies import PNG, execute, lines_of, module_of
+from tests.support.studies import PNG, execute, lines_of, module_of, page_for, shown_on
 
 FOLDER = EXAMPLES / "mimic_study"
 STUDY = FOLDER / "study.py"
@@ -41,7 +41,8 @@ def unique(rows: list[tuple[object, ...]]) -> float:
 
 def test_one_command_writes_tables_and_plots(tmp_path: Path) -> None:
     asked = ("--patients", "150", "--draws", "1", "--losses", "0.8", "--limits", "0.5")
-    done = execute(STUDY, tmp_path, *asked)
+    page = page_for(tmp_path, "mimic_study", ("alone", "table-6-2", "table-6-3", "ola"))
+    done = execute(STUDY, tmp_path, *asked, "--page", str(page))
     assert done.returncode == 0, done.stderr
     for name in ("chapter_3.png", "table_6_2.png", "table_6_3.png"):
         assert (tmp_path / name).read_bytes().startswith(PNG)
@@ -50,6 +51,16 @@ def test_one_command_writes_tables_and_plots(tmp_path: Path) -> None:
     assert Counter(r["table"] for r in rows) == {"6.2": 2, "6.3": 2, "by first digit": 1, "by chapters of ICD-9": 1}
     k = {(r["table"], r["years"]): int(r["k"]) for r in rows}
     assert min(k.values()) > 1
+    shown = shown_on(page, "mimic_study")
+    assert shown == {name: lines_of(tmp_path / f"{name}.csv") for name in shown} and len(shown) == 4
+    for number, source in (("6.2", "7,003"), ("6.3", "")):
+        people, row = shown[f"table-{number.replace('.', '-')}"]
+        assert people["source"] == "13,646" and row["source"] == source
+        for years, head in (("ages", "generated, by age"), ("drawn", "generated, years drawn")):
+            (r,) = (r for r in rows if (r["table"], r["years"]) == (number, years))
+            assert people[head] == r["rows"] and row[head].partition(" ")[0] == r["k"]
+            assert row[head].partition(" ")[2] == (f"({r['kept']})" if int(r["kept"]) else "")
+    assert {f.name for f in (page.parent / "figures").iterdir()} == {"chapter_3.png", "table_6_2.png", "table_6_3.png"}
     path = demo.mimic(tmp_path / "mimic.duckdb", patients=150, seed=1).database
     seen = {r["what"]: r for r in lines_of(tmp_path / "chapter_3.csv")}
     with duckdb.connect(str(path), read_only=True) as c:
@@ -70,6 +81,8 @@ def test_one_command_writes_tables_and_plots(tmp_path: Path) -> None:
     for what, owners in expected.items():
         assert int(float(seen[what]["owners"])) == len(owners), what
         assert float(seen[what]["alone"]) == pytest.approx(unique(owners), abs=1e-6), what
+        (row,) = (r for r in shown["alone"] if r["known"] == what)
+        assert row["generated"].startswith(f"{unique(owners):.1%} of {len(owners)} (")
 
 
 def test_the_study_reads_csv_files_and_databases_alike(study: ModuleType, mimic: Path, tmp_path: Path) -> None:

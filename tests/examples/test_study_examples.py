@@ -15,7 +15,7 @@ import pytest
 from sqldeid import demo
 from tests.support.cli import run
 from tests.support.places import EXAMPLES, ROOT
-from tests.support.studies import PNG, execute, lines_of, module_of
+from tests.support.studies import PNG, execute, lines_of, module_of, page_for, shown_on
 
 GOOD_NODES = EXAMPLES / "epsilon_safe" / "good_nodes.py"
 MODELS = EXAMPLES / "m_concealing" / "models.py"
@@ -131,7 +131,8 @@ def test_points_are_the_exponential_mechanism_written_out(penalty, utility):
 
 
 def test_models_writes_every_table(tmp_path):
-    done = execute(MODELS, tmp_path, "--patients", "150", "--losses", "0.8", "--limits", "0.1")
+    page = page_for(tmp_path, "m_concealing", tuple(f"models-{n}" for n in ("hidden", "anonymous", "searched")))
+    done = execute(MODELS, tmp_path, "--patients", "150", "--losses", "0.8", "--limits", "0.1", "--page", str(page))
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "models.png").read_bytes().startswith(PNG)
     for table in ("6.2", "6.3", "6.4", "6.5", "6.6", "6.7"):
@@ -145,6 +146,20 @@ def test_models_writes_every_table(tmp_path):
         assert 1 / most - 1e-4 <= hidden[table] <= int(lines[table]["k"])
     searched = [float(line["one_over_m"]) for table, line in lines.items() if table.startswith("searched")]
     assert searched and min(searched) >= 5
+    shown = shown_on(page, "m_concealing")
+    assert shown == {name: lines_of(tmp_path / f"{name}.csv") for name in shown} and len(shown) == 3
+    (row,) = shown["models-hidden"]
+    for model, theirs in (("A", 33.2), ("B", 7), ("C", 20.1), ("D", 5.3)):
+        assert row[f"1/m, {model}"] == f"{hidden[module.SOURCE_TABLE[model]]:.1f} ({theirs:g})"
+    assert [v for n, v in row.items() if n.startswith("k, ")] == [lines["6.4"]["k"], lines["6.7"]["k"]]
+    (row,) = shown["models-anonymous"]
+    for number, (name, cell) in zip(("6.2", "6.3"), list(row.items())[2:], strict=True):
+        assert cell.partition(" ")[0] == lines[number]["k"] and name.endswith("(procedures kept)")
+    for row in shown["models-searched"]:
+        model, least = row["model"], list(row.values())[4]
+        assert float(row["inside the search: Prec"]) <= (1 if least == "–" else float(least)), "it is the least"
+        assert row["1/m"] == f"{float(lines[f'searched {model}']['one_over_m']):.2f}"
+    assert (page.parent / "figures" / "models.png").exists()
 
 
 def test_models_measure_what_a_row_by_row_sum_gives(tmp_path):

@@ -25,6 +25,24 @@ def execute(file: Path, folder: Path, *arguments: str) -> subprocess.CompletedPr
     return subprocess.run([sys.executable, file, *arguments], cwd=folder, capture_output=True, text=True)
 
 
+def page_for(folder: Path, study: str, names: tuple[str, ...]) -> Path:
+    """An empty page in a folder of its own, with a place for each table of a study."""
+    page = folder / "page" / "page.md"
+    page.parent.mkdir()
+    page.write_text("".join(f"<!-- {study}/{name} -->\n<!-- end -->\n" for name in names), encoding="utf-8")
+    return page
+
+
+def shown_on(page: Path, study: str) -> dict[str, list[dict[str, str]]]:
+    """The tables of a page, by name, as rows."""
+    found = {}
+    for part in page.read_text(encoding="utf-8").split(f"<!-- {study}/")[1:]:
+        name, _, text = part.partition(" -->\n")
+        heads, _, *rows = ([c.strip() for c in line.split("|")[1:-1]] for line in text.splitlines()[:-1])
+        found[name] = [dict(zip(heads, row, strict=True)) for row in rows]
+    return found
+
+
 def lines_of(file: Path) -> list[dict[str, str]]:
     with file.open(encoding="utf-8", newline="") as opened:
         return list(csv.DictReader(opened))
