@@ -74,32 +74,37 @@ class Bins:
         start
             Place of the first node.
         near
-            Which cells count; shape (nodes, combinations), these from the first on.
+            Which cells count: those that lose less than their limit; shape (nodes, combinations), these from the first
+            on.
         cost
             Units that each cell loses; shape as `near`.
         """
-        place = self._places(start, near)
-        width = near.shape[1]
-        weight = near * self.rows[:width]
+        place, width = self._places(start, near), near.shape[1]
         if self.beyond:
-            weight *= self.limit[:width] - cost
+            less = self.limit[:width] - cost  # above 0 where a cell is near
+            weight = np.maximum(less, 0, out=less) * self.rows[:width]
+        else:
+            weight = near * self.rows[:width]
         sums = np.bincount(place, weight.reshape(-1), minlength=1 << _BITS)
-        found = sums.take(place).reshape(near.shape)
-        enough = found > cost * (self.k * _SLACK) if self.beyond else found >= self.k
+        if self.beyond:
+            enough = sums.take(place).reshape(near.shape) > cost * (self.k * _SLACK)
+        else:
+            enough = (sums >= self.k).take(place).reshape(near.shape)
         enough &= near
         return np.asarray(enough)
 
     def _places(self, start: int, near: Flags) -> Ints:
         """The bin of each cell; shape (cells,)."""
         count, width = near.shape
-        place = np.zeros(near.shape, dtype=np.uint64)
-        place += (np.arange(count, dtype=np.uint64) * _NODE)[:, None]
+        node: Any = (np.arange(count, dtype=np.uint64) * _NODE)[:, None]
+        place: Any = None
         for i, (word, factor) in enumerate(zip(self.words, self.factors, strict=True)):
             part = word[:width] & self.masks[start : start + count, i, None]
             part *= factor
-            place += part
+            part += node if place is None else place
+            place = part
         place >>= np.uint64(64 - _BITS)
-        return place.reshape(-1).view(np.int64)
+        return np.asarray(place.reshape(-1).view(np.int64))
 
 
 def _odd(i: int) -> np.uint64:

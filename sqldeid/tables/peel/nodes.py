@@ -37,19 +37,29 @@ class Nodes:
         """Nodes from the least mean loss up, ties by node."""
         return _priced(grid, levels[np.lexsort(levels.T[::-1])]).rising(grid, rows)
 
-    def rising(self, grid: Grid, rows: Ints, most: int | None = None) -> Nodes:
-        """From the least mean loss of these rows up, ties as they stand; those where some row loses no more than that.
+    def rising(self, grid: Grid, rows: Ints, most: int | None = None, above: int = -1) -> Nodes:
+        """From the least mean loss of these rows up, ties as they stand; those where some may lose what is asked.
 
         Parameters
         ----------
         rows
             Of each combination; shape (combinations,).
+        most, above
+            Units that it loses at most, and more than.
         """
-        some = np.flatnonzero(self.least <= (grid.row if most is None else most))
+        here = np.flatnonzero(rows)
+        least = self._summed([units[:, here].min(axis=1, initial=grid.row) for units in grid.units])
+        greatest = self._summed([units[:, here].max(axis=1, initial=0) for units in grid.units])
+        some = np.flatnonzero((least <= (grid.row if most is None else most)) & (greatest > above))
         levels = self.levels[some]
         mean = sum((units @ rows)[levels[:, j]] for j, units in enumerate(grid.units))
         chosen = some[np.argsort(np.asarray(mean), kind="stable")]
         return Nodes(self.levels[chosen], self.masks[chosen], self.least[chosen])
+
+    def _summed(self, by_level: list[Ints]) -> Ints:
+        """What the levels of each node come to, where each level of a column has a number."""
+        parts = (found[self.levels[:, j]] for j, found in enumerate(by_level))
+        return np.asarray(sum(parts, np.zeros(len(self), dtype=np.int64)))
 
     def node(self, i: int) -> Node:
         """One of the nodes."""

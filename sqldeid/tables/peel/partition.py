@@ -87,10 +87,12 @@ def _peel_all(state: State, judge: Judge, share: Ints, clock: Clock) -> None:
     """Peel by shares; then what is left by what each row would lose, from little to all, in steps."""
     grid, nodes = state.grid, listed(state.grid)
     peel(state, judge, nodes.rising(grid, state.rows, int(share.max(initial=0))), clock, share)
-    steps = 1 if judge.columns else _STEPS
+    steps, before = 1 if judge.columns else _STEPS, -1
     for i in range(1, steps + 1):
         rows = np.where(state.at < 0, state.rows, 0)
         most = int(grid.row * _RATIO ** (steps - i))
-        peel(state, judge, nodes.rising(grid, rows, most), clock, np.full(len(rows), most))
+        # What has k rows now and loses no more than in the step before had them then, and was released.
+        peel(state, judge, nodes.rising(grid, rows, most, before), clock, np.full(len(rows), most))
+        before = most
     if clock.over():
         peel(state, judge, high_nodes(grid, state.rows), Clock(None))

@@ -103,18 +103,17 @@ class Scan:
 
     def _sorted(self, near: Flags, start: int) -> tuple[Classes, Ints, Ints]:
         """Classes by node and labels, and the node and first member of each."""
+        node, rank = np.divmod(np.flatnonzero(near), near.shape[1])
         if self.code is None:
-            node, rank = np.nonzero(near)
             parts = [w[self.at[rank]] & self.nodes.masks[start + node, i] for i, w in enumerate(self.grid.words)]
             order, keys = in_order(reduce(paired, [node, *parts]))
             node, rank = node[order], rank[order]
         else:
-            words = (self.code.words[: near.shape[1]] << self.rank_bits) | np.arange(near.shape[1])
-            masks = (self.code.masks[start : start + len(near)] << self.rank_bits) | ((1 << self.rank_bits) - 1)
             shift = self.rank_bits + self.code.width
-            both = words & masks[:, None]
-            both |= (np.arange(len(near)) << shift)[:, None]
-            packed = both[near]
+            packed = self.code.words[rank] & self.code.masks[start : start + len(near)][node]
+            packed <<= self.rank_bits
+            packed |= rank
+            packed |= node << shift
             packed.sort()
             rank, keys, node = packed & ((1 << self.rank_bits) - 1), packed >> self.rank_bits, packed >> shift
         first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))) if len(keys) else rank
