@@ -1,6 +1,7 @@
 """The house stands as CONTRIBUTING.md describes it."""
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -67,6 +68,17 @@ def test_modules_and_functions_stay_short(path):
 @pytest.mark.parametrize("folder", ["sql", "hierarchies"])
 def test_folders_outside_the_package_hold_no_code(folder):
     assert list((ROOT / folder).rglob("*.py")) == []
+
+
+def test_every_page_stands_in_the_navigation_of_the_site():
+    """What is made at the build (keys, options, errors, Python, and the top folder's pages) is no file under docs."""
+    made = {"index.md", "contributing.md", "changelog.md"}
+    made |= {f"reference/{name}.md" for name in ("job-keys", "command-line", "errors", "python")}
+    nav = (ROOT / "docs" / "site" / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    listed = re.findall(r"(\S+\.md)$", nav, flags=re.MULTILINE)
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert len(listed) == len(set(listed))
+    assert set(listed) - made == pages, "a page under docs/ needs a line in the nav of docs/site/mkdocs.yml"
 
 
 def test_no_stale_copy_of_templates_or_hierarchies_in_the_checkout():

@@ -1,0 +1,284 @@
+"""Reference pages that are made from the code: every key of a job, every command and option, every error.
+
+Nothing here is typed by hand that the code says: descriptions are those of the schema, of click and of docstrings.
+An example of a key is the first that a job of the repository or of its pages gives.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any
+
+import click
+import tomlkit
+
+import sqldeid.errors
+from sqldeid.cli.app import cli
+from sqldeid.errors import SqldeidError
+from sqldeid.job import schema
+
+MOST = 200
+"""Letters of an example that a cell has room for."""
+
+WIDEST = 2**63 - 1
+"""A bound that engines set, not the job: it is not told."""
+
+ROOT = Path(__file__).resolve().parents[2]
+LIST = re.compile(r"(?:[-*]|\d+\.) ")
+TABLE_HEAD = "| {} | type | default | what it says |\n|---|---|---|---|"
+
+
+def cell(text: str) -> str:
+    """Text in a cell of a table: one line, no bar of its own; what is no code is no markup."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def plain(text: str) -> str:
+    """Prose of a docstring or schema in a cell: stars and angles mean themselves."""
+    parts = re.split(r"(``?[^`]+``?)", text)
+    kept = [p.replace("``", "`") if p.startswith("`") else re.sub(r"([*_<\[])", r"\\\1", p) for p in parts]
+    return cell("".join(kept))
+
+
+def toml(value: object) -> str:
+    """A value as a job spells it, on one line."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{tomlkit.key(k).as_string()} = {toml(v)}" for k, v in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return tomlkit.item(value).as_string().strip()
+
+
+# ------------------------------------------------------------------------------------------------- keys of a job
+
+
+def model_of(part: Mapping[str, Any]) -> str | None:
+    """Name of the model that a part of the schema refers to."""
+    return part["$ref"].rpartition("/")[2] if "$ref" in part else None
+
+
+def alternatives(part: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A part, and what it may be besides."""
+    yield part
+    for word in ("anyOf", "oneOf", "allOf"):
+        for other in part.get(word, []):
+            yield from alternatives(other)
+
+
+def type_of(part: Mapping[str, Any]) -> str:
+    """Words for what a key takes."""
+    for word in ("anyOf", "oneOf", "allOf"):
+        if word in part:
+            return " or ".join(dict.fromkeys(type_of(p) for p in part[word] if p.get("type") != "null"))
+    if name := model_of(part):
+        return f"[{name}](#{name.lower()})"
+    if "const" in part or "enum" in part:
+        return ", ".join(f"`{toml(v)}`" for v in part.get("enum", [part.get("const")]) if v is not None)
+    kind = part.get("type", "anything")
+    if kind == "array":
+        return f"list of {type_of(part.get('items', {}))}"
+    if kind == "object":
+        inside = part.get("additionalProperties")
+        return f"table of {type_of(inside)} by name" if isinstance(inside, Mapping) else "table"
+    low = [f"{sign} {part[key]}" for key, sign in (("minimum", "≥"), ("exclusiveMinimum", ">")) if key in part]
+    high = [
+        f"{sign} {part[key]}"
+        for key, sign in (("maximum", "≤"), ("exclusiveMaximum", "<"))
+        if key in part and part[key] < WIDEST
+    ]
+    kinds = [kind] if isinstance(kind, str) else kind
+    return " ".join([" or ".join(kinds), ", ".join(low + high)]).strip()
+
+
+def collect(
+    value: object, part: Mapping[str, Any], models: Mapping[str, Any], found: dict[tuple[str, str], str]
+) -> None:
+    """Note of each model's key the first value that a job gives it."""
+    for other in alternatives(part):
+        name = model_of(other)
+        target = models[name] if name else other
+        if isinstance(value, Mapping):
+            known = target.get("properties", {})
+            if name and not value.keys() <= known.keys():
+                continue  # of several models it is another
+            for key, inside in value.items():
+                if name and key in known:
+                    found.setdefault((name, key), f"{key} = {toml(inside)}")
+                deeper = known.get(key, target.get("additionalProperties"))
+                if isinstance(deeper, Mapping):
+                    collect(inside, deeper, models, found)
+        elif isinstance(value, list) and "items" in target:
+            for inside in value:
+                collect(inside, target["items"], models, found)
+
+
+def jobs() -> Iterator[dict[str, Any]]:
+    """Every job that the repository shows: that of the job file's page first, then other pages', then the examples'."""
+    first = ROOT / "docs" / "reference" / "job-file.md"
+    for page in [first, *sorted(p for p in (ROOT / "docs").rglob("*.md") if p != first)]:
+        blocks = re.findall(r"^```toml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        yield from map(tomllib.loads, blocks)
+    for path in sorted((ROOT / "examples").rglob("*.toml")):
+        yield tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def examples_of(whole: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """By model and key, a line of a job."""
+    found: dict[tuple[str, str], str] = {}
+    for job in jobs():
+        collect(job, {"$ref": "#/$defs/Job"}, {**whole["$defs"], "Job": whole}, found)
+    return found
+
+
+def taken(key: str, part: Mapping[str, Any], examples: Mapping[tuple[str, str], str]) -> str:
+    """A line with a value that the schema takes, for a key that no job of the repository uses; empty for tables."""
+    if part.get("default") is not None:
+        return f"{key} = {toml(part['default'])}"
+    for other in alternatives(part):
+        kind = other.get("type")
+        if words := other.get("enum", [other["const"]] if "const" in other else []):
+            return f"{key} = {toml(words[0])}"
+        if kind == "array":
+            inside = taken(key, other.get("items", {}), examples).partition(" = ")[2]
+            return f"{key} = [{inside}]" if inside and not inside.startswith(("[", "{")) else ""
+        if kind == "string":
+            return next((line for (_, name), line in examples.items() if name == key and '"' in line), "")
+        if kind == "boolean":
+            return f"{key} = true"
+        if kind in ("integer", "number"):
+            low = other.get("minimum", other.get("exclusiveMinimum", 0))
+            high = other.get("maximum", other.get("exclusiveMaximum", WIDEST))
+            middle = low + 1 if high >= low + 1000 else (low + high) / 2
+            return f"{key} = {int(middle) if kind == 'integer' else middle}"
+    return ""
+
+
+def rows_of(name: str, model: Mapping[str, Any], examples: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    """A row of the table of a model for each key."""
+    needed = model.get("required", [])
+    for key, part in model.get("properties", {}).items():
+        default = (
+            "*needed*"
+            if key in needed
+            else f"`{cell(toml(part['default']))}`"
+            if part.get("default") is not None
+            else ""
+        )
+        example = examples.get((name, key)) or taken(key, part, examples)
+        says = plain(part.get("description", ""))
+        shown = f" Example: `{cell(example)}`" if example and len(example) <= MOST else ""
+        yield f"| `{key}` | {cell(type_of(part))} | {default} | {says}{shown} |"
+
+
+def job_keys() -> str:
+    """The page of every key."""
+    whole = schema()
+    examples = examples_of(whole)
+    parts = [
+        "# Every key of a job",
+        "Made from the schema that the program checks jobs by (`sqldeid schema` prints it for editors). Examples are "
+        "lines of jobs that the repository holds; of a key that none of them uses, a value that the schema takes. "
+        "[The job file](job-file.md) shows all parts together.",
+    ]
+    for name, model in [("Job", whole), *whole["$defs"].items()]:
+        said = plain(re.split(r"\n\n(?:Attributes|Parameters)\n", model.get("description", ""))[0])
+        parts += [f"## {name}", said, "\n".join([TABLE_HEAD.format("key"), *rows_of(name, model, examples)])]
+    return "\n\n".join(p for p in parts if p) + "\n"
+
+
+# --------------------------------------------------------------------------------------------- commands and options
+
+
+def commands(
+    group: click.Group, context: click.Context, above: str
+) -> Iterator[tuple[str, click.Command, click.Context]]:
+    """Every command that does something, with its whole name."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if command is None:
+            continue
+        inside = click.Context(command, info_name=name, parent=context)
+        if isinstance(command, click.Group):
+            yield from commands(command, inside, f"{above} {name}")
+        else:
+            yield f"{above} {name}", command, inside
+
+
+def parameter_row(option: click.Parameter, context: click.Context) -> str:
+    """A row of the table of a command."""
+    record = option.get_help_record(context) if isinstance(option, click.Option) else None
+    names = ", ".join([*option.opts, *option.secondary_opts]) if record else option.make_metavar(ctx=context)
+    kind = option.type.get_metavar(option, ctx=context) if hasattr(option.type, "get_metavar") else None
+    kind = "flag" if getattr(option, "is_flag", False) else kind or option.type.name
+    default = "*needed*" if option.required else ""
+    value = option.default
+    if record and isinstance(value, str | int | float) and not isinstance(value, bool):
+        default = f"`{cell(str(value))}`"
+    return f"| `{cell(names)}` | {plain(kind)} | {default} | {plain(getattr(option, 'help', None) or '')} |"
+
+
+def command_line() -> str:
+    """The page of every command and option."""
+    context = click.Context(cli, info_name="sqldeid")
+    parts = [
+        "# Every command and option",
+        "Made from the program's own help. [Commands at a glance](commands.md) shows them in use; "
+        "[exit codes](exit-codes.md) say how a run ended.",
+    ]
+    for name, command, inside in commands(cli, context, "sqldeid"):
+        text = cleandoc(command.help or "").partition("\f")[0]
+        usage = f"```text\n{' '.join([name, *command.collect_usage_pieces(inside)])}\n```"
+        said, shown = text, (command.epilog or "").partition("Examples:")[2]
+        shown = f"```text\n{cleandoc(shown)}\n```" if shown.strip() else ""
+        head = f"{TABLE_HEAD.format('argument or option')}"
+        rows = [parameter_row(p, inside) for p in command.get_params(inside) if not getattr(p, "hidden", False)]
+        parts += [f"## {name}", usage, re.sub(r"([*<])", r"\\\1", said.strip()), shown, "\n".join([head, *rows])]
+    return "\n\n".join(p for p in parts if p) + "\n"
+
+
+# ----------------------------------------------------------------------------------------------------------- errors
+
+
+def errors() -> str:
+    """The page of every error."""
+    classes = [c for c in vars(sqldeid.errors).values() if isinstance(c, type) and issubclass(c, SqldeidError)]
+    rows = [
+        f"| `{c.__name__}` | `{c.__bases__[0].__name__}` | {c.code} | `{c.kind}` "
+        f"| {plain(cleandoc(c.__doc__ or '').splitlines()[0])} |"
+        for c in classes
+    ]
+    said = (
+        "Made from `sqldeid/errors.py`. A run of the program ends with the [exit code](exit-codes.md) of its error; "
+        "from Python each is a `sqldeid.SqldeidError` with `code`, `kind`, `key` and `message`. Messages name file, "
+        "release, key, table or column and what to do; they never hold a data value."
+    )
+    head = "| class | is a | exit code | `kind` | when |\n|---|---|---|---|---|"
+    return "\n\n".join(["# Errors", said, "\n".join([head, *rows])]) + "\n"
+
+
+def python() -> str:
+    """The page of the Python interface; mkdocstrings fills it."""
+    entries = [f"::: {sqldeid._HOMES.get(name, 'sqldeid.errors')}.{name}" for name in sqldeid.__all__]
+    said = "Made from the docstrings. [From Python](../how-to/python.md) shows it in use."
+    return "\n\n".join(["# Python", said, *entries]) + "\n"
+
+
+# --------------------------------------------------------------------------------------------------------- Markdown
+
+
+def apart(text: str) -> str:
+    """An empty line before each list and table that follows prose: what reads Markdown on the web needs none."""
+    lines: list[str] = []
+    code = False
+    for line in text.splitlines():
+        code = code != line.startswith("```")
+        before = lines[-1] if lines else ""
+        inside = LIST.match(before) or before.startswith((" ", "|")) or not before.strip()
+        if not code and not inside and (LIST.match(line) or line.startswith("|")):
+            lines.append("")
+        lines.append(line)
+    return "\n".join(lines) + "\n"

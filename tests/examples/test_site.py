@@ -1,0 +1,96 @@
+"""The pages that the site makes of the code name everything that the code has, and their examples can be read."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import tomllib
+from types import ModuleType
+
+import click
+import pytest
+
+import sqldeid.errors
+from sqldeid.cli.app import COMMANDS, cli
+from sqldeid.job import schema
+from tests.support.places import ROOT
+
+
+@pytest.fixture(scope="module")
+def pages() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("pages", ROOT / "docs" / "site" / "pages.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def sections(text: str) -> dict[str, str]:
+    """By heading of the second level, what stands below."""
+    parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_every_key_of_every_part_of_a_job_is_told_with_its_description(pages):
+    found, whole = sections(pages.job_keys()), schema()
+    models = {"Job": whole, **whole["$defs"]}
+    assert found.keys() == models.keys()
+    told = 0
+    for name, model in models.items():
+        rows = re.findall(r"^\| `(\w+)` \|.*\| (.+) \|$", found[name], flags=re.MULTILINE)
+        assert [key for key, _ in rows] == list(model.get("properties", {}))
+        assert all(len(says) > 5 for _, says in rows)
+        told += len(rows)
+    assert told > 200
+
+
+def test_links_between_parts_lead_to_one(pages):
+    text = pages.job_keys()
+    targets = set(re.findall(r"\]\(#(\w+)\)", text))
+    assert len(targets) > 20 and targets <= {name.lower() for name in sections(text)}
+
+
+def test_examples_are_lines_of_a_job(pages):
+    whole = schema()
+    examples = pages.examples_of(whole)
+    shown = re.findall(r"^\| `(\w+)` .*? Example: `(.*?)` \|$", pages.job_keys(), flags=re.MULTILINE)
+    assert len(shown) > 180 and len(examples) > 100
+    for key, line in shown:
+        assert list(tomllib.loads(line.replace("\\|", "|"))) == [key]
+
+
+def test_every_command_has_all_its_options(pages):
+    found = sections(pages.command_line())
+
+    def walk(command: dict, name: str) -> dict[str, set[str]]:
+        if "commands" in command:
+            inside = [walk(c, f"{name} {n}") for n, c in command["commands"].items()]
+            return {key: value for part in inside for key, value in part.items()}
+        return {name: {o for p in command["params"] if not p.get("hidden") for o in p["opts"] if o.startswith("-")}}
+
+    known = walk(click.Context(cli, info_name="sqldeid").to_info_dict()["command"], "sqldeid")
+    assert found.keys() == known.keys() and {name.split()[1] for name in known} == set(COMMANDS)
+    for name, options in known.items():
+        assert options <= set(re.findall(r"(?<=[`\s])--?[\w-]+", found[name])), name
+
+
+def test_every_error_stands_with_its_code_and_the_codes_are_those_of_the_table(pages):
+    kinds = [k for k in vars(sqldeid.errors).values() if isinstance(k, type) and issubclass(k, sqldeid.SqldeidError)]
+    text = pages.errors()
+    for kind in kinds:
+        assert re.search(
+            rf"^\| `{kind.__name__}` \| `\w+` \| {kind.code} \| `{kind.kind}` \| .{{9}}", text, re.MULTILINE
+        )
+    table = (ROOT / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8")
+    codes = {int(code) for code in re.findall(r"^\| (\d+) \|", table, flags=re.MULTILINE)}
+    assert codes == {0, *(kind.code for kind in kinds)}
+
+
+def test_every_public_name_of_python_is_asked_for(pages):
+    text = pages.python()
+    assert {n.rpartition(".")[2] for n in re.findall(r"^::: (\S+)$", text, flags=re.MULTILINE)} == set(sqldeid.__all__)
+
+
+def test_lists_and_tables_are_set_apart_but_not_in_code(pages):
+    text = "prose\n- a\n  more\n- b\n\n```sh\nx\n- y\n```\nand\n| c |\n|---|\n| d |\n1. e\n"
+    assert pages.apart(text) == ("prose\n\n- a\n  more\n- b\n\n```sh\nx\n- y\n```\nand\n\n| c |\n|---|\n| d |\n1. e\n")
