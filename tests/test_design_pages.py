@@ -92,3 +92,29 @@ def test_a_citation_of_what_is_not_there_is_seen() -> None:
         ("soundness", "6", ", 18 and 19", "", ""),
         ("engines", "", "", "Opening DuckDB", ""),
     ]
+
+
+def test_the_glossary_is_in_order_and_led_to() -> None:
+    """Each word is led to from a page that uses it, but for those that stand for themselves."""
+    glossary = ROOT / "docs" / "reference" / "glossary.md"
+    words = re.findall(r"^## (.+)$", glossary.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert words == sorted(words, key=str.lower) and len(words) > 30
+    led = {
+        anchor for page in DOCS if page != glossary for target, anchor in links(page) if target.endswith("glossary.md")
+    }
+    assert {"class", "level", "node", "suppression", "hierarchy", "role", "quasi-identifying", "lattice"} <= led
+
+
+def test_a_figure_of_an_answer_stands_on_a_page_that_it_leads_to() -> None:
+    """What the questions' page says in numbers is copied, so it is held to where it was measured."""
+    page = ROOT / "docs" / "explanation" / "faq.md"
+    held = 0
+    for answer in re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        targets = re.findall(r"\]\(([^)#\s]+)", answer)
+        assert targets, answer
+        told = "".join((page.parent / target).read_text(encoding="utf-8") for target in targets)
+        prose = re.sub(r"\]\([^)]*\)|^\d\. ", "", answer, flags=re.MULTILINE)
+        for figure in re.findall(r"\d[\d,.]*\d|\d", prose):
+            assert re.search(rf"(?<![\d.,]){re.escape(figure)}(?!\d|[.,]\d)", told), f"{figure} in: {answer[:60]}"
+            held += 1
+    assert held > 15
