@@ -221,7 +221,7 @@ def ordered(found: Tree) -> Iterator[tuple[str, str]]:
 
 
 def hit(found: Tree) -> Iterator[tuple[str, str]]:
-    """Who is hit most, attack by attack; groups of fewer than `FEW` persons are left out."""
+    """Who is hit most, attack by attack; groups of fewer than `FEW` persons are left out, fewer hits told as that."""
     worst: dict[tuple[str, str], Tree] = {}
     for g in found["groups"]:
         key = (g["attack"], g.get("secret", ""))
@@ -230,7 +230,9 @@ def hit(found: Tree) -> Iterator[tuple[str, str]]:
     for (attack, secret), g in worst.items():
         if g["main"]["value"]:
             of = f" of {secret}" if secret else ""
-            yield f"{_ATTACKS[attack]}{of}: most of all where {g['column']} is {g['value']}", estimated(g["main"])
+            few = g["main"]["value"] * g["main"]["of"] < FEW
+            share = f"fewer than {FEW} persons" if few else estimated(g["main"])
+            yield f"{_ATTACKS[attack]}{of}: most of all where {g['column']} is {g['value']}", share
 
 
 _ATTACKS = {
