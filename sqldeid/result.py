@@ -108,9 +108,11 @@ class Risk:
     prosecutor
         Greatest risk of a person known to be in the table: 1 / smallest class. 0 … 1.
     marketer
-        Expected share of persons that a match of all would re-identify: classes / rows. 0 … 1.
+        Expected share of persons that a match of all would re-identify: classes / rows; where the job has a population,
+        by a match with all of its persons. 0 … 1.
     journalist
-        Greatest risk of a person not known to be in the table; without a population table it is the prosecutor's.
+        Greatest risk of a person not known to be in the table: 1 / persons of the population who fit the class that
+        fewest fit (1 where one fits none); without a population table it is the prosecutor's.
     class_sizes
         (class size, number of classes), ascending.
     rows_below

@@ -186,6 +186,12 @@ class MConcealing(Section):
     )
 
 
+class Population(Section):
+    """The table of all persons of whom the release holds some; it is read, never released."""
+
+    table: Text = Field(description="With the quasi-identifying columns of the release, of the same names and types.")
+
+
 class AtRisk(Section):
     """Records at risk (El Emam 2013): how many released rows may lie in small classes."""
 
@@ -242,6 +248,8 @@ class Privacy(Section):
     average_risk: float | None = Field(
         default=None, gt=0, le=1, description="Greatest mean of 1 / rows of a class over released rows, above 0 to 1."
     )
+    k_map: Whole | None = Field(default=None, description="Persons of the population that each class fits, at least.")
+    population: Population | None = Field(default=None, description="With k_map: the table of the population.")
     at_risk: AtRisk | None = Field(default=None, description="How many released rows may lie in small classes.")
     undecided: list[Text] | None = Field(
         default=None,

@@ -31,6 +31,7 @@ def risk_problems(table: Mapping[str, object]) -> Iterator[Found]:
     for key in OVERALL:
         if privacy.get(key) is not None:
             yield from ((("privacy", key), text) for text in _unfit(table, privacy, search))
+    yield from ((("privacy", *keys), text) for keys, text in _of_population(table, privacy, search))
     yield from _decimals(("average_risk",), privacy.get("average_risk"))
     for name in ("threshold", "share"):
         yield from _decimals(("at_risk", name), section(privacy, "at_risk").get(name))
@@ -54,13 +55,36 @@ def _unfit(table: Mapping[str, object], privacy: Mapping[str, object], search: M
         yield "does not go with link: the linked tables are judged by their join's classes, one by one; remove it"
 
 
+def _of_population(
+    table: Mapping[str, object], privacy: Mapping[str, object], search: Mapping[str, object]
+) -> Iterator[Found]:
+    """k-map and its population go together, and with what the population is counted in."""
+    asked = privacy.get("k_map") is not None
+    if asked != (privacy.get("population") is not None):
+        missing = "population" if asked else "k_map"
+        yield (missing,), 'missing; k_map = 5 and population.table = "…" go together'
+    if not asked:
+        return
+    refused = [f'search.method = "{m}"' for m in [search.get("method", "frontier")] if m not in METHODS]
+    refused += ['search.choose = "by-k"'] if search.get("choose") == "by-k" else []
+    refused += ["search.blunt"] if search.get("blunt") else []
+    refused += ['suppression = "blank"'] if privacy.get("suppression") == "blank" else []
+    refused += ['rows = "many"'] if table.get("rows") == "many" else []
+    refused += ["a computed view"] if table.get("view") == "computed" else []
+    refused += [key for key in ("link", "stack") if table.get(key) is not None]
+    columns = section(table, "columns")
+    refused += ["columns of one version of codes"] if any(section(columns, c).get("version") for c in columns) else []
+    for what in refused:
+        yield ("k_map",), f"does not go with {what}: there the persons of the population are not counted; leave one out"
+
+
 def linked_risk_problems(job: Mapping[str, object]) -> Iterator[Found]:
     """A release that others are linked with is suppressed with them, after its own classes were counted."""
     tables, series = section(job, "tables"), section(job, "series")
     for name in tables:
         privacy = section(section(tables, name), "privacy")
         by = [n for part in (tables, series) for n in part if section(part, n).get("link") == name]
-        for key in OVERALL:
+        for key in (*OVERALL, "k_map"):
             if by and privacy.get(key) is not None:
                 yield (
                     ("tables", name, "privacy", key),

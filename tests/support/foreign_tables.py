@@ -116,6 +116,12 @@ RELEASES = {
     "t": asked(COLUMNS, k=3, privacy={"t_closeness": [{**T, "distance": "ordered"}]}),
     "delta": asked(COLUMNS, k=3, privacy={"delta_disclosure": [{"column": T["column"], "delta": 3.0}]}),
     "beta": asked(COLUMNS, k=3, privacy={"beta_likeness": [{"column": T["column"], "beta": 4.0}]}),
+    "k-map": asked(
+        COLUMNS,
+        source={"query": "SELECT * FROM people WHERE MOD(id, 3) = 1"},
+        k=1,
+        privacy={"k_map": 12, "population": {"table": "people"}},
+    ),
     "average": asked(COLUMNS, k=3, privacy={"average_risk": 0.16}),
     "average, at risk, l": asked(
         COLUMNS, k=2, privacy={"average_risk": 0.2, "at_risk": {"threshold": 0.2, "share": 0.1}, "l_diversity": L}

@@ -761,6 +761,10 @@ TABLES += [
     Case("engine/count_rows", {"table": CLASSES}, [(0,)], CLASSES_SETUP[:1], note="empty"),
 ]
 
+MAPPED_SETUP = (
+    "CREATE TABLE m (q0 TEXT, n BIGINT, p BIGINT)",
+    "INSERT INTO m VALUES ('a', 2, 3), (NULL, 1, 4), ('c', 5, 0)",
+)
 PASSING_SETUP = (
     "CREATE TABLE g (n BIGINT, fails BOOLEAN)",
     "INSERT INTO g VALUES (2, FALSE), (5, FALSE), (5, TRUE), (2, FALSE), (1, TRUE)",
@@ -771,6 +775,32 @@ TABLES += [
     Case("tables/verify/count_sizes", {"grouped": table_name("g")}, [], SIZES_SETUP[:1], note="empty"),
     Case("tables/verify/count_passing", {"flagged": table_name("g")}, [(2, 2), (5, 1)], PASSING_SETUP),
     Case("tables/verify/count_passing", {"flagged": table_name("g")}, [], PASSING_SETUP[:1], note="empty"),
+    Case(
+        "tables/verify/map_classes",
+        {
+            "mapped": table_name("m"),
+            "grouped": table_name("g"),
+            "population": table_name("e"),
+            "columns": [identifier("q0")],
+        },
+        [(None, 1, 4), ("a", 2, 3), ("c", 5, 0)],
+        (
+            "CREATE TABLE g (q0 TEXT, n BIGINT)",
+            "INSERT INTO g VALUES ('a', 2), (NULL, 1), ('c', 5)",
+            "CREATE TABLE e (q0 TEXT, n BIGINT)",
+            "INSERT INTO e VALUES ('a', 3), ('b', 9), (NULL, 4)",
+        ),
+        read="SELECT * FROM m",
+    ),
+    Case(
+        "tables/verify/few_mapped",
+        {"failing": table_name("f"), "mapped": table_name("m"), "columns": [identifier("q0")], "k_map": 4},
+        [("a",), ("c",)],
+        MAPPED_SETUP,
+        read="SELECT * FROM f",
+    ),
+    Case("tables/verify/measure_mapped", {"mapped": table_name("m")}, [(0, 2 / 3 + 1 / 4 + 5, 8)], MAPPED_SETUP),
+    Case("tables/verify/measure_mapped", {"mapped": table_name("m")}, [(0, 0.0, 0)], MAPPED_SETUP[:1], note="empty"),
 ]
 
 CASES = [*ARX, *DEMO, *ENGINE, *INSIGHT, *PUBLISH, *TABLES]

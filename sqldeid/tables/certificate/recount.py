@@ -67,8 +67,10 @@ class Recount:
             person=plan.person_column if plan.many else None,
         )
         folded, bench = engine.to_bench(folded), engine.bench
+        beside = None if plan.population is None else _fold_beside(plan.population, plan, columns, engine)
         judging = PersonRejudge if plan.many else Rejudge
         judge = judging.of(plan, engine, source, folded) if plan.beyond_k else None
+        judge = judge if judge is None or beside is None else replace(judge, population=beside)
         folded = folded if judge is None else judge.folded
         marginals = tuple(
             _marginal(q, h, _rows_by_leaf(bench, folded, i, h))
@@ -155,6 +157,12 @@ class Recount:
                 leaves = tuple(int((size * (m.leaves[x][g] - 1)).sum()) for m, x, g in levels)
                 judged = replace(judged, suppressed_leaves=leaves)
             found[number] = judged
+
+
+def _fold_beside(population: exp.Expr, plan: TablePlan, columns: list[dict[str, object]], engine: Engine) -> exp.Table:
+    """The population by the same groups. Cost: one scan of it."""
+    asked = {"source": population, "columns": columns, "sensitive": [], "person": None}
+    return engine.to_bench(engine.make("tables/certificate/prove_fold", f"{plan.name}_proof_population", **asked))
 
 
 def number_of(arm: Mapping[str, object]) -> int:

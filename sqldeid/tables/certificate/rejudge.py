@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
+from sqldeid.errors import SqldeidError
 from sqldeid.sql import identifier
 from sqldeid.tables.certificate.passing_rows import passing_rows
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, others_of, terms_of
@@ -76,6 +77,7 @@ class Rejudge:
     folded: exp.Table
     ranked: Mapping[str, exp.Table]
     places: Mapping[str, exp.Identifier]
+    population: exp.Table | None = None
 
     @classmethod
     def of(cls, plan: TablePlan, engine: Engine, source: exp.Expr, folded: exp.Table) -> Rejudge:
@@ -99,6 +101,8 @@ class Rejudge:
         for start in range(0, len(arms), _NODES_PER_STATEMENT):
             some = arms[start : start + _NODES_PER_STATEMENT]
             found += [self._too_small(some), *(self._criterion(c, some) for c in self.plan.criteria)]
+            if self.plan.k_map is not None:
+                found.append(self._unmapped(self.plan.k_map, some))
             if self.plan.concealing is not None:
                 found += [self._concealed(self.plan.concealing, arm) for arm in some]
             lost += [self._lost(c, some) for c in self.plan.criteria]
@@ -113,6 +117,15 @@ class Rejudge:
         nodes = [{**arm, "least": k} for arm in arms]
         read = self.engine.ask("tables/certificate/prove_failing", folded=self.folded, nodes=nodes)
         return stacked(read, ["node", *self._names, "size", "size"])
+
+    def _unmapped(self, k_map: int, arms: Arms) -> Ints:
+        """The classes that fit too few persons of the population; all of their rows fail below."""
+        if self.population is None:
+            raise SqldeidError("the population was not folded, so that k-map cannot be judged")
+        asked = {"folded": self.folded, "population": self.population, "nodes": list(arms), "k_map": k_map}
+        return stacked(
+            self.engine.ask("tables/certificate/prove_mapped", **asked), ["node", *self._names, "size", "size"]
+        )
 
     def _criterion(self, criterion: ClassCriterion, arms: Arms) -> Ints:
         """The failing classes of at least k rows, by one criterion."""

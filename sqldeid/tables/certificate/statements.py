@@ -21,7 +21,7 @@ def proving(planned: TablePlan) -> Iterator[Step]:
     plan = choosing(planned)
     yield from shaping(plan, NOWHERE)
     yield from counting_values(plan, plan.qis)
-    yield step("tables/certificate/prove_fold")
+    yield step("tables/certificate/prove_fold", 1 if plan.population is None else 2)
     if plan.beyond_k:
         if plan.judged:
             yield step("tables/verify/rank_values", len(plan.judged))
@@ -40,6 +40,8 @@ def _rows(plan: TablePlan) -> Iterator[str]:
     yield "tables/certificate/prove_failing"
     if plan.overall is not None:
         yield "tables/certificate/prove_sizes"
+    if plan.k_map is not None:
+        yield "tables/certificate/prove_mapped"
     kinds = {terms_of(c).kind for c in plan.criteria if not others_of(c)}
     if kinds - {"bounded"}:
         yield "tables/certificate/prove_criterion"

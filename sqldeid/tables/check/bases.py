@@ -59,7 +59,7 @@ def most_classes(bench: Engine) -> int:
 
 def room(plan: TablePlan, engine: Engine) -> int | None:
     """Classes that a release of this plan may bring to the bench before its search; None where it needs all of them."""
-    return most_classes(engine.bench) if plan.search.by_nodes and not plan.many else None
+    return most_classes(engine.bench) if plan.search.by_nodes and not plan.many and plan.population is None else None
 
 
 @dataclass(slots=True, eq=False)

@@ -56,6 +56,7 @@ class Judge:
     criteria: tuple[ClassCriterion, ...]
     name: str
     concealing: MConcealing | None = None
+    k_map: int | None = None
     _respreads: dict[Split, Refold] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
@@ -75,9 +76,10 @@ class Judge:
         stats: dict[ClassCriterion, exp.Table] = {}
         for split in self._splits():
             stats |= self._measured(split, self._on_smallest(split, arms, prepare=True))
-        hidden = None if self.concealing is None else self._conceal(self.concealing, arms)
-        table = self._judge(stats, hidden)
-        for made in (*dict.fromkeys(stats.values()), *([] if hidden is None else [hidden])):
+        beside = [] if self.concealing is None else [self._conceal(self.concealing, arms)]
+        beside += [] if self.k_map is None else [self._mapped(self.k_map, arms)]
+        table = self._judge(stats, beside)
+        for made in (*dict.fromkeys(stats.values()), *beside):
             self._drop(made)
         return Verdicts(table, self.folded.words)
 
@@ -110,7 +112,7 @@ class Judge:
                 others=self._others(split),
             )
             stats |= self._measured(split, [{**arm, "spread": merged}])
-        verdicts = Verdicts(self._judge(stats, None), self.folded.words)
+        verdicts = Verdicts(self._judge(stats, []), self.folded.words)
         return self.sums(verdicts).get(0, (1, 1))[0] == 0
 
     def _conceals(
@@ -182,7 +184,21 @@ class Judge:
     def _others(self, split: Split) -> list[exp.Identifier]:
         return list(self._sensitive(split).others) if split[1] else []
 
-    def _judge(self, stats: Mapping[ClassCriterion, exp.Table], hidden: exp.Table | None) -> exp.Table:
+    def _mapped(self, k_map: int, arms: Arms) -> exp.Table:
+        """Words, size and forced of every class, by k-map."""
+        if self.folded.both is None:
+            raise SqldeidError("the classes were not folded with their population")
+        return self.engine.make(
+            "tables/check/judge_mapped",
+            f"{self.name}_mapped",
+            both=self.folded.both,
+            words=list(self.folded.words),
+            nodes=list(arms),
+            k=self.k,
+            k_map=k_map,
+        )
+
+    def _judge(self, stats: Mapping[ClassCriterion, exp.Table], beside: Sequence[exp.Table]) -> exp.Table:
         criteria = [self._parameters(c, stats[c]) for c in self.criteria]
         words = list(self.folded.words)
         return self.engine.make(
@@ -191,7 +207,7 @@ class Judge:
             words=words,
             k=self.k,
             criteria=criteria,
-            hidden=hidden,
+            beside=list(beside),
         )
 
     def _on_smallest(self, split: Split, arms: Arms, *, prepare: bool = False) -> Arms:

@@ -96,7 +96,7 @@ class PersonJudge(Judge):
             trimmed = self._trimmed(split, arms, sized)
             stats |= self._measured(split, arms, counted=trimmed)
             self._drop(trimmed)
-        table = self._judge(stats, None)
+        table = self._judge(stats, [])
         for made in dict.fromkeys(stats.values()):
             self._drop(made)
         return table

@@ -47,6 +47,8 @@ def _rows(plan: TablePlan) -> Iterator[str]:
         yield from _measures(plan)
     if plan.concealing is not None:
         yield "tables/check/list_cells"
+    if plan.k_map is not None:
+        yield "tables/check/judge_mapped"
     yield from ("tables/check/judge_classes", "tables/check/sum_verdicts")
     if plan.criteria:
         yield "tables/check/list_spread"

@@ -5,6 +5,7 @@ Source: search.md §1. Cost: one scan of a column for each quasi-identifier, one
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,12 +18,14 @@ from sqldeid.hierarchy import Hierarchy
 from sqldeid.sql import identifier
 from sqldeid.tables.fold.combined import Combined, Separate, held
 from sqldeid.tables.fold.pairs import with_persons
+from sqldeid.tables.fold.population import fold_population
 from sqldeid.tables.fold.sensitive import Sensitive, code_sensitive
 from sqldeid.tables.model.coding import Coding, Field, pack
 from sqldeid.tables.model.evaluation import Marginal
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.plan.versions import check_versions
 from sqldeid.tables.rows.bind import Bound, cover
+from sqldeid.tables.rows.population import join_values
 from sqldeid.tables.rows.shape import count_persons, keep
 
 
@@ -86,6 +89,8 @@ class Folded:
     pairs, persons
         Where a person may have many rows: words with their persons (`sqldeid.tables.check.persons`); how many
         there are.
+    both
+        Where there is a population: words, n and p, the rows of source and population of every combination of either.
     """
 
     source: exp.Expr
@@ -101,6 +106,7 @@ class Folded:
     keys: tuple[int, int] | None = None
     pairs: exp.Table | None = None
     persons: int = 0
+    both: exp.Table | None = None
 
     @property
     def far(self) -> bool:
@@ -136,20 +142,16 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
     source = keep(plan, engine)
     persons = count_persons(plan, engine, source)
     rows = persons.rows
-    there_are, one = (persons.persons, "person") if plan.many else (rows, "row")
-    if plan.demands.k > there_are and not plan.sampled:
-        raise JobError.at(
-            f"{plan.key}.privacy.k",
-            f"k is {plan.demands.k}, but {plan.source_label} has only "
-            f"{there_are} {one if there_are == 1 else f'{one}s'}",
-        )
+    _refuse_few(plan, *((persons.persons, "person") if plan.many else (rows, "row")))
     there = held(plan, engine, source)
-    bound = [_bind(plan, i, there) for i in range(len(plan.qis))]
+    beside = None if plan.population is None else Separate(plan, engine, plan.population)
+    bound = [_bind(plan, i, there, beside) for i in range(len(plan.qis))]
     if not plan.sampled:
         check_versions(plan.versions, source, engine)
     leaf_codes = [b.hierarchy.codes() for b in bound]
     coding = pack([bits for _, bits in leaf_codes])
     columns = tuple(_code(plan, i, there, b, leaf_codes[i][0], coding.fields[i]) for i, b in enumerate(bound))
+    words_there = [] if beside is None else _words(coding, _coded_there(columns, bound, beside))
     values = [code_sensitive(plan, i, engine, there) for i in range(len(plan.judged))]
     there.send()
     classes = engine.make(
@@ -173,7 +175,20 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
         size = _total(plan, engine, classes, coding, rows)
         return replace(folded, size=size, room=most)
     brought = onto_bench(plan, engine, folded)
+    if beside is not None:
+        both = fold_population(plan, engine, words_there, folded.words, brought.table)
+        brought = replace(brought, both=both)
     return replace(brought, size=_total(plan, engine.bench, brought.table, coding, rows))
+
+
+def _refuse_few(plan: TablePlan, there_are: int, one: str) -> None:
+    """Fewer rows, or persons, than k make no class; of a sample that would tell how many there are."""
+    if plan.demands.k > there_are and not plan.sampled:
+        raise JobError.at(
+            f"{plan.key}.privacy.k",
+            f"k is {plan.demands.k}, but {plan.source_label} has only "
+            f"{there_are} {one if there_are == 1 else f'{one}s'}",
+        )
 
 
 def onto_bench(plan: TablePlan, engine: Engine, folded: Folded) -> Folded:
@@ -195,23 +210,51 @@ def _rows_of(engine: Engine, table: exp.Table) -> int:
     return int(engine.row("engine/count_rows", table=table)["rows"])
 
 
-def _bind(plan: TablePlan, index: int, there: Separate | Combined) -> Bound:
+@dataclass(frozen=True, slots=True)
+class _Placed(Bound):
+    """A hierarchy with its leaves, where values of the source are followed by those that its population alone has.
+
+    Parameters
+    ----------
+    source
+        Distinct values of the source.
+    place
+        Of each of the population's among all values; None where there is no population.
+    """
+
+    source: int
+    place: Ints | None = None
+
+
+def _bind(plan: TablePlan, index: int, there: Separate | Combined, beside: Separate | None) -> _Placed:
     values, n = there.values(index)
-    return Bound(cover(plan, index, values, n), n)
+    if beside is None:
+        return _Placed(cover(plan, index, values, n), n, len(values))
+    joined = join_values(values, n, beside.values(index)[0])
+    return _Placed(cover(plan, index, joined.values, joined.n), joined.n, len(values), joined.place)
+
+
+def _coded_there(columns: tuple[Coded, ...], bound: Sequence[_Placed], beside: Separate) -> tuple[Coded, ...]:
+    """The columns with the population's values and their codes, which are those of the source."""
+    found = []
+    for i, (c, b) in enumerate(zip(columns, bound, strict=True)):
+        place = np.zeros(0, dtype=np.int64) if b.place is None else b.place
+        found.append(replace(c, table=beside.code(i, c.codes[c.hierarchy.leaf][place])))
+    return tuple(found)
 
 
 def _code(
     plan: TablePlan,
     index: int,
     there: Separate | Combined,
-    bound: Bound,
+    bound: _Placed,
     leaf_codes: Ints,
     field: Field,
 ) -> Coded:
     qi, hierarchy = plan.qis[index], bound.hierarchy
     codes = leaf_codes << np.int64(field.shift)
     value_codes = codes[hierarchy.leaf]
-    coded = there.code(index, value_codes)
+    coded = there.code(index, value_codes[: bound.source])
     missing = hierarchy.values.is_null().to_numpy(zero_copy_only=False)
     null_code = int(value_codes[missing][0]) if missing.any() else None
     return Coded(qi, hierarchy, codes, field, coded, null_code, _marginal(qi, hierarchy, bound.rows))

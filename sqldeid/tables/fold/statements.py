@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqldeid.sql import identifier, render, table_name
-from sqldeid.sql.steps import LOCAL, once, step
+from sqldeid.sql.steps import LOCAL, as_needed, once, step
 from sqldeid.stages import Step, Target
 from sqldeid.tables.criteria import others_of
 from sqldeid.tables.fold.combined import combined_columns, counted_columns
@@ -26,16 +26,23 @@ def folding(plan: TablePlan, target: Target) -> Iterator[Step]:
         yield step("tables/fold/pick_coded", coded)
     else:
         yield from counting_values(plan, (*plan.qis, *plan.judged))
-        yield step("tables/fold/code_values", coded)
-    yield step("tables/fold/fold_classes")
+        yield step("tables/fold/code_values", coded + (0 if plan.population is None else len(plan.qis)))
+    if plan.population is None:
+        yield step("tables/fold/fold_classes")
+    else:
+        if target.dialect != LOCAL:
+            yield from as_needed("tables/rows/count_values", "tables/rows/read_values", "tables/fold/code_values")
+        yield step("tables/fold/fold_classes", 2)
+        yield from once("tables/fold/join_population", "tables/fold/count_outside")
     yield from _persons(plan) if plan.many else _rows(plan)
 
 
 def counting_values(plan: TablePlan, columns: tuple[QuasiIdentifier | OtherColumn, ...]) -> Iterator[Step]:
     """What counts and reads the values of columns, each by itself."""
     texts = [_count_values(plan, c, i) for i, c in enumerate(columns)]
-    yield step("tables/rows/count_values", len(columns), *texts)
-    yield step("tables/rows/read_values", len(columns))
+    times = len(columns) + (0 if plan.population is None else len(plan.qis))
+    yield step("tables/rows/count_values", times, *texts)
+    yield step("tables/rows/read_values", times)
 
 
 def _rows(plan: TablePlan) -> Iterator[Step]:

@@ -45,6 +45,8 @@ class Demands:
         Every sensitive column: joint criteria look at each beside the others.
     overall
         What all released classes must meet together, by their sizes.
+    k_map
+        Persons of the population that each released class fits, at least; None where it is not asked for.
     """
 
     k: int
@@ -57,6 +59,7 @@ class Demands:
     criteria: tuple[ClassCriterion, ...]
     concealing: MConcealing | None
     overall: OverallRisk | None = None
+    k_map: int | None = None
 
     @property
     def named(self) -> set[str]:
@@ -76,16 +79,18 @@ class Demands:
 
     def k_alone(self) -> Demands:
         """Only k and its limit, and no criterion about a sensitive column."""
-        return replace(self.asking(()), criteria_limit=None, overall=None)
+        return replace(self.asking(()), criteria_limit=None, overall=None, k_map=None)
 
     def one_by_one(self) -> Iterator[tuple[str, Demands]]:
         """Each criterion beyond k alone, with its name."""
         for key, entry in self.entries:
-            yield f"{key} of {entry['column']}", replace(self.asking([(key, entry)]), overall=None)
+            yield f"{key} of {entry['column']}", replace(self.asking([(key, entry)]), overall=None, k_map=None)
         if self.concealing is not None:
-            yield "m_concealing", replace(self.asking((), self.concealing), overall=None)
+            yield "m_concealing", replace(self.asking((), self.concealing), overall=None, k_map=None)
         if self.overall is not None:
-            yield "average_risk and at_risk", self.asking(())
+            yield "average_risk and at_risk", replace(self.asking(()), k_map=None)
+        if self.k_map is not None:
+            yield "k_map", replace(self.asking(()), overall=None)
 
     def with_m(self, m: float | None) -> Demands:
         """The demands with the least m that `inverse-ola` reached; as they are where there is none."""
@@ -107,7 +112,8 @@ class Demands:
         }
         hidden = _said(self.concealing)
         overall = {} if self.overall is None else self.overall.said()
-        return {**kept, **({} if hidden is None else {"m_concealing": hidden}), **overall}
+        mapped = {} if self.k_map is None else {"k_map": self.k_map}
+        return {**kept, **({} if hidden is None else {"m_concealing": hidden}), **overall, **mapped}
 
     def to_dict(self) -> dict[str, object]:
         """For JSON, as the job says it."""
@@ -118,6 +124,7 @@ class Demands:
             "suppression": self.suppression,
             **self.beyond_k(),
             **({} if self.overall is None else self.overall.said()),
+            **({} if self.k_map is None else {"k_map": self.k_map}),
         }
 
 
@@ -195,6 +202,7 @@ def demands_of(asked: jobfile.Privacy, sensitive: Sequence[str]) -> Demands:
         criteria=_criteria(entries, sensitive),
         concealing=concealing(asked),
         overall=overall_risk(asked),
+        k_map=asked.k_map,
     )
 
 

@@ -32,6 +32,7 @@ from sqldeid.tables.plan.columns import (
 )
 from sqldeid.tables.plan.cut import cut_hierarchy
 from sqldeid.tables.plan.demands import Demands, Seeking, demands_of, seeking_of
+from sqldeid.tables.plan.population import population_of
 from sqldeid.tables.plan.stack import Stacked, outward_stacks, plan_stacks, stacked_keys
 from sqldeid.tables.plan.versions import Versions, versions_of
 
@@ -77,6 +78,8 @@ class TablePlan:
         Released columns whose values attackers try to infer, beside the sensitive ones.
     stated
         The job's keys for the release, as it states them; of a join none.
+    population
+        The table of all persons of whom the source holds some (`k_map`), with the same quasi-identifying columns.
     """
 
     name: str
@@ -101,6 +104,7 @@ class TablePlan:
     attacks: bool = False
     secrets: tuple[str, ...] = ()
     stated: Mapping[str, Any] = field(default_factory=dict)
+    population: exp.Expr | None = None
 
     @property
     def qis(self) -> tuple[QuasiIdentifier, ...]:
@@ -140,7 +144,12 @@ class TablePlan:
     @property
     def beyond_k(self) -> bool:
         """Whether classes are judged by more than their rows: by criteria beyond k, or by their persons."""
-        return bool(self.criteria) or self.concealing is not None or self.many
+        return bool(self.criteria) or self.concealing is not None or self.many or self.k_map is not None
+
+    @property
+    def k_map(self) -> int | None:
+        """Persons of the population that each released class fits, at least."""
+        return self.demands.k_map
 
     @property
     def unit(self) -> str:
@@ -221,6 +230,7 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
         attacks=part.attacks,
         secrets=tuple(part.secrets),
         stated=part.model_dump(mode="json", by_alias=True, exclude_unset=True),
+        population=population_of(part, columns, engine, key),
     )
 
 

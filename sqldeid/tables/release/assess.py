@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.making import Published
 from sqldeid.result import Measured, Risk, risk_of, risk_of_persons
-from sqldeid.sql import identifier
+from sqldeid.sql import column, identifier
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.mondrian.criteria import measure_written
 from sqldeid.tables.mondrian.plan import PartitionPlan
@@ -21,7 +21,8 @@ from sqldeid.tables.rows.shape import count_persons, keep
 from sqldeid.tables.verify.judgement import Judgement
 from sqldeid.tables.verify.overall import measured_together
 from sqldeid.tables.verify.persons import PersonJudgement, as_they_are
-from sqldeid.tables.verify.verify import Verified, recheck
+from sqldeid.tables.verify.population import Population
+from sqldeid.tables.verify.verify import Verified, labelled_as, recheck
 
 
 def assess(
@@ -50,7 +51,40 @@ def assess(
     if there is not None:
         relation, columns = there[0][0], [q.name for q in plan.qis]
     risk = replace(_sizes(relation, columns, engine), counted=f"{plan.unit}s")
-    return _with_criteria(risk, plan, source, relation, engine)
+    found = _with_criteria(risk, plan, source, relation, engine)
+    if plan.population is None:
+        return found
+    return _in_population(found, plan, source if there is None else relation, there, engine)
+
+
+def _in_population(
+    risk: Risk, plan: TablePlan, relation: exp.Expr, there: Sequence[Published] | None, engine: Engine
+) -> Risk:
+    """The risk with what its population says: the journalist's, the marketer's among all persons of it, and k-map.
+
+    Parameters
+    ----------
+    relation
+        The source, or the release.
+
+    Cost: one scan of the table, and one of the population.
+    """
+    source, shown = as_they_are(plan), as_they_are(plan)
+    if there is not None:
+        source = labelled_as(plan, dict(there[0][1]), engine)
+        shown = [{**c, "column": column(q.name, "s")} for c, q in zip(shown, plan.qis, strict=True)]
+    population = Population.of(plan, engine, source)
+    if population is None:
+        return risk
+    grouped = engine.make("tables/verify/group_source", "assess_population", source=relation, columns=shown, others=[])
+    found, criterion = population.measure(grouped), population.measured(grouped)
+    return replace(
+        risk,
+        journalist=found.journalist,
+        journalist_is_prosecutor=False,
+        marketer=found.marketer,
+        criteria=(*risk.criteria, criterion),
+    )
 
 
 def _of_linked(linked: Linked, there: Sequence[Published] | None, engine: Engine) -> Risk:

@@ -53,7 +53,7 @@ def checker_of(plan: TablePlan, folded: Folded, engine: Engine) -> Checker:
     """What answers the search's questions, by all criteria of the plan."""
     k, name, bench = plan.demands.k, plan.name, engine.bench
     judging = PersonJudge if plan.many else Judge
-    judge = judging(bench, folded, k, plan.criteria, name, plan.concealing) if plan.beyond_k else None
+    judge = judging(bench, folded, k, plan.criteria, name, plan.concealing, plan.k_map) if plan.beyond_k else None
     overall = plan.overall
     allowed = allowed_of(plan, folded.rows)
     if folded.room is None:

@@ -16,6 +16,7 @@ from sqldeid.hierarchy import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.header import refuse_header
 from sqldeid.hierarchy.versions import refuse_versions
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
+from sqldeid.tables.rows.population import join_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,19 @@ def bind(plan: TablePlan, index: int, engine: Engine, source: exp.Expr) -> Bound
     )
     read = engine.ask("tables/rows/read_values", values=values)
     n: Ints = read.column("n").to_numpy().astype(np.int64)
-    return Bound(cover(plan, index, read.column("value").combine_chunks(), n), n)
+    distinct = read.column("value").combine_chunks()
+    if plan.population is not None:
+        values = engine.make(
+            "tables/rows/count_values",
+            f"{plan.name}_population_values_{index}",
+            column=qi.column,
+            type=qi.travel_type,
+            source=plan.population,
+        )
+        there = engine.ask("tables/rows/read_values", values=values).column("value").combine_chunks()
+        joined = join_values(distinct, n, there)
+        distinct, n = joined.values, joined.n
+    return Bound(cover(plan, index, distinct, n), n)
 
 
 def cover(plan: TablePlan, index: int, distinct: pa.Array, n: Ints) -> Hierarchy:

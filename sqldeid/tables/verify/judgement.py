@@ -11,13 +11,14 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.errors import VerificationError
+from sqldeid.errors import SqldeidError, VerificationError
 from sqldeid.rechecked import parameters_of
 from sqldeid.result import Criterion, Measured
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, known, others_of, terms_of
 from sqldeid.tables.plan.plan import OtherColumn, QuasiIdentifier, TablePlan
 from sqldeid.tables.verify.concealment import Concealment, above, measure, pick
+from sqldeid.tables.verify.population import Population
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class Judgement:
         The quasi-identifying columns at their released level, as parameters of the templates.
     whole
         The table that t is measured against, where `source` is only a part of it.
+    population
+        The population, counted at the released levels; k-map raises without it.
     """
 
     plan: TablePlan
@@ -52,6 +55,7 @@ class Judgement:
     labelled: Sequence[Mapping[str, object]]
     written: exp.Expr
     whole: exp.Expr | None = None
+    population: Population | None = None
 
     @property
     def _names(self) -> list[exp.Identifier]:
@@ -72,6 +76,10 @@ class Judgement:
     def flag(self, grouped: exp.Table, k: int) -> exp.Table:
         """The source's classes with whether they must be suppressed."""
         failing = self.few(k)
+        if self.plan.k_map is not None:
+            if self.population is None:
+                raise SqldeidError("the population was not counted, so that k-map cannot be judged")
+            failing.append(self.population.failing(grouped))
         for split in self._splits:
             cells, ranked = self._split_source(split), self._ranked(split.column)
             failing += [self.engine.from_bench(self._failing(c, split, cells, ranked)) for c in split.criteria]

@@ -37,6 +37,7 @@ from sqldeid.tables.rows.shape import check_stacks, count_persons, keep
 from sqldeid.tables.verify.judgement import Judgement
 from sqldeid.tables.verify.overall import achieved_together, least_size
 from sqldeid.tables.verify.persons import PersonJudgement
+from sqldeid.tables.verify.population import Population
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,8 @@ def verify(
     source = without_held_back(plan, engine, whole, held)
     labelled = _all_labelled(plan, claimed.hierarchies, node, engine)
     judgement = (PersonJudgement if plan.many else Judgement)(plan, engine, source, labelled, written, whole)
+    population = Population.of(plan, engine, labelled)
+    judgement = replace(judgement, population=population)
     counted_source, k = _flagged(judgement, _group_source(plan, labelled, source, engine, secrets), k)
     counted_release = _group_release(plan, written, engine, secrets)
     if plan.sampled:
@@ -138,6 +141,7 @@ def verify(
     row = _compare(plan, expected, counted_release, judged, engine)
     sizes, criteria = _sizes(counted_release, engine), judgement.achieved(counted_source)
     criteria = (*criteria, *achieved_together(plan, _histogram(sizes)))
+    criteria = (*criteria, *([] if population is None else [population.achieved(counted_release)]))
     verified = _verified(plan, node, row, sizes, int(row["failing"]), criteria)
     _refuse_differences(plan, int(row["missing"]), int(row["unexpected"]), verified, k)
     if isinstance(judgement, PersonJudgement):
@@ -346,6 +350,19 @@ def recheck(
     except VerificationError as error:
         other = "" if secrets is None else "; or the key is another than the one it was made with"
         raise VerificationError(f"{error.message}{other}", key=error.key) from None
+
+
+def labelled_as(plan: TablePlan, note: dict[str, object], engine: Engine) -> list[dict[str, object]]:
+    """The quasi-identifying columns at the levels that are noted on a release, as parameters of `group_source`.
+
+    Raises
+    ------
+    VerificationError
+        If the note is not of this plan.
+    """
+    node, source = _noted_node(plan, note), keep(plan, engine)
+    hierarchies = [bind(plan, i, engine, source).hierarchy for i in range(len(plan.qis))]
+    return _all_labelled(plan, hierarchies, node, engine)
 
 
 def _noted_node(plan: TablePlan, note: dict[str, object]) -> Node:

@@ -30,7 +30,7 @@ from tests.support.sources import INSENSITIVE, SENSITIVE, job, qi, release
 __all__ = ["both", "foreign"]
 
 
-ASSESSED = ("types", "by k, then l", "query", "l recursive", "t", "delta", "m")
+ASSESSED = ("types", "by k, then l", "query", "l recursive", "t", "delta", "k-map", "average", "m")
 
 
 @pytest.mark.sampled(8)
@@ -47,7 +47,7 @@ def test_a_release_is_the_same_on_every_engine(name: str, both: Both) -> None:
         assert told(there) == told(here)
 
 
-@pytest.mark.parametrize("name", ["query", "l entropy, blank", "m", "dates and means"])
+@pytest.mark.parametrize("name", ["query", "l entropy, blank", "m", "dates and means", "k-map", "average, at risk, l"])
 def test_the_steps_of_a_plan_are_those_of_a_run(name: str, both: Both) -> None:
     wanted = job({"schema": f"steps of {name}"}, r=RELEASES[name])
     [planned] = plan(wanted, both.foreign.database)

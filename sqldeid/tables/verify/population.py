@@ -1,0 +1,115 @@
+"""Classes in the population, re-checked by labels: k-map, journalist and marketer risk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import VerificationError
+from sqldeid.result import Criterion, Measured
+from sqldeid.sql import identifier
+from sqldeid.tables.criteria.k_map import NAME, promise_of
+from sqldeid.tables.plan.plan import TablePlan
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """What classes achieve in the population.
+
+    Parameters
+    ----------
+    least
+        Persons of the population whom the class that fits fewest of them fits; 0 where there is none.
+    marketer
+        Share of the rows that are found by guessing, for each, one person of the population who fits.
+    rows
+        Of all classes.
+    """
+
+    least: int
+    marketer: float
+    rows: int
+
+    @property
+    def journalist(self) -> float:
+        """Greatest risk of a person who is not known to be in the table; 1 for who is in no class of the population."""
+        return 1 / max(self.least, 1) if self.rows else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """The population of a plan, counted by labels.
+
+    Parameters
+    ----------
+    grouped
+        Its classes at the released levels: the columns q0, q1 and so on, and n.
+    """
+
+    plan: TablePlan
+    engine: Engine
+    grouped: exp.Table
+
+    @classmethod
+    def of(cls, plan: TablePlan, engine: Engine, labelled: Sequence[Mapping[str, object]]) -> Population | None:
+        """Count it; None where there is none. Cost: one scan of it."""
+        if plan.population is None:
+            return None
+        grouped = engine.make(
+            "tables/verify/group_source",
+            f"{plan.name}_verify_population",
+            source=plan.population,
+            columns=list(labelled),
+            others=[],
+        )
+        return cls(plan, engine, grouped)
+
+    def failing(self, grouped: exp.Table) -> exp.Table:
+        """The columns of the classes that fail k-map."""
+        return self.engine.make(
+            "tables/verify/few_mapped",
+            f"{self.plan.name}_verify_few_mapped",
+            mapped=self._map(grouped),
+            columns=self._names,
+            k_map=self.plan.k_map,
+        )
+
+    def measure(self, grouped: exp.Table) -> Mapped:
+        """What the classes of a table achieve."""
+        row = self.engine.row("tables/verify/measure_mapped", mapped=self._map(grouped))
+        rows = int(row["n"])
+        return Mapped(int(row["least"]), float(row["matched"]) / rows if rows else 0.0, rows)
+
+    def achieved(self, grouped: exp.Table) -> Criterion:
+        """k-map of what was written.
+
+        Raises
+        ------
+        VerificationError
+            If a released class fails it.
+        """
+        asked, found = self.plan.k_map or 0, self.measure(grouped)
+        if found.least < asked and found.rows:
+            raise VerificationError.at(self.plan.key, f"the release failed its re-check: a class fails {NAME}")
+        return Criterion(NAME, None, asked, found.least, promise_of(asked))
+
+    def measured(self, grouped: exp.Table) -> Measured:
+        """k-map of any table with the columns, met or not."""
+        asked, found = self.plan.k_map or 0, self.measure(grouped)
+        return Measured(NAME, None, asked, float(found.least), found.least >= asked or not found.rows)
+
+    @property
+    def _names(self) -> list[exp.Identifier]:
+        return [identifier(f"q{i}") for i in range(len(self.plan.qis))]
+
+    def _map(self, grouped: exp.Table) -> exp.Table:
+        return self.engine.make(
+            "tables/verify/map_classes",
+            f"{self.plan.name}_verify_mapped",
+            grouped=grouped,
+            population=self.grouped,
+            columns=self._names,
+        )
