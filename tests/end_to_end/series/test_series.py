@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -252,7 +253,8 @@ def test_no_key_and_no_time_leaves(source: Path, tmp_path: Path) -> None:
     found, rows = made(source, tmp_path)
     assert list(rows.columns) == ["person_number", "step", "variable", "value"]
     notes = str(read(tmp_path / "out.duckdb", "SELECT comment FROM duckdb_tables()"))
-    assert "stay" not in notes and str(found.persons) not in notes
+    notes = re.sub(r"[0-9a-f]{32,}", "", notes)  # a keyed hash has any digits by chance
+    assert "stay" not in notes and str(found.persons) not in re.findall(r"[0-9.]+", notes)
     public = found.to_public()
     assert list(public["columns"]) == list(rows.columns)
     codes = public["columns"]["variable"]["codes"]
