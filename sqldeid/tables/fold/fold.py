@@ -18,14 +18,12 @@ from sqldeid.hierarchy import Hierarchy
 from sqldeid.sql import identifier
 from sqldeid.tables.fold.combined import Combined, Separate, held
 from sqldeid.tables.fold.pairs import with_persons
-from sqldeid.tables.fold.population import fold_population
 from sqldeid.tables.fold.sensitive import Sensitive, code_sensitive
 from sqldeid.tables.model.coding import Coding, Field, pack
 from sqldeid.tables.model.evaluation import Marginal
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.plan.versions import check_versions
 from sqldeid.tables.rows.bind import Bound, cover
-from sqldeid.tables.rows.population import join_values
 from sqldeid.tables.rows.shape import count_persons, keep
 
 
@@ -176,6 +174,8 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
         return replace(folded, size=size, room=most)
     brought = onto_bench(plan, engine, folded)
     if beside is not None:
+        from sqldeid.tables.fold.population import fold_population
+
         both = fold_population(plan, engine, words_there, folded.words, brought.table)
         brought = replace(brought, both=both)
     return replace(brought, size=_total(plan, engine.bench, brought.table, coding, rows))
@@ -230,6 +230,8 @@ def _bind(plan: TablePlan, index: int, there: Separate | Combined, beside: Separ
     values, n = there.values(index)
     if beside is None:
         return _Placed(cover(plan, index, values, n), n, len(values))
+    from sqldeid.tables.rows.population import join_values
+
     joined = join_values(values, n, beside.values(index)[0])
     return _Placed(cover(plan, index, joined.values, joined.n), joined.n, len(values), joined.place)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -32,7 +32,6 @@ from sqldeid.tables.plan.columns import (
 )
 from sqldeid.tables.plan.cut import cut_hierarchy
 from sqldeid.tables.plan.demands import Demands, Seeking, demands_of, seeking_of
-from sqldeid.tables.plan.population import population_of
 from sqldeid.tables.plan.stack import Stacked, outward_stacks, plan_stacks, stacked_keys
 from sqldeid.tables.plan.versions import Versions, versions_of
 
@@ -230,8 +229,18 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
         attacks=part.attacks,
         secrets=tuple(part.secrets),
         stated=part.model_dump(mode="json", by_alias=True, exclude_unset=True),
-        population=population_of(part, columns, engine, key),
+        population=_population(part, columns, engine, key),
     )
+
+
+def _population(
+    part: jobfile.Table, columns: Sequence[QuasiIdentifier | OtherColumn], engine: Engine, key: str
+) -> exp.Expr | None:
+    if part.privacy.population is None:
+        return None
+    from sqldeid.tables.plan.population import population_of
+
+    return population_of(part, columns, engine, key)
 
 
 def _outward(part: jobfile.Table) -> tuple[str, ...]:

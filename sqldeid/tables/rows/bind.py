@@ -16,7 +16,6 @@ from sqldeid.hierarchy import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.header import refuse_header
 from sqldeid.hierarchy.versions import refuse_versions
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
-from sqldeid.tables.rows.population import join_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +48,8 @@ def bind(plan: TablePlan, index: int, engine: Engine, source: exp.Expr) -> Bound
     n: Ints = read.column("n").to_numpy().astype(np.int64)
     distinct = read.column("value").combine_chunks()
     if plan.population is not None:
+        from sqldeid.tables.rows.population import join_values
+
         values = engine.make(
             "tables/rows/count_values",
             f"{plan.name}_population_values_{index}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,9 @@ from sqldeid.sql import column, identifier, render
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, known, others_of, terms_of
 from sqldeid.tables.plan.plan import OtherColumn, QuasiIdentifier, TablePlan
 from sqldeid.tables.verify.concealment import Concealment, above, measure, pick
-from sqldeid.tables.verify.population import Population
+
+if TYPE_CHECKING:
+    from sqldeid.tables.verify.population import Population
 
 
 @dataclass(frozen=True, slots=True)

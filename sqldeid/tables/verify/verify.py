@@ -37,7 +37,6 @@ from sqldeid.tables.rows.shape import check_stacks, count_persons, keep
 from sqldeid.tables.verify.judgement import Judgement
 from sqldeid.tables.verify.overall import achieved_together, least_size
 from sqldeid.tables.verify.persons import PersonJudgement
-from sqldeid.tables.verify.population import Population
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +124,8 @@ def verify(
     source = without_held_back(plan, engine, whole, held)
     labelled = _all_labelled(plan, claimed.hierarchies, node, engine)
     judgement = (PersonJudgement if plan.many else Judgement)(plan, engine, source, labelled, written, whole)
-    population = Population.of(plan, engine, labelled)
-    judgement = replace(judgement, population=population)
+    judgement = _with_population(judgement, labelled)
+    population = judgement.population
     counted_source, k = _flagged(judgement, _group_source(plan, labelled, source, engine, secrets), k)
     counted_release = _group_release(plan, written, engine, secrets)
     if plan.sampled:
@@ -151,6 +150,14 @@ def verify(
     check_pseudonyms(plan, source, written, engine)
     check_coarse(plan, written, engine)
     return verified
+
+
+def _with_population(judgement: Judgement, labelled: Sequence[Mapping[str, object]]) -> Judgement:
+    if judgement.plan.population is None:
+        return judgement
+    from sqldeid.tables.verify.population import Population
+
+    return replace(judgement, population=Population.of(judgement.plan, judgement.engine, labelled))
 
 
 def _compare(
