@@ -23,6 +23,8 @@ def attack_problems(table: Mapping[str, object], roles: Mapping[str, object]) ->
         return
     if table.get("attacks") is False and secrets:
         yield ("secrets",), "is for attacks, and attacks = false makes none; remove one of them"
+    if section(table, "search").get("method") == "mondrian" and secrets:
+        yield ("secrets",), "is for attacks, and releases by mondrian are not attacked; remove it"
     if any(not isinstance(name, str) or roles.get(name) not in _RELEASED for name in secrets):
         yield ("secrets",), "must name columns of this release, none of them identifying or free text"
     elif len({str(name) for name in secrets}) < len(secrets):
