@@ -88,7 +88,8 @@ def _shown(recoded: Recoded, j: int, heads: Ints) -> Shown:
     children = np.array([len(shares[x][g]) for x, g in zip(level.tolist(), group.tolist(), strict=True)], np.int64)
     leaves = [np.bincount(g) for g in groups]
     whole = np.array([leaves[x][g] for x, g in zip(level.tolist(), group.tolist(), strict=True)], np.int64)
-    most = [max(shares[x][g], default=1.0) for x, g in zip(level.tolist(), group.tolist(), strict=True)]
+    first = [tuple(of[0] if len(of) else 1.0 for of in by_group) for by_group in shares]  # the largest
+    most = [first[x][g] for x, g in zip(level.tolist(), group.tolist(), strict=True)]
     widest = np.stack([np.rint(np.array(most) * whole).astype(np.int64), whole])
     return Shown(level, group, np.where(level > 0, children, 0), widest, shares, recoded.public[j])
 

@@ -22,7 +22,13 @@ __all__ = ["both"]
 
 REPLACE = sqldeid.Options(replace=True)
 SURE = sqldeid.Options(replace=True, without_ledger=True)
-EVENTS = {"object": "id", "time": "at", "state": ["ward"], "privacy": {"method": "ratio", "epsilon": 5.0}}
+EVENTS = {
+    "attacks": False,
+    "object": "id",
+    "time": "at",
+    "state": ["ward"],
+    "privacy": {"method": "ratio", "epsilon": 5.0},
+}
 
 
 def parts(people: str, charted: str) -> dict[str, Any]:
