@@ -150,7 +150,10 @@ def running() -> Iterator[set[str]]:
         yield ran
 
 
-BETWEEN_TABLES = {"tables/write/place_rows", "tables/mondrian/place_parts"}
+BETWEEN_TABLES = {
+    *("tables/write/place_rows", "tables/mondrian/place_parts"),
+    *("run/fold_cohorts", "run/intersect_classes", "run/intersect_values"),
+}
 """How the tables of a run are compared with each other: a plan shows the way of one release."""
 
 
