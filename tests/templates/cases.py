@@ -791,6 +791,7 @@ TABLES += [
             "INSERT INTO e VALUES ('a', 3), ('b', 9), (NULL, 4)",
         ),
         read="SELECT * FROM m",
+        ordered=False,
     ),
     Case(
         "tables/verify/few_mapped",
@@ -798,6 +799,7 @@ TABLES += [
         [("a",), ("c",)],
         MAPPED_SETUP,
         read="SELECT * FROM f",
+        ordered=False,
     ),
     Case("tables/verify/measure_mapped", {"mapped": table_name("m")}, [(0, 2 / 3 + 1 / 4 + 5, 8)], MAPPED_SETUP),
     Case("tables/verify/measure_mapped", {"mapped": table_name("m")}, [(0, 0.0, 0)], MAPPED_SETUP[:1], note="empty"),
