@@ -198,7 +198,7 @@ class LocalRelease:
             if c.levels is not None:
                 yield name, told_levels(c.levels)
         yield "Highest risk", f"{_odds(left.prosecutor)} for one {self.unit} (source: {_odds(source.prosecutor)})"
-        yield "Average risk", f"{left.marketer:.2%} of all, by matching (source: {source.marketer:.2%})"
+        yield "Average risk", f"{100 * left.marketer:.2f} % of all, by matching (source: {100 * source.marketer:.2f} %)"
         if self.attacks is not None:
             yield from self.attacks.facts()
         yield "Note", self.limits
