@@ -89,4 +89,4 @@ bench: .venv/installed ## Measure; not part of the tests
 
 clean: ## Remove what was made, but for the environments
 	rm -rf demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find sqldeid tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find sqldeid sql tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

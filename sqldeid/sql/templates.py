@@ -14,8 +14,9 @@ import jinja2
 from sqlglot import exp
 
 from sqldeid.errors import UnknownKindError
+from sqldeid.sql import lists
+from sqldeid.sql.compiled import compiled_in
 from sqldeid.sql.dialects import transpile, write
-from sqldeid.sql.lists import Lists
 
 SUFFIX = ".sql.jinja"
 ENGINES = ("duckdb", "postgres", "spark")
@@ -239,10 +240,11 @@ def _environment(dialect: str) -> jinja2.Environment:
         loader=jinja2.FunctionLoader(source_of),
         undefined=jinja2.StrictUndefined,
         finalize=_finalize(dialect),
-        extensions=[Lists],
+        extensions=[lists.Lists],
         autoescape=False,  # noqa: S701 - SQL, not HTML; finalize lets no plain string through
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=compiled_in(folder(), dialect, __file__, lists.__file__),
     )
     made.globals |= {"unknown_kind": _Unknown(), "on": {engine: engine == dialect for engine in ENGINES}}
     return made
