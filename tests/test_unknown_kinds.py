@@ -262,6 +262,7 @@ SMALL = {"k": 2, "l": 2, "num": 1, "den": 2}
 PARAMETERS: dict[str, dict[str, Any]] = {
     "tables/verify/fail_classes": {"failing": TABLE, "cells": TABLE, "columns": Q, "ranked": TABLE, **SMALL},
     "tables/verify/score_classes": {"scored": TABLE, "cells": TABLE, "ranked": TABLE, "columns": Q},
+    "tables/write/measure_cells": {"cells": TABLE, "k": 2},
     "tables/verify/measure_classes": {"cells": TABLE, "ranked": TABLE, "columns": Q, "l": 2},
     "tables/certificate/prove_criterion": {
         "folded": TABLE,

@@ -194,7 +194,7 @@ def _prepare(asked: UtilityQuestion, plan: TablePlan, held_out: TablePlan | None
             "quasi-identifying; evaluate another method",
         )
     plan, label = _with_label(asked, _settled(plan), engine)
-    left_out = [c for c in plan.columns if isinstance(c, OtherColumn) and c.disguise is not None]
+    left_out = [c for c in plan.columns if isinstance(c, OtherColumn) and (c.disguise is not None or c.aggregated)]
     warnings = tuple(f"{plan.key}.columns.{c.name}: is not used by the model: {c.shown}" for c in left_out)
     plan = replace(plan, columns=tuple(c for c in plan.columns if c not in left_out))
     source = keep(plan, engine)
@@ -228,7 +228,7 @@ def _with_label(asked: UtilityQuestion, plan: TablePlan, engine: Engine) -> tupl
             "--label", f"values of type {source.shown_type} are no classes; cast {source.name} in a source query"
         )
     for c in same:
-        if isinstance(c, QuasiIdentifier):
+        if isinstance(c, QuasiIdentifier) or c.aggregated:
             raise JobError.at(
                 "--label",
                 f"{c.name} is quasi-identifying in {plan.key} and would be generalised; name a column that is "

@@ -30,8 +30,8 @@ def covering_problems(table: Mapping[str, object]) -> Iterator[Found]:
 def _uncovered(asked: object, rule: Mapping[str, object], drawn: bool) -> Iterator[str]:
     """What becomes of uncovered values is settled where classes are cut from the values, or a node is drawn."""
     every = [key for key in COVERING if rule.get(key) is not None]
-    if rule.get("median") is not None:
-        yield "goes with hierarchies of levels; median has none: remove it"
+    if rule.get("median") is not None or rule.get("aggregate") is not None:
+        yield f"goes with hierarchies of levels; {'median' if rule.get('median') else 'aggregate'} has none: remove it"
     elif every:
         yield f"is for hierarchies that may not know a value; {every[0]} takes every one: remove it"
     elif drawn and asked != "top":
@@ -42,7 +42,7 @@ def _uncovered(asked: object, rule: Mapping[str, object], drawn: bool) -> Iterat
 
 def _version(rule: Mapping[str, object], drawn: bool) -> Iterator[str]:
     """Versions of codes are counted, so never where a refusal would tell of rows; classes cut at medians have none."""
-    if rule.get("median") is not None:
-        yield "goes with hierarchies of codes; median has none: remove it"
+    if rule.get("median") is not None or rule.get("aggregate") is not None:
+        yield f"goes with hierarchies of codes; {'median' if rule.get('median') else 'aggregate'} has none: remove it"
     elif drawn:
         yield "is not for epsilon-safe, where a refusal would tell of rows; keep one version by where"

@@ -119,9 +119,14 @@ class HierarchyRule(Section):
         description='With search.method = "mondrian" alone: cut at medians; released as the range between cuts, or as '
         "the mean of the class.",
     )
+    aggregate: Literal["mean", "median", "mode", "interval"] | None = Field(
+        default=None,
+        description="Of numbers, dates and times: the column tells no classes apart, and each row shows this statistic "
+        "of its class. It rests on k persons at least and is missing where fewer have a value.",
+    )
     grid: Positive | Literal["second", "minute", "hour", "day", "week"] | None = Field(
         default=None,
-        description="With median: the step of the numbers that bound ranges, and of means; 5 gives 0, 5, 10 and so on. "
+        description="With median or aggregate: the step of the numbers that are shown; 5 gives 0, 5, 10 and so on. "
         "Absent: 1 for whole numbers, the last decimal of decimals, a day for dates and times. Floats need it.",
     )
 

@@ -31,7 +31,7 @@ Role = Literal["quasi-identifying", "identifying", "sensitive", "insensitive", "
 SECTIONS = ("tables", "series", "events")
 """Sections of a job that hold releases, in the order in which they are made."""
 
-HIERARCHY_RULES = ("bands", "edges", "mask", "keep_first", "dates", "suppress", "median")
+HIERARCHY_RULES = ("bands", "edges", "mask", "keep_first", "dates", "suppress", "median", "aggregate")
 DATE_UNITS = ("day", "month", "quarter", "year", "decade")
 DATABASE_ENDINGS = frozenset({".duckdb", ".ddb", ".db"})
 OTHER_ENDINGS = frozenset(
@@ -107,8 +107,8 @@ def hierarchy_problems(rule: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem((), f"must hold exactly one of {', '.join(HIERARCHY_RULES)}; it {found}")
     if rule.get("tails") is not None and rule.get("edges") is None:
         yield Problem(("tails",), "goes with edges alone; remove it")
-    if rule.get("grid") is not None and rule.get("median") is None:
-        yield Problem(("grid",), "goes with median alone; remove it")
+    if rule.get("grid") is not None and rule.get("median") is None and rule.get("aggregate") is None:
+        yield Problem(("grid",), "goes with median or aggregate alone; remove it")
     for name in ("bands", "mask"):
         if not _rising(rule.get(name)):
             yield Problem((name,), "must rise from each level to the next, finest first")
@@ -263,9 +263,29 @@ def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
     yield from (Problem(*found) for found in unit_problems(table))
     yield from (Problem(*found) for found in table_disguises(table))
     yield from (Problem(*found) for found in median_problems(table))
+    yield from _aggregated(table)
     yield from (Problem(*found) for found in local_problems(table))
     yield from (Problem(*found) for found in risk_problems(table))
     yield from (Problem(*found) for found in attack_problems(table, roles))
+
+
+def _aggregates(table: Mapping[str, object]) -> bool:
+    columns = stack_rules.with_stacked(table)
+    return any(section(section(columns, name), "hierarchy").get("aggregate") is not None for name in columns)
+
+
+def _aggregated(table: Mapping[str, object]) -> Iterator[Problem]:
+    if _aggregates(table):
+        from sqldeid.job.aggregate_rules import aggregate_problems
+
+        yield from (Problem(*found) for found in aggregate_problems(table))
+
+
+def _aggregated_beside(job: Mapping[str, object], name: str) -> Iterator[Problem]:
+    if _aggregates(section(section(job, "tables"), name)):
+        from sqldeid.job.aggregate_rules import linked_aggregate_problems
+
+        yield from (Problem(*found) for found in linked_aggregate_problems(job, name))
 
 
 def _undecided(privacy: Mapping[str, object]) -> Iterator[Problem]:
@@ -435,6 +455,7 @@ def job_problems(job: Mapping[str, object]) -> Iterator[Problem]:
     yield from (Problem(*found) for found in series_link_problems(job))
     yield from (Problem(*found) for found in layers_problems(job))
     yield from (Problem(*found) for found in linked_risk_problems(job))
+    yield from (p for name in tables for p in _aggregated_beside(job, name))
     target = section(job, "release").get("as", "table")
     for name in tables:
         if section(tables, name).get("view") == "computed" and target in ("table", "parquet"):

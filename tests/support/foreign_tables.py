@@ -113,6 +113,16 @@ RELEASES = {
     "l distinct": asked(COLUMNS, k=3, privacy={"l_diversity": [{**L, "kind": "distinct"}]}),
     "l entropy, blank": asked(COLUMNS, k=3, suppression="blank", privacy={"l_diversity": [{**L, "kind": "entropy"}]}),
     "l recursive": asked(COLUMNS, k=3, privacy={"l_diversity": [{**L, "kind": "recursive", "c": 4.0}]}),
+    "aggregated": asked(
+        {
+            **{SEX: qi(), AGE: qi({"aggregate": "median"}), WARD: qi({"aggregate": "mode"})},
+            **{"money": qi({"aggregate": "mean"}), "height": qi({"aggregate": "interval", "grid": 0.5})},
+            **{"born": qi({"aggregate": "interval"}), "seen": qi({"aggregate": "mean", "grid": "hour"})},
+            "illness": SENSITIVE,
+        },
+        k=20,
+    ),
+    "aggregated, nothing beside": asked({SEX: qi(), "height": qi({"aggregate": "mean", "grid": 0.1})}, k=90, text=True),
     "t": asked(COLUMNS, k=3, privacy={"t_closeness": [{**T, "distance": "ordered"}]}),
     "delta": asked(COLUMNS, k=3, privacy={"delta_disclosure": [{"column": T["column"], "delta": 3.0}]}),
     "beta": asked(COLUMNS, k=3, privacy={"beta_likeness": [{"column": T["column"], "beta": 4.0}]}),

@@ -55,6 +55,13 @@ def refuse_unkept(plan: TablePlan) -> None:
         For m-concealing, k-map, joint l-diversity, and what all released classes must meet together.
     """
     key = f"{plan.key}.privacy"
+    for c in plan.aggregated:
+        where = f"{plan.key}.columns.{c.name}.hierarchy.aggregate"
+        raise JobError.at(
+            where,
+            "does not go with a ledger, which keeps who is in a class and not what a statistic rests on: where one "
+            "value changes, the difference of two statistics tells it; leave the column out, or give it levels",
+        )
     if plan.concealing is not None:
         raise JobError(f"{key}.m_concealing: the ledger does not keep it from release to release", key=key)
     if plan.k_map is not None:

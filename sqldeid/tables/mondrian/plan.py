@@ -14,16 +14,13 @@ from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.ledger.hashing import spelling
 from sqldeid.mondrian import Heuristic
-from sqldeid.sql import column, identifier, literal
+from sqldeid.sql import column, identifier
 from sqldeid.tables.criteria import ClassCriterion, class_criteria
-from sqldeid.tables.mondrian.grid import Grid, grid_of
 from sqldeid.tables.mondrian.result import LIMITS
 from sqldeid.tables.plan.columns import refuse_lists, released_value
+from sqldeid.tables.plan.grid import ORDERED, Grid, cell_of, grid_of
 
-ORDERED = ("integer", "float", "number", "date", "timestamp")
 TIMES = ("date", "timestamp")
-YEARS = ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")
-"""Of the calendar that ranges are written in; a date outside it is missing, as an infinite number is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +35,7 @@ class Cut:
     @property
     def value(self) -> exp.Expr:
         """The number of the grid's cell that the column of `s` lies in, as DOUBLE; NULL where it is infinite or NaN."""
-        found = column(self.source.name, "s")
-        if self.source.kind in TIMES:
-            kind = exp.DataType.build("timestamp", dialect="duckdb")
-            time = exp.cast(found, kind)
-            low, high = (exp.cast(literal(year), kind) for year in YEARS)
-            there: exp.Expr = exp.Between(this=time, low=low, high=high)
-            number = exp.cast(exp.Anonymous(this="EPOCH_US", expressions=[time.copy()]), "DOUBLE")
-        else:
-            number = exp.cast(found, "DOUBLE")
-            there = exp.LTE(this=exp.Abs(this=number.copy()), expression=literal(self.grid.most()))
-        return exp.Case(ifs=[exp.If(this=there, true=self.grid.cell(number))])
+        return cell_of(column(self.source.name, "s"), self.grid)
 
     @property
     def shown(self) -> str:

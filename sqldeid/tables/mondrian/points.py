@@ -20,9 +20,9 @@ from sqldeid.errors import JobError
 from sqldeid.mondrian import Box, Dimension, Mondrian, partition_boxes
 from sqldeid.sql import column, identifier
 from sqldeid.tables.mondrian.criteria import checks_of, refuse_whole
-from sqldeid.tables.mondrian.grid import Grid
 from sqldeid.tables.mondrian.plan import Cut, PartitionPlan
 from sqldeid.tables.plan.columns import released_value
+from sqldeid.tables.plan.grid import Grid
 from sqldeid.tables.rows.shape import naming
 
 SIDES = ("label", "low", "high", "missing")

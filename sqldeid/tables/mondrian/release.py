@@ -2,7 +2,8 @@
 
 No lattice and no hierarchy: rows are cut at medians as long as both sides keep k of them, so that one age may be
 released as "[40, 50)" in one class and as "[44, 47)" in another. Ranges are bounded by numbers of a public grid that
-lie between a class and its neighbours, never by somebody's value; means are rounded to that grid (`partition_grid`).
+lie between a class and its neighbours, never by somebody's value; means are rounded to that grid
+(`sqldeid.tables.plan.grid`).
 
 *Guarantee*: every released combination of quasi-identifying values is that of at least k rows (k-anonymity), and meets
 the job's l-diversity and t-closeness, each asked of both sides before a cut. Released bounds and means depend on the

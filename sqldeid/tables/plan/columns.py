@@ -237,6 +237,11 @@ class OtherColumn:
     to: Unit | None = None
 
     @property
+    def aggregated(self) -> bool:
+        """Whether a statistic of each class leaves in its place (`sqldeid.tables.plan.aggregated`)."""
+        return False
+
+    @property
     def released(self) -> bool:
         """Whether it leaves."""
         return self.role in ("sensitive", "insensitive", LINKED) or self.disguise is not None

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sqlglot import exp
 
@@ -34,6 +34,9 @@ from sqldeid.tables.plan.cut import cut_hierarchy
 from sqldeid.tables.plan.demands import Demands, Seeking, demands_of, seeking_of
 from sqldeid.tables.plan.stack import Stacked, outward_stacks, plan_stacks, stacked_keys
 from sqldeid.tables.plan.versions import Versions, versions_of
+
+if TYPE_CHECKING:
+    from sqldeid.tables.plan.aggregated import Aggregated
 
 __all__ = ["OtherColumn", "QuasiIdentifier", "TablePlan", "plan", "released_value", "travel_type"]
 
@@ -113,7 +116,12 @@ class TablePlan:
     @property
     def others(self) -> tuple[OtherColumn, ...]:
         """The columns that are released as they stand."""
-        return tuple(c for c in self.columns if isinstance(c, OtherColumn) and c.released)
+        return tuple(c for c in self.columns if isinstance(c, OtherColumn) and c.released and not c.aggregated)
+
+    @property
+    def aggregated(self) -> tuple[Aggregated, ...]:
+        """The columns of which each row shows a statistic of its class."""
+        return tuple(cast("Aggregated", c) for c in self.columns if isinstance(c, OtherColumn) and c.aggregated)
 
     @property
     def released(self) -> tuple[QuasiIdentifier | OtherColumn, ...]:
@@ -277,6 +285,10 @@ def _column(name: str, part: jobfile.Column, around: _Around) -> QuasiIdentifier
             key, f"a column of type {source.shown_type} cannot be quasi-identifying; cast it to text in a source query"
         )
     _refuse_zoned(source, part, key)
+    if isinstance(part.hierarchy, jobfile.HierarchyRule) and part.hierarchy.aggregate is not None:
+        from sqldeid.tables.plan.aggregated import aggregate
+
+        return aggregate(name, source, part, key)
     weights: Mapping[str, float] = table.search.weights
     uncovered: Uncovered = "top" if table.search.method == "epsilon-safe" else part.uncovered
     return QuasiIdentifier(

@@ -49,7 +49,7 @@ def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked) -> Nature:
         ledger=True,
         many=plan.many,
         held="rows",
-        columns=frozenset(label_of(c.name) for c in plan.others),
+        columns=frozenset(label_of(c.name) for c in (*plan.others, *plan.aggregated)),
         lattice=True,
         person=plan.person_type,
         private=plan.sampled,

@@ -176,6 +176,12 @@ def _warnings(plan: TablePlan, outcome: Outcome, verified: Verified, marginals: 
         found.append(f"{plan.key}: the release is empty: every row is suppressed")
     if plan.demands.blanks and verified.released < verified.rows:
         found.append(f"{plan.key}: the blanked rows together do not meet the criteria, so they were dropped")
+    found += [
+        f"{plan.key}.columns.{c.name}: the {c.statistic} of a class can be solved for by all of its members but one "
+        "who pool what they know, to within half a step of the grid for each member; mode and interval cannot"
+        for c in plan.aggregated
+        if c.statistic in ("mean", "median")
+    ]
     for m in marginals:
         if len(m.rows[0]) == 1:
             found.append(f"{plan.key}.columns.{m.name}: has one value only; it tells nothing and costs nothing")

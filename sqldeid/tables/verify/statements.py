@@ -45,6 +45,8 @@ def verifying(plan: TablePlan, target: Target, *, held: bool = False) -> Iterato
         yield from achieving(plan)
         if pseudonyms(plan):
             yield step("tables/disguise/check_pseudonyms", 2)
+        for template in ("split_cells", "group_statistics", "number_statistics", "list_cells", "list_statistics"):
+            yield from (step(f"tables/verify/{template}", len(plan.aggregated)),) if plan.aggregated else ()
     yield from looking_again(target)
 
 

@@ -147,9 +147,20 @@ def verify(
         persons = judgement.persons(counted_source)
         judgement.refuse_few(persons, k)
         verified = replace(verified, persons=persons, k=persons.k)
+    _check_columns(plan, source, labelled, written, engine)
+    return verified
+
+
+def _check_columns(
+    plan: TablePlan, source: exp.Expr, labelled: Sequence[Mapping[str, object]], written: exp.Expr, engine: Engine
+) -> None:
+    """Look at what classes do not tell: pseudonyms, dates that are cut, and statistics of classes."""
     check_pseudonyms(plan, source, written, engine)
     check_coarse(plan, written, engine)
-    return verified
+    if plan.aggregated:
+        from sqldeid.tables.verify.statistics import check_statistics
+
+        check_statistics(plan, source, labelled, written, engine)
 
 
 def _with_population(judgement: Judgement, labelled: Sequence[Mapping[str, object]]) -> Judgement:
@@ -346,6 +357,10 @@ def recheck(
         )
     plan = _with_noted_m(plan, note)
     k = _noted_k(plan, note)
+    if note.get("aggregated", {}) != {c.name: c.noted for c in plan.aggregated}:
+        raise VerificationError.at(
+            plan.key, "the release was made with other statistics of classes than the job states"
+        )
     source = keep(plan, engine)
     count_persons(plan, engine, source)
     hierarchies = [bind(plan, i, engine, source).hierarchy for i in range(len(plan.qis))]

@@ -84,10 +84,18 @@ def stage(chosen: Chosen, engine: Engine, staging: Staging, note: Note) -> exp.E
     Cost: none of the source where every released column is quasi-identifying (the classes say it all), else one scan.
     """
     plan = chosen.plan
-    kept = keep_classes(chosen, engine, placed=bool(plan.others))
+    kept = keep_classes(chosen, engine, placed=bool(plan.others or plan.aggregated))
     place = {q.name: column(kept_name(i), "e") for i, q in enumerate(plan.qis)}
+    if plan.aggregated:
+        from sqldeid.tables.write.aggregate import with_statistics
+
+        kept, told = with_statistics(chosen, kept, engine)
+        place |= told
     columns = [
-        {"name": identifier(c.name), "value": place[c.name] if isinstance(c, QuasiIdentifier) else c.leaving}
+        {
+            "name": identifier(c.name),
+            "value": place[c.name] if isinstance(c, QuasiIdentifier) or c.aggregated else c.leaving,
+        }
         for c in plan.released
     ]
     if not plan.others:

@@ -18,6 +18,10 @@ def writing(plan: TablePlan, target: Target) -> Iterator[Step]:
         yield from _computed(plan)
         return
     yield from keeping(plan)
+    if plan.aggregated:
+        yield step("tables/write/list_cells", len(plan.aggregated))
+        yield step("tables/write/measure_cells", len(plan.aggregated))
+        yield step("tables/write/join_statistics")
     yield from () if plan.sampled else as_needed("run/sum_columns")
     yield from putting(target.kind, len(plan.released), staging(plan))
 

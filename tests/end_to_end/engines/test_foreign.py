@@ -47,7 +47,9 @@ def test_a_release_is_the_same_on_every_engine(name: str, both: Both) -> None:
         assert told(there) == told(here)
 
 
-@pytest.mark.parametrize("name", ["query", "l entropy, blank", "m", "dates and means", "k-map", "average, at risk, l"])
+@pytest.mark.parametrize(
+    "name", ["query", "l entropy, blank", "m", "dates and means", "k-map", "average, at risk, l", "aggregated"]
+)
 def test_the_steps_of_a_plan_are_those_of_a_run(name: str, both: Both) -> None:
     wanted = job({"schema": f"steps of {name}"}, r=RELEASES[name])
     [planned] = plan(wanted, both.foreign.database)

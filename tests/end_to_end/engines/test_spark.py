@@ -44,6 +44,7 @@ pytestmark = pytest.mark.xdist_group("spark")
     [
         *("blank", "types", "only quasi-identifiers", "query", "dates and means", "l entropy, blank", "t", "m"),
         *("times cut", "cut, every value", "many rows, l", "delta", "beta", "k-map", "average, at risk, l"),
+        "aggregated",
     ],
 )
 def test_a_release_is_the_same_on_spark(name: str, both: Both) -> None:

@@ -86,6 +86,7 @@ HIERARCHIES: dict[str, dict[str, Any]] = {
     "keep_first": qi({"keep_first": [1]}, "sex"),
     "dates": qi({"dates": ["month", "year"]}, "born"),
     "suppress": qi({"suppress": True}, "sex"),
+    "aggregate": SEX | qi({"aggregate": "mean"}, "age"),
 }
 STACKS: dict[str, dict[str, Any]] = {
     "first": ORDERED | {"first": 2},

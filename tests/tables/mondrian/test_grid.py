@@ -11,7 +11,7 @@ import pytest
 from sqldeid.engine.base import Column
 from sqldeid.errors import JobError
 from sqldeid.sql import column
-from sqldeid.tables.mondrian.grid import Grid, grid_of, roundest
+from sqldeid.tables.plan.grid import Grid, grid_of, roundest
 
 KINDS = {
     "INTEGER": "integer",

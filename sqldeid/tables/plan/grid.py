@@ -1,4 +1,4 @@
-"""The public grid that Mondrian's cuts lie on: its step comes from the job or from a column's type, never from data.
+"""The public grid that cuts and statistics of classes lie on: its step comes from the job or a type, never from data.
 
 Every value is replaced by the number of its cell before anything is counted, so that a release depends on cells alone:
 whoever moves within a cell changes nothing. A cut lies between the last cell of the left part and the first of the
@@ -37,6 +37,10 @@ SLACK, RELATIVE = 1e-9, 4e-16
 """Of a step, and of a cell's number: what a decimal fraction may miss its own place by (0.29 is 28.999… hundredths)."""
 VAGUE = 2.0**50
 """Of the type's units (of cells, where it has none): from here on a DOUBLE may lie in another cell than its value."""
+ORDERED = ("integer", "float", "number", "date", "timestamp")
+"""Kinds of columns whose values lie on a grid."""
+YEARS = ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")
+"""Of the calendar that moments are written in; a date outside it is missing, as an infinite number is."""
 _DECIMAL = re.compile(r"(?:DECIMAL|NUMERIC)\(\s*\d+\s*,\s*(\d+)\s*\)", re.IGNORECASE)
 _BOUNDS = re.compile(r"\[(?P<low>[^,]+), (?P<high>[^)]+)\)|< (?P<below>.+)|≥ (?P<above>.+)")
 BARE = ("*", "missing", "not missing")
@@ -114,10 +118,14 @@ class Grid:
         """The greatest number that has a cell: beyond it a division by the step would overflow."""
         return float(sys.float_info.max * min(1.0, float(self.step)))
 
+    def near(self, cells: float | Fraction) -> int:
+        """The cell that begins nearest to the mean of the middles of cells, of which the mean is given."""
+        middle = 0 if self.unit == self.step else Fraction(1, 2) - self.unit / self.step / 2
+        return _nearest(Fraction(cells) + middle)
+
     def mean(self, cells: float) -> float:
         """A mean of cells as a number of the grid: the nearest to the mean of the middles of the cells."""
-        middle = 0 if self.unit == self.step else Fraction(1, 2) - self.unit / self.step / 2
-        return float(self.start + self.step * _nearest(Fraction(cells) + middle))
+        return float(self.start + self.step * self.near(cells))
 
     def shown(self, cell: int) -> str:
         """Where a cell begins, as text."""
@@ -149,6 +157,20 @@ class Grid:
             return float(self.start + self.step * _nearest(near)) == float(label)
         found = _BOUNDS.fullmatch(str(label).removesuffix(" or missing"))
         return found is not None and all(self.holds(text) for text in found.groups() if text is not None)
+
+
+def cell_of(value: exp.Expr, grid: Grid) -> exp.Expr:
+    """The number of the grid's cell that a value lies in, as DOUBLE; NULL where it is infinite or in no calendar."""
+    if grid.timed:
+        kind = exp.DataType.build("timestamp", dialect="duckdb")
+        time = exp.cast(value, kind)
+        low, high = (exp.cast(literal(year), kind) for year in YEARS)
+        there: exp.Expr = exp.Between(this=time, low=low, high=high)
+        number = exp.cast(exp.Anonymous(this="EPOCH_US", expressions=[time.copy()]), "DOUBLE")
+    else:
+        number = exp.cast(value, "DOUBLE")
+        there = exp.LTE(this=exp.Abs(this=number.copy()), expression=literal(grid.most()))
+    return exp.Case(ifs=[exp.If(this=there, true=grid.cell(number))])
 
 
 def grid_of(source: Column, asked: int | float | str | None, key: str) -> Grid:
