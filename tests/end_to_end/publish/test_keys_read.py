@@ -86,7 +86,7 @@ HIERARCHIES: dict[str, dict[str, Any]] = {
     "keep_first": qi({"keep_first": [1]}, "sex"),
     "dates": qi({"dates": ["month", "year"]}, "born"),
     "suppress": qi({"suppress": True}, "sex"),
-    "aggregate": SEX | qi({"aggregate": "mean"}, "age"),
+    "aggregate": qi({"aggregate": "mean"}, "age") | SEX,
 }
 STACKS: dict[str, dict[str, Any]] = {
     "first": ORDERED | {"first": 2},
@@ -173,6 +173,8 @@ SAMPLES: dict[tuple[str, str], Any] = {
     ("HierarchyRule", "dates"): ["month"],
     ("HierarchyRule", "suppress"): True,
     ("HierarchyRule", "grid"): 5,
+    ("HierarchyRule", "aggregate"): "mean",
+    ("HierarchyRule", "median"): "range",
     ("Events", "gap_hours"): 5,
     ("Events", "end"): "duration",
     ("Events", "clusters"): {"share": 0.2},
