@@ -31,6 +31,7 @@ import sqldeid
 from benchmarks import (
     choices,
     clusters,
+    criteria,
     distinct,
     events,
     local_use,
@@ -61,6 +62,7 @@ CASES: dict[str, Callable[[Bench], dict[str, list[dict[str, Any]]]]] = {
     **{name.replace(" ", "-"): partial(must.criterion, name=name) for name in must.CRITERIA},
     "tradeoff": tradeoffs.tradeoff,
     "choices": choices.choices,
+    "criteria": criteria.checks,
     "local-utility": local_use.local_utility,
     "local-k": local_use.losses_by_k,
     "local-adult": local_use.local_adult,

@@ -43,6 +43,7 @@ from sqldeid.tables.criteria import (
     DeltaDisclosure,
     DistinctLDiversity,
     EntropyLDiversity,
+    HierarchicalTCloseness,
     MConcealing,
     RecursiveLDiversity,
     TCloseness,
@@ -221,6 +222,7 @@ def test_every_criterion_says_what_it_does_not_protect() -> None:
         DeltaDisclosure("ill", Fraction(1, 5)),
         *(BetaLikeness("ill", Fraction(1, 5), kind) for kind in ("basic", "enhanced")),
         *(TCloseness("ill", Fraction(1, 5), distance) for distance in ("equal", "ordered")),
+        HierarchicalTCloseness("ill", Fraction(1, 5), ((0, 1, 2), (0, 0, 1))),
         MConcealing(Fraction(1, 5), (("ill", 0.5),)),
     ]
     assert all(not_protected(criterion.name) for criterion in made)

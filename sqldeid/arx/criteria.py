@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import log
+from types import MappingProxyType
 
 from sqldeid.job.rules import MAX_DECIMALS
 
@@ -21,7 +22,7 @@ _K = re.compile(r"(\d+)-anonymity")
 _DISTINCT = re.compile(rf"distinct-(\d+)-diversity{_OF}", re.DOTALL)
 _ENTROPY = re.compile(rf"(?:shannon-)?entropy-{_NUMBER}-diversity{_OF}", re.DOTALL)
 _RECURSIVE = re.compile(rf"recursive-\({_NUMBER},\s*(\d+)\)-diversity{_OF}", re.DOTALL)
-_CLOSE = re.compile(rf"{_NUMBER}-closeness with (equal|ordered) distance{_OF}", re.DOTALL)
+_CLOSE = re.compile(rf"{_NUMBER}-closeness with (equal|ordered|hierarchical) distance{_OF}", re.DOTALL)
 _DISCLOSURE = re.compile(rf"{_NUMBER}-disclosure privacy{_OF}", re.DOTALL)
 _BASIC = re.compile(rf"(?:basic-{_NUMBER}-|{_NUMBER}-basic )likeness{_OF}", re.DOTALL)
 _ENHANCED = re.compile(rf"(?:enhanced-{_NUMBER}-|{_NUMBER}-enhanced )likeness{_OF}", re.DOTALL)
@@ -57,7 +58,12 @@ class Demands:
     notes: list[str] = field(default_factory=list)
 
 
-def demands(criteria: tuple[str, ...], sensitive: frozenset[str], whole: frozenset[str]) -> Demands:
+def demands(
+    criteria: tuple[str, ...],
+    sensitive: frozenset[str],
+    whole: frozenset[str],
+    files: Mapping[str, str] = MappingProxyType({}),
+) -> Demands:
     """Take criteria.
 
     Parameters
@@ -68,12 +74,15 @@ def demands(criteria: tuple[str, ...], sensitive: frozenset[str], whole: frozens
         The sensitive columns.
     whole
         Those that hold whole numbers alone, which are ordered by value here as in ARX.
+    files
+        Column to the file of its hierarchy.
 
     Guarantee: a release that meets `k`, `entries` and `overall` meets every criterion that is not in `left`.
 
     * l-diversity (distinct, entropy after Shannon, recursive), t-closeness of equal distance, and β-likeness are
       ARX's, letter by letter. Where no k is asked, the greatest l is one: a class of l values has l rows.
     * t-closeness of ordered distance orders by data type: taken of whole numbers, whose order is one.
+    * t-closeness of hierarchical distance goes by the hierarchy of the attribute; ARX's steps are over its height.
     * ARX's δ-disclosure bounds |log2(q/p)| for the values that a class has; the job's bounds |ln(q/p)| below δ' for
       every value of the table. With δ' = δ·ln 2, rounded down, it is at least as strict.
 
@@ -89,7 +98,7 @@ def demands(criteria: tuple[str, ...], sensitive: frozenset[str], whole: frozens
             continue
         if (match := _AVERAGE.fullmatch(text)) and _take_average(match, found):
             continue
-        taken = _of_column(text, whole, found.notes)
+        taken = _of_column(text, whole, files, found.notes)
         if taken is None or taken[1]["column"] not in sensitive or _again(taken, found):
             found.left.append(text)
         else:
@@ -156,7 +165,7 @@ def _implied(found: Demands) -> int | None:
     return max(sizes)
 
 
-def _of_column(text: str, whole: frozenset[str], notes: list[str]) -> Taken | None:
+def _of_column(text: str, whole: frozenset[str], files: Mapping[str, str], notes: list[str]) -> Taken | None:
     """A criterion of one column; None where it cannot be taken."""
     if match := _DISTINCT.fullmatch(text):
         return "l_diversity", {"column": match[2], "l": int(match[1])}
@@ -165,6 +174,9 @@ def _of_column(text: str, whole: frozenset[str], notes: list[str]) -> Taken | No
     if (match := _RECURSIVE.fullmatch(text)) and (c := _few(match[1])) is not None:
         return "l_diversity", {"column": match[3], "l": int(match[2]), "kind": "recursive", "c": c}
     if (match := _CLOSE.fullmatch(text)) and (t := _few(match[1])) is not None and t <= 1:
+        if match[2] == "hierarchical":
+            entry: dict[str, object] = {"column": match[3], "t": t, "distance": "hierarchical"}
+            return ("t_closeness", entry | {"hierarchy": files[match[3]]}) if match[3] in files else None
         if match[2] == "equal":
             return "t_closeness", {"column": match[3], "t": t}
         return ("t_closeness", {"column": match[3], "t": t, "distance": "ordered"}) if match[3] in whole else None

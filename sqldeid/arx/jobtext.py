@@ -65,7 +65,7 @@ def job_of(project: Project, table: str, into: str, files: Mapping[str, str], wh
     notes: list[str] = []
     columns = {a.name: _column(a, files, undecided, notes) for a in project.attributes}
     sensitive = frozenset(a.name for a in project.attributes if a.role == "sensitive")
-    asked = demands(project.config.criteria, sensitive, whole)
+    asked = demands(project.config.criteria, sensitive, whole, files)
     if asked.k is None:
         undecided.append(NO_K)
     if project.config.unknown:

@@ -180,7 +180,10 @@ def _attribute(archive: Archive, element: Element) -> tuple[Attribute, str | Non
         aggregated=element.child("microaggregationFunction") is not None,
         unknown=not known,
     )
-    return attribute, ref if _ROLES[kind] == "quasi-identifying" else None
+    saved = f"hierarchies/{name}.csv"  # ARX saves all, and may refer to those of quasi-identifying attributes alone
+    if _ROLES[kind] == "sensitive" and ref is None and f"input/{saved}" in archive:
+        ref = saved
+    return attribute, ref if _ROLES[kind] in ("quasi-identifying", "sensitive") else None
 
 
 def _level(archive: Archive, text: str | None) -> int | None:

@@ -11,14 +11,12 @@ from sqldeid.job.parts import (
     Column,
     EpsilonSafeSettings,
     HierarchyRule,
-    LDiversity,
-    Privacy,
     Query,
     Release,
     Search,
     Table,
-    TCloseness,
 )
+from sqldeid.job.privacy import LDiversity, Privacy, TCloseness
 from sqldeid.job.stack import Stack
 
 __all__ = [

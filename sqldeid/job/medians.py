@@ -40,7 +40,7 @@ def _refused(table: Mapping[str, object], privacy: Mapping[str, object]) -> Iter
         if asked.get("scope") == "joint":
             yield ("privacy", "l_diversity"), 'with search.method = "mondrian", scope is "independent"; or use frontier'
     for asked in entries(privacy, "t_closeness"):
-        if asked.get("distance") == "ordered":
+        if asked.get("distance") in ("ordered", "hierarchical"):
             yield ("privacy", "t_closeness"), 'with search.method = "mondrian", distance is "equal"; or use frontier'
     if privacy.get("suppression") == "blank" or privacy.get("suppression_limit"):
         yield ("privacy",), 'search.method = "mondrian" suppresses nothing; remove suppression and suppression_limit'

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
-from sqldeid.errors import UnknownKindError
 from sqldeid.job import rules
-from sqldeid.job.criteria import PER_CLASS
 from sqldeid.job.fields import (
     MAX_WHOLE,
     Hierarchy,
@@ -22,6 +19,7 @@ from sqldeid.job.fields import (
     Text,
     Whole,
 )
+from sqldeid.job.privacy import Privacy
 from sqldeid.job.rules import Role
 from sqldeid.job.stack import Stack
 
@@ -79,206 +77,6 @@ class Column(Section):
         description="Of a released number: greater values become this one, before anything else (ages over 89: 90). "
         "The labels of a quasi-identifying column say so on every level: ≥ 90.",
     )
-
-
-def _listed(value: object) -> object:
-    """One table or a list of tables."""
-    return [value] if isinstance(value, Mapping) else value
-
-
-def _or_one(schema: dict[str, Any]) -> None:
-    """The schema of a list, or of one of its items."""
-    listed = {name: schema.pop(name) for name in ("type", "items", "minItems")}
-    schema["anyOf"] = [dict(listed["items"]), listed]
-
-
-class LDiversity(Section):
-    """l-diversity of a sensitive column (Machanavajjhala et al. 2007)."""
-
-    check = rules.diversity_problems
-
-    column: Text = Field(description="A sensitive column of this release.")
-    l: Whole = Field(description="How many values: distinct, as entropy, or as the l of recursive (c,l).")
-    kind: Literal["distinct", "entropy", "recursive"] = Field(
-        default="distinct",
-        description="distinct: l values in every class. entropy: as uncertain as l equally likely values. recursive: "
-        "the most frequent value has fewer rows than c times those without the l - 1 most frequent.",
-    )
-    c: Positive | None = Field(default=None, description="With recursive, and always there: greater than 0.")
-    scope: Literal["independent", "joint"] = Field(
-        default="independent",
-        description="independent: in every class. joint: also among the rows of a class that agree on every other "
-        "sensitive column of the release, for who knows those values.",
-    )
-
-
-class TCloseness(Section):
-    """t-closeness of a sensitive column (Li et al. 2007)."""
-
-    check = rules.closeness_problems
-
-    column: Text = Field(description="A sensitive column of this release.")
-    t: float = Field(ge=0, le=1, description="Greatest distance of a class from the whole table, 0 to 1.")
-    distance: Literal["equal", "ordered"] = Field(
-        default="equal",
-        description="equal: any two values are equally far. ordered: by rank; for numbers and dates, or by order.",
-    )
-    order: list[str] | None = Field(
-        default=None, min_length=1, description="With ordered: the values from low to high, where text has an order."
-    )
-
-
-class DeltaDisclosure(Section):
-    """δ-disclosure privacy of a sensitive column (Brickell and Shmatikov 2008)."""
-
-    check = rules.ratio_problems
-
-    column: Text = Field(description="A sensitive column of this release.")
-    delta: float = Field(
-        gt=0,
-        le=10,
-        description="Above 0 to 10: the share of every value in every class is that in the whole table but for a "
-        "factor below e^delta; every value of the table must be in every class.",
-    )
-
-
-class BetaLikeness(Section):
-    """β-likeness of a sensitive column (Cao and Karras 2012)."""
-
-    check = rules.ratio_problems
-
-    column: Text = Field(description="A sensitive column of this release.")
-    beta: float = Field(
-        gt=0,
-        le=1000,
-        description="Above 0 to 1000: the share q of a value in a class exceeds its share p in the whole table by at "
-        "most beta times p.",
-    )
-    kind: Literal["basic", "enhanced"] = Field(
-        default="enhanced",
-        description="enhanced: (q - p) / p is at most min(beta, -ln p), which bounds frequent values, too. basic: at "
-        "most beta.",
-    )
-
-
-Probability = Annotated[float, Field(ge=0, le=1)]
-
-
-class MConcealing(Section):
-    """m-concealing (Mazzone 2019, §5.2): risk when sensitive columns may be known."""
-
-    m: float = Field(
-        gt=0,
-        le=1,
-        description="Greatest probability of picking a person's row, above 0 to 1; with inverse-ola the greatest "
-        "accepted, and the least is sought.",
-    )
-    known: dict[Text, Probability] = Field(
-        default_factory=dict,
-        max_length=12,
-        description="Sensitive columns that an attacker may know, and with what probability, 0 to 1; at most 12.",
-    )
-    inclusion: float = Field(
-        default=1.0,
-        gt=0,
-        le=1,
-        description="Probability that a person is in the release at all; below 1 only for uniform, secret sampling.",
-    )
-
-
-class Population(Section):
-    """The table of all persons of whom the release holds some; it is read, never released."""
-
-    table: Text = Field(description="With the quasi-identifying columns of the release, of the same names and types.")
-
-
-class AtRisk(Section):
-    """Records at risk (El Emam 2013): how many released rows may lie in small classes."""
-
-    threshold: float = Field(gt=0, le=1, description="A row is at risk where 1 / rows of its class exceeds this.")
-    share: float = Field(ge=0, le=1, description="Greatest share of the released rows at risk, 0 to 1.")
-
-
-class Privacy(Section):
-    """What every released equivalence class must meet."""
-
-    k: Whole = Field(description="k-anonymity: the least size of a released equivalence class, in rows.")
-    suppression_limit: float = Field(
-        default=0.0, ge=0, le=1, description="The greatest share of rows (0 to 1, not per cent) that may be suppressed."
-    )
-    criteria_limit: float | None = Field(
-        default=None,
-        ge=0,
-        le=1,
-        description='With search.choose = "by-k", and always there: the greatest share of rows (0 to 1) that may be '
-        "suppressed because their classes, of k rows and more, fail another criterion; beside suppression_limit.",
-    )
-    suppression: Literal["drop", "blank"] = Field(
-        default="drop",
-        description="Rows of classes that fail: leave them out, or keep them with every quasi-identifying column at "
-        "its top.",
-    )
-    l_diversity: Annotated[list[LDiversity], BeforeValidator(_listed)] = Field(
-        default_factory=list,
-        min_length=1,
-        description="l-diversity of sensitive columns: one table or a list of tables.",
-        json_schema_extra=_or_one,
-    )
-    t_closeness: Annotated[list[TCloseness], BeforeValidator(_listed)] = Field(
-        default_factory=list,
-        min_length=1,
-        description="t-closeness of sensitive columns: one table or a list of tables.",
-        json_schema_extra=_or_one,
-    )
-    delta_disclosure: Annotated[list[DeltaDisclosure], BeforeValidator(_listed)] = Field(
-        default_factory=list,
-        min_length=1,
-        description="δ-disclosure privacy of sensitive columns: one table or a list of tables.",
-        json_schema_extra=_or_one,
-    )
-    beta_likeness: Annotated[list[BetaLikeness], BeforeValidator(_listed)] = Field(
-        default_factory=list,
-        min_length=1,
-        description="β-likeness of sensitive columns: one table or a list of tables.",
-        json_schema_extra=_or_one,
-    )
-    m_concealing: MConcealing | None = Field(
-        default=None, description="m-concealing: greatest risk when sensitive columns may be known."
-    )
-    average_risk: float | None = Field(
-        default=None, gt=0, le=1, description="Greatest mean of 1 / rows of a class over released rows, above 0 to 1."
-    )
-    k_map: Whole | None = Field(default=None, description="Persons of the population that each class fits, at least.")
-    population: Population | None = Field(default=None, description="With k_map: the table of the population.")
-    at_risk: AtRisk | None = Field(default=None, description="How many released rows may lie in small classes.")
-    undecided: list[Text] | None = Field(
-        default=None,
-        min_length=1,
-        description="Demands of another tool's project that were not taken, as sqldeid import-arx writes them. A job "
-        "with this line is refused: write what is to hold instead, or decide that it need not, and remove the line.",
-    )
-
-    @property
-    def per_class(self) -> dict[str, list[BaseModel]]:
-        """What is asked of classes beyond k, by key, in the order of `criteria.PER_CLASS`."""
-        return {key: list(getattr(self, key)) for key in PER_CLASS}
-
-    @property
-    def blanks(self) -> bool:
-        """Whether rows of classes that fail stay, with every quasi-identifying column at its top.
-
-        Raises
-        ------
-        UnknownKindError
-            For a form of suppression that is neither of the two: dropping must not be what is left over.
-        """
-        match self.suppression:
-            case "drop":
-                return False
-            case "blank":
-                return True
-            case unknown:
-                raise UnknownKindError(unknown, "form of suppression")
 
 
 class EpsilonSafeSettings(Section):

@@ -154,32 +154,6 @@ def stack_problems(stack: Mapping[str, object]) -> Iterator[Problem]:
         yield from (p.inside("hierarchy") for p in hierarchy_problems(rule))
 
 
-def diversity_problems(entry: Mapping[str, object]) -> Iterator[Problem]:
-    """`c` belongs to the recursive kind."""
-    recursive = entry.get("kind") == "recursive"
-    if recursive and entry.get("c") is None:
-        yield Problem(("c",), 'missing; kind = "recursive" needs c')
-    if entry.get("c") is not None and not recursive:
-        yield Problem(("c",), 'goes with kind = "recursive" alone; remove it or change kind')
-    yield from few_digits("c", entry.get("c"))
-
-
-def closeness_problems(entry: Mapping[str, object]) -> Iterator[Problem]:
-    """An order belongs to the ordered distance and names each value once."""
-    order = entry.get("order")
-    if order is not None and entry.get("distance") != "ordered":
-        yield Problem(("order",), 'goes with distance = "ordered" alone; remove it or change distance')
-    if isinstance(order, list) and len({str(v) for v in order}) < len(order):
-        yield Problem(("order",), "names a value twice")
-    yield from few_digits("t", entry.get("t"))
-
-
-def ratio_problems(entry: Mapping[str, object]) -> Iterator[Problem]:
-    """Rules of a criterion on ratios of shares: its number, whichever it has."""
-    for name in ("delta", "beta"):
-        yield from few_digits(name, entry.get(name))
-
-
 def few_digits(name: str, value: object) -> Iterator[Problem]:
     """Criteria are compared in integers, which must fit."""
     if type(value) not in (int, float) or not isfinite(number := float(str(value))):

@@ -123,6 +123,31 @@ def test_everything_that_a_job_has_is_taken(tmp_path):
     assert any("ln 2" in note for note in notes)
 
 
+def test_a_distance_by_the_attributes_hierarchy_is_taken_with_its_file(tmp_path):
+    """The release is within t by a count by hand: half the differences of shares, of values and of their groups."""
+    groups = {"flu": "lungs", "cold": "lungs", "hiv": "other"}
+    columns = {
+        "age": Column(hierarchy=AGES),
+        "illness": Column("sensitive", hierarchy=[[v, up, "*"] for v, up in groups.items()]),
+    }
+    rows = [[str(20 + i % 40), list(groups)[(i * i + i // 7) % 3]] for i in range(120)]
+    text = "0.12-closeness with hierarchical distance for attribute 'illness'"
+    made = import_arx(Arx(columns, rows, ["3-anonymity", text]).write(tmp_path / "p.deid"), tmp_path / "job.toml")
+    assert made.undecided == ()
+    job = Job.load(made.job)
+    entry = job.tables["data"].privacy.t_closeness[0]
+    assert (entry.t, entry.distance, entry.hierarchy) == (0.12, "hierarchical", "job_hierarchies/2_illness.csv")
+    anonymize(job, made.database)
+    with duckdb.connect(str(tmp_path / "job_release.duckdb")) as c:
+        kept = c.execute("SELECT age, illness FROM release.data").fetchall()
+    whole = Counter(illness for _, illness in rows)
+    for age in {age for age, _ in kept}:
+        own = Counter(illness for a, illness in kept if a == age)
+        gap = {v: own[v] / own.total() - whole[v] / whole.total() for v in groups}
+        moved = sum(map(abs, gap.values())) + abs(gap["flu"] + gap["cold"]) + abs(gap["hiv"])
+        assert moved / 4 <= 0.12 + 1e-12
+
+
 UNTAKEN = [
     "(5)-map",
     "(5)-map estimated as (3)-anonymity (Poisson)",

@@ -52,6 +52,7 @@ CRITERIA: dict[str, Make] = {
     "t_closeness": lambda r: {
         "t": r.choice([0.4, 0.8, 0, 1]),
         **r.choice([{}, {"distance": "ordered"}, {"distance": "ordered", "order": ["flu", "cold", "HIV"]}]),
+        **r.choice([{}, {}, {"distance": "hierarchical", "hierarchy": r.choice(["h.csv", "none.csv", "adult/age"])}]),
     },
     "delta_disclosure": lambda r: {"delta": r.choice([0.5, 2, 10, 1e-6, 0.1234567890123] if r.wild else [0.5, 2, 10])},
     "beta_likeness": lambda r: {"beta": r.choice([1, 4, 1000, 0.01]), "kind": r.choice(["basic", "enhanced"])},

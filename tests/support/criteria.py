@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
+import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from math import log
+from pathlib import Path
 
 from sqldeid.errors import NoSolutionError
 from sqldeid.tables.check.check import Checker
@@ -16,7 +20,7 @@ from sqldeid.tables.model.loss import make_loss
 from sqldeid.tables.plan import plan as planning
 from sqldeid.tables.search import Problem, search
 
-COUNTED = ("distinct", "entropy", "recursive", "equal", "ordered")
+COUNTED = ("distinct", "entropy", "recursive", "equal", "ordered", "hierarchical")
 RATIOS = {"delta": "delta_disclosure", "basic": "beta_likeness", "enhanced": "beta_likeness"}
 """Kinds of criteria that bound ratios of shares, and their keys in a job."""
 
@@ -27,6 +31,46 @@ ORDER = ["low", "medium", "high", "extreme"]
 
 
 Row = dict[str, object]
+
+DATE = datetime.date(2000, 1, 1)
+PARENTS: dict[str, dict[object, tuple[object, ...]]] = {
+    "s": {"low": ("lower",), "medium": ("lower",), "high": ("upper",), "extreme": ("upper",)},
+    "n": {10 * i + j: (f"{i} tens", "below 0" if i < 0 else "from 0") for i in (-1, 0, 1) for j in range(3)},
+    "d": {DATE + datetime.timedelta(40 * i + j): (f"part {min(i, 1)}",) for i in range(3) for j in range(2)},
+}
+"""Of each sensitive column's values, the labels from level 1 on, without the top; a line of "d" is NULL's."""
+PARENTS["days"] = {i: (f"pair {i // 2}",) for i in range(6)}
+PARENTS["d"][None] = ("part 1",)
+_FOLDER = tempfile.TemporaryDirectory()
+
+
+@cache
+def hierarchy_file(column: str) -> str:
+    """The hierarchy of a sensitive column."""
+    path = Path(_FOLDER.name) / f"{column}.csv"
+    lines = (";".join(map(str, ("" if v is None else v, *up, "*"))) for v, up in PARENTS[column].items())
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def ancestors(column: str, value: object) -> tuple[object, ...]:
+    """The nodes above a value, itself the first; a NULL that has no line stands alone up to the top."""
+    above = PARENTS[column].get(value, (("NULL",) * len(next(iter(PARENTS[column].values())))))
+    return (("leaf", value), *above, "*")
+
+
+def hierarchical_distance(column: str, p: Mapping[object, Fraction], q: Mapping[object, Fraction]) -> Fraction:
+    """At each inner node the smaller of what its children have too much and too little, times its height."""
+    chains = [ancestors(column, value) for value in q]
+    height, cost = len(chains[0]) - 1, Fraction(0)
+    for level in range(1, height + 1):
+        extra: dict[tuple[object, object], Fraction] = defaultdict(Fraction)
+        for value, chain in zip(q, chains, strict=True):
+            extra[chain[level], chain[level - 1]] += p.get(value, Fraction(0)) - q[value]
+        for node in {above for above, _ in extra}:
+            mine = [x for (above, _), x in extra.items() if above == node]
+            cost += Fraction(level, height) * min(sum(x for x in mine if x > 0), -sum(x for x in mine if x < 0))
+    return cost
 
 
 def equal_distance(p: Sequence[Fraction], q: Sequence[Fraction]) -> Fraction:
@@ -53,7 +97,9 @@ class Asked:
 
     def entry(self) -> dict[str, object]:
         if self.name == "t_closeness":
-            order = {"order": ORDER} if self.column == "s" and self.kind == "ordered" else {}
+            order: dict[str, object] = {"order": ORDER} if self.column == "s" and self.kind == "ordered" else {}
+            if self.kind == "hierarchical":
+                order = {"hierarchy": hierarchy_file(self.column)}
             return {"column": self.column, "t": self.number, "distance": self.kind, **order}
         if self.name == "beta_likeness":
             return {"column": self.column, "beta": self.number, "kind": self.kind}
@@ -81,6 +127,10 @@ class Asked:
             gains = [(a / b - 1, -log(b)) for a, b in zip(p, q, strict=True) if b]
             beta = Fraction(repr(self.number))
             return all(gain <= beta and (self.kind == "basic" or gain <= most) for gain, most in gains)
+        if self.kind == "hierarchical":
+            shares = dict(zip(places, q, strict=True))
+            far = hierarchical_distance(self.column, dict(zip(places, p, strict=True)), shares)
+            return far <= Fraction(repr(float(self.number)))
         distance = equal_distance if self.kind == "equal" else ordered_distance
         return distance(p, q) <= Fraction(repr(float(self.number)))
 

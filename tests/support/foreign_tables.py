@@ -20,6 +20,7 @@ from sqldeid import (
     tradeoff,
     verify_certificates,
 )
+from tests.support.criteria import hierarchy_file
 from tests.support.foreign import Both, Foreign, in_duckdb
 from tests.support.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, job, qi, release
 
@@ -124,6 +125,11 @@ RELEASES = {
     ),
     "aggregated, nothing beside": asked({SEX: qi(), "height": qi({"aggregate": "mean", "grid": 0.1})}, k=90, text=True),
     "t": asked(COLUMNS, k=3, privacy={"t_closeness": [{**T, "distance": "ordered"}]}),
+    "t by hierarchy": asked(
+        COLUMNS,
+        k=3,
+        privacy={"t_closeness": [{**T, "t": 0.25, "distance": "hierarchical", "hierarchy": hierarchy_file("days")}]},
+    ),
     "delta": asked(COLUMNS, k=3, privacy={"delta_disclosure": [{"column": T["column"], "delta": 3.0}]}),
     "beta": asked(COLUMNS, k=3, privacy={"beta_likeness": [{"column": T["column"], "beta": 4.0}]}),
     "k-map": asked(

@@ -21,6 +21,7 @@ from sqldeid.sql import identifier
 from sqldeid.tables.certificate.passing_rows import passing_rows
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, others_of, terms_of
 from sqldeid.tables.criteria.bounds import UNIT
+from sqldeid.tables.criteria.t_closeness import levels_of
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.verify.concealment import above
 from sqldeid.tables.verify.judgement import rank_values
@@ -142,6 +143,9 @@ class Rejudge:
             read = self.engine.ask("tables/certificate/prove_joint", others=others, **asked)
         elif asked["kind"] == "bounded":
             read = self.engine.ask("tables/certificate/prove_bounded", **self._bounds(criterion), **asked)
+        elif groups := terms_of(criterion).groups:
+            levels = self._levels(criterion.column, groups)
+            read = self.engine.ask("tables/certificate/prove_levels", **levels, **asked)
         else:
             ranked = self.ranked[criterion.column]
             read = self.engine.ask("tables/certificate/prove_criterion", ranked=ranked, **asked)
@@ -154,6 +158,12 @@ class Rejudge:
         bounds = criterion.bounds(whole)
         put = self.engine.put(f"{self.plan.name}_proof_bounds", pa.table(bounds.columns()))
         return {"bounds": put, "needed": bounds.needed, "rows": int(whole.sum()), "unit": UNIT}
+
+    def _levels(self, name: str, groups: tuple[tuple[int, ...], ...]) -> dict[str, object]:
+        """A hierarchy's groups with their rows, and what distances are told in."""
+        whole = self.whole(name)
+        put = self.engine.put(f"{self.plan.name}_proof_levels", pa.table(levels_of(groups, whole)))
+        return {"levels": put, "height": len(groups), "rows": int(whole.sum())}
 
     def _lost(self, criterion: ClassCriterion, arms: Arms) -> Ints:
         """Node, groups, size and rows that cannot be released below, of every class of at least k rows."""

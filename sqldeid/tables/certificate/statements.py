@@ -43,10 +43,12 @@ def _rows(plan: TablePlan) -> Iterator[str]:
     if plan.k_map is not None:
         yield "tables/certificate/prove_mapped"
     kinds = {terms_of(c).kind for c in plan.criteria if not others_of(c)}
-    if kinds - {"bounded"}:
+    if kinds - {"bounded", "hierarchical"}:
         yield "tables/certificate/prove_criterion"
     if "bounded" in kinds:
         yield "tables/certificate/prove_bounded"
+    if "hierarchical" in kinds:
+        yield "tables/certificate/prove_levels"
     if any(map(others_of, plan.criteria)):
         yield "tables/certificate/prove_joint"
     if plan.concealing is not None:

@@ -23,6 +23,7 @@ from sqldeid.tables.criteria import ClassCriterion, MConcealing, others_of, term
 from sqldeid.tables.criteria.bounds import UNIT
 from sqldeid.tables.criteria.histograms import Histograms
 from sqldeid.tables.criteria.knowledge import Cells, Profile, decide, profile
+from sqldeid.tables.criteria.t_closeness import levels_of
 from sqldeid.tables.fold.fold import Folded
 from sqldeid.tables.fold.sensitive import Sensitive, code_name
 
@@ -225,31 +226,28 @@ class Judge:
         return [{**arm, "spread": respread.table(arm)} for arm in arms]
 
     def _measured(self, split: Split, arms: Arms, counted: exp.Table | None = None) -> dict[ClassCriterion, exp.Table]:
-        """What every criterion of a split is judged by: common statistics, or its own bounds of shares."""
+        """What every criterion of a split is judged by: common statistics, or a statement of its own."""
         mine = [c for c in self.criteria if split_of(c) == split]
-        bounded = [c for c in mine if terms_of(c).kind == "bounded"]
-        found = {c: self._bound(c, arms, counted) for c in bounded}
-        if len(bounded) < len(mine):
+        found = {c: self._by_itself(c, arms, counted) for c in mine if terms_of(c).statement}
+        if len(found) < len(mine):
             stats = self._stats(split, arms, counted)
             found |= {c: stats for c in mine if c not in found}
         return found
 
-    def _bound(self, criterion: ClassCriterion, arms: Arms, counted: exp.Table | None) -> exp.Table:
-        """Node, words, size and forced of every class, by least and most shares of each value."""
-        bounds = criterion.bounds(self._sensitive(split_of(criterion)).rows)
-        put = self.engine.put(f"{self.name}_bounds", pa.table(bounds.columns()))
-        judged = self.engine.make(
-            "tables/check/bound_classes",
-            f"{self.name}_bounded",
-            words=list(self.folded.words),
-            nodes=list(arms),
-            counted=counted,
-            bounds=put,
-            needed=bounds.needed,
-            rows=self.units,
-            unit=UNIT,
-            k=self.k,
-        )
+    def _by_itself(self, criterion: ClassCriterion, arms: Arms, counted: exp.Table | None) -> exp.Table:
+        """Node, words, size and forced of every class, by least and most shares of values, or by groups of them."""
+        asked, whole = terms_of(criterion), self._sensitive(split_of(criterion)).rows
+        common = {"words": list(self.folded.words), "nodes": list(arms), "counted": counted, "k": self.k}
+        if asked.groups is None:
+            bounds = criterion.bounds(whole)
+            put = self.engine.put(f"{self.name}_bounds", pa.table(bounds.columns()))
+            own: dict[str, object] = {"bounds": put, "needed": bounds.needed, "unit": UNIT}
+        else:
+            put = self.engine.put(f"{self.name}_levels", pa.table(levels_of(asked.groups, whole)))
+            scale = self.units * len(asked.groups)
+            own = {"levels": put, "num": asked.number.numerator, "den": asked.number.denominator, "scale": scale}
+        statement = f"tables/check/{asked.statement}"
+        judged = self.engine.make(statement, f"{self.name}_judged", rows=self.units, **common, **own)
         self._drop(put)
         return judged
 
@@ -261,7 +259,7 @@ class Judge:
         counted
             Node, words, s and c, where they were counted already; the arms then only name the nodes.
         """
-        mine = [terms_of(c) for c in self.criteria if split_of(c) == split]
+        mine = [terms_of(c) for c in self.criteria if split_of(c) == split and not terms_of(c).statement]
         distances = {t.distance for t in mine} - {"none"}
         sensitive, others = self._sensitive(split), self._others(split)
         whole = [{"word": o, "mask": -1} for o in others]

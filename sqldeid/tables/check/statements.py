@@ -35,10 +35,9 @@ def judging(plan: TablePlan) -> Iterator[Step]:
 
 
 def _measures(plan: TablePlan) -> list[str]:
-    """What measures classes for criteria: common statistics, and bounds of shares."""
-    kinds = {terms_of(c).kind for c in plan.criteria}
-    statistics = ["tables/check/count_spread"] if kinds - {"bounded"} else []
-    return [*statistics, *(["tables/check/bound_classes"] if "bounded" in kinds else [])]
+    """What measures classes for criteria: common statistics, bounds of shares, distances by groups."""
+    own = {terms_of(c).statement for c in plan.criteria}
+    return ["tables/check/count_spread" if not name else f"tables/check/{name}" for name in sorted(own)]
 
 
 def _rows(plan: TablePlan) -> Iterator[str]:

@@ -19,17 +19,18 @@ from sqldeid.tables.criteria.l_diversity import (
 )
 from sqldeid.tables.criteria.m_concealing import MConcealing
 from sqldeid.tables.criteria.overall_risk import OverallRisk
-from sqldeid.tables.criteria.t_closeness import TCloseness, closeness_of
+from sqldeid.tables.criteria.t_closeness import HierarchicalTCloseness, TCloseness, closeness_of
 
 if TYPE_CHECKING:  # who reckons from numbers alone needs no job
     from sqldeid.job import Privacy
-    from sqldeid.job.parts import AtRisk
+    from sqldeid.job.privacy import AtRisk
 
 KINDS: tuple[type[ClassCriterion], ...] = (
     DistinctLDiversity,
     EntropyLDiversity,
     RecursiveLDiversity,
     TCloseness,
+    HierarchicalTCloseness,
     DeltaDisclosure,
     BetaLikeness,
 )
@@ -134,6 +135,7 @@ __all__ = [
     "DeltaDisclosure",
     "DistinctLDiversity",
     "EntropyLDiversity",
+    "HierarchicalTCloseness",
     "KAnonymity",
     "MConcealing",
     "OverallRisk",

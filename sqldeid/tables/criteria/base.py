@@ -39,17 +39,27 @@ class Terms:
     definition
         Where `kind` is ``bounded`` (`ClassCriterion.bounds`): the word by which the re-check, which knows no bounds,
         takes each class's distance from the whole table (`tables/verify/score_classes`).
+    groups
+        Where `kind` is ``hierarchical``: for each level below the top, the original's first, each value's group by
+        place.
     """
 
     kind: str
     l: int = 1
     number: Fraction = Fraction(0)
     definition: str = ""
+    groups: tuple[tuple[int, ...], ...] | None = None
 
     @property
     def recheck(self) -> dict[str, Any]:
         """As parameters of a re-check, which goes by the definition."""
-        return {**self.sql, "kind": self.definition or self.kind}
+        grouped = {} if self.groups is None else {"groups": self.groups}
+        return {**self.sql, "kind": self.definition or self.kind, **grouped}
+
+    @property
+    def statement(self) -> str:
+        """What the search's statement is called, of a kind that has one of its own; else empty: common statistics."""
+        return {"bounded": "bound_classes", "hierarchical": "level_classes"}.get(self.kind, "")
 
     @property
     def sql(self) -> dict[str, Any]:

@@ -164,8 +164,9 @@ def _ranks(plan: TablePlan, column: OtherColumn, values: pa.Array, engine: Engin
     texts = [None if v is None else str(v).lower() if isinstance(v, bool) else str(v) for v in found]
     missing = sum(text not in rank for text in texts if text is not None)
     if missing:
+        what = "order leaves out" if plan.demands.hierarchy_of(column.name) is None else "its hierarchy leaves out"
         raise JobError.at(
-            f"{plan.key}.privacy.t_closeness", f"order leaves out {missing} values of {column.name}; name all of them"
+            f"{plan.key}.privacy.t_closeness", f"{what} {missing} values of {column.name}; name all of them"
         )
     codes = np.array([len(order) if text is None else rank[text] for text in texts], dtype=np.int64)
     return codes, len(order) + (None in found)

@@ -52,7 +52,8 @@ def refuse_unkept(plan: TablePlan) -> None:
     Raises
     ------
     JobError
-        For m-concealing, k-map, joint l-diversity, and what all released classes must meet together.
+        For m-concealing, k-map, joint l-diversity, distances by a hierarchy, and what all released classes must meet
+        together.
     """
     key = f"{plan.key}.privacy"
     for c in plan.aggregated:
@@ -69,5 +70,8 @@ def refuse_unkept(plan: TablePlan) -> None:
     if plan.overall is not None:
         names = " and ".join(plan.overall.said())
         raise JobError(f"{key}: the ledger holds rows back after classes were counted, so {names} may fail", key=key)
+    if any(terms_of(c).groups is not None for c in plan.criteria):
+        text = "the ledger keeps no hierarchy of a sensitive column; write another distance"
+        raise JobError(f"{key}.t_closeness: {text}", key=key)
     if any(others_of(c) for c in plan.criteria):
         raise JobError(f"{key}.l_diversity: the ledger does not keep joint l-diversity; write independent", key=key)

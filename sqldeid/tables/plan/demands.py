@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from sqldeid import job as jobfile
@@ -72,6 +73,10 @@ class Demands:
         stated = (e["order"] for _, e in self.entries if e.get("order") is not None and e["column"] == column)
         return tuple(next(stated, ()))
 
+    def hierarchy_of(self, column: str) -> str | None:
+        """The hierarchy by which t-closeness takes distances of a column's values; None where it takes none."""
+        return next((e["hierarchy"] for _, e in self.entries if e.get("groups") and e["column"] == column), None)
+
     def asking(self, entries: Sequence[Entry], hidden: MConcealing | None = None) -> Demands:
         """The same k and limits with other criteria beyond k."""
         found = _criteria(entries, self.sensitive)
@@ -100,7 +105,7 @@ class Demands:
 
     def beyond_k(self) -> dict[str, Any]:
         """The criteria beyond k as the job says them, by its keys; those that are not asked for are empty or None."""
-        found: dict[str, Any] = {key: [dict(entry) for own, entry in self.entries if own == key] for key in PER_CLASS}
+        found: dict[str, Any] = {key: [_stated(e) for own, e in self.entries if own == key] for key in PER_CLASS}
         return {**found, "m_concealing": _said(self.concealing)}
 
     def noted(self, *, but: Collection[str] = ()) -> dict[str, Any]:
@@ -188,9 +193,19 @@ class Seeking:
         return {key: value for key, value in said.items() if value is not None}
 
 
-def demands_of(asked: jobfile.Privacy, sensitive: Sequence[str]) -> Demands:
-    """What a job asks of a release with these sensitive columns."""
-    entries = tuple((key, entry.model_dump()) for key, listed in asked.per_class.items() for entry in listed)
+def demands_of(asked: jobfile.Privacy, sensitive: Sequence[str], folder: Path, key: str) -> Demands:
+    """What a job asks of a release with these sensitive columns; hierarchies are sought from the job's folder.
+
+    Raises
+    ------
+    JobError
+        If the hierarchy of a distance is not there or not fit.
+    """
+    entries = tuple(
+        (own, _resolved(entry.model_dump(), folder, f"{key}.privacy.{own}.hierarchy"))
+        for own, listed in asked.per_class.items()
+        for entry in listed
+    )
     return Demands(
         k=asked.k,
         suppression_limit=asked.suppression_limit,
@@ -219,6 +234,20 @@ def seeking_of(asked: jobfile.Search) -> Seeking:
         epsilon_safe=asked.epsilon_safe,
         blunt=BLUNT if asked.blunt is True else float(asked.blunt),
     )
+
+
+def _resolved(entry: Mapping[str, Any], folder: Path, key: str) -> Mapping[str, Any]:
+    """An entry with the values that its hierarchy names, and their groups; any other as it is."""
+    if entry.get("hierarchy") is None:
+        return entry
+    from sqldeid.tables.plan.distances import grouped
+
+    return grouped(entry, folder, key)
+
+
+def _stated(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry without the values that its hierarchy names, which no note and no result tells."""
+    return {name: x for name, x in entry.items() if "groups" not in entry or name not in ("order", "groups")}
 
 
 def _criteria(entries: Sequence[Entry], sensitive: Sequence[str]) -> tuple[ClassCriterion, ...]:

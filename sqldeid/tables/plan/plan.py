@@ -208,7 +208,7 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
     find = finder((*there, *(stacked.columns if stacked else ())), label)
     if part.where is not None and stacked is None:
         relation = filtered(relation, part.where, engine, f"{key}.where")
-    demands = demands_of(part.privacy, sensitive_of(part))
+    demands = demands_of(part.privacy, sensitive_of(part), folder, key)
     around = _Around(part, find, demands.named, key, folder)
     columns = tuple(_column(n, c, around) for n, c in part.every_column.items())
     versions = versions_of(columns, there, stacked, part, engine, key)

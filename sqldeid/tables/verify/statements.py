@@ -65,8 +65,8 @@ def scoring(plan: TablePlan) -> Iterator[Step]:
     columns, criteria, close = _judged(plan)
     if criteria:
         yield step("tables/verify/rank_values", columns + close)
-        if number := _scored(plan):
-            yield step("tables/verify/score_classes", 3 * number)
+        for name, number in _scored(plan):
+            yield step(name, 3 * number)
         yield step("tables/verify/fail_classes", criteria)
 
 
@@ -76,9 +76,12 @@ def _judged(plan: TablePlan) -> tuple[int, int, int]:
     return len({(c.column, others_of(c)) for c in plan.criteria}), len(plan.criteria), close
 
 
-def _scored(plan: TablePlan) -> int:
-    """Criteria that the re-check tells by scores of classes."""
-    return sum(terms_of(c).recheck["kind"] not in COUNTED for c in plan.criteria)
+def _scored(plan: TablePlan) -> list[tuple[str, int]]:
+    """What tells the scores of classes for the re-check, with the number of criteria that it does so for."""
+    kinds = [kind for c in plan.criteria if (kind := terms_of(c).recheck["kind"]) not in COUNTED]
+    levels = kinds.count("hierarchical")
+    named = (("tables/verify/score_classes", len(kinds) - levels), ("tables/verify/score_levels", levels))
+    return [(name, number) for name, number in named if number]
 
 
 def _flag_rows(plan: TablePlan) -> Iterator[Step]:
@@ -87,8 +90,8 @@ def _flag_rows(plan: TablePlan) -> Iterator[Step]:
     if criteria:
         yield step("tables/verify/split_source", None if blank else columns)
         yield step("tables/verify/rank_values", None if blank else 2 * columns + close)
-        if number := _scored(plan):
-            yield step("tables/verify/score_classes", None if blank else 4 * number)
+        for name, number in _scored(plan):
+            yield step(name, None if blank else 4 * number)
         yield step("tables/verify/fail_classes", None if blank else 2 * criteria)
     if plan.concealing is not None:
         yield step("tables/verify/label_rows", None if blank else 1)
@@ -101,7 +104,7 @@ def _flag_persons(plan: TablePlan) -> Iterator[Step]:
     yield from once("tables/verify/own_classes", "tables/verify/count_owned", "tables/verify/few_persons")
     if plan.criteria:
         yield from as_needed("tables/verify/split_persons", "tables/verify/trim_cells", "tables/verify/rank_values")
-        yield from as_needed(*(["tables/verify/score_classes"] if _scored(plan) else []), "tables/verify/fail_classes")
+        yield from as_needed(*(name for name, _ in _scored(plan)), "tables/verify/fail_classes")
 
 
 def _verify_rows(plan: TablePlan) -> Iterator[Step]:

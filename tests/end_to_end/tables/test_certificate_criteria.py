@@ -49,6 +49,9 @@ CRITERIA: dict[str, dict[str, object]] = {
             "order": ["none", "flu", "asthma", "cancer", "unseen"],
         }
     },
+    "t by hierarchy": {
+        "t_closeness": {"column": "illness", "t": 0.15, "distance": "hierarchical", "hierarchy": "illness.csv"}
+    },
     "delta": {"delta_disclosure": {"column": "illness", "delta": 1.2}},
     "beta": {"beta_likeness": {"column": "illness", "beta": 0.8, "kind": "basic"}},
     "enhanced beta": {"beta_likeness": {"column": "illness", "beta": 1.5}},
@@ -56,6 +59,9 @@ CRITERIA: dict[str, dict[str, object]] = {
     "m, nothing known": {"m_concealing": {"m": 0.21}},
     "all": {**DIVERSE, **CLOSE, **HIDDEN},
 }
+
+
+SIMILAR = {"none": "well", "flu": "lungs", "asthma": "lungs", "cancer": "other", "unseen": "other"}
 
 
 def row_of(i: int) -> Row:
@@ -66,6 +72,7 @@ def row_of(i: int) -> Row:
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     path = tmp_path / "people.duckdb"
+    (tmp_path / "illness.csv").write_text("".join(f"{v};{up};*\n" for v, up in SIMILAR.items()))
     with duckdb.connect(str(path)) as connection:
         connection.execute(
             "CREATE TABLE people (id INTEGER, age INTEGER, ward INTEGER, illness VARCHAR, income INTEGER)"
@@ -227,7 +234,15 @@ def close_part(own: list[object], every: list[object], entry: dict[str, object])
     for v, c in Counter(own).items():
         count[places[v]] = c
     for x in range(n, 0, -1):
-        if entry.get("distance") != "ordered":
+        if entry.get("distance") == "hierarchical":
+            ups = {v: SIMILAR.get(v, "NULL") for v in places}
+            far = sum((max(c - x * q, Fraction(0)) for c, q in zip(count, share, strict=True)), Fraction(0)) - (n - x)
+            for up in set(ups.values()):
+                mine = [places[v] for v in places if ups[v] == up]
+                c, q = sum(count[i] for i in mine), sum((share[i] for i in mine), Fraction(0))
+                far += max(c - x * q, Fraction(0))
+            far = (far - (n - x)) / 2
+        elif entry.get("distance") != "ordered":
             far = sum((max(c - x * q, Fraction(0)) for c, q in zip(count, share, strict=True)), Fraction(0)) - (n - x)
         else:
             cuts = [(sum(count[: i + 1]), x * sum(share[: i + 1], Fraction(0))) for i in range(m)]

@@ -46,6 +46,10 @@ PRIVACY: dict[str, dict[str, Any]] = {
     "l recursive": {"l_diversity": {**L, "l": 2, "kind": "recursive", "c": 2.0}},
     "t": {"t_closeness": T},
     "t ordered": {"t_closeness": {"column": "alive", "t": 0.2, "distance": "ordered"}},
+    "t by hierarchy": {
+        "t_closeness": {**T, "t": 0.2, "distance": "hierarchical", "hierarchy": "illness.csv"},
+        "suppression_limit": 0.1,
+    },
     "delta": {"delta_disclosure": {"column": "illness", "delta": 1.5}},
     "beta": {"beta_likeness": {"column": "illness", "beta": 1.0}},
 }
@@ -53,6 +57,7 @@ PRIVACY: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def there(tmp_path: Path) -> Path:
+    (tmp_path / "illness.csv").write_text("flu;lungs;*\ncold;lungs;*\n😀;other;*\n")
     return source(tmp_path / "source.duckdb")
 
 
@@ -92,6 +97,10 @@ def _hold_criteria(privacy: dict[str, Any], rows: Any, whole: Any) -> None:
         assert ((of_class > 0).sum(axis=1) >= 3).all()
     if "t_closeness" in privacy and "distance" not in privacy["t_closeness"]:
         assert (((shares - there).abs().sum(axis=1) / 2) <= 0.25 + 1e-12).all()
+    if privacy.get("t_closeness", {}).get("distance") == "hierarchical":
+        gap, lungs = shares - there, ["flu", "cold"]
+        apart = gap.abs().sum(axis=1) + gap.drop(columns=lungs).abs().sum(axis=1) + gap[lungs].sum(axis=1).abs()
+        assert (apart / 4 <= 0.2 + 1e-12).all()
     if "delta_disclosure" in privacy:
         assert (np.abs(np.log(shares / there)) < 1.5).all(axis=None)
     if "beta_likeness" in privacy:

@@ -250,6 +250,7 @@ def test_a_plan_says_what_it_is(source: Path, tmp_path: Path) -> None:
     assert facts["Cut at medians"] == "born (range, grid day), age (range, grid 1), weight (mean, grid 0.1)"
 
 
+ALONG = {"column": "ward", "t": 0.2, "distance": "hierarchical", "hierarchy": "ward.csv"}
 BAD: list[tuple[dict[str, object], str]] = [
     ({"columns": {"name": median()}}, "a column of type VARCHAR has no medians"),
     ({"columns": {"born": median("mean")}}, 'dates have ranges; write "range"'),
@@ -258,6 +259,7 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"privacy": {"k": 5, "suppression_limit": 0.1}}, "suppresses nothing"),
     ({"privacy": {"k": 5, "l_diversity": {"column": "ward", "l": 2, "scope": "joint"}}}, 'scope is "independent"'),
     ({"privacy": {"k": 5, "t_closeness": {"column": "ward", "t": 0.2, "distance": "ordered"}}}, 'distance is "equal"'),
+    ({"privacy": {"k": 5, "t_closeness": ALONG}}, 'distance is "equal"'),
     ({"privacy": {"k": 5, "m_concealing": {"m": 0.1, "known": {"ward": 0.1}}}}, "knows k, l and t alone"),
     (
         {

@@ -17,10 +17,12 @@ from sqldeid.tables.criteria import (
     DeltaDisclosure,
     DistinctLDiversity,
     EntropyLDiversity,
+    HierarchicalTCloseness,
     RecursiveLDiversity,
     TCloseness,
 )
 
+GROUPS = (tuple(range(60)), tuple(i // 2 for i in range(60)))
 CRITERIA: list[ClassCriterion] = [
     DistinctLDiversity("s", 3),
     EntropyLDiversity("s", 2),
@@ -33,6 +35,9 @@ CRITERIA: list[ClassCriterion] = [
     TCloseness("s", Fraction(1, 2), "equal"),
     TCloseness("s", Fraction(1, 10), "ordered"),
     TCloseness("s", Fraction(1, 4), "ordered"),
+    HierarchicalTCloseness("s", Fraction(0), GROUPS),
+    HierarchicalTCloseness("s", Fraction(1, 5), GROUPS),
+    HierarchicalTCloseness("s", Fraction(2, 5), GROUPS),
     DeltaDisclosure("s", Fraction(1, 2)),
     DeltaDisclosure("s", Fraction(2)),
     BetaLikeness("s", Fraction(1, 2), "basic"),
@@ -42,6 +47,11 @@ CRITERIA: list[ClassCriterion] = [
 
 def passes(criterion: ClassCriterion, counts: tuple[int, ...], whole: list[int]) -> bool:
     falling, n = sorted((c for c in counts if c), reverse=True), sum(counts)
+    if isinstance(criterion, HierarchicalTCloseness):
+        pairs = [(c, w, g) for c, w, g in zip(counts, whole, GROUPS[1], strict=False)]
+        upper = {g: (sum(c for c, _, x in pairs if x == g), sum(w for _, w, x in pairs if x == g)) for g in (0, 1)}
+        both = [*((c, w) for c, w, _ in pairs), *upper.values()]
+        return sum(abs(Fraction(c, n) - Fraction(w, sum(whole))) for c, w in both) <= 4 * criterion.t
     if isinstance(criterion, TCloseness):
         gaps = [Fraction(c, n) - Fraction(w, sum(whole)) for c, w in zip(counts, whole, strict=True)]
         if criterion.distance == "equal":

@@ -31,12 +31,15 @@ from tests.support.criteria import (
     COUNTED,
     NODES,
     ORDER,
+    PARENTS,
     RATIOS,
     Asked,
     Oracle,
     Row,
+    ancestors,
     equal_distance,
     find,
+    hierarchical_distance,
     ordered_distance,
 )
 from tests.support.examples import examples
@@ -133,13 +136,14 @@ def _random_criterion(rng: np.random.Generator, kinds: Sequence[str]) -> Asked:
     kind = str(rng.choice(kinds))
     if kind in RATIOS:
         return Asked(RATIOS[kind], column, float(rng.choice([0.05, 0.5, 1.0, 2.0, 5.0])), kind)
-    if kind in ("equal", "ordered"):
+    if kind in ("equal", "ordered", "hierarchical"):
         return Asked("t_closeness", column, float(rng.choice([0.0, 0.1, 0.25, 0.3, 0.5])), kind)
     c = float(rng.choice([0.5, 1.0, 1.1, 3.0])) if kind == "recursive" else None
     return Asked("l_diversity", column, int(rng.integers(1, 4)), kind, c)
 
 
 seeds = st.integers(0, 2**32 - 1)
+REPLACE = sqldeid.Options(replace=True, without_ledger=True)
 limits = st.sampled_from([0.0, 0.1, 0.25, 0.3, 0.6])
 
 
@@ -269,11 +273,20 @@ def test_distances_are_optimal_transport(seed):
     p, q = (_shares(rng, m) for _ in range(2))
     ordered = np.abs(np.subtract.outer(np.arange(m), np.arange(m))) / (m - 1)
     equal = 1.0 - np.eye(m)
-    for cost, closed in ((ordered, ordered_distance(p, q)), (equal, equal_distance(p, q))):
+    values = list(PARENTS["n"])[2 : 2 + m]
+    tree = np.array([[first_common("n", v, w) for w in values] for v in values])
+    along = hierarchical_distance("n", dict(zip(values, p, strict=True)), dict(zip(values, q, strict=True)))
+    for cost, closed in ((ordered, ordered_distance(p, q)), (equal, equal_distance(p, q)), (tree, along)):
         out, into = np.kron(np.eye(m), np.ones(m)), np.kron(np.ones(m), np.eye(m))
         given = [float(x) for x in (*p, *q)]
         solved = linprog(cost.ravel(), A_eq=np.vstack([out, into]), b_eq=given, bounds=(0, None))
         assert solved.fun == pytest.approx(float(closed), abs=1e-9)
+
+
+def first_common(column: str, value: object, other: object) -> float:
+    """The level at which two values first have one label, over the height."""
+    one, two = ancestors(column, value), ancestors(column, other)
+    return next(i for i, (a, b) in enumerate(zip(one, two, strict=True)) if a == b) / (len(one) - 1)
 
 
 def _shares(rng: np.random.Generator, m: int) -> list[Fraction]:
@@ -302,11 +315,12 @@ def trap(kind: str) -> Oracle:
         "recursive": Asked("l_diversity", "s", 2, "recursive", 2.0),
         "equal": Asked("t_closeness", "s", 0.3, "equal"),
         "ordered": Asked("t_closeness", "s", 0.2, "ordered"),
+        "hierarchical": Asked("t_closeness", "s", 0.3, "hierarchical"),
     }[kind]
     return Oracle((*good, *bad, *rest), 5, (asked,))
 
 
-@pytest.mark.parametrize("kind", ["entropy", "recursive", "equal", "ordered"])
+@pytest.mark.parametrize("kind", ["entropy", "recursive", "equal", "ordered", "hierarchical"])
 def test_suppression_that_grows_upwards_hides_no_optimum(kind, connection):
     oracle, limit = trap(kind), 0.15
     allowed = allowed_rows(limit, len(oracle.rows))
@@ -348,7 +362,7 @@ def test_blanked_rows_that_pass_together_stay(connection):
     assert release.released == len(oracle.rows) == oracle.blanked(node)
 
 
-@pytest.mark.parametrize("kind", ["distinct", "entropy", "recursive", "equal", "ordered"])
+@pytest.mark.parametrize("kind", ["distinct", "entropy", "recursive", "equal", "ordered", "hierarchical"])
 def test_verify_rejects_swapped_values(kind, connection):
     """Values change places between classes: every class keeps its size, and the table its values."""
     rows = tuple({"a": a, "b": "xx", "c": "f", "s": ORDER[i % 3], "n": i, "d": None} for a in (0, 4) for i in range(9))
@@ -358,6 +372,7 @@ def test_verify_rejects_swapped_values(kind, connection):
         "recursive": Asked("l_diversity", "s", 2, "recursive", 1.0),
         "equal": Asked("t_closeness", "s", 0.1, "equal"),
         "ordered": Asked("t_closeness", "s", 0.1, "ordered"),
+        "hierarchical": Asked("t_closeness", "s", 0.1, "hierarchical"),
     }[kind]
     oracle = Oracle(rows, 3, (asked,))
     fill(connection, oracle.rows)
@@ -384,13 +399,37 @@ def test_verify_reads_the_criteria_that_are_noted(connection):
         sqldeid.verify(job_of(weaker, 0.15), connection)
 
 
-def test_an_order_is_not_noted_for_it_lists_values(connection):
-    oracle = trap("ordered")
+@pytest.mark.parametrize("kind", ["ordered", "hierarchical"])
+def test_an_order_is_not_noted_for_it_lists_values(kind, connection):
+    oracle = trap(kind)
     fill(connection, oracle.rows)
     sqldeid.anonymize(job_of(oracle, 0.15), connection, options=sqldeid.Options(replace=True, without_ledger=True))
     comment = connection.execute("SELECT comment FROM duckdb_tables() WHERE schema_name = 'release'").fetchone()
     assert '"t_closeness"' in comment[0] and "extreme" not in comment[0]
     assert sqldeid.verify(job_of(oracle, 0.15), connection)["people"].released == len(oracle.rows) - 30
+
+
+@pytest.mark.parametrize(
+    ("hierarchy", "told"),
+    [
+        ("few.csv", "its hierarchy leaves out 1 values of s"),
+        ("none.csv", "no such file"),
+        ("icd9/diagnoses", "is a rule, which names no values"),
+    ],
+)
+def test_a_hierarchy_that_does_not_name_all_values_is_refused(hierarchy, told, connection, tmp_path):
+    fill(connection, trap("hierarchical").rows)
+    (tmp_path / "few.csv").write_text("low;*\nmedium;*\n")
+    table = job_of(trap("hierarchical"), 0.15).tables["people"].model_dump(by_alias=True, exclude_unset=True)
+    at = str(tmp_path / hierarchy) if hierarchy.endswith("csv") else hierarchy
+    table["privacy"]["t_closeness"] = {"column": "s", "t": 0.3, "distance": "hierarchical", "hierarchy": at}
+    with pytest.raises(JobError, match=told) as caught:
+        sqldeid.anonymize(sqldeid.Job.parse({"tables": {"people": table}}), connection, options=REPLACE)
+    assert caught.value.key.startswith("tables.people.privacy.t_closeness")
+    assert "high" not in caught.value.message
+    if hierarchy == "few.csv":
+        (looked,) = sqldeid.assess(sqldeid.Job.parse({"tables": {"people": table}}), connection)["people"].criteria
+        assert (looked.achieved, looked.met) == (None, False)
 
 
 # ---- what cannot be ---------------------------------------------------------------------------------------------

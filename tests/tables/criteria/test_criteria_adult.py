@@ -146,9 +146,23 @@ def job_of(adult: Adult, asked: dict[str, object], method: str, folder: Path) ->
             }
         },
     }
-    return sqldeid.Job.parse(job)
+    return sqldeid.Job.parse(job, folder=adult.path)
 
 
+def along(t: float) -> Judged:
+    """Mean of the equal distances among values and among their groups, of the file beside the data."""
+
+    def passes(counts: Whole, whole: Whole) -> npt.NDArray[np.bool_]:
+        gap = counts / counts.sum(axis=1, keepdims=True) - whole / whole.sum()
+        groups = np.array(GROUPS)
+        upper = np.stack([gap[:, groups == g].sum(axis=1) for g in sorted(set(GROUPS))], axis=1)
+        return np.asarray((np.abs(gap).sum(axis=1) + np.abs(upper).sum(axis=1)) / 4 <= t + 1e-12)
+
+    return passes
+
+
+GROUPS = "o o t n o n t o o t o n t o".split()
+"""Technical, non-technical and other occupations, in the order of their names."""
 ORDER = (
     "Adm-clerical Armed-Forces Craft-repair Exec-managerial Farming-fishing Handlers-cleaners Machine-op-inspct "
     "Other-service Priv-house-serv Prof-specialty Protective-serv Sales Tech-support Transport-moving"
@@ -164,6 +178,15 @@ ASKED: dict[str, tuple[dict[str, object], Judged]] = {
     "ordered": (
         {"t_closeness": {"column": "occupation", "t": 0.15, "distance": "ordered", "order": ORDER}},
         close(0.15, ordered=True),
+    ),
+    "hierarchical": (
+        {
+            "t_closeness": {
+                **{"column": "occupation", "t": 0.25, "distance": "hierarchical"},
+                "hierarchy": "adult_hierarchy_occupation.csv",
+            }
+        },
+        along(0.25),
     ),
 }
 

@@ -15,17 +15,20 @@ from sqldeid.tables.criteria import (
     DeltaDisclosure,
     DistinctLDiversity,
     EntropyLDiversity,
+    HierarchicalTCloseness,
     RecursiveLDiversity,
     TCloseness,
 )
 from sqldeid.tables.criteria.histograms import Histograms
 
 NUMBERS = st.fractions(Fraction(1, 20), 3, max_denominator=20)
+GROUPS = ((0, 1, 2, 3, 4), (0, 0, 1, 1, 2))
 CRITERIA: list[st.SearchStrategy[ClassCriterion]] = [
     st.builds(DistinctLDiversity, st.just("x"), st.integers(1, 4)),
     st.builds(EntropyLDiversity, st.just("x"), st.integers(1, 4)),
     st.builds(RecursiveLDiversity, st.just("x"), st.integers(1, 4), NUMBERS),
     st.builds(TCloseness, st.just("x"), NUMBERS, st.sampled_from(["equal", "ordered"])),
+    st.builds(HierarchicalTCloseness, st.just("x"), NUMBERS, st.just(GROUPS)),
     st.builds(DeltaDisclosure, st.just("x"), NUMBERS),
     st.builds(BetaLikeness, st.just("x"), NUMBERS, st.sampled_from(["basic", "enhanced"])),
 ]

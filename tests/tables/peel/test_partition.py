@@ -19,6 +19,7 @@ from sqldeid.tables.criteria import (
     DeltaDisclosure,
     DistinctLDiversity,
     EntropyLDiversity,
+    HierarchicalTCloseness,
     RecursiveLDiversity,
     TCloseness,
 )
@@ -39,12 +40,14 @@ from tests.support.local_problems import (
     risk,
 )
 
+GROUPS = (tuple(range(9)), (0, 0, 1, 1, 2, 2, 2, 3, 3))
 CRITERIA: list[ClassCriterion] = [
     DistinctLDiversity("x", 2),
     EntropyLDiversity("x", 2),
     RecursiveLDiversity("x", 2, Fraction(2)),
     TCloseness("x", Fraction(3, 10), "equal"),
     TCloseness("x", Fraction(3, 10), "ordered"),
+    HierarchicalTCloseness("x", Fraction(3, 10), GROUPS),
     DeltaDisclosure("x", Fraction(3, 2)),
     BetaLikeness("x", Fraction(1), "basic"),
     BetaLikeness("x", Fraction(1), "enhanced"),
