@@ -297,6 +297,13 @@ TABLES = [
         "tables/rows/check_person", {"source": PEOPLE, "person": None}, [(6, 6, 6)], PEOPLE_SETUP, note="no person key"
     ),
     Case(
+        "tables/rows/check_person",
+        {"source": PEOPLE, "person": column("id", "s"), "numbered": True},
+        [(6, 6, 6)],
+        PEOPLE_SETUP,
+        note="integers of a table",
+    ),
+    Case(
         "tables/rows/count_values",
         {"values": OUT, "column": column(SEX, "s"), "type": TEXT, "source": PEOPLE},
         [(1, "it's", "it's", 2), (2, "😀", "😀", 2), (3, None, None, 2)],

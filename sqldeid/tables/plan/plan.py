@@ -82,6 +82,9 @@ class TablePlan:
         The job's keys for the release, as it states them; of a join none.
     population
         The table of all persons of whom the source holds some (`k_map`), with the same quasi-identifying columns.
+    numbered
+        Whether the source is a table as it stands (no view, which may be slow to read) and its persons are integers:
+        then keys are counted by their range where that is quicker.
     """
 
     name: str
@@ -107,6 +110,7 @@ class TablePlan:
     secrets: tuple[str, ...] = ()
     stated: Mapping[str, Any] = field(default_factory=dict)
     population: exp.Expr | None = None
+    numbered: bool = False
 
     @property
     def qis(self) -> tuple[QuasiIdentifier, ...]:
@@ -238,6 +242,7 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
         secrets=tuple(part.secrets),
         stated=part.model_dump(mode="json", by_alias=True, exclude_unset=True),
         population=_population(part, columns, engine, key),
+        numbered=person is not None and person.kind == "integer" and stacked is None and _stands(relation, engine),
     )
 
 
@@ -357,6 +362,14 @@ def _hierarchy(part: jobfile.Column, key: str, folder: Path) -> HierarchySource:
         return open_source(spec if isinstance(spec, str) else spec.to_mapping(), folder)
     except JobError as error:
         raise type(error).at(key, error.message) from None
+
+
+def _stands(relation: exp.Expr, engine: Engine) -> bool:
+    """Whether a relation is a table of the database, not a view or a query."""
+    if not isinstance(relation, exp.Table):
+        return False
+    name = tuple(part.name for part in relation.parts)
+    return any(there.parts == name and not there.is_view for there in engine.relations())
 
 
 def _refuse_released_person(

@@ -105,7 +105,8 @@ def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:
     still = engine.capabilities.snapshot_reads
     with naming(plan.key, filtered=plan.filtered, joined=plan.joined):
         check, dialect = "tables/rows/check_person" if still else "tables/rows/check_keys", engine.capabilities.dialect
-        row = engine.query(render(check, dialect, source=source, person=plan.person_column)).to_pylist()[0]
+        asked = render(check, dialect, source=source, person=plan.person_column, numbered=plan.numbered)
+        row = engine.query(asked).to_pylist()[0]
     rows, keyed, persons = int(row["rows"]), int(row["keyed"]), int(row["persons"])
     key = f"{plan.key}.person"
     if rows == 0:

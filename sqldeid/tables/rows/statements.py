@@ -23,7 +23,8 @@ def shaping(plan: TablePlan, target: Target) -> Iterator[Step]:
     if plan.joined and plan.stacked is None:
         yield step("tables/rows/keep_source", 1, _keep_source(plan))
     check = "tables/rows/check_keys" if target.dialect in UNSTILL else "tables/rows/check_person"
-    yield step(check, 1, render(check, target.dialect, source=source_of(plan), person=plan.person_column))
+    named = {"source": source_of(plan), "person": plan.person_column, "numbered": plan.numbered}
+    yield step(check, 1, render(check, target.dialect, **named))
 
 
 def restacking(plan: TablePlan) -> Iterator[Step]:
