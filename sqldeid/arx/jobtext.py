@@ -64,6 +64,8 @@ def job_of(project: Project, table: str, into: str, files: Mapping[str, str], wh
     undecided: list[str] = []
     notes: list[str] = []
     columns = {a.name: _column(a, files, undecided, notes) for a in project.attributes}
+    taken = _statistics(project, whole, undecided, notes)
+    columns |= {name: {"role": "quasi-identifying", "hierarchy": rule} for name, rule in taken.items()}
     sensitive = frozenset(a.name for a in project.attributes if a.role == "sensitive")
     asked = demands(project.config.criteria, sensitive, whole, files)
     if asked.k is None:
@@ -72,7 +74,7 @@ def job_of(project: Project, table: str, into: str, files: Mapping[str, str], wh
         undecided.append("input/config.xml: an element that is not known here")
     loss, differences = loss_of(project.config.metric)
     search: dict[str, object] = {"loss": loss}
-    weights = {} if loss in UNWEIGHTED else _weights(project, notes)
+    weights = {} if loss in UNWEIGHTED else _weights(project, frozenset(taken), notes)
     if weights:
         search["weights"] = weights
     if project.config.practical:
@@ -101,9 +103,7 @@ def _column(
     if attribute.role != "quasi-identifying":
         return column
     column["hierarchy"] = files.get(attribute.name, {"suppress": True})
-    if attribute.aggregated:
-        undecided.append(f"column {attribute.name}: microaggregation")
-    elif attribute.hierarchy is None:
+    if attribute.hierarchy is None and attribute.aggregated is None:
         notes.append(f"column {attribute.name} has no hierarchy in the project; the job may release it whole or not")
     if attribute.least:
         undecided.append(f"column {attribute.name}: no level below {attribute.least} may be released")
@@ -115,9 +115,46 @@ def _column(
     return column
 
 
-def _weights(project: Project, notes: list[str]) -> dict[str, object]:
+_FUNCTIONS = {"Arithmetic mean": "mean", "Median": "median", "Mode": "mode", "Interval": "interval"}
+
+
+def _statistics(
+    project: Project, whole: frozenset[str], undecided: list[str], notes: list[str]
+) -> dict[str, dict[str, object]]:
+    """The columns that are microaggregated, with the job's rule; of whole numbers alone, which have a grid."""
+    quasi = [a for a in project.attributes if a.role == "quasi-identifying"]
+    split = any(a.aggregated is None for a in quasi)
+    found: dict[str, dict[str, object]] = {}
+    for a in (a for a in quasi if a.aggregated is not None):
+        function = _FUNCTIONS.get(a.aggregated or "")
+        if function is None or a.name not in whole or not split:
+            undecided.append(f"column {a.name}: microaggregation")
+            continue
+        found[a.name] = {"aggregate": function}
+        notes.append(
+            f"column {a.name}: {_TOLD[function]}; it is rounded to whole numbers, and missing where fewer than k rows "
+            "of a class have a value"
+        )
+        if a.whole:
+            notes.append(
+                f"column {a.name}: ARX makes the statistic missing where one value of the class is; the job not"
+            )
+        if a.hierarchy is not None:
+            notes.append(f"column {a.name}: should ARX have generalised it first (clustering), the job does not")
+    return found
+
+
+_TOLD = {
+    "mean": "each row shows the mean of its class",
+    "median": "each row shows the mean of the k values in the middle of its class, where ARX shows one person's value",
+    "mode": "each row shows the value that most rows of its class have, if k rows do",
+    "interval": "each row shows an interval that holds its class, where ARX shows the least and the greatest value",
+}
+
+
+def _weights(project: Project, left_out: frozenset[str], notes: list[str]) -> dict[str, object]:
     """Weights of quasi-identifying columns; none where all are alike, as ARX writes them unasked."""
-    names = [a.name for a in project.attributes if a.role == "quasi-identifying"]
+    names = [a.name for a in project.attributes if a.role == "quasi-identifying" and a.name not in left_out]
     given = {name: float(project.config.weights.get(name, "0.5")) for name in names}
     if len(set(given.values())) <= 1:
         return {}

@@ -58,7 +58,9 @@ class Attribute:
     least, greatest
         The lowest and highest level that may be released; None where any may.
     aggregated
-        Whether it is to be microaggregated.
+        ARX's label of the function that it is to be microaggregated by; None where it is not.
+    whole
+        Whether a missing value makes the statistic of its class missing, rather than being passed over.
     unknown
         Whether the project says something of it that this reader does not know.
     """
@@ -69,7 +71,8 @@ class Attribute:
     hierarchy: Rows | None
     least: int | None
     greatest: int | None
-    aggregated: bool
+    aggregated: str | None
+    whole: bool
     unknown: bool
 
 
@@ -177,7 +180,8 @@ def _attribute(archive: Archive, element: Element) -> tuple[Attribute, str | Non
         hierarchy=None,
         least=least,
         greatest=greatest,
-        aggregated=element.child("microaggregationFunction") is not None,
+        aggregated=None if (function := _text(element, "microaggregationFunction")) is None else function.strip(),
+        whole=(_text(element, "microaggregationIgnoreMissingData") or "true").strip() != "true",
         unknown=not known,
     )
     saved = f"hierarchies/{name}.csv"  # ARX saves all, and may refer to those of quasi-identifying attributes alone

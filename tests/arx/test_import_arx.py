@@ -206,7 +206,7 @@ def test_average_risk_is_taken_and_records_at_risk_as_arx_counts_them(tmp_path):
         (
             {
                 "columns": {
-                    "age": Column(hierarchy=AGES, more={"microaggregationFunction": "Mean"}),
+                    "age": Column(hierarchy=AGES, more={"microaggregationFunction": "Geometric mean"}),
                     "illness": Column("sensitive"),
                 }
             },
@@ -221,6 +221,43 @@ def test_what_bounds_a_release_is_not_dropped(change, named, tmp_path):
     assert named in made.undecided[0]
     with pytest.raises(JobError, match="undecided"):
         Job.load(made.job)
+
+
+@pytest.mark.parametrize(
+    ("function", "taken"),
+    [("Arithmetic mean", "mean"), ("Median", "median"), ("Mode", "mode"), ("Interval", "interval")],
+)
+def test_microaggregation_of_whole_numbers_is_taken(function, taken, tmp_path):
+    more = {"microaggregationFunction": function, "microaggregationIgnoreMissingData": "false"}
+    columns = {
+        "age": Column(hierarchy=AGES),
+        "days": Column(hierarchy=[["1", "*"]], datatype="Integer", more=more),
+        "illness": Column("sensitive"),
+    }
+    rows = [[str(20 + i % 40), str(i % 7), "abc"[i % 3]] for i in range(120)]
+    project = Arx(columns, rows, weights={"age": "0.5", "days": "1.0"})
+    table, undecided, notes = asked(project, tmp_path)
+    assert undecided == ()
+    assert table["columns"]["days"] == {"role": "quasi-identifying", "hierarchy": {"aggregate": taken}}
+    assert "weights" not in table["search"], "one column is left to weigh"
+    for word in ("fewer than k rows", "one value of the class is", "clustering"):
+        assert any("column days" in note and word in note for note in notes), word
+    made = anonymize(Job.load(tmp_path / "job.toml"), tmp_path / "job.duckdb").releases["data"]
+    assert made.columns["days"].shown == f"{taken} of the class, grid 1"
+    assert list(made.node) == ["age"]
+
+
+@pytest.mark.parametrize("why", ["text", "alone"])
+def test_microaggregation_that_cannot_be_taken_is_undecided(why, tmp_path):
+    more = {"microaggregationFunction": "Median"}
+    columns = {"age": Column(hierarchy=AGES), "days": Column(more=more), "illness": Column("sensitive")}
+    if why == "alone":
+        columns = {"age": Column("insensitive"), "days": Column(datatype="Integer", more=more), "illness": Column()}
+        columns["illness"] = Column("sensitive")
+    rows = [[str(20 + i % 40), str(i % 7), "abc"[i % 3]] for i in range(120)]
+    table, undecided, _ = asked(Arx(columns, rows), tmp_path)
+    assert undecided == ("column days: microaggregation",)
+    assert table["columns"]["days"]["hierarchy"] == {"suppress": True}
 
 
 def test_what_costs_utility_alone_is_told(tmp_path):
