@@ -45,6 +45,7 @@ def test_help_loads_no_command_and_no_library_but_click(folder):
     assert len(of_ours(modules)) <= 12, sorted(of_ours(modules))
 
 
+@pytest.mark.deep
 def test_anonymize_loads_neither_pandas_nor_other_wings(folder):
     modules = loaded("anonymize", "db.duckdb", "--job", "db.job.toml", folder=folder)
     assert not modules & {"matplotlib", "pandas", "plotly", "psycopg", "pyspark", "scipy", "sklearn"}

@@ -65,6 +65,7 @@ def test_python_m_runs_the_program(folder: Path) -> None:
     assert (done.returncode, done.stdout.startswith("sqldeid")) == (0, True), done
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("more", ["", "--json -", "--plan"])
 def test_a_reader_that_leaves_does_not_make_a_published_release_a_failure(folder: Path, more: str) -> None:
     shell = f"set -o pipefail; (sleep 2; exec {PROGRAM} {' '.join(ANONYMIZE)} {more}) | true; exit ${{PIPESTATUS[0]}}"

@@ -140,6 +140,7 @@ def spent(change: dict[str, int], ledger: Ledger) -> Fraction:
     return sum((Fraction(change[s.statistic]) * s.epsilon / s.sensitivity for s in ledger.spends), Fraction(0))
 
 
+@pytest.mark.deep
 def test_no_neighbouring_pair_exceeds_epsilon_and_one_reaches_it(contributions: tuple[int, list[Any]]) -> None:
     _, (domain, changes) = contributions
     ledger = Ledger.split(domain, Fraction(1))

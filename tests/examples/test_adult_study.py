@@ -18,6 +18,7 @@ UCI = (
 )
 
 
+@pytest.mark.deep
 def test_the_study_writes_every_table_and_plot(tmp_path):
     small = ("--rows", "900", "--k", "3,9", "--limits", "0,0.1", "--trained", "0.1", "--columns", "workclass,race,sex")
     page = page_for(tmp_path, "adult_study", ("accuracy", "inverse"))
@@ -83,6 +84,7 @@ def test_uci_files_are_loaded_as_they_are(tmp_path):
         assert connection.execute("SELECT id, income FROM adult_test").fetchall() == [(1, "<=50K")]
 
 
+@pytest.mark.deep
 def test_the_job_beside_it_runs_as_its_head_says(tmp_path, monkeypatch, capsys):
     job = (STUDY.parent / "job.toml").read_text(encoding="utf-8")
     small = "\n".join(x for x in job.splitlines() if not x.startswith(("capital", "education", "occupation", "native")))

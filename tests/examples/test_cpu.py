@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 
+import pytest
+
 from tests.support.places import EXAMPLES, ROOT
 from tests.support.studies import execute, lines_of, module_of
 
@@ -37,6 +39,7 @@ def test_the_page_shows_what_was_recorded(tmp_path):
     assert done.stdout == f"\nstudies/cpu\n\n{held}\n" and held.count("\n") > 10
 
 
+@pytest.mark.deep
 def test_a_command_is_measured_and_the_others_are_kept(tmp_path):
     (tmp_path / "cpu.csv").write_text("script,data,cpu_seconds,gib\nnotes_study/notes.py,generated,7.0,0.5\n")
     done = execute(SCRIPT, tmp_path, "--only", "parameters", "--keep", "kept")
@@ -49,6 +52,7 @@ def test_a_command_is_measured_and_the_others_are_kept(tmp_path):
     assert list((tmp_path / "kept" / "generated" / "epsilon_safe_parameters").glob("*.csv"))
 
 
+@pytest.mark.deep
 def test_a_command_that_fails_is_told(tmp_path):
     done = execute(SCRIPT, tmp_path, "--only", "good_nodes", "--kind", "real", "--data", str(tmp_path))
     assert done.returncode != 0 and "adult" in done.stderr and not (tmp_path / "cpu.csv").exists()

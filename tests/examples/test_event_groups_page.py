@@ -6,6 +6,7 @@ import re
 import tomllib
 
 import duckdb
+import pytest
 
 from sqldeid import anonymize, verify
 from sqldeid.demo.hospital import mimic_rows
@@ -15,6 +16,7 @@ from tests.support.places import ROOT
 PAGE = ROOT / "docs" / "event-groups.md"
 
 
+@pytest.mark.deep
 def test_the_job_of_the_page_runs(tmp_path):
     [text] = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     with duckdb.connect() as connection:

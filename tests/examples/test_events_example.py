@@ -25,6 +25,7 @@ FOLDER = EXAMPLES / "events_study"
 STUDY = FOLDER / "study.py"
 
 
+@pytest.mark.deep
 def test_the_study_writes_its_figures_and_tables(tmp_path: Path) -> None:
     command = [sys.executable, STUDY, "--quick", "--scale", "0.03", "--repetitions", "1", "--out", "out"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
@@ -99,6 +100,7 @@ def test_what_patient_factors_give_is_counted_as_in_a_slow_count(tmp_path: Path)
     assert done.stdout == f"\nevents_study/factors\n\n{held}\n" and held.count("\n") == 13
 
 
+@pytest.mark.deep
 def test_groups_pay_where_they_differ(tmp_path: Path) -> None:
     """With much epsilon, age groups' own tables are nearer to each group than one table can be."""
     done = execute(FOLDER / "factors.py", tmp_path, "--patients", "1500", "--draws", "2", "--out", ".")

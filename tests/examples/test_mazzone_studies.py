@@ -125,6 +125,7 @@ def test_recorded_cells_hold_the_least_prec_of_figure_6_1():
     assert found["100"] == [0.7778, 0.7407, 0.6296, 0.5556, 0.4074, 0.2222]
 
 
+@pytest.mark.deep
 def test_weights_buy_procedures_with_k(tmp_path):
     small = ("--patients", "300", "--losses", "0.8", "--limits", "0.5")
     done = execute(EXAMPLES / "mimic_study" / "weighted.py", tmp_path, *small)
@@ -136,6 +137,7 @@ def test_weights_buy_procedures_with_k(tmp_path):
     assert len(lines_of(tmp_path / "weighted-summary.csv")) == 4
 
 
+@pytest.mark.deep
 def test_joint_diversity_costs_more_and_its_absence_tells(tmp_path):
     """The loss of joint l is no less, and what a weighted l would weigh is right where a class is looked at by hand."""
     script = EXAMPLES / "m_concealing" / "diversity.py"

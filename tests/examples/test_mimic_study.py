@@ -39,6 +39,7 @@ def unique(rows: list[tuple[object, ...]]) -> float:
     return sum(1 for row in rows if sizes[row] == 1) / len(rows)
 
 
+@pytest.mark.deep
 def test_one_command_writes_tables_and_plots(tmp_path: Path) -> None:
     asked = ("--patients", "150", "--draws", "1", "--losses", "0.8", "--limits", "0.5")
     page = page_for(tmp_path, "mimic_study", ("alone", "table-6-2", "table-6-3", "ola"))
@@ -97,6 +98,7 @@ def test_the_study_reads_csv_files_and_databases_alike(study: ModuleType, mimic:
     assert missing.returncode == 1 and "PATIENTS is missing" in missing.stderr and "Traceback" not in missing.stderr
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["ola.toml", "inverse_ola.toml"])
 def test_job_files_run_on_the_demo_of_mimic(name: str, mimic: Path, tmp_path: Path, capsys, monkeypatch) -> None:
     (tmp_path / name).write_text((FOLDER / name).read_text(encoding="utf-8"), encoding="utf-8")
@@ -106,6 +108,7 @@ def test_job_files_run_on_the_demo_of_mimic(name: str, mimic: Path, tmp_path: Pa
         assert ran.code == 0, ran
 
 
+@pytest.mark.deep
 def test_linked_tables_are_what_one_table_of_both_is(mimic: Path, tmp_path: Path, capsys, monkeypatch) -> None:
     """Demographics and procedures apart but linked: node, loss and patients of the one table; no class below k."""
     results = {}

@@ -57,6 +57,7 @@ def module(name: str, file: Path) -> ModuleType:
     return found
 
 
+@pytest.mark.deep
 def test_the_cron_script(folder: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 

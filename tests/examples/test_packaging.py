@@ -94,6 +94,7 @@ def test_sdist_can_be_tested_and_says_what_it_is(sdist):
         assert (sdist / name).is_file()
 
 
+@pytest.mark.deep
 def test_installed_package_parses_every_template(installed, elsewhere):
     code = (
         "import json; from sqldeid import sql; names = sql.template_names();"

@@ -28,6 +28,7 @@ def server(postgres_cluster: str) -> Iterator[InPostgres]:
         yield database
 
 
+@pytest.mark.deep
 def test_commands_and_pipeline(
     server: InPostgres, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,6 +63,7 @@ def test_the_release_is_that_of_duckdb(server: InPostgres, tmp_path: Path) -> No
         assert bag(server.read("deidentified.patients")) == bag(c.execute("FROM deidentified.patients").fetchall())
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["ola.toml", "chapters.toml", "inverse_ola.toml"])
 def test_the_study_on_the_mimic_demo(name: str, demo_server: InPostgres, study_file: Path) -> None:
     """The jobs of examples/mimic_study, but for where the release goes, on real data."""

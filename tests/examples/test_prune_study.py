@@ -31,6 +31,7 @@ def count(text: str) -> int:
     return int(text.split()[0].replace(",", ""))
 
 
+@pytest.mark.deep
 def test_generated_tables_are_searched_and_told(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("".join(f"<!-- prune_study/{name} -->\n<!-- end -->\n" for name in TABLES), encoding="utf-8")
@@ -50,6 +51,7 @@ def test_generated_tables_are_searched_and_told(tmp_path):
         assert row["method"] == "best-first" or row["worse"] == "0", "the default search begins with a descent"
 
 
+@pytest.mark.deep
 def test_the_same_seed_searches_alike_and_another_does_not(tmp_path):
     small = ("--rows", "300", "--attributes", "3", "--checks", "500")
     folders = [tmp_path / name for name in ("a", "b", "c")]

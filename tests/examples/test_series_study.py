@@ -39,6 +39,7 @@ def study(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
     return table
 
 
+@pytest.mark.deep
 @pytest.mark.xdist_group("series_study")
 def test_without_a_folder_it_runs_on_a_generated_hospital(tmp_path: Path) -> None:
     done = execute(STUDY, tmp_path, "--quick")
@@ -52,6 +53,7 @@ def test_without_a_folder_it_runs_on_a_generated_hospital(tmp_path: Path) -> Non
     assert sole["original", "rank order"] == 1 > 0.2 > sole["shared", "rank order"]
 
 
+@pytest.mark.deep
 @pytest.mark.xdist_group("series_study")
 def test_projection_meets_what_can_be_met(study):
     rows = {(r["length"], r["method"], r["targets"]): r for r in study("table_6_1")}

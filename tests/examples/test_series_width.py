@@ -36,6 +36,7 @@ def test_the_page_shows_what_was_recorded(tmp_path: Path, script: str, names: tu
         assert gallery.held(PAGE, f"series_study/{name}") == printed[name]
 
 
+@pytest.mark.deep
 def test_four_trust_settings_of_a_generated_hospital(tmp_path: Path) -> None:
     done = execute(FOLDER / "width.py", tmp_path, "--patients", "200", "--splits", "2", "--quick")
     assert done.returncode == 0, done.stderr
@@ -57,6 +58,7 @@ def test_four_trust_settings_of_a_generated_hospital(tmp_path: Path) -> None:
     assert (tmp_path / "series_width" / "width.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
+@pytest.mark.deep
 def test_benchmark_stays_of_the_demo_with_labels(tmp_path: Path, shared_data: Path) -> None:
     """The preset benchmark17, the source's split of variables, and a second outcome."""
     mimic = ("--mimic", str(shared_data / "mimic3demo"), "--only", "MIMIC-III, 48", "--splits", "2", "--quick")
@@ -70,6 +72,7 @@ def test_benchmark_stays_of_the_demo_with_labels(tmp_path: Path, shared_data: Pa
     assert {row["method"] for row in rows} >= {"mazzone2020", "projection", "shared, all protected"}
 
 
+@pytest.mark.deep
 def test_tuning_of_a_generated_hospital(tmp_path: Path) -> None:
     done = execute(FOLDER / "tuning.py", tmp_path, "--patients", "150", "--stays", "1", "--quick")
     assert done.returncode == 0, done.stderr

@@ -22,6 +22,7 @@ MODELS = EXAMPLES / "m_concealing" / "models.py"
 QUERIES = EXAMPLES / "local_study" / "queries.py"
 
 
+@pytest.mark.deep
 def test_three_questions_are_asked_of_originals_and_of_both_releases(tmp_path):
     """What `docs/local-recoding.md` shows is in the form that the script prints; its originals are right."""
     done = execute(QUERIES, tmp_path, "--rows", "600")
@@ -41,6 +42,7 @@ def test_three_questions_are_asked_of_originals_and_of_both_releases(tmp_path):
         assert line in shown and line in page
 
 
+@pytest.mark.deep
 def test_the_page_shows_what_the_questions_print(tmp_path):
     """Every figure of the page: printed by the command that it names, on the demo as it is."""
     done = execute(QUERIES, tmp_path)
@@ -130,6 +132,7 @@ def test_points_are_the_exponential_mechanism_written_out(penalty, utility):
         assert point.suppressed == pytest.approx(lost, rel=1e-9, abs=1e-15)
 
 
+@pytest.mark.deep
 def test_models_writes_every_table(tmp_path):
     page = page_for(tmp_path, "m_concealing", tuple(f"models-{n}" for n in ("hidden", "anonymous", "searched")))
     done = execute(MODELS, tmp_path, "--patients", "150", "--losses", "0.8", "--limits", "0.1", "--page", str(page))

@@ -15,6 +15,7 @@ MILLION = 1_000_000
 SECONDS = 240.0  # of a busy machine; a quadratic step takes hours
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("spec", "values"),
     [
@@ -32,6 +33,7 @@ def test_a_rule_over_a_million_values(spec, values) -> None:
     assert hierarchy.leaves == MILLION == len(np.unique(codes))
 
 
+@pytest.mark.deep
 def test_a_file_of_a_million_lines(tmp_path: Path) -> None:
     path = tmp_path / "million.csv"
     with path.open("w") as file:

@@ -80,6 +80,7 @@ def fifty(tmp_path_factory: pytest.TempPathFactory) -> Nights:
     return nightly(tmp_path_factory.mktemp("nights"), Hospital(seed=1), NIGHTS)
 
 
+@pytest.mark.deep
 def test_the_naive_releases_single_people_out(fifty: Nights) -> None:
     naive = fifty.naive
     assert smallest_difference(naive[:10]) == 1
@@ -96,6 +97,7 @@ def test_nor_do_all_releases_together(fifty: Nights) -> None:
     assert lone_rows(fifty.released) == 0
 
 
+@pytest.mark.deep
 def test_what_is_held_back_is_counted_and_comes_later(
     fifty: Nights,
 ) -> None:

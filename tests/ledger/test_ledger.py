@@ -41,6 +41,7 @@ def values(folder: Path, name: str, columns: str = "illness, ward") -> dict[int,
     return {row[0]: row[1:] for row in rows}
 
 
+@pytest.mark.deep
 @pytest.mark.duckdb14
 def test_it_is_private_and_names_nobody(folder: Path) -> None:
     run(folder, job({"into": "out.duckdb"}, folder, people=part()))
@@ -61,6 +62,7 @@ def test_it_is_private_and_names_nobody(folder: Path) -> None:
     assert KEY.encode() not in content
 
 
+@pytest.mark.deep
 @pytest.mark.duckdb14
 def test_one_departure_takes_companions_along(folder: Path) -> None:
     asked = job({"into": "out.duckdb"}, folder, people=part())
@@ -109,6 +111,7 @@ def test_two_releases_of_one_run_are_held_to_each_other(folder: Path) -> None:
     assert ledger(folder, "SELECT release, name FROM releases ORDER BY 1") == [(1, "a"), (2, "b")]
 
 
+@pytest.mark.deep
 def test_verify_counts_suppressed_and_held_back_rows_as_the_run_did(folder: Path) -> None:
     """A ledger that is asked later knows neither: both are persons who are not in the release."""
     asked = job({"into": "out.duckdb"}, folder, people=part())
@@ -123,6 +126,7 @@ def test_verify_counts_suppressed_and_held_back_rows_as_the_run_did(folder: Path
     )
 
 
+@pytest.mark.deep
 def test_what_was_published_is_verified_with_its_ledger_alone(folder: Path) -> None:
     asked = job({"into": "out.duckdb"}, folder, people=part())
     run(folder, asked)
@@ -141,6 +145,7 @@ def test_what_was_published_is_verified_with_its_ledger_alone(folder: Path) -> N
         sqldeid.verify(asked, folder / "db.duckdb", options=options(folder))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.duckdb14
 @pytest.mark.parametrize(
     "criterion",
@@ -210,6 +215,7 @@ def test_columns_are_followed_one_by_one(folder: Path) -> None:
     assert [m for m, v in values(folder, "people").items() if before[m] != v] == []
 
 
+@pytest.mark.deep
 def test_a_correction_does_not_hide_behind_another_release(folder: Path) -> None:
     """Two releases call different things by one name, so that it differs from release to release anyway."""
     said = {"sex": qi(), "told": SENSITIVE, "mark": {"role": "insensitive"}}
@@ -248,6 +254,7 @@ def test_an_integer_may_be_wider(folder: Path) -> None:
     assert run(folder, asked).releases["people"].ledger["held_back"] == 3  # type: ignore[index]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("target", [{}, {"into": "out", "as": "parquet"}])
 def test_an_older_ledger_and_another_one_are_known(folder: Path, target: dict[str, str]) -> None:
     """By the mark on the release, even where the copy went on by itself to the same number."""
@@ -277,6 +284,7 @@ def test_what_is_no_ledger_is_named(folder: Path, content: bytes | None) -> None
     assert not (folder / "new.duckdb").exists()
 
 
+@pytest.mark.deep
 def test_where_every_row_would_be_held_back_nothing_is_published(folder: Path) -> None:
     asked = job({"into": "out.duckdb"}, folder, people=part())
     run(folder, asked)
@@ -293,6 +301,7 @@ def test_where_every_row_would_be_held_back_nothing_is_published(folder: Path) -
     assert before[1] != (folder / "ledger.duckdb").read_bytes()
 
 
+@pytest.mark.deep
 def test_it_is_not_forgotten(folder: Path) -> None:
     """What was held to a ledger is not replaced without it: in a file, in place, as Parquet."""
     for target in ({"into": "out.duckdb"}, {}, {"into": "out", "as": "parquet"}):
@@ -319,6 +328,7 @@ def test_a_failed_publication_takes_the_record_back(folder: Path, monkeypatch: p
     assert run(folder, asked).releases["people"].ledger["release"] == 2  # type: ignore[index]
 
 
+@pytest.mark.deep
 def test_a_kill_between_record_and_publication_counts_as_published(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -348,6 +358,7 @@ def test_two_runs_at_once_do_not_share_it(folder: Path) -> None:
     assert not (folder / "out.duckdb").exists()
 
 
+@pytest.mark.deep
 def test_what_it_refuses(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SQLDEID_KEY", raising=False)
     into = {"into": "out.duckdb"}
@@ -375,6 +386,7 @@ def test_what_it_refuses(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         run(folder, good)
 
 
+@pytest.mark.deep
 @pytest.mark.duckdb14
 def test_private_releases_add_up_until_another_kind_voids_them(folder: Path) -> None:
     safe = release({"sex": qi("adult/sex")}, source="people", person="id", k=4)
@@ -395,6 +407,7 @@ def test_private_releases_add_up_until_another_kind_voids_them(folder: Path) -> 
     assert any("void for them" in w for w in last.warnings)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.duckdb14
 @pytest.mark.parametrize("damaged", ["cells", "facts", "people", "releases"])
 def test_a_damaged_ledger_is_named_whatever_part_it_is(folder: Path, damaged: str) -> None:

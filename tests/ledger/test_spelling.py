@@ -55,6 +55,7 @@ def run_in(zone: str, folder: Path) -> int:
     return int(made.stdout)
 
 
+@pytest.mark.deep
 @pytest.mark.duckdb14
 def test_a_correction_is_held_back_in_another_time_zone_as_in_the_same(folder: Path) -> None:
     seen(folder)
@@ -117,6 +118,7 @@ def test_a_moment_that_is_not_spelled_in_utc_is_a_defect() -> None:
         hash_values(Key(bytes(range(7, 39))), "c", "TIMESTAMP WITH TIME ZONE", rows)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("column", "first", "then", "words"),
     [
@@ -175,6 +177,7 @@ def words(folder: Path, key: str = "'p-' || id") -> None:
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("what", "name", "option"),
     [

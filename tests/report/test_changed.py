@@ -66,6 +66,7 @@ def test_a_release_by_mondrian_is_reported(cut: Path, capsys: pytest.CaptureFixt
     assert "a class that was not cut" in about and "rows (" not in about
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("broken", ["report_page", "public_page"])
 def test_a_report_that_fails_leaves_the_result_and_says_what_was_published(cut: Path, broken: str) -> None:
     code = f"import sqldeid.report.page as p; p.{broken} = lambda r: {{}}['x']; from sqldeid.cli import main; main()"
@@ -208,6 +209,7 @@ def linked_series() -> sqldeid.Result:
     return sqldeid.anonymize(sqldeid.Job.parse({"tables": {"t": table}, "series": {"s": part}}), connection)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["series", "laplace", "ratio", "mondrian"])
 def test_each_key_that_is_missing_or_of_another_type_is_named(results: dict[str, Any], kind: str) -> None:
     """What nobody had thought of ended as a mistake of the file's without its place."""
@@ -246,6 +248,7 @@ def test_a_changed_result_is_shown_or_refused(
         assert end.value.code in (0, 2)
 
 
+@pytest.mark.deep
 @settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_changed_policy_is_applied_or_refused(

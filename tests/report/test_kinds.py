@@ -62,6 +62,7 @@ def release_of(tree: Mapping[str, Any]) -> Any:
     return next(iter(tree["releases"].values()))
 
 
+@pytest.mark.sampled(2)
 def test_every_question_has_its_section_in_order(made: tuple[str, Any, str]) -> None:
     method, _, page = made
     at = [page.find(f">{title}") for title in (SERIES if method in ("projection", "shared") else EVENTS)]
@@ -76,6 +77,7 @@ def test_nothing_of_a_person_stands_in_it(made: tuple[str, Any, str]) -> None:
         assert "<script>alert" not in written and "alert(1)" in written
 
 
+@pytest.mark.sampled(3)
 def test_few_people_of_the_source_are_not_counted_exactly(made: tuple[str, Any, str]) -> None:
     method, tree, page = made
     release = release_of(tree)
@@ -154,6 +156,7 @@ def test_gaps_are_told_in_bins_of_many() -> None:
     assert [span(h) for h in (0.02, 1, 20.08, 54.6, 8103)] == ["1.2 min", "1 h", "20 h", "2.3 days", "340 days"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("width", [375, 1440])
 def test_a_browser_shows_it_without_an_error_or_a_request(
     made: tuple[str, Any, str], browser_page: Page, tmp_path: Path, width: int

@@ -61,6 +61,7 @@ def test_a_browser_shows_the_report(report: tuple[sqldeid.Result, Path, Path], b
     assert browser_page.locator("section h3").count() == 7
 
 
+@pytest.mark.deep
 def test_what_is_shown_of_the_source_is_no_small_class(report: tuple[sqldeid.Result, Path, Path]) -> None:
     """Values in the table of suppression are at least k rows of the source; there is no key of a person."""
     result, file, database = report

@@ -97,6 +97,7 @@ def test_a_node_is_told_by_what_values_become() -> None:
     assert levels_shown(None, {}) == ""
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("width", [375, 1440])
 def test_a_browser_shows_it_without_an_error_or_a_request(
     made: tuple[sqldeid.Result, str], browser_page: Page, tmp_path: Path, width: int

@@ -39,6 +39,7 @@ def test_sentences_have_a_space_between_them(made: tuple[sqldeid.Result, str]) -
     assert " 2,277 more are left out" in words and "levels. ≤ marks" in words and "anonymous. It numbers" in words
 
 
+@pytest.mark.deep
 def test_contents_and_key_figures_stand_first(made: tuple[sqldeid.Result, str]) -> None:
     _, page = made
     links = re.findall(r'<a href="#([^"]+)"', page.split("</nav>")[0])
@@ -78,6 +79,7 @@ def test_checks_are_not_called_nodes(made: tuple[sqldeid.Result, str]) -> None:
     assert "A check counts a node for one k;" in words and "nodes were counted" not in words
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_phone_and_fills_a_screen(
     made: tuple[sqldeid.Result, str], browser_page, tmp_path: Path, scheme: str

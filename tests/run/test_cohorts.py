@@ -292,6 +292,7 @@ def shown_of(release: dict[str, set[int]]) -> set[int]:
     return set(chain(*release.values()))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_cohorts_as_sets_of_persons(seed: int) -> None:
     draw = np.random.default_rng(seed)

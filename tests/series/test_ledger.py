@@ -174,11 +174,13 @@ def test_without_a_ledger_differences_single_people_out(tmp_path: Path) -> None:
     assert least_difference(naive) == 1 and least_atom(naive) == 1
 
 
+@pytest.mark.deep
 def test_with_a_ledger_every_difference_is_of_k_persons(loads: list[tuple[Contents, dict]]) -> None:
     contents = [c for c, _ in loads]
     assert least_difference(contents) >= K and least_atom(contents) >= K
 
 
+@pytest.mark.deep
 def test_newcomers_are_released_and_losses_stay_near_what_changed(loads: list[tuple[Contents, dict]]) -> None:
     people = [{p for c in contents["HR"] for p, _ in c} for contents, _ in loads]
     assert len(people[-1] - people[0]) > (NIGHTS - 1) * 6 / 3  # of those who arrived
@@ -187,6 +189,7 @@ def test_newcomers_are_released_and_losses_stay_near_what_changed(loads: list[tu
     assert [account["release"] for _, account in loads] == list(range(1, NIGHTS + 1))
 
 
+@pytest.mark.deep
 def test_verify_asks_the_ledger(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(KEY)
     source, options = tmp_path / "ward.duckdb", sqldeid.Options(key_file=tmp_path / "key", ledger=tmp_path / "ledger")
@@ -225,6 +228,7 @@ def test_an_unchanged_source_is_released_as_it_was(tmp_path: Path) -> None:
     assert account["held_back"] == 0
 
 
+@pytest.mark.deep
 def test_where_nobody_can_be_released_no_ledger_is_blamed(tmp_path: Path) -> None:
     """Each person has a variable of their own, which is left out: the release is empty, and nobody is held back."""
     (tmp_path / "key").write_text(KEY)

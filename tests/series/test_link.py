@@ -100,6 +100,7 @@ def person_of(engine: DuckDBEngine, shaped: Shaped) -> dict[int, int]:
     return {i: key[int(n)] for i, n in enumerate(shaped.measured.persons)}
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(8))
 def test_lengths_and_classes_equal_a_recursion_within_each_class(engine: DuckDBEngine, seed: int) -> None:
     series, classes = random_case(seed, gaps=False)
@@ -129,6 +130,7 @@ def test_lengths_and_classes_equal_a_recursion_within_each_class(engine: DuckDBE
             assert len(pairs) == len({e for e, _ in pairs}) == len({c for _, c in pairs})
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(6))
 def test_who_is_left_shares_a_combined_class_with_k(engine: DuckDBEngine, seed: int) -> None:
     """Persons without series, without a row, with a variable missing: in both or neither, k everywhere."""
@@ -209,6 +211,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize(("which", "rows", "message"), [("", [], ""), *BROKEN], ids=range(9))
 @pytest.mark.parametrize("known", [True, False])
 def test_the_join_is_checked_on_what_was_written(

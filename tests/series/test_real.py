@@ -64,6 +64,7 @@ def durations(cohort) -> list[np.ndarray]:
     return [values for _, values in by_duration(cohort, 50) if len(values) < 1000]
 
 
+@pytest.mark.deep
 def test_projection_beats_the_source_on_complete_series(complete_series):
     unfeasible, distortion = [], []
     for one in complete_series.values():

@@ -93,6 +93,7 @@ def test_no_expression_reads_a_file(connection: duckdb.DuckDBPyConnection, text:
         bind(parse_expression(text, key="q"), resolve)
 
 
+@pytest.mark.sampled(106)
 @pytest.mark.parametrize("text", queries.QUERIES)
 def test_a_good_query_gives_the_rows_of_its_text(connection: duckdb.DuckDBPyConnection, text: str) -> None:
     expected = connection.execute(text)

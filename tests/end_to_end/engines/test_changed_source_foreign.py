@@ -121,6 +121,7 @@ def hold(engine: Engine, folder: Path, name: str, into: str) -> None:
     sqldeid.verify(asked, engine.database)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("into", ["", "out.duckdb"])
 @pytest.mark.parametrize("name", ["r", "m", "s", "e"])
 def test_only_an_unchanged_source_is_released_again(

@@ -67,6 +67,7 @@ def test_a_release_is_the_same_on_every_engine(name: str, both: Both) -> None:
     assert verify(wanted, both.foreign.database)["x"] == verify(wanted, both.file)["x"]
 
 
+@pytest.mark.deep
 def test_attacks_find_the_same(both: Both) -> None:
     """Objects are chosen by hash, and only how many have a set of states is counted."""
     wanted = job("attacked", RELEASES["timed"] | {"attacks": True})
@@ -76,6 +77,7 @@ def test_attacks_find_the_same(both: Both) -> None:
     assert bag(both.foreign.read("attacked.x")) == bag(both.rows("attacked.x"))
 
 
+@pytest.mark.deep
 def test_laplace_counts_the_same_over_public_domains(both: Both, tmp_path: Path) -> None:
     """Its noise cannot be seeded: what it is added to is the same, and the release is checked."""
     wards = tmp_path / "wards.txt"
@@ -111,6 +113,7 @@ def test_laplace_counts_the_same_over_public_domains(both: Both, tmp_path: Path)
     assert len(groups) == 7 and groups.sum() == 120 and np.count_nonzero(groups) == 5, "nobody is b; the rest is last"
 
 
+@pytest.mark.deep
 def test_counts_go_over_the_wire_and_no_row_of_the_source(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers of states, sets and clusters leave, with counts, means, days and sums of hashes; what was made comes in.
 

@@ -137,6 +137,7 @@ def test_a_policy_is_applied_on_another_engine(both: Both) -> None:
     assert bag(both.foreign.read("again.r")) == bag(both.rows("earlier.r"))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["k", "l distinct", "m"])
 def test_what_goes_with_a_release_is_the_same(name: str, both: Both) -> None:
     """The certificate, checked on the other engine, too; other k and limits; what a report tells of column sets."""

@@ -69,6 +69,7 @@ def assert_joined(people: Sequence[tuple[Any, ...]], stays: Sequence[tuple[Any, 
     assert rows == {row[0]: row[4] for row in stays}
 
 
+@pytest.mark.deep
 def test_linked_releases_are_those_of_duckdb(both: Both, settled: None) -> None:
     """And all that goes with them: certificate, levels of other k, classes of the sources and of what was written."""
     wanted, databases = stacked(schema="stacked"), (both.server.database, both.file)
@@ -141,6 +142,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", TAMPERED)
 def test_releases_that_were_tampered_with_are_refused(both: Both, what: str) -> None:
     """Each table may be as good as it was; the join is not."""

@@ -45,6 +45,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.usefixtures("small")
 def test_the_release_is_that_of_duckdb(source: Foreign, local: Path, choice: str) -> None:

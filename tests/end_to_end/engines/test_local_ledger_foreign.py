@@ -62,6 +62,7 @@ def hold(released: list[Released]) -> None:
     assert smallest_difference(released) >= K and smallest_trace(released) >= K and lone_rows(released) == 0
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("local", [True, False])
 def test_nights_in_postgres_single_nobody_out(local: bool, foreign: Any, tmp_path: Path) -> None:
     """The first night is DuckDB's; whoever compares all nights finds nobody, or at least k persons."""

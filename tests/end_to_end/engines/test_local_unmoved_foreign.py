@@ -50,6 +50,7 @@ def _values(rows: list[dict[str, Any]]) -> list[str]:
     return bag([tuple(row.values()) for row in rows])
 
 
+@pytest.mark.deep
 @FEW
 @given(cases())
 def test_another_order_in_postgres_gives_the_release_of_duckdb(foreign: Foreign, case: Case) -> None:

@@ -56,6 +56,7 @@ def test_a_release_is_the_same_on_spark(name: str, both: Both) -> None:
     assert bag(both.there(f"{schema}.r")) == bag(both.here(f"{schema}.r"))
 
 
+@pytest.mark.deep
 @pytest.mark.always
 def test_a_connect_server_gives_the_same_and_nothing_else_is_left(both: Both) -> None:
     wanted = job({"schema": "connected", "as": "view"}, r=RELEASES["k"])
@@ -198,6 +199,7 @@ def test_a_run_killed_between_two_flips_leaves_every_view_readable(both: Both, t
     assert verify(wanted, both.spark)["a"].k >= 40
 
 
+@pytest.mark.deep
 @pytest.mark.always
 @pytest.mark.parametrize("what", ["folding the source", "verifying what was written", "publishing"])
 def test_nothing_is_left_of_a_run_that_fails(what: str, both: Both) -> None:

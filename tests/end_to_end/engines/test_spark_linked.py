@@ -52,6 +52,7 @@ def overwrite(spark: SparkSession, table: str, rows: str) -> None:
     spark.sql("DROP VIEW given")
 
 
+@pytest.mark.deep
 @pytest.mark.always
 def test_linked_releases_are_those_of_duckdb(both: Both, key: Options, settled: None) -> None:
     """As views, by a classic session, a column out of a third table; nothing else is left."""

@@ -56,6 +56,7 @@ def run(text: str, source: Path, *, replace: bool = False) -> sqldeid.TableRelea
     return found
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", RUNNING)
 def test_the_printed_job_runs(tmp_path: Path, name: str) -> None:
     source = database(tmp_path / "d.duckdb", RUNNING[name])

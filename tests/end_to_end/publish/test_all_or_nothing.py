@@ -143,6 +143,7 @@ def control_c(seconds: float) -> Iterator[None]:
         timer.join()
 
 
+@pytest.mark.sampled(4)
 def test_control_c_during_a_long_statement(source: Path, tmp_path: Path, place: dict[str, object]) -> None:
     part = release({"age": qi()}, source={"query": LONGER}, k=2, person="id")
     before, beside = contents(source), listed(tmp_path)

@@ -571,6 +571,7 @@ def test_targets_are_released_on_the_grid_that_the_job_states(source: Path, tmp_
         anonymize(job(tmp_path, round={"gone": 1}), source, options=Options(replace=True, without_ledger=True))
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("nulls", ["null-pattern", "null-aware", "strict", "source"])
 @pytest.mark.parametrize("kind", ["table", "parquet"])
 @pytest.mark.parametrize("shape", ["wide", "long"])

@@ -94,6 +94,7 @@ def test_the_preset_releases(mimic: duckdb.DuckDBPyConnection, tmp_path: Path) -
     assert len(found.variables) == 17
 
 
+@pytest.mark.deep
 def test_the_preset_is_the_same_elsewhere(foreign: Foreign, shared_data: Path, tmp_path: Path) -> None:
     tables = demo(shared_data / "mimic3demo")
     for name, rows in tables.items():

@@ -184,6 +184,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("statement", TAMPERED.values(), ids=TAMPERED)
 def test_a_tampered_pair_fails(source: Path, published: tuple[Path, Result], tmp_path: Path, statement: str) -> None:
     shutil.copy(published[0] / "out.duckdb", tmp_path)

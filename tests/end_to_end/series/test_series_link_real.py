@@ -76,6 +76,7 @@ def linked(job: Job, database: duckdb.DuckDBPyConnection, folder: Path) -> tuple
     return result, dict(account)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("durations", "left"), [(10, "93 %"), (50, "82 %")])
 def test_what_a_link_costs_on_the_challenge_of_2012(
     challenge: duckdb.DuckDBPyConnection,

@@ -48,6 +48,7 @@ def release(stays: duckdb.DuckDBPyConnection, job: Job) -> SeriesRelease:
     return found
 
 
+@pytest.mark.deep
 def test_shortening_loses_what_the_design_says(release: SeriesRelease) -> None:
     """series.md: 1.25 % of the records at k = 50 and 146 stays moved; the lengths of 8 single somebody out before."""
     durations = release.durations

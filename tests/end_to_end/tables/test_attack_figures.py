@@ -12,6 +12,7 @@ from tests.support.places import ROOT
 pytestmark = pytest.mark.usefixtures("control_groups")
 
 
+@pytest.mark.deep
 def test_the_page_shows_what_attackers_achieve(shared_data: Path) -> None:
     page = (ROOT / "docs" / "attacks.md").read_text(encoding="utf-8")
     printed = "\n".join(figures(shared_data)) + "\n"

@@ -64,6 +64,7 @@ def shown(connection: duckdb.DuckDBPyConnection) -> Released:
     return {mark: ((age, sex), illness) for mark, age, sex, illness in found}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", CRITERIA)
 def test_no_two_releases_single_anybody_out_nor_do_all_together(name: str, tmp_path: Path) -> None:
     asked, how = job(tmp_path, **CRITERIA[name]), options(tmp_path)

@@ -63,6 +63,7 @@ def greatest_risk(rows: pd.DataFrame, asked: dict[str, Any]) -> Fraction:
     return found * Fraction(repr(float(asked.get("inclusion", 1))))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ASKED)
 def test_no_released_row_is_at_a_greater_risk(name: str, there: Path, tmp_path: Path) -> None:
     job, asked = asking(tmp_path, name), ASKED[name]["m_concealing"]
@@ -159,6 +160,7 @@ def test_a_ledger_is_refused_before_classes_are_formed(
 QIS = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "salary-class"]
 
 
+@pytest.mark.deep
 def test_what_adult_loses_is_what_the_page_says(shared_data: Path, tmp_path: Path) -> None:
     adult = shared_data / "adult"
     columns: dict[str, Any] = {"occupation": SENSITIVE}

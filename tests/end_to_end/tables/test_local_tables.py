@@ -61,6 +61,7 @@ def there(tmp_path: Path) -> Path:
     return source(tmp_path / "source.duckdb")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", PRIVACY)
 def test_a_release_is_what_pandas_counts(name: str, there: Path, tmp_path: Path) -> None:
     privacy = {"k": 4, **PRIVACY[name]}
@@ -153,6 +154,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", TAMPERED)
 def test_what_was_changed_is_refused(name: str, there: Path, tmp_path: Path) -> None:
     job = local_job(tmp_path)

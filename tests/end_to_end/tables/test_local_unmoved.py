@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from sqldeid.job import Job
@@ -15,6 +16,7 @@ FINDING = (Phase.explicit, Phase.reuse, Phase.generate)
 """A case takes a second: what fails is told as it was drawn."""
 
 
+@pytest.mark.deep
 @settings(deadline=None, max_examples=examples(60), phases=FINDING, suppress_health_check=[HealthCheck.too_slow])
 @given(cases())
 def test_order_and_values_that_no_criterion_reads_change_nothing(case: Case) -> None:

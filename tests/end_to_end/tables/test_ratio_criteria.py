@@ -68,6 +68,7 @@ def whole_of(database: Path) -> dict[object, float]:
     return {v: n / len(ill) for v, n in Counter(ill).items()}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("suppression", ["drop", "blank"])
 @pytest.mark.parametrize("name", ASKED)
 def test_what_is_told_is_what_was_released(name: str, suppression: str, database: Path) -> None:
@@ -89,6 +90,7 @@ def test_what_is_told_is_what_was_released(name: str, suppression: str, database
     assert json.loads(json.dumps(result.to_dict()))["releases"]["people"]["criteria"][1]["name"] == NAMES[name]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ASKED)
 def test_a_tampered_release_is_refused(name: str, database: Path) -> None:
     asked = job(database.parent, ASKED[name])
@@ -116,6 +118,7 @@ def test_several_values_of_one_person_are_refused(name: str, database: Path) -> 
         sqldeid.anonymize(job(database.parent, ASKED[name], person="owner", rows="many"), database)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ASKED)
 def test_the_ledger_holds_later_loads_to_it(name: str, database: Path) -> None:
     asked = job(database.parent, ASKED[name])

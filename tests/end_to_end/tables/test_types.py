@@ -154,6 +154,7 @@ def test_a_state_that_parquet_cannot_hold_is_refused_while_planning(tmp_path: Pa
             plan(wanted, c)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("type_", NESTED)
 def test_nested_types_are_released_but_never_quasi_identifying(tmp_path: Path, type_: str) -> None:
     with duckdb.connect() as c:
@@ -205,6 +206,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("others", [False, True])
 def test_columns_with_the_names_of_our_own(others: bool) -> None:
     with duckdb.connect() as c:
@@ -221,6 +223,7 @@ def test_columns_with_the_names_of_our_own(others: bool) -> None:
             )
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("kind", ["table", "view", "parquet"])
 def test_hostile_names(tmp_path: Path, kind: str) -> None:
     """Of columns, releases, schemas, source schemas and tables, and of the person key."""
@@ -317,6 +320,7 @@ def test_twenty_quasi_identifiers_of_eight_bits(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.deep
 def test_sixty_quasi_identifiers() -> None:
     """A lattice of 2^60 nodes starts, and ends with an answer or a bound."""
     with duckdb.connect() as c:

@@ -37,6 +37,7 @@ COUNTED: list[tuple[Release, Asked, tuple[int, int], tuple[int, int]]] = [
 certain how many rows have each finer value, and those of which it is found and is certain that each is there."""
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize(("release", "asked", "exact", "present"), COUNTED)
 def test_what_is_called_certain_is_the_same_in_all_sources_of_the_release(
     release: Release, asked: Asked, exact: tuple[int, int], present: tuple[int, int]
@@ -46,6 +47,7 @@ def test_what_is_called_certain_is_the_same_in_all_sources_of_the_release(
     assert (fast["present"], true["present"]) == present
 
 
+@pytest.mark.deep
 def test_who_takes_local_classes_for_minimal_is_wrong() -> None:
     """That each finer value has fewer than k rows, which peeling guarantees, is no fact after improvement."""
     asked, wrong = Asked((SEX, AGE), 2, 6), 0

@@ -75,6 +75,7 @@ def test_a_homogeneous_class_is_found() -> None:
     assert planted["u"].alike.value == 0
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_is_found_in_rows_that_were_drawn_anew(seed: int) -> None:
     """A release of which each column is drawn independently, of nobody: no risk beyond its interval."""

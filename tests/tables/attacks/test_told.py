@@ -27,6 +27,7 @@ def table(**columns: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("control_groups")
 def test_nothing_of_an_attack_is_public() -> None:
     """All attacks are made here, and each stands in the holder's page; in the public file and page there is none."""

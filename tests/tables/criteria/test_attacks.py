@@ -107,6 +107,7 @@ ATTACKED = {"occupation": 3, "salary-class": 5}
 """Sensitive column → the k of a release in which classes of one value are found."""
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("sensitive", ATTACKED)
 def test_homogeneity_succeeds_against_k_anonymity(database: Path, shared_data: Path, sensitive: str) -> None:
     known = released(database, shared_data, sensitive, {}, ATTACKED[sensitive])
@@ -117,6 +118,7 @@ def test_homogeneity_succeeds_against_k_anonymity(database: Path, shared_data: P
         assert set(known.people[key]) == set(known.classes[key])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("sensitive", "privacy"),
     [
@@ -134,6 +136,7 @@ def test_homogeneity_fails_against_diversity_and_closeness(
     assert homogeneous(released(database, shared_data, sensitive, privacy, ATTACKED[sensitive])) == []
 
 
+@pytest.mark.deep
 def test_background_knowledge_succeeds_against_k_anonymity_and_two_values(database: Path, shared_data: Path) -> None:
     two: dict[str, object] = {"l_diversity": {"column": "occupation", "l": 2}}
     for privacy in ({}, two):
@@ -146,6 +149,7 @@ def test_background_knowledge_succeeds_against_k_anonymity_and_two_values(databa
         assert right and all(right)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "privacy",
     [
@@ -162,6 +166,7 @@ def test_background_knowledge_fails_against_three_values_and_closeness(
     assert homogeneous(known) == []
 
 
+@pytest.mark.deep
 def test_what_a_class_tells_is_bounded_by_t(database: Path, shared_data: Path) -> None:
     """Nobody's value becomes likelier by more than t over what the whole table says."""
     t = 0.4
@@ -182,6 +187,7 @@ def greatest_gain(known: Known) -> float:
     )
 
 
+@pytest.mark.deep
 def test_the_minimality_attack_succeeds_against_two_values(database: Path, shared_data: Path) -> None:
     """Wong et al. 2007: suppression tells. A class of k or more that is missing failed l; with l = 2 it has one value.
 

@@ -69,6 +69,7 @@ def test_a_risk_equal_to_m_passes() -> None:
     assert decide(cells, [0.1], 0.2299999).tolist() == [False, True]
 
 
+@pytest.mark.deep
 def test_twelve_columns_in_bounded_time() -> None:
     """4,096 states over 6,000 rows of binary columns; most are decided by the heaviest few."""
     rng = np.random.default_rng(5)

@@ -154,6 +154,7 @@ def possible(oracle: Oracle) -> bool:
     ) and oracle.k <= len(oracle.rows)
 
 
+@pytest.mark.deep
 @both
 @settings(max_examples=examples(15), deadline=None)
 @given(seed=seeds)
@@ -204,6 +205,7 @@ def test_the_core_is_a_lower_bound_of_every_specialisation(connection, seed, lim
                 assert failing[x] >= y.core_failing, (x, y)
 
 
+@pytest.mark.deep
 @both
 @settings(max_examples=examples(15), deadline=None)
 @given(seed=seeds, limit=limits)
@@ -320,6 +322,7 @@ def trap(kind: str) -> Oracle:
     return Oracle((*good, *bad, *rest), 5, (asked,))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["entropy", "recursive", "equal", "ordered", "hierarchical"])
 def test_suppression_that_grows_upwards_hides_no_optimum(kind, connection):
     oracle, limit = trap(kind), 0.15

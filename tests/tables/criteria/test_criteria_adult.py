@@ -205,6 +205,7 @@ def test_the_node_is_that_of_exhaustive_search(adult: Adult, kind: str, method: 
     assert found.search.checks < (200 if method == "frontier" else 700)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("kind", ["equal", "ordered"])
 def test_t_is_reported_against_the_input_and_against_the_released_rows(adult: Adult, kind: str, tmp_path: Path) -> None:
     asked, _ = ASKED[kind]
@@ -232,6 +233,7 @@ def test_t_is_reported_against_the_input_and_against_the_released_rows(adult: Ad
     assert sqldeid.assess(job, adult.path / "adult.csv")["adult"].criteria[0].against_released is None
 
 
+@pytest.mark.deep
 def test_the_known_optimum_of_distinct_l_diversity(adult: Adult, tmp_path: Path) -> None:
     assert len(adult.counts) == 2160
     found = released(adult, {"l_diversity": {"column": "occupation", "l": 3}}, "frontier", tmp_path)

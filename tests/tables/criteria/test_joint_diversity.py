@@ -124,6 +124,7 @@ def counted(connection: duckdb.DuckDBPyConnection, oracle: Oracle, limit: float)
         return found, checker.allowed
 
 
+@pytest.mark.deep
 @settings(max_examples=examples(12), deadline=None)
 @given(seed=seeds, limit=limits)
 def test_searches_find_the_optimum_and_cores_hold_below(connection, seed, limit):

@@ -82,6 +82,7 @@ def job(mapped: Mapped, limit: float, method: str = "frontier") -> sqldeid.Job:
     return sqldeid.Job.parse(content)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(10))
 def test_each_node_and_the_optimum_are_those_of_exhaustive_search(seed: int) -> None:
     mapped, limit = mapped_of(seed), (0.0, 0.1, 0.3, 0.6)[seed % 4]
@@ -190,6 +191,7 @@ def test_a_release_of_k_alone_is_not_taken_for_one_of_k_map(study: Path) -> None
         sqldeid.verify_certificates(sqldeid.Job.parse(asked), study, {"study": proof})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("change", "named"),
     [

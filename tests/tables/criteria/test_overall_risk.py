@@ -166,6 +166,7 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(24))
 def test_each_node_and_the_optimum_are_those_of_exhaustive_search(
     connection: duckdb.DuckDBPyConnection, seed: int

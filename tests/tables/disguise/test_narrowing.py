@@ -8,6 +8,7 @@ from sqldeid.errors import JobError
 from sqldeid.tables.disguise.narrowing import narrow
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("period", "span"), [(730, 0), (730, 180), (90, 10), (4000, 30)])
 def test_equals_counting_every_case(period: int, span: int) -> None:
     shifts = [s for s in range(-365, 366) if s]

@@ -233,6 +233,7 @@ def drawn(table, utility, draws, seed) -> np.ndarray:
     return np.array([counts[node] for node in table.lattice])
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("penalty", "seed"), [("k-anonymity", 1), ("suppression", 40)])
 def test_nodes_follow_the_exponential_mechanism(penalty, seed):
     """Few nodes are checked, and yet the law is exact; an epsilon' that is 30 % off is rejected by the same test.

@@ -41,6 +41,7 @@ def refuse(_: LocalProblem) -> Partition:
     raise AssertionError("the process did not answer")
 
 
+@pytest.mark.deep
 @settings(deadline=None, max_examples=10)
 @given(PROBLEMS)
 def test_it_is_the_partition_that_is_formed_here(problem: LocalProblem) -> None:

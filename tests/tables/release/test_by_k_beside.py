@@ -41,6 +41,7 @@ def holds(release: object, asked: Case) -> None:
     assert release.released == len(asked.frame) - lost - held  # type: ignore[attr-defined]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("seed", [2, 4, 6])
 def test_a_ledger_leaves_the_node_and_its_account(tmp_path: Path, seed: int) -> None:
     (tmp_path / "key").write_text(KEY)
@@ -56,6 +57,7 @@ def test_a_ledger_leaves_the_node_and_its_account(tmp_path: Path, seed: int) -> 
     holds(again, later)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("seed", [2, 4, 5])
 def test_evaluate_measures_the_release_or_is_refused_as_it_is(seed: int) -> None:
     pytest.importorskip("sklearn")

@@ -165,6 +165,7 @@ def _assert_private(case: Case, released: dict[str, pd.DataFrame]) -> None:
         assert classes[f"s_{name}"].nunique().ge(l).all()
 
 
+@pytest.mark.deep
 def test_cases_are_of_every_kind() -> None:
     """Some cases suppress persons, some do not, some have persons in one table only, and criteria of both."""
     found = [solved(seed) for seed in SEEDS]

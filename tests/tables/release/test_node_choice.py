@@ -98,6 +98,7 @@ def possible(folder: Path, privacy: Mapping[str, object], search: Mapping[str, o
     return found
 
 
+@pytest.mark.deep
 def test_the_node_of_all_criteria_gives_a_value_away(tmp_path: Path) -> None:
     left = possible(tmp_path, {"k": 5, **DIVERSE}, {})
     assert left == {("HIV",) * 5}, "the attack of the issue: everybody in A has HIV, with certainty"
@@ -219,6 +220,7 @@ def test_the_way_to_choose_is_noted_and_compared(tmp_path: Path) -> None:
         sqldeid.verify(job_of(tmp_path, {"k": 5, **DIVERSE, "suppression_limit": 0.2}, {}), database)
 
 
+@pytest.mark.deep
 def test_a_policy_is_held_to_both_limits_and_to_the_way_it_was_chosen(tmp_path: Path) -> None:
     job, database = job_of(tmp_path, ALLOWED, BY_K), write(tmp_path, MIXED)
     first = sqldeid.anonymize(job, database).to_dict()

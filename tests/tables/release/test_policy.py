@@ -135,6 +135,7 @@ def test_another_job_is_refused_by_what_differs(first: tuple[Path, dict]) -> Non
     assert searched.releases["people"].node == policy["releases"]["people"]["node"]
 
 
+@pytest.mark.deep
 def test_what_is_no_policy_is_refused(first: tuple[Path, dict], tmp_path: Path) -> None:
     folder, policy = first
     for content, words in [

@@ -86,6 +86,7 @@ def test_a_policy_tells_what_the_search_told(seed: int, many: bool) -> None:
     assert (again.criteria, again.loss, again.risk) == (found.criteria, found.loss, found.risk)
 
 
+@pytest.mark.deep
 def test_a_policy_of_m_concealing_tells_what_the_search_told() -> None:
     rng = np.random.default_rng(5)
     frame = pd.DataFrame(
@@ -121,6 +122,7 @@ ALIKE = placed([(8, [f"8-{i}" for i in range(6)], [0] * 6)])
 """Six persons with one value."""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("more", "limit", "beyond", "told"),
     [

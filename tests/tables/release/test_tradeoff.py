@@ -104,6 +104,7 @@ def alone(plan: TablePlan, engine: Engine, k: int, limit: float) -> tuple[Node, 
     return outcome.node, outcome.loss, outcome.evaluation.failing
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("seed", "loss", "privacy"),
     [
@@ -137,6 +138,7 @@ def test_a_weaker_pair_never_loses_more_where_time_is_short(tmp_path: Path, monk
         assert p.bound is not None and p.bound <= p.loss
 
 
+@pytest.mark.deep
 def test_the_greatest_k_is_what_inverse_ola_finds(tmp_path: Path) -> None:
     path = made(tmp_path, 7)
     with planned(path, job()) as (plan, engine):
@@ -186,6 +188,7 @@ def test_pairs_that_cannot_be_are_refused(asked: Any, key: str) -> None:
     assert refused.value.key == key
 
 
+@pytest.mark.deep
 def test_local_recoding_stands_beside_one_node_for_all(tmp_path: Path) -> None:
     """Each pair by local recoding is what a release loses, and its bound; the rest stays as it was."""
     path = made(tmp_path, 3)

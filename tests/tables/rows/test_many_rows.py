@@ -228,6 +228,7 @@ def _tells_persons(asked: Case, node: tuple[int, ...], result: Any) -> None:
         assert abs(result.persons.greatest_share - shares.max()) < 1e-12
 
 
+@pytest.mark.deep
 def test_whatever_passes_l_holds_of_every_choice_of_one_row_a_person() -> None:
     """The counts that are judged are those of the least even choice, or less even."""
     rng = np.random.default_rng(3)

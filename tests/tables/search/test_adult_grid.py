@@ -48,6 +48,7 @@ def adult(shared_data: Path) -> Exhausted:
     return exhaust(read_table(shared_data / "adult", "adult.csv", "adult_hierarchy_{}.csv"), KS)
 
 
+@pytest.mark.deep
 def test_every_node_is_what_the_database_says(adult: Exhausted) -> None:
     """A sample of the nodes, by SQL on the folded classes."""
     nodes = list(islice(Lattice(adult.heights), 7, None, 131))
@@ -61,6 +62,7 @@ def test_every_node_is_what_the_database_says(adult: Exhausted) -> None:
                     assert asked.suppressed_leaves == known.suppressed_leaves
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("k", KS)
 def test_same_optimum(adult: Exhausted, k: int, name: str) -> None:

@@ -60,6 +60,7 @@ def best(folded: tuple[TablePlan, Folded, object], k: int, limit: float, **searc
     return find_node(asked, classes, checker_of(asked, classes, engine), Listener())[0]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("k", PREC)
 def test_the_least_prec_of_every_limit(folded, k):
     assert folded[0].lattice.size == 10_368 and folded[1].rows == 32_561
@@ -81,6 +82,7 @@ def histograms(folded: tuple[TablePlan, Folded, Engine]) -> Callable[..., list[E
     return evaluate
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("most", GREATEST)
 def test_the_greatest_k_of_inverse_ola(folded, histograms, most):
     plan, classes, _ = folded
@@ -98,6 +100,7 @@ def test_the_greatest_k_of_inverse_ola(folded, histograms, most):
         assert search("inverse-ola", problem).k == k
 
 
+@pytest.mark.deep
 def test_accuracy_on_originals_and_on_the_coarsest_release(database, tmp_path):
     module = module_of(EXAMPLES / "adult_study" / "study.py")
     study = module.Study(database, tmp_path, (100,), (0.0,), (0.0,), ())

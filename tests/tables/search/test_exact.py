@@ -49,6 +49,7 @@ def assert_optimal(method: str, table: Table, name: str, allowed: int) -> None:
     assert outcome.checks == sum(problem.evaluate.asked.values())  # type: ignore[attr-defined]
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("method", EXACT)
 @pytest.mark.parametrize("name", LOSSES)
 @settings(max_examples=examples(40), deadline=None)
@@ -75,6 +76,7 @@ def test_nodes_that_cannot_win_need_not_tell_their_leaves(
             assert table.loss(name, evaluation.node) > best
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("method", EXACT)
 @pytest.mark.parametrize("name", LOSSES)
 @settings(max_examples=examples(60), deadline=None)

@@ -163,6 +163,7 @@ def test_equals_exhaustive_search(connection, seed):
     assert sqldeid.assess(case.job(), connection, release=True)["people"].one_over_m == pytest.approx(1 / m)
 
 
+@pytest.mark.deep
 @settings(max_examples=examples(6), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 @example(seed=0)

@@ -45,6 +45,7 @@ def test_adult(shared_data: Path, limit: float, node: tuple[int, ...], loss: flo
     assert outcome.checks <= most
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("method", ["best-first", "flash"])
 def test_adult_agrees(shared_data: Path, method: str) -> None:
     outcome = run(shared_data, ADULT, 9, 0.05, method)
@@ -60,6 +61,7 @@ def test_wide(shared_data: Path, columns: int, loss: float, most: int) -> None:
     assert outcome.checks <= most
 
 
+@pytest.mark.deep
 def test_wide_with_every_attribute_stops_with_a_good_node_and_a_gap(shared_data: Path) -> None:
     """85 million nodes: no array of the lattice's size, a node better than others find in a minute, a proven gap."""
     outcome = run(shared_data, WIDE, 16, 0.05, checks_limit=1500)
