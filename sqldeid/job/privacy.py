@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sqldeid.errors import UnknownKindError
 from sqldeid.job.criteria import PER_CLASS
@@ -155,9 +155,18 @@ class MConcealing(Section):
 
 
 class Population(Section):
-    """The table of all persons of whom the release holds some; it is read, never released."""
+    """All persons of whom the release holds some, by one of two keys; they are read, never released."""
 
-    table: Text = Field(description="With the quasi-identifying columns of the release, of the same names and types.")
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["table"]}, {"required": ["rest"]}]})
+
+    table: Text | None = Field(
+        default=None, description="With the quasi-identifying columns of the release, of the same names and types."
+    )
+    rest: Literal[True] | None = Field(
+        default=None,
+        description="true: the source without where, of which each person has one row. where names no "
+        "quasi-identifying column then: who knows it would leave out of the population whom it leaves out.",
+    )
 
 
 class AtRisk(Section):
@@ -217,7 +226,7 @@ class Privacy(Section):
         default=None, gt=0, le=1, description="Greatest mean of 1 / rows of a class over released rows, above 0 to 1."
     )
     k_map: Whole | None = Field(default=None, description="Persons of the population that each class fits, at least.")
-    population: Population | None = Field(default=None, description="With k_map: the table of the population.")
+    population: Population | None = Field(default=None, description="With k_map: the population.")
     at_risk: AtRisk | None = Field(default=None, description="How many released rows may lie in small classes.")
     undecided: list[Text] | None = Field(
         default=None,

@@ -63,6 +63,7 @@ def _of_population(
     if asked != (privacy.get("population") is not None):
         missing = "population" if asked else "k_map"
         yield (missing,), 'missing; k_map = 5 and population.table = "…" go together'
+    yield from _one_population(section(privacy, "population"), table.get("where"))
     if not asked:
         return
     refused = [f'search.method = "{m}"' for m in [search.get("method", "frontier")] if m not in METHODS]
@@ -76,6 +77,18 @@ def _of_population(
     refused += ["columns of one version of codes"] if any(section(columns, c).get("version") for c in columns) else []
     for what in refused:
         yield ("k_map",), f"does not go with {what}: there the persons of the population are not counted; leave one out"
+
+
+def _one_population(population: Mapping[str, object], where: object) -> Iterator[Found]:
+    """A population is a table, or the source before its filter."""
+    given = [key for key in ("table", "rest") if population.get(key) is not None]
+    if population and len(given) != 1:
+        yield ("population",), "must hold exactly one of table, rest"
+    if given == ["rest"] and where is None:
+        yield (
+            ("population", "rest"),
+            "is the source without where, and there is no where: everybody is in the release; add it, or name a table",
+        )
 
 
 def linked_risk_problems(job: Mapping[str, object]) -> Iterator[Found]:

@@ -138,6 +138,7 @@ RELEASES = {
         k=1,
         privacy={"k_map": 12, "population": {"table": "people"}},
     ),
+    "k-map, the rest": asked(COLUMNS, where="MOD(id, 3) = 1", k=1, privacy={"k_map": 12, "population": {"rest": True}}),
     "average": asked(COLUMNS, k=3, privacy={"average_risk": 0.16}),
     "average, at risk, l": asked(
         COLUMNS, k=2, privacy={"average_risk": 0.2, "at_risk": {"threshold": 0.2, "share": 0.1}, "l_diversity": L}

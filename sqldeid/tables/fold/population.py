@@ -20,7 +20,7 @@ def refuse_outside(plan: TablePlan, engine: Engine, both: exp.Table, names: Sequ
         If it has fewer rows of a combination than the source, or a value that none of its columns' codes is of.
     """
     row = engine.row("tables/fold/count_outside", both=both, words=list(names))
-    where = f"{plan.key}.privacy.population.table"
+    where = f"{plan.key}.privacy.population.{'rest' if plan.rest else 'table'}"
     if row["uncoded"]:
         raise JobError.at(where, "gave other values when it was read again; it must not change while it is read")
     if row["outside"]:

@@ -82,6 +82,8 @@ class TablePlan:
         The job's keys for the release, as it states them; of a join none.
     population
         The table of all persons of whom the source holds some (`k_map`), with the same quasi-identifying columns.
+    rest
+        Whether the population is the source before its filter.
     numbered
         Whether the source is a table as it stands (no view, which may be slow to read) and its persons are integers:
         then keys are counted by their range where that is quicker.
@@ -111,6 +113,7 @@ class TablePlan:
     stated: Mapping[str, Any] = field(default_factory=dict)
     population: exp.Expr | None = None
     numbered: bool = False
+    rest: bool = False
 
     @property
     def qis(self) -> tuple[QuasiIdentifier, ...]:
@@ -242,6 +245,7 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
         secrets=tuple(part.secrets),
         stated=part.model_dump(mode="json", by_alias=True, exclude_unset=True),
         population=_population(part, columns, engine, key),
+        rest=part.privacy.population is not None and part.privacy.population.rest is True,
         numbered=person is not None and person.kind == "integer" and stacked is None and _stands(relation, engine),
     )
 

@@ -1,4 +1,13 @@
-"""Resolve the table of the population against the catalogue: it has the quasi-identifying columns of the release."""
+"""Resolve the population against the catalogue: a table with the quasi-identifying columns, or the source unfiltered.
+
+Guarantee
+    Of the source unfiltered: what k-map says of the persons of the source, each of whom has one row in it.
+Assumes
+    That nobody can tell whom the filter leaves out. Who knows the filter and a person's quasi-identifying values could,
+    where it looks at these: such a filter is refused.
+Does not protect
+    Against who knows what else the filter looks at, such as who has the illness that it asks for.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +20,7 @@ from sqldeid.catalogue.columns import columns_of
 from sqldeid.catalogue.relations import resolve
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
+from sqldeid.sql import parse_expression
 from sqldeid.tables.plan.columns import OtherColumn, QuasiIdentifier
 
 
@@ -27,6 +37,8 @@ def population_of(
     asked = part.privacy.population
     if asked is None:
         return None
+    if asked.table is None:
+        return _rest(part, columns, engine, key)
     where = f"{key}.privacy.population.table"
     relation, label = resolve(asked.table, engine, where)
     types = {c.name: c.type for c in columns_of(relation, engine, where)}
@@ -37,5 +49,25 @@ def population_of(
                 where,
                 f"{label}.{source.name} {there}; the population has the quasi-identifying columns of the source, spelt "
                 f"alike and of the same types ({source.name}: {source.shown_type})",
+            )
+    return relation
+
+
+def _rest(part: jobfile.Table, columns: Sequence[QuasiIdentifier | OtherColumn], engine: Engine, key: str) -> exp.Expr:
+    """The source without its filter, which must not look at quasi-identifying columns."""
+    where = f"{key}.privacy.population.rest"
+    relation, _ = resolve(part.source, engine, f"{key}.source")
+    there = {c.name.casefold() for c in columns_of(relation, engine, where)}
+    condition = parse_expression(part.where or "", key=f"{key}.where")
+    looked_at = {c.name.casefold() for c in condition.find_all(exp.Column)}
+    if condition.find(exp.Query, exp.Star, exp.Columns) or not looked_at <= there:
+        raise JobError.at(where, "goes with a where that looks at named columns of the source alone; simplify it")
+    for c in columns:
+        if isinstance(c, QuasiIdentifier) and c.source.name.casefold() in looked_at:
+            raise JobError.at(
+                where,
+                f"does not go with a where that looks at {c.name}: who knows the filter leaves out of the population "
+                "whom it leaves out, by a value that strangers know; filter by another column, or name a table of "
+                "those who may be in the release",
             )
     return relation

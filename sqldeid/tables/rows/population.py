@@ -1,4 +1,4 @@
-"""The values of a column in source and population together, so that one hierarchy holds both."""
+"""A population beside its source: the values of a column in both, and the check that each person is there once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sqldeid.arrays import Ints
+from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError
+from sqldeid.tables.plan.plan import TablePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +40,22 @@ def join_values(source: pa.Array, n: Ints, population: pa.Array) -> Joined:
     place[new] = len(source) + np.arange(int(new.sum()))
     values = pa.concat_arrays([source, population.filter(pa.array(new))])
     return Joined(values, np.append(n, np.zeros(int(new.sum()), dtype=np.int64)), place)
+
+
+def check_rest(plan: TablePlan, engine: Engine) -> None:
+    """Refuse a source of several rows a person where all of it is the population: rows would be taken for persons.
+
+    Raises
+    ------
+    JobError
+        If it is.
+    """
+    if not plan.rest:
+        return
+    row = engine.row("tables/rows/check_person", source=plan.population, person=plan.person_column)
+    if row["persons"] < row["rows"]:
+        raise JobError.at(
+            f"{plan.key}.privacy.population.rest",
+            f"{plan.source_label} has {row['rows']:,} rows before where, but {row['persons']:,} values of "
+            f"{plan.person}; k_map counts persons, so give one row per person in the source, or name a table that has",
+        )

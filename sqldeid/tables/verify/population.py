@@ -13,6 +13,7 @@ from sqldeid.result import Criterion, Measured
 from sqldeid.sql import identifier
 from sqldeid.tables.criteria.k_map import NAME, promise_of
 from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.rows.population import check_rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class Population:
         """Count it; None where there is none. Cost: one scan of it."""
         if plan.population is None:
             return None
+        check_rest(plan, engine)
         grouped = engine.make(
             "tables/verify/group_source",
             f"{plan.name}_verify_population",

@@ -48,7 +48,8 @@ def test_a_release_is_the_same_on_every_engine(name: str, both: Both) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["query", "l entropy, blank", "m", "dates and means", "k-map", "average, at risk, l", "aggregated"]
+    "name",
+    ["query", "l entropy, blank", "m", "dates and means", "k-map, the rest", "average, at risk, l", "aggregated"],
 )
 def test_the_steps_of_a_plan_are_those_of_a_run(name: str, both: Both) -> None:
     wanted = job({"schema": f"steps of {name}"}, r=RELEASES[name])

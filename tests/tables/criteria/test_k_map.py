@@ -210,6 +210,94 @@ def test_a_population_that_cannot_be_one_is_refused(study: Path, change: str, na
         sqldeid.anonymize(sqldeid.Job.parse(example()), study)
 
 
+# ---- the rest of a table --------------------------------------------------------------------------------------------
+
+
+def trial() -> dict[str, Any]:
+    """The second job of the page."""
+    found: dict[str, Any] = tomllib.loads(PAGE.read_text(encoding="utf-8").split("```toml\n")[2].split("```")[0])
+    return found
+
+
+@pytest.fixture
+def residents(study: Path) -> Path:
+    with duckdb.connect(str(study)) as c:
+        c.execute("ALTER TABLE residents ADD COLUMN enrolled BOOLEAN")
+        c.execute("UPDATE residents SET enrolled = CASE id % 10 WHEN 3 THEN TRUE WHEN 4 THEN NULL ELSE FALSE END")
+    return study
+
+
+def test_the_rest_is_the_population_that_a_table_of_all_would_be(residents: Path) -> None:
+    asked, named = trial(), trial()
+    named["tables"]["trial"] |= {"source": "study", "privacy": {**asked["tables"]["trial"]["privacy"]}}
+    del named["tables"]["trial"]["where"]
+    named["tables"]["trial"]["privacy"]["population"] = {"table": "residents"}
+    found, other = (
+        sqldeid.anonymize(sqldeid.Job.parse(j), residents, options=CERTIFIED).releases["trial"] for j in (asked, named)
+    )
+    same = ("node", "suppressed", "released", "classes", "loss", "criteria")
+    assert [getattr(found, n) for n in same] == [getattr(other, n) for n in same]
+    sqldeid.anonymize(sqldeid.Job.parse(asked), residents, options=CERTIFIED)
+    assert sqldeid.verify(sqldeid.Job.parse(asked), residents)["trial"].released == found.released
+    proof = json.loads(json.dumps(found.certificate))
+    assert sqldeid.verify_certificates(sqldeid.Job.parse(asked), residents, {"trial": proof})
+    for released in (False, True):
+        one, two = (sqldeid.assess(sqldeid.Job.parse(j), residents, release=released) for j in (asked, named))
+        if not released:
+            assert one["trial"] == two["trial"]
+        assert one["trial"].journalist < 1 / 20 + 1e-9 or not released
+    with duckdb.connect(str(residents)) as c:
+        c.execute("DELETE FROM residents WHERE enrolled IS DISTINCT FROM TRUE")
+    with pytest.raises(VerificationError):
+        sqldeid.verify(sqldeid.Job.parse(asked), residents)
+
+
+def test_whom_a_known_filter_leaves_out_hides_nobody(residents: Path) -> None:
+    """The naive count takes all residents; who knows the filter counts those it keeps, and finds too few."""
+    with duckdb.connect(str(residents)) as c:
+        row = c.execute(
+            "SELECT MIN(p) FROM (SELECT COUNT(*) FILTER (age >= 63) AS kept, COUNT(*) AS p FROM residents "
+            "WHERE age BETWEEN 60 AND 64 GROUP BY sex)"
+        ).fetchone()
+        least = c.execute(
+            "SELECT MIN(n) FROM (SELECT COUNT(*) AS n FROM residents WHERE age BETWEEN 63 AND 64 GROUP BY sex)"
+        ).fetchone()
+    assert row is not None and least is not None and least[0] < row[0]
+    asked = trial()
+    for where in (
+        "age >= 63 AND enrolled",
+        "enrolled AND residents.AGE > 3",
+        "(SELECT TRUE)",
+        "residents IS NULL",
+    ):
+        asked["tables"]["trial"]["where"] = where
+        with pytest.raises(JobError, match=r"tables\.trial\.(where|privacy\.population\.rest)"):
+            sqldeid.anonymize(sqldeid.Job.parse(asked), residents)
+
+
+def test_a_rest_with_several_rows_of_a_person_is_refused(residents: Path) -> None:
+    with duckdb.connect(str(residents)) as c:
+        c.execute("INSERT INTO residents SELECT * FROM residents WHERE id = 5")
+    with pytest.raises(JobError, match="3,001 rows before where, but 3,000 values of id; k_map counts persons"):
+        sqldeid.anonymize(sqldeid.Job.parse(trial()), residents)
+
+
+@pytest.mark.parametrize(
+    ("population", "where", "text"),
+    [
+        ({"rest": True}, None, "there is no where"),
+        ({"rest": True, "table": "residents"}, "enrolled", "must hold exactly one of table, rest"),
+    ],
+)
+def test_a_population_is_one_of_two(population: dict[str, Any], where: str | None, text: str) -> None:
+    asked = trial()
+    asked["tables"]["trial"]["privacy"]["population"] = population
+    if where is None:
+        del asked["tables"]["trial"]["where"]
+    with pytest.raises(JobError, match=text):
+        sqldeid.Job.parse(asked)
+
+
 REFUSED: dict[str, dict[str, Any]] = {
     "inverse-ola": {"search": {"method": "inverse-ola", "max_loss": 0.5}},
     "epsilon-safe": {"search": {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.1, "epsilon": 1.0, "delta": 0.1}}},
