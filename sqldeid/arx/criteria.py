@@ -27,6 +27,11 @@ _DISCLOSURE = re.compile(rf"{_NUMBER}-disclosure privacy{_OF}", re.DOTALL)
 _BASIC = re.compile(rf"(?:basic-{_NUMBER}-|{_NUMBER}-basic )likeness{_OF}", re.DOTALL)
 _ENHANCED = re.compile(rf"(?:enhanced-{_NUMBER}-|{_NUMBER}-enhanced )likeness{_OF}", re.DOTALL)
 _AVERAGE = re.compile(rf"\({_NUMBER}(?:, {_NUMBER}, {_NUMBER})?\)-avg-reidentification-risk")
+_GAME = re.compile(
+    rf"(no-attack-)?profitability \(prosecutor\)\[benefit={_NUMBER}, loss={_NUMBER}, gain={_NUMBER}, cost={_NUMBER}\]"
+)
+_MOST_ROWS = 10**12
+"""Of a class that an attack does not pay on; what asks for more releases nothing."""
 _LOSS = re.compile(r"Loss(?: \(([0-9.E-]+)/.*)?")
 
 Taken = tuple[str, dict[str, object]]
@@ -45,6 +50,8 @@ class Demands:
         Key of `privacy` to its list.
     overall
         Keys of `privacy` about all released classes together.
+    unpaid
+        The least class that nobody is paid for attacking; None where the project plays no game.
     left
         ARX's words for what was not taken.
     notes
@@ -54,6 +61,7 @@ class Demands:
     k: int | None = None
     entries: dict[str, list[dict[str, object]]] = field(default_factory=dict)
     overall: dict[str, object] = field(default_factory=dict)
+    unpaid: int | None = None
     left: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -89,6 +97,9 @@ def demands(
     * The average risk is ARX's. Its bound on records at risk counts classes of 1/risk rows, too, where the job counts
       those above a risk alone: the job's threshold is a little lower, such that these count (`_at_risk`).
 
+    * Profitability without attacks (prosecutor) is ARX's: classes of more than gain / cost rows. Profitability with
+      attacks keeps classes that may be attacked as long as the publisher gains; the job leaves none, which is more.
+
     Source: toString of the classes in ``org.deidentifier.arx.criteria``, ARX 2.3 to 3.9.
     """
     found = Demands()
@@ -98,6 +109,8 @@ def demands(
             continue
         if (match := _AVERAGE.fullmatch(text)) and _take_average(match, found):
             continue
+        if (match := _GAME.fullmatch(text)) and _take_game(match, found):
+            continue
         taken = _of_column(text, whole, files, found.notes)
         if taken is None or taken[1]["column"] not in sensitive or _again(taken, found):
             found.left.append(text)
@@ -105,7 +118,9 @@ def demands(
             found.entries.setdefault(taken[0], []).append(taken[1])
     if found.k is None:
         found.k = _implied(found)
-    if found.k is None and found.overall:
+    if found.unpaid is not None:
+        found.k = max(found.k or 1, found.unpaid)
+    if found.k is None and found.overall.keys() - {"game"}:
         found.notes.append("k = 1: the project asks for no k-anonymity, and a risk on average bounds no single one")
         found.k = 1
     return found
@@ -114,7 +129,7 @@ def demands(
 def _take_average(match: re.Match[str], found: Demands) -> bool:
     """Take an average risk, with the records at risk where they are bounded; false where a job could not hold it."""
     average = _few(match[1])
-    if average is None or not 0 < average <= 1 or found.overall:
+    if average is None or not 0 < average <= 1 or found.overall.keys() - {"game"}:
         return False
     if match[2] is None:
         found.overall["average_risk"] = average
@@ -123,6 +138,21 @@ def _take_average(match: re.Match[str], found: Demands) -> bool:
     if at_risk is None or share is None or not 0 <= share <= 1:
         return False
     found.overall |= {"average_risk": average, "at_risk": {"threshold": at_risk, "share": share}}
+    return True
+
+
+def _take_game(match: re.Match[str], found: Demands) -> bool:
+    """Take a game of the prosecutor; false where the job could not hold it, or nothing is gained by publishing."""
+    benefit, payout, cost = (_few(match[i]) for i in (2, 4, 5))
+    if not benefit or payout is None or not cost or "game" in found.overall or payout / cost >= _MOST_ROWS:
+        return False
+    found.overall["game"] = {"payout": payout, "cost": cost}
+    found.unpaid = int(Decimal(match[4]) // Decimal(match[5])) + 1
+    if match[1] is None:
+        found.notes.append(
+            "game: ARX keeps classes that attackers gain from as long as the publisher's benefit is greater than the "
+            "loss; the job leaves no class that they gain from"
+        )
     return True
 
 

@@ -169,6 +169,18 @@ class Population(Section):
     )
 
 
+class Game(Section):
+    """No attack pays (Wan et al. 2015, the no-attack variant): what attackers are paid for a success, and spend."""
+
+    payout: float = Field(ge=0, description="What an attacker is paid for finding a person's row.")
+    cost: float = Field(gt=0, description="What each attempt costs the attacker, above 0; in the same currency.")
+    attacker: Literal["prosecutor", "journalist"] = Field(
+        default="prosecutor",
+        description="prosecutor: knows who is in the release; k must be above payout / cost. journalist: does not; "
+        "k_map must be.",
+    )
+
+
 class AtRisk(Section):
     """Records at risk (El Emam 2013): how many released rows may lie in small classes."""
 
@@ -228,6 +240,9 @@ class Privacy(Section):
     k_map: Whole | None = Field(default=None, description="Persons of the population that each class fits, at least.")
     population: Population | None = Field(default=None, description="With k_map: the population.")
     at_risk: AtRisk | None = Field(default=None, description="How many released rows may lie in small classes.")
+    game: Game | None = Field(
+        default=None, description="No class in which an attack pays; the job states the k (or k_map) that this takes."
+    )
     undecided: list[Text] | None = Field(
         default=None,
         min_length=1,

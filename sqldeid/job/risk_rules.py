@@ -32,6 +32,7 @@ def risk_problems(table: Mapping[str, object]) -> Iterator[Found]:
         if privacy.get(key) is not None:
             yield from ((("privacy", key), text) for text in _unfit(table, privacy, search))
     yield from ((("privacy", *keys), text) for keys, text in _of_population(table, privacy, search))
+    yield from _game(table, privacy, search)
     yield from _decimals(("average_risk",), privacy.get("average_risk"))
     for name in ("threshold", "share"):
         yield from _decimals(("at_risk", name), section(privacy, "at_risk").get(name))
@@ -89,6 +90,42 @@ def _one_population(population: Mapping[str, object], where: object) -> Iterator
             ("population", "rest"),
             "is the source without where, and there is no where: everybody is in the release; add it, or name a table",
         )
+
+
+def least_unpaid(payout: Fraction, cost: Fraction) -> int:
+    """The least n with payout / n below the cost."""
+    return payout // cost + 1
+
+
+def _game(table: Mapping[str, object], privacy: Mapping[str, object], search: Mapping[str, object]) -> Iterator[Found]:
+    """A game in which no attack pays goes with the k that it takes, and with releases that tell of it."""
+    game = section(privacy, "game")
+    yield from (found for name in ("payout", "cost") for found in _decimals(("game", name), game.get(name)))
+    payout, cost = (_exact(game.get(name)) for name in ("payout", "cost"))
+    if payout is None or cost is None or cost <= 0:
+        return
+    key = "k_map" if game.get("attacker") == "journalist" else "k"
+    stated, least = privacy.get(key), least_unpaid(payout, cost)
+    if type(stated) is not int or stated < least:
+        yield (
+            ("privacy", "game"),
+            f"an attack on a class of {least - 1} pays, or costs nothing: write {key} = {least}, or more",
+        )
+    refused = [f'search.method = "{m}"' for m in [search.get("method", "frontier")] if m not in METHODS]
+    refused += ['rows = "many"'] if table.get("rows") == "many" else []
+    refused += ["link"] if table.get("link") is not None else []
+    for what in refused:
+        yield (
+            ("privacy", "game"),
+            f"does not go with {what}, which tells of k alone; leave one out",
+        )
+
+
+def _exact(value: object) -> Fraction | None:
+    """A number of the job as it is written; None for anything else."""
+    if type(value) not in (int, float) or not isfinite(number := float(str(value))):
+        return None
+    return Fraction(repr(number))
 
 
 def linked_risk_problems(job: Mapping[str, object]) -> Iterator[Found]:

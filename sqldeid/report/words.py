@@ -33,6 +33,8 @@ NOT_PROTECTED = {
     "whole class shares; what suppression itself tells (a missing class was one of the smallest).",
     "records at risk": "Those who are at risk all the same; a sensitive value that a whole class shares; what "
     "suppression itself tells (a missing class was one of the smallest).",
+    "no attack pays": "Who gains otherwise than by what was stated, or attacks at less cost; a sensitive value that a "
+    "whole class shares; what suppression itself tells (a missing class was small enough to be attacked).",
     "epsilon-safe": "What is true of people whether or not they are in the table; somebody whose row several releases "
     "use; counts and losses in this report, which are not part of the release.",
 }

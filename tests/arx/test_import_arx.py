@@ -148,6 +148,25 @@ def test_a_distance_by_the_attributes_hierarchy_is_taken_with_its_file(tmp_path)
         assert moved / 4 <= 0.12 + 1e-12
 
 
+@pytest.mark.parametrize(
+    ("variant", "terms", "k", "notes"),
+    [
+        ("no-attack-profitability", "gain=40.0, cost=4.0", 11, False),
+        ("no-attack-profitability", "gain=39.0, cost=4.0", 10, False),
+        ("profitability", "gain=39.0, cost=4.0", 10, True),
+        ("no-attack-profitability", "gain=0.0, cost=4.0", 3, False),
+    ],
+)
+def test_profitability_is_taken_with_the_k_at_which_no_attack_pays(variant, terms, k, notes, tmp_path):
+    text = f"{variant} (prosecutor)[benefit=1200.0, loss=300.0, {terms}]"
+    table, undecided, told = asked(simple(criteria=["3-anonymity", text]), tmp_path)
+    assert (undecided, table["privacy"]["k"]) == ((), k)
+    payout, cost = (float(part.partition("=")[2]) for part in terms.split(", "))
+    assert table["privacy"]["game"] == {"payout": payout, "cost": cost}
+    assert any(note.startswith("game: ") for note in told) == notes
+    assert anonymize(Job.load(tmp_path / "job.toml"), tmp_path / "job.duckdb").releases["data"].k >= k
+
+
 UNTAKEN = [
     "(5)-map",
     "(5)-map estimated as (3)-anonymity (Poisson)",
@@ -155,6 +174,10 @@ UNTAKEN = [
     "(0.0912345678912)-avg-reidentification-risk",
     "(1.5)-avg-reidentification-risk",
     "Inclusion",
+    "profitability (prosecutor)",
+    "profitability (journalist)[benefit=1200.0, loss=300.0, gain=300.0, cost=4.0]",
+    "no-attack-profitability (prosecutor)[benefit=1200.0, loss=300.0, gain=300.0, cost=0.0]",
+    "profitability (prosecutor)[benefit=0.0, loss=300.0, gain=300.0, cost=4.0]",
     "grassberger-entropy-2.0-diversity for attribute 'illness'",
     "entropy-2.5-diversity for attribute 'illness'",
     "0.2-closeness with hierarchical distance for attribute 'illness'",

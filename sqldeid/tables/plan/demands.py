@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqldeid import job as jobfile
 from sqldeid.job import EpsilonSafeSettings
@@ -25,6 +25,9 @@ from sqldeid.tables.criteria import (
     others_of,
     overall_risk,
 )
+
+if TYPE_CHECKING:
+    from sqldeid.tables.criteria.game import NoAttack
 
 Entry = tuple[str, Mapping[str, Any]]
 """What the job asks of classes beyond k: the key of `[tables.….privacy]`, and one of the tables that it holds."""
@@ -48,6 +51,8 @@ class Demands:
         What all released classes must meet together, by their sizes.
     k_map
         Persons of the population that each released class fits, at least; None where it is not asked for.
+    game
+        What attackers are paid and spend, where the job states that no attack pays; its k is in `k` or `k_map`.
     """
 
     k: int
@@ -61,6 +66,7 @@ class Demands:
     concealing: MConcealing | None
     overall: OverallRisk | None = None
     k_map: int | None = None
+    game: NoAttack | None = None
 
     @property
     def named(self) -> set[str]:
@@ -84,7 +90,7 @@ class Demands:
 
     def k_alone(self) -> Demands:
         """Only k and its limit, and no criterion about a sensitive column."""
-        return replace(self.asking(()), criteria_limit=None, overall=None, k_map=None)
+        return replace(self.asking(()), criteria_limit=None, overall=None, k_map=None, game=None)
 
     def one_by_one(self) -> Iterator[tuple[str, Demands]]:
         """Each criterion beyond k alone, with its name."""
@@ -118,7 +124,8 @@ class Demands:
         hidden = _said(self.concealing)
         overall = {} if self.overall is None else self.overall.said()
         mapped = {} if self.k_map is None else {"k_map": self.k_map}
-        return {**kept, **({} if hidden is None else {"m_concealing": hidden}), **overall, **mapped}
+        game = {} if self.game is None else {"game": self.game.said()}
+        return {**kept, **({} if hidden is None else {"m_concealing": hidden}), **overall, **mapped, **game}
 
     def to_dict(self) -> dict[str, object]:
         """For JSON, as the job says it."""
@@ -130,6 +137,7 @@ class Demands:
             **self.beyond_k(),
             **({} if self.overall is None else self.overall.said()),
             **({} if self.k_map is None else {"k_map": self.k_map}),
+            **({} if self.game is None else {"game": self.game.said()}),
         }
 
 
@@ -218,7 +226,17 @@ def demands_of(asked: jobfile.Privacy, sensitive: Sequence[str], folder: Path, k
         concealing=concealing(asked),
         overall=overall_risk(asked),
         k_map=asked.k_map,
+        game=_game(asked),
     )
+
+
+def _game(asked: jobfile.Privacy) -> NoAttack | None:
+    """The job's game; it is loaded where there is one."""
+    if asked.game is None:
+        return None
+    from sqldeid.tables.criteria.game import NoAttack
+
+    return NoAttack.of(asked.game)
 
 
 def seeking_of(asked: jobfile.Search) -> Seeking:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -21,7 +21,7 @@ from sqldeid.tables.rows.shape import count_persons, keep
 from sqldeid.tables.verify.judgement import Judgement
 from sqldeid.tables.verify.overall import measured_together
 from sqldeid.tables.verify.persons import PersonJudgement, as_they_are
-from sqldeid.tables.verify.population import Population
+from sqldeid.tables.verify.population import Mapped, Population
 from sqldeid.tables.verify.verify import Verified, labelled_as, recheck
 
 
@@ -83,8 +83,14 @@ def _in_population(
         journalist=found.journalist,
         journalist_is_prosecutor=False,
         marketer=found.marketer,
-        criteria=(*risk.criteria, criterion),
+        criteria=(*risk.criteria, criterion, *_attacked_in(plan, found)),
     )
+
+
+def _attacked_in(plan: TablePlan, found: Mapped) -> Iterator[Measured]:
+    """The game against who does not know whom a table holds, by the population."""
+    if plan.demands.game is not None and plan.demands.game.attacker == "journalist":
+        yield plan.demands.game.measured(found.least, rows=bool(found.rows))
 
 
 def _of_linked(linked: Linked, there: Sequence[Published] | None, engine: Engine) -> Risk:
@@ -156,6 +162,13 @@ def _of_released(verified: Verified) -> Risk:
     return replace(risk_of_persons(found.sizes, found.greatest_share), criteria=criteria)
 
 
+def _attacked(plan: TablePlan, risk: Risk) -> Iterator[Measured]:
+    """The game against who knows whom a table holds, by the sizes of its classes."""
+    if plan.demands.game is not None and plan.demands.game.attacker == "prosecutor":
+        fewest = min((size for size, _ in risk.class_sizes), default=0)
+        yield plan.demands.game.measured(fewest, rows=bool(risk.class_sizes))
+
+
 def _with_criteria(risk: Risk, plan: TablePlan, source: exp.Expr, relation: exp.Expr, engine: Engine) -> Risk:
     """Add what a table achieves by the criteria of a job beyond k: l, t, and 1/m with the worst knowledge state.
 
@@ -170,7 +183,7 @@ def _with_criteria(risk: Risk, plan: TablePlan, source: exp.Expr, relation: exp.
 
     Cost: two scans of the table per sensitive column. m-concealing walks all of its knowledge states.
     """
-    together = measured_together(plan, dict(risk.class_sizes))
+    together = (*measured_together(plan, dict(risk.class_sizes)), *_attacked(plan, risk))
     if not plan.beyond_k:
         return replace(risk, criteria=together)
     criteria, hidden = Judgement(plan, engine, source, (), relation).measured()

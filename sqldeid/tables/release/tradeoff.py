@@ -347,6 +347,9 @@ def _warnings(plan: TablePlan, points: Sequence[TradePoint]) -> list[str]:
             f'{plan.key}.search.choose: with "by-k" nodes, losses and suppressed rows are those of k alone; classes '
             "that fail another criterion are suppressed beside them"
         )
+    game = plan.demands.game
+    if game is not None and game.attacker == "prosecutor" and any(p.k < game.least for p in points):
+        found.append(f"{plan.key}.privacy.game: an attack pays where k is below {game.least}; the job holds with more")
     open_pairs = sum(not p.optimal for p in points)
     if not open_pairs:
         return found

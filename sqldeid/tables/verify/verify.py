@@ -6,7 +6,7 @@ suppresses by its own counts, and compares with the classes of what was written,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -141,6 +141,7 @@ def verify(
     sizes, criteria = _sizes(counted_release, engine), judgement.achieved(counted_source)
     criteria = (*criteria, *achieved_together(plan, _histogram(sizes)))
     criteria = (*criteria, *([] if population is None else [population.achieved(counted_release)]))
+    criteria = (*criteria, *_unattacked(plan, sizes, criteria))
     verified = _verified(plan, node, row, sizes, int(row["failing"]), criteria)
     _refuse_differences(plan, int(row["missing"]), int(row["unexpected"]), verified, k)
     if isinstance(judgement, PersonJudgement):
@@ -161,6 +162,28 @@ def _check_columns(
         from sqldeid.tables.verify.statistics import check_statistics
 
         check_statistics(plan, source, labelled, written, engine)
+
+
+def _unattacked(
+    plan: TablePlan, sizes: Sequence[Mapping[str, int]], criteria: Sequence[Criterion]
+) -> Iterator[Criterion]:
+    """The job's game of what was written: its k and k-map were counted before.
+
+    Raises
+    ------
+    VerificationError
+        If an attack on a class pays.
+    """
+    if (game := plan.demands.game) is None:
+        return
+    fewest = float(min(_histogram(sizes), default=0))
+    if game.attacker == "journalist":
+        from sqldeid.tables.criteria.k_map import NAME
+
+        fewest = next(c.achieved for c in criteria if c.name == NAME)
+    if fewest < game.least and sizes:
+        raise VerificationError.at(plan.key, f"the release failed its re-check: a class fails {game.name}")
+    yield game.achieved(fewest)
 
 
 def _with_population(judgement: Judgement, labelled: Sequence[Mapping[str, object]]) -> Judgement:

@@ -155,6 +155,7 @@ SAMPLES: dict[tuple[str, str], Any] = {
     ("Privacy", "average_risk"): 0.5,
     ("Privacy", "at_risk"): {"threshold": 0.2, "share": 0.5},
     ("Privacy", "k_map"): 5,
+    ("Privacy", "game"): {"payout": 3.0, "cost": 2.0},
     ("TCloseness", "hierarchy"): "sex.csv",
     ("Privacy", "population"): {"table": "people"},
     ("Table", "rows_are_persons"): True,
