@@ -16,7 +16,8 @@ CITED = re.compile(
     r"\b([a-z]+)\.md(?:,? §?(\d+(?:\.\d+)?)((?:(?:,| and) \d+)*)"
     r"|, (?:\*([^*]+)\*|([A-Z\[a-z][\w. \]]*?)(?= -#| \(|[;:,\n])))?"
 )
-CODE = sorted(p for folder in ("sqldeid", "sql") for p in (ROOT / folder).rglob("*") if p.suffix in (".py", ".jinja"))
+FILES = (p for folder in ("sqldeid", "sql") for p in (ROOT / folder).rglob("*") if "__pycache__" not in p.parts)
+CODE = sorted(p for p in FILES if p.suffix in (".py", ".jinja"))
 
 
 def links(page: Path) -> list[tuple[str, str]]:
