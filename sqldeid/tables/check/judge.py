@@ -35,10 +35,14 @@ Split = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """The judged classes of some nodes: node, words, size, forced (rows forced out below; 0 where the class passes)."""
+    """The judged classes of some nodes: node, words, size, forced (rows forced out below; 0 where the class passes).
+
+    `cells` has their rows by sensitive value, for each column that criteria look at.
+    """
 
     table: exp.Table
     words: tuple[exp.Identifier, ...]
+    cells: Mapping[Split, exp.Table] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +79,15 @@ class Judge:
     def verdicts(self, arms: Arms) -> Verdicts:
         """Judge every class of the nodes that the arms describe (`Checker.arm`, on the source's own fold)."""
         stats: dict[ClassCriterion, exp.Table] = {}
-        for split in self._splits():
-            stats |= self._measured(split, self._on_smallest(split, arms, prepare=True))
+        cells = {split: self._counted(split, self._on_smallest(split, arms)) for split in self._splits()}
+        for split, counted in cells.items():
+            stats |= self._measured(split, arms, counted)
         beside = [] if self.concealing is None else [self._conceal(self.concealing, arms)]
         beside += [] if self.k_map is None else [self._mapped(self.k_map, arms)]
         table = self._judge(stats, beside)
         for made in (*dict.fromkeys(stats.values()), *beside):
             self._drop(made)
-        return Verdicts(table, self.folded.words)
+        return Verdicts(table, self.folded.words, cells)
 
     def keep_failing(self, arm: Mapping[str, Any]) -> exp.Table:
         """The failing classes of one node, as a table of words."""
@@ -211,7 +216,18 @@ class Judge:
             beside=list(beside),
         )
 
-    def _on_smallest(self, split: Split, arms: Arms, *, prepare: bool = False) -> Arms:
+    def _counted(self, split: Split, arms: Arms) -> exp.Table:
+        """Node, words, others, s and c of every class of some nodes."""
+        words, nodes = self._by_group(split, arms)
+        return self.engine.make("tables/check/count_cells", f"{self.name}_cells", words=words, nodes=nodes)
+
+    def _by_group(self, split: Split, arms: Arms) -> tuple[list[exp.Identifier], Arms]:
+        """The words of classes and of the groups within them, and the arms that group by both."""
+        others = self._others(split)
+        whole = [{"word": o, "mask": -1} for o in others]
+        return [*self.folded.words, *others], [{**arm, "groups": [*arm["groups"], *whole]} for arm in arms]
+
+    def _on_smallest(self, split: Split, arms: Arms) -> Arms:
         """The arms with the table to judge each on."""
         if split not in self._respreads:
             spread = self._spread(split)
@@ -221,8 +237,7 @@ class Judge:
                 self.engine, spread, self.folded.words, self._others(split), f"{self.name}_spread"
             )
         respread = self._respreads[split]
-        if prepare:
-            respread.prepare(arms)
+        respread.prepare(arms)
         return [{**arm, "spread": respread.table(arm)} for arm in arms]
 
     def _measured(self, split: Split, arms: Arms, counted: exp.Table | None = None) -> dict[ClassCriterion, exp.Table]:
@@ -261,13 +276,13 @@ class Judge:
         """
         mine = [terms_of(c) for c in self.criteria if split_of(c) == split and not terms_of(c).statement]
         distances = {t.distance for t in mine} - {"none"}
-        sensitive, others = self._sensitive(split), self._others(split)
-        whole = [{"word": o, "mask": -1} for o in others]
+        sensitive = self._sensitive(split)
+        words, nodes = self._by_group(split, arms)
         return self.engine.make(
             "tables/check/count_spread",
             f"{self.name}_stats",
-            words=[*self.folded.words, *others],
-            nodes=[{**arm, "groups": [*arm["groups"], *whole]} for arm in arms],
+            words=words,
+            nodes=nodes,
             most=max((t.greatest for t in mine), default=0),
             distance=distances.pop() if distances else "none",
             reference=sensitive.reference,
@@ -299,7 +314,14 @@ class Judge:
         node, size, before = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
         forced = before
         for split in self._splits():
-            read = self._failing_cells(split, verdicts, arms)
+            read = self.engine.ask(
+                "tables/check/list_spread",
+                verdicts=verdicts.table,
+                cells=verdicts.cells[split],
+                words=list(self.folded.words),
+                others=self._others(split),
+                nodes=[int(str(arm["id"])) for arm in arms],
+            )
             words = [w.name for w in self.folded.words]
             first, classes = _boundaries(read, ["node", *words], [o.name for o in self._others(split)])
             if not len(classes):
@@ -314,15 +336,6 @@ class Judge:
         forced = np.where(size - forced < self.k, size, forced)
         more = np.bincount(node, weights=forced - before)
         return {int(i): int(more[i]) for i in np.unique(node)}
-
-    def _failing_cells(self, split: Split, verdicts: Verdicts, arms: Arms) -> pa.Table:
-        return self.engine.ask(
-            "tables/check/list_spread",
-            verdicts=verdicts.table,
-            words=list(self.folded.words),
-            others=self._others(split),
-            nodes=self._on_smallest(split, arms),
-        )
 
     def sizes(self, verdicts: Verdicts) -> dict[int, Sizes]:
         """Node → how many classes have each size, and how many of these pass every criterion."""
@@ -350,7 +363,8 @@ class Judge:
 
     def drop(self, verdicts: Verdicts) -> None:
         """Forget verdicts that were read."""
-        self._drop(verdicts.table)
+        for table in (verdicts.table, *verdicts.cells.values()):
+            self._drop(table)
 
     def _drop(self, table: exp.Table) -> None:
         self.engine.drop(table)

@@ -42,7 +42,7 @@ def _measures(plan: TablePlan) -> list[str]:
 
 def _rows(plan: TablePlan) -> Iterator[str]:
     if plan.criteria:
-        yield "engine/count_rows"
+        yield from ("engine/count_rows", "tables/check/count_cells")
         yield from _measures(plan)
     if plan.concealing is not None:
         yield "tables/check/list_cells"
