@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from sqldeid.job.criteria import OF_POPULATION
 from sqldeid.job.sections import Found, section
 
 METHODS = ("frontier", "best-first", "flash", "ola", "inverse-ola", "datafly", "igreedy")
@@ -81,9 +82,9 @@ def _unfit(table: Mapping[str, object]) -> Iterator[str]:
         yield "does not go with a computed view, which knows no statistics; use a snapshot"
     if table.get("link") is not None:
         yield "does not go with link: the classes of the join would not be those of the statistic; remove it"
-    if privacy.get("k_map") is not None:
+    for key in (k for k in OF_POPULATION if privacy.get(k) is not None):
         yield (
-            "does not go with k_map: the statistic is of the persons in the release, and tells them from the "
+            f"does not go with {key}: the statistic is of the persons in the release, and tells them from the "
             "population's who fit by the other columns; remove one of the two"
         )
 

@@ -18,6 +18,9 @@ CRITERIA = (*PER_CLASS, "m_concealing")
 OVERALL = ("average_risk", "at_risk")
 """What all released classes must meet together, by their sizes alone."""
 
+OF_POPULATION = ("k_map", "delta_presence")
+"""What is judged by the table of a population."""
+
 NAMED = f"{', '.join(CRITERIA[:-1])} or {CRITERIA[-1]}"
 """These keys in a sentence."""
 

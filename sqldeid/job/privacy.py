@@ -169,6 +169,13 @@ class Population(Section):
     )
 
 
+class DeltaPresence(Section):
+    """δ-presence (Nergiz 2007): the share of each class of the population that is in the source."""
+
+    least: float = Field(default=0.0, ge=0, le=1, description="Least share, 0 to 1; above 0 no class may lack.")
+    most: float = Field(gt=0, le=1, description="Greatest share, above 0 to 1.")
+
+
 class Game(Section):
     """No attack pays (Wan et al. 2015, the no-attack variant): what attackers are paid for a success, and spend."""
 
@@ -238,7 +245,8 @@ class Privacy(Section):
         default=None, gt=0, le=1, description="Greatest mean of 1 / rows of a class over released rows, above 0 to 1."
     )
     k_map: Whole | None = Field(default=None, description="Persons of the population that each class fits, at least.")
-    population: Population | None = Field(default=None, description="With k_map: the population.")
+    delta_presence: DeltaPresence | None = Field(default=None, description="Shares of the population's classes.")
+    population: Population | None = Field(default=None, description="With k_map or delta_presence: the population.")
     at_risk: AtRisk | None = Field(default=None, description="How many released rows may lie in small classes.")
     game: Game | None = Field(
         default=None, description="No class in which an attack pays; the job states the k (or k_map) that this takes."

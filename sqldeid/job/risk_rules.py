@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from itertools import product
 from math import isfinite
 
-from sqldeid.job.criteria import OVERALL
+from sqldeid.job.criteria import OF_POPULATION, OVERALL
 from sqldeid.job.sections import Found, section
 
 METHODS = ("frontier", "best-first", "flash", "ola", "datafly", "igreedy")
@@ -36,6 +37,8 @@ def risk_problems(table: Mapping[str, object]) -> Iterator[Found]:
     yield from _decimals(("average_risk",), privacy.get("average_risk"))
     for name in ("threshold", "share"):
         yield from _decimals(("at_risk", name), section(privacy, "at_risk").get(name))
+    for name in ("least", "most"):
+        yield from _decimals(("delta_presence", name), section(privacy, "delta_presence").get(name))
 
 
 def _unfit(table: Mapping[str, object], privacy: Mapping[str, object], search: Mapping[str, object]) -> Iterator[str]:
@@ -59,14 +62,15 @@ def _unfit(table: Mapping[str, object], privacy: Mapping[str, object], search: M
 def _of_population(
     table: Mapping[str, object], privacy: Mapping[str, object], search: Mapping[str, object]
 ) -> Iterator[Found]:
-    """k-map and its population go together, and with what the population is counted in."""
-    asked = privacy.get("k_map") is not None
-    if asked != (privacy.get("population") is not None):
+    """k-map, δ-presence and their population go together, and with what the population is counted in."""
+    asked = [key for key in OF_POPULATION if privacy.get(key) is not None]
+    if bool(asked) != (privacy.get("population") is not None):
         missing = "population" if asked else "k_map"
-        yield (missing,), 'missing; k_map = 5 and population.table = "…" go together'
+        yield (missing,), 'missing; k_map = 5 (or delta_presence) and population.table = "…" go together'
     yield from _one_population(section(privacy, "population"), table.get("where"))
     if not asked:
         return
+    yield from _of_presence(privacy)
     refused = [f'search.method = "{m}"' for m in [search.get("method", "frontier")] if m not in METHODS]
     refused += ['search.choose = "by-k"'] if search.get("choose") == "by-k" else []
     refused += ["search.blunt"] if search.get("blunt") else []
@@ -76,8 +80,21 @@ def _of_population(
     refused += [key for key in ("link", "stack") if table.get(key) is not None]
     columns = section(table, "columns")
     refused += ["columns of one version of codes"] if any(section(columns, c).get("version") for c in columns) else []
-    for what in refused:
-        yield ("k_map",), f"does not go with {what}: there the persons of the population are not counted; leave one out"
+    for key, what in product(asked, refused):
+        yield (key,), f"does not go with {what}: there the persons of the population are not counted; leave one out"
+
+
+def _of_presence(privacy: Mapping[str, object]) -> Iterator[Found]:
+    """Bounds of δ-presence are in order, and the release is not empty where they are not met."""
+    presence = section(privacy, "delta_presence")
+    least, most = (float(str(presence.get(n, 0))) if _is_number(presence.get(n, 0)) else 0.0 for n in ("least", "most"))
+    if presence and least > most:
+        yield ("delta_presence", "least"), "is above most, so no class can meet both; lower it"
+    if presence and _is_number(limit := privacy.get("suppression_limit", 0)) and float(str(limit)) >= 1:
+        yield (
+            ("suppression_limit",),
+            "is 1, by which everything may be suppressed; no suppression mends delta_presence, so state less than 1",
+        )
 
 
 def _one_population(population: Mapping[str, object], where: object) -> Iterator[Found]:
@@ -134,7 +151,7 @@ def linked_risk_problems(job: Mapping[str, object]) -> Iterator[Found]:
     for name in tables:
         privacy = section(section(tables, name), "privacy")
         by = [n for part in (tables, series) for n in part if section(part, n).get("link") == name]
-        for key in (*OVERALL, "k_map"):
+        for key in (*OVERALL, *OF_POPULATION):
             if by and privacy.get(key) is not None:
                 yield (
                     ("tables", name, "privacy", key),
@@ -145,7 +162,9 @@ def linked_risk_problems(job: Mapping[str, object]) -> Iterator[Found]:
 
 def _decimals(where: tuple[str, ...], value: object) -> Iterator[Found]:
     """Shares are compared in whole numbers."""
-    if type(value) not in (int, float) or not isfinite(number := float(str(value))):
-        return
-    if Fraction(repr(number)).denominator > 10**MOST_DECIMALS:
+    if _is_number(value) and Fraction(repr(float(str(value)))).denominator > 10**MOST_DECIMALS:
         yield ("privacy", *where), f"has more than {MOST_DECIMALS} decimals; round it"
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and isfinite(float(str(value)))

@@ -29,6 +29,8 @@ NOT_PROTECTED = {
     "may tell, which is said below.",
     "k-map": "A person who is known to be in the release, whom only k itself protects; a sensitive value that a whole "
     "class shares; what suppression itself tells (a missing class fits too few persons).",
+    "delta-presence": "A person of whom more is known than the quasi-identifying columns say; a sensitive value that a "
+    "whole class shares; what the choice of the node may tell of parts of classes.",
     "average risk": "A single person, who may be at the risk 1/k however small the average; a sensitive value that a "
     "whole class shares; what suppression itself tells (a missing class was one of the smallest).",
     "records at risk": "Those who are at risk all the same; a sensitive value that a whole class shares; what "

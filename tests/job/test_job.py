@@ -503,8 +503,8 @@ def test_the_schema_describes_every_key_and_is_closed() -> None:
     found = objects(schema())
     assert {o["title"] for o in found} == {
         "sqldeid job file", "About", "Release", "Table", "Query", "Column", "HierarchyRule", "Privacy", "Search",
-        "LDiversity", "AtRisk", "Game", "Population", "TCloseness", "DeltaDisclosure", "BetaLikeness", "MConcealing",
-        "EpsilonSafeSettings", "Stack", "Series", "Variable", "Cohort",
+        "LDiversity", "AtRisk", "DeltaPresence", "Game", "Population", "TCloseness", "DeltaDisclosure", "BetaLikeness",
+        "MConcealing", "EpsilonSafeSettings", "Stack", "Series", "Variable", "Cohort",
         "Durations", "SeriesPrivacy", "Perturb", "Disagreeing", "Labels", "Events", "EventsPrivacy",
         "Clusters", "Generate",
     }  # fmt: skip

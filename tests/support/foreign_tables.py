@@ -139,6 +139,12 @@ RELEASES = {
         privacy={"k_map": 12, "population": {"table": "people"}},
     ),
     "k-map, the rest": asked(COLUMNS, where="MOD(id, 3) = 1", k=1, privacy={"k_map": 12, "population": {"rest": True}}),
+    "delta-presence": asked(
+        COLUMNS,
+        source={"query": "SELECT * FROM people WHERE MOD(id, 3) = 1"},
+        k=2,
+        privacy={"delta_presence": {"least": 0.1, "most": 0.6}, "population": {"table": "people"}},
+    ),
     "average": asked(COLUMNS, k=3, privacy={"average_risk": 0.16}),
     "average, at risk, l": asked(
         COLUMNS, k=2, privacy={"average_risk": 0.2, "at_risk": {"threshold": 0.2, "share": 0.1}, "l_diversity": L}

@@ -772,6 +772,16 @@ MAPPED_SETUP = (
     "CREATE TABLE m (q0 TEXT, n BIGINT, p BIGINT)",
     "INSERT INTO m VALUES ('a', 2, 3), (NULL, 1, 4), ('c', 5, 0)",
 )
+PRESENCE_SETUP = (
+    "CREATE TABLE g (q0 TEXT, n BIGINT)",
+    "INSERT INTO g VALUES ('a', 2), (NULL, 1), ('c', 5)",
+    "CREATE TABLE e (q0 TEXT, n BIGINT)",
+    "INSERT INTO e VALUES ('a', 3), ('b', 9), (NULL, 4)",
+)
+PRESENCE = {
+    **{"grouped": table_name("g"), "population": table_name("e"), "columns": [identifier("q0")]},
+    **{"least_num": 1, "least_den": 4, "most_num": 1, "most_den": 2},
+}
 PASSING_SETUP = (
     "CREATE TABLE g (n BIGINT, fails BOOLEAN)",
     "INSERT INTO g VALUES (2, FALSE), (5, FALSE), (5, TRUE), (2, FALSE), (1, TRUE)",
@@ -808,6 +818,8 @@ TABLES += [
         read="SELECT * FROM f",
         ordered=False,
     ),
+    Case("tables/verify/measure_presence", PRESENCE, [(1, 2, 0.0, 1.0)], PRESENCE_SETUP),
+    Case("tables/verify/measure_presence", PRESENCE, [(0, 0, None, None)], PRESENCE_SETUP[::2], note="empty"),
     Case("tables/verify/measure_mapped", {"mapped": table_name("m")}, [(0, 2 / 3 + 1 / 4 + 5, 8)], MAPPED_SETUP),
     Case("tables/verify/measure_mapped", {"mapped": table_name("m")}, [(0, 0.0, 0)], MAPPED_SETUP[:1], note="empty"),
 ]

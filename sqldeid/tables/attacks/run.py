@@ -84,8 +84,9 @@ def _unknown(attacked: Attacked) -> str:
     """Why no attack knows a release."""
     if attacked.plan.many:
         return 'with rows = "many" classes count persons, and the attacks count rows'
-    if attacked.plan.k_map is not None:
-        return "with k_map classes are also judged by a population, which no attack knows"
+    if attacked.plan.mapped:
+        asked = "k_map" if attacked.plan.k_map is not None else "delta_presence"
+        return f"with {asked} classes are also judged by a population, which no attack knows"
     if attacked.far:
         return "its combinations are too many to be read"
     return "" if attacked.released else "the release is empty"

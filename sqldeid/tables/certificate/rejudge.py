@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +26,9 @@ from sqldeid.tables.criteria.t_closeness import levels_of
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.verify.concealment import above
 from sqldeid.tables.verify.judgement import rank_values
+
+if TYPE_CHECKING:
+    from sqldeid.tables.criteria.delta_presence import DeltaPresence
 
 _NODES_PER_STATEMENT = 8
 
@@ -104,6 +108,8 @@ class Rejudge:
             found += [self._too_small(some), *(self._criterion(c, some) for c in self.plan.criteria)]
             if self.plan.k_map is not None:
                 found.append(self._unmapped(self.plan.k_map, some))
+            if self.plan.presence is not None:
+                found.append(self._outside(self.plan.presence, some))
             if self.plan.concealing is not None:
                 found += [self._concealed(self.plan.concealing, arm) for arm in some]
             lost += [self._lost(c, some) for c in self.plan.criteria]
@@ -126,6 +132,15 @@ class Rejudge:
         asked = {"folded": self.folded, "population": self.population, "nodes": list(arms), "k_map": k_map}
         return stacked(
             self.engine.ask("tables/certificate/prove_mapped", **asked), ["node", *self._names, "size", "size"]
+        )
+
+    def _outside(self, presence: DeltaPresence, arms: Arms) -> Ints:
+        """All classes of the nodes at which the share of some class of the population is not within the bounds."""
+        if self.population is None:
+            raise SqldeidError("the population was not folded, so that delta-presence cannot be judged")
+        asked = {"folded": self.folded, "population": self.population, "nodes": list(arms), **presence.sql}
+        return stacked(
+            self.engine.ask("tables/certificate/prove_presence", **asked), ["node", *self._names, "size", "size"]
         )
 
     def _criterion(self, criterion: ClassCriterion, arms: Arms) -> Ints:

@@ -42,6 +42,8 @@ def _rows(plan: TablePlan) -> Iterator[str]:
         yield "tables/certificate/prove_sizes"
     if plan.k_map is not None:
         yield "tables/certificate/prove_mapped"
+    if plan.presence is not None:
+        yield "tables/certificate/prove_presence"
     kinds = {terms_of(c).kind for c in plan.criteria if not others_of(c)}
     if kinds - {"bounded", "hierarchical"}:
         yield "tables/certificate/prove_criterion"

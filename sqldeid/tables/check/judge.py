@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,9 @@ from sqldeid.tables.criteria.knowledge import Cells, Profile, decide, profile
 from sqldeid.tables.criteria.t_closeness import levels_of
 from sqldeid.tables.fold.fold import Folded
 from sqldeid.tables.fold.sensitive import Sensitive, code_name
+
+if TYPE_CHECKING:
+    from sqldeid.tables.criteria.delta_presence import DeltaPresence
 
 Arms = Sequence[Mapping[str, Any]]
 
@@ -62,6 +65,7 @@ class Judge:
     name: str
     concealing: MConcealing | None = None
     k_map: int | None = None
+    presence: DeltaPresence | None = None
     _respreads: dict[Split, Refold] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
@@ -83,7 +87,8 @@ class Judge:
         for split, counted in cells.items():
             stats |= self._measured(split, arms, counted)
         beside = [] if self.concealing is None else [self._conceal(self.concealing, arms)]
-        beside += [] if self.k_map is None else [self._mapped(self.k_map, arms)]
+        beside += [] if self.k_map is None else [self._mapped(arms, "mapped", k_map=self.k_map)]
+        beside += [] if self.presence is None else [self._mapped(arms, "presence", **self.presence.sql)]
         table = self._judge(stats, beside)
         for made in (*dict.fromkeys(stats.values()), *beside):
             self._drop(made)
@@ -190,18 +195,18 @@ class Judge:
     def _others(self, split: Split) -> list[exp.Identifier]:
         return list(self._sensitive(split).others) if split[1] else []
 
-    def _mapped(self, k_map: int, arms: Arms) -> exp.Table:
-        """Words, size and forced of every class, by k-map."""
+    def _mapped(self, arms: Arms, kind: str, **asked: int) -> exp.Table:
+        """Words, size and forced of every class, by k-map or δ-presence."""
         if self.folded.both is None:
             raise SqldeidError("the classes were not folded with their population")
         return self.engine.make(
-            "tables/check/judge_mapped",
-            f"{self.name}_mapped",
+            f"tables/check/judge_{kind}",
+            f"{self.name}_{kind}",
             both=self.folded.both,
             words=list(self.folded.words),
             nodes=list(arms),
             k=self.k,
-            k_map=k_map,
+            **asked,
         )
 
     def _judge(self, stats: Mapping[ClassCriterion, exp.Table], beside: Sequence[exp.Table]) -> exp.Table:

@@ -48,6 +48,8 @@ def _rows(plan: TablePlan) -> Iterator[str]:
         yield "tables/check/list_cells"
     if plan.k_map is not None:
         yield "tables/check/judge_mapped"
+    if plan.presence is not None:
+        yield "tables/check/judge_presence"
     yield from ("tables/check/judge_classes", "tables/check/sum_verdicts")
     if plan.criteria:
         yield "tables/check/list_spread"

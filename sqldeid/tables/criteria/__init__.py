@@ -24,6 +24,7 @@ from sqldeid.tables.criteria.t_closeness import HierarchicalTCloseness, TClosene
 if TYPE_CHECKING:  # who reckons from numbers alone needs no job
     from sqldeid.job import Privacy
     from sqldeid.job.privacy import AtRisk
+    from sqldeid.tables.criteria.delta_presence import DeltaPresence
 
 KINDS: tuple[type[ClassCriterion], ...] = (
     DistinctLDiversity,
@@ -124,6 +125,16 @@ def overall_risk(asked: Privacy) -> OverallRisk | None:
     return OverallRisk(*exact)
 
 
+def delta_presence(asked: Privacy) -> DeltaPresence | None:
+    """What the job asks of the population's classes, if it does."""
+    entry = asked.delta_presence
+    if entry is None:
+        return None
+    from sqldeid.tables.criteria.delta_presence import DeltaPresence
+
+    return DeltaPresence(*(Fraction(repr(float(x))) for x in (entry.least, entry.most)))
+
+
 def _of_rows(at_risk: AtRisk | None) -> tuple[float | None, float | None]:
     return (None, None) if at_risk is None else (at_risk.threshold, at_risk.share)
 
@@ -145,6 +156,7 @@ __all__ = [
     "class_criteria",
     "concealing",
     "criterion_of",
+    "delta_presence",
     "known",
     "others_of",
     "overall_risk",

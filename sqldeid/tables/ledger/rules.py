@@ -65,8 +65,9 @@ def refuse_unkept(plan: TablePlan) -> None:
         )
     if plan.concealing is not None:
         raise JobError(f"{key}.m_concealing: the ledger does not keep it from release to release", key=key)
-    if plan.k_map is not None:
-        raise JobError(f"{key}.k_map: the ledger does not keep the population from release to release", key=key)
+    if plan.mapped:
+        asked = "k_map" if plan.k_map is not None else "delta_presence"
+        raise JobError(f"{key}.{asked}: the ledger does not keep the population from release to release", key=key)
     if plan.overall is not None:
         names = " and ".join(plan.overall.said())
         raise JobError(f"{key}: the ledger holds rows back after classes were counted, so {names} may fail", key=key)

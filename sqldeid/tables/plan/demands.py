@@ -22,11 +22,13 @@ from sqldeid.tables.criteria import (
     OverallRisk,
     concealing,
     criterion_of,
+    delta_presence,
     others_of,
     overall_risk,
 )
 
 if TYPE_CHECKING:
+    from sqldeid.tables.criteria.delta_presence import DeltaPresence
     from sqldeid.tables.criteria.game import NoAttack
 
 Entry = tuple[str, Mapping[str, Any]]
@@ -53,6 +55,8 @@ class Demands:
         Persons of the population that each released class fits, at least; None where it is not asked for.
     game
         What attackers are paid and spend, where the job states that no attack pays; its k is in `k` or `k_map`.
+    presence
+        The shares of the population's classes that may be in the source.
     """
 
     k: int
@@ -67,6 +71,7 @@ class Demands:
     overall: OverallRisk | None = None
     k_map: int | None = None
     game: NoAttack | None = None
+    presence: DeltaPresence | None = None
 
     @property
     def named(self) -> set[str]:
@@ -90,18 +95,23 @@ class Demands:
 
     def k_alone(self) -> Demands:
         """Only k and its limit, and no criterion about a sensitive column."""
-        return replace(self.asking(()), criteria_limit=None, overall=None, k_map=None, game=None)
+        return replace(self.asking(()), criteria_limit=None, overall=None, k_map=None, presence=None, game=None)
 
     def one_by_one(self) -> Iterator[tuple[str, Demands]]:
         """Each criterion beyond k alone, with its name."""
         for key, entry in self.entries:
-            yield f"{key} of {entry['column']}", replace(self.asking([(key, entry)]), overall=None, k_map=None)
+            yield (
+                f"{key} of {entry['column']}",
+                replace(self.asking([(key, entry)]), overall=None, k_map=None, presence=None),
+            )
         if self.concealing is not None:
-            yield "m_concealing", replace(self.asking((), self.concealing), overall=None, k_map=None)
+            yield "m_concealing", replace(self.asking((), self.concealing), overall=None, k_map=None, presence=None)
         if self.overall is not None:
-            yield "average_risk and at_risk", replace(self.asking(()), k_map=None)
+            yield "average_risk and at_risk", replace(self.asking(()), k_map=None, presence=None)
         if self.k_map is not None:
-            yield "k_map", replace(self.asking(()), overall=None)
+            yield "k_map", replace(self.asking(()), overall=None, presence=None)
+        if self.presence is not None:
+            yield "delta_presence", replace(self.asking(()), overall=None, k_map=None)
 
     def with_m(self, m: float | None) -> Demands:
         """The demands with the least m that `inverse-ola` reached; as they are where there is none."""
@@ -123,9 +133,7 @@ class Demands:
         }
         hidden = _said(self.concealing)
         overall = {} if self.overall is None else self.overall.said()
-        mapped = {} if self.k_map is None else {"k_map": self.k_map}
-        game = {} if self.game is None else {"game": self.game.said()}
-        return {**kept, **({} if hidden is None else {"m_concealing": hidden}), **overall, **mapped, **game}
+        return {**kept, **({} if hidden is None else {"m_concealing": hidden}), **overall, **self._counted()}
 
     def to_dict(self) -> dict[str, object]:
         """For JSON, as the job says it."""
@@ -136,9 +144,13 @@ class Demands:
             "suppression": self.suppression,
             **self.beyond_k(),
             **({} if self.overall is None else self.overall.said()),
-            **({} if self.k_map is None else {"k_map": self.k_map}),
-            **({} if self.game is None else {"game": self.game.said()}),
+            **self._counted(),
         }
+
+    def _counted(self) -> dict[str, object]:
+        mapped = {} if self.k_map is None else {"k_map": self.k_map}
+        present = {} if self.presence is None else self.presence.said()
+        return {**mapped, **present, **({} if self.game is None else {"game": self.game.said()})}
 
 
 BLUNT = 0.5
@@ -227,6 +239,7 @@ def demands_of(asked: jobfile.Privacy, sensitive: Sequence[str], folder: Path, k
         overall=overall_risk(asked),
         k_map=asked.k_map,
         game=_game(asked),
+        presence=delta_presence(asked),
     )
 
 

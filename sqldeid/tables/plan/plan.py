@@ -36,6 +36,7 @@ from sqldeid.tables.plan.stack import Stacked, outward_stacks, plan_stacks, stac
 from sqldeid.tables.plan.versions import Versions, versions_of
 
 if TYPE_CHECKING:
+    from sqldeid.tables.criteria.delta_presence import DeltaPresence
     from sqldeid.tables.plan.aggregated import Aggregated
 
 __all__ = ["OtherColumn", "QuasiIdentifier", "TablePlan", "plan", "released_value", "travel_type"]
@@ -81,7 +82,7 @@ class TablePlan:
     stated
         The job's keys for the release, as it states them; of a join none.
     population
-        The table of all persons of whom the source holds some (`k_map`), with the same quasi-identifying columns.
+        The table of all persons of whom the source holds some (`mapped`), with the same quasi-identifying columns.
     rest
         Whether the population is the source before its filter.
     numbered
@@ -158,12 +159,22 @@ class TablePlan:
     @property
     def beyond_k(self) -> bool:
         """Whether classes are judged by more than their rows: by criteria beyond k, or by their persons."""
-        return bool(self.criteria) or self.concealing is not None or self.many or self.k_map is not None
+        return bool(self.criteria) or self.concealing is not None or self.many or self.mapped
 
     @property
     def k_map(self) -> int | None:
         """Persons of the population that each released class fits, at least."""
         return self.demands.k_map
+
+    @property
+    def presence(self) -> DeltaPresence | None:
+        """The shares of the population's classes that may be in the source."""
+        return self.demands.presence
+
+    @property
+    def mapped(self) -> bool:
+        """Whether classes are judged by a population."""
+        return self.k_map is not None or self.presence is not None
 
     @property
     def unit(self) -> str:

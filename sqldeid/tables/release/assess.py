@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlglot import exp
 
@@ -54,36 +55,45 @@ def assess(
     found = _with_criteria(risk, plan, source, relation, engine)
     if plan.population is None:
         return found
-    return _in_population(found, plan, source if there is None else relation, there, engine)
+    return _in_population(found, plan, (source, relation), there, engine)
 
 
 def _in_population(
-    risk: Risk, plan: TablePlan, relation: exp.Expr, there: Sequence[Published] | None, engine: Engine
+    risk: Risk,
+    plan: TablePlan,
+    both: tuple[exp.Expr, exp.Expr],
+    there: Sequence[Published] | None,
+    engine: Engine,
 ) -> Risk:
     """The risk with what its population says: the journalist's, the marketer's among all persons of it, and k-map.
 
     Parameters
     ----------
-    relation
-        The source, or the release.
+    both
+        The rows of the source, and of what is assessed: these again, or the release.
 
     Cost: one scan of the table, and one of the population.
     """
-    source, shown = as_they_are(plan), as_they_are(plan)
+    source, relation = both
+    labelled, shown = as_they_are(plan), as_they_are(plan)
     if there is not None:
-        source = labelled_as(plan, dict(there[0][1]), engine)
+        labelled = labelled_as(plan, dict(there[0][1]), engine)
         shown = [{**c, "column": column(q.name, "s")} for c, q in zip(shown, plan.qis, strict=True)]
-    population = Population.of(plan, engine, source)
+    population = Population.of(plan, engine, labelled)
     if population is None:
         return risk
-    grouped = engine.make("tables/verify/group_source", "assess_population", source=relation, columns=shown, others=[])
-    found, criterion = population.measure(grouped), population.measured(grouped)
+    asked: dict[str, Any] = {"others": []}
+    grouped = engine.make("tables/verify/group_source", "assess_population", source=relation, columns=shown, **asked)
+    every = grouped
+    if there is not None and plan.presence is not None:
+        every = engine.make("tables/verify/group_source", "assess_every", source=source, columns=labelled, **asked)
+    found = population.measure(grouped)
     return replace(
         risk,
         journalist=found.journalist,
         journalist_is_prosecutor=False,
         marketer=found.marketer,
-        criteria=(*risk.criteria, criterion, *_attacked_in(plan, found)),
+        criteria=(*risk.criteria, *population.measured(found, every), *_attacked_in(plan, found)),
     )
 
 

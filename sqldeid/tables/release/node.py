@@ -53,7 +53,8 @@ def checker_of(plan: TablePlan, folded: Folded, engine: Engine) -> Checker:
     """What answers the search's questions, by all criteria of the plan."""
     k, name, bench = plan.demands.k, plan.name, engine.bench
     judging = PersonJudge if plan.many else Judge
-    judge = judging(bench, folded, k, plan.criteria, name, plan.concealing, plan.k_map) if plan.beyond_k else None
+    asked = (plan.criteria, name, plan.concealing, plan.k_map, plan.presence)
+    judge = judging(bench, folded, k, *asked) if plan.beyond_k else None
     overall = plan.overall
     allowed = allowed_of(plan, folded.rows)
     if folded.room is None:

@@ -162,6 +162,8 @@ def criteria(plan: TablePlan) -> Iterator[tuple[str, object]]:
         yield "K-map", f"k = {plan.k_map} persons of the population"
     if plan.demands.game is not None:
         yield plan.demands.game.name.capitalize(), plan.demands.game.told
+    if plan.presence is not None:
+        yield "Delta-presence", plan.presence.told
     for words in plan.overall.words if plan.overall is not None else ():
         yield words.name.capitalize(), words.told
     if (hidden := plan.concealing) is not None:

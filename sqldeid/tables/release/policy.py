@@ -297,17 +297,20 @@ def _shortfall(plan: TablePlan, folded: Folded, checker: Checker, node: Node) ->
     failing = few
     if judge is not None:
         for criterion in judge.criteria:
-            found = _failing(replace(judge, criteria=(criterion,), concealing=None, k_map=None), arm)
+            found = _failing(replace(judge, criteria=(criterion,), concealing=None, k_map=None, presence=None), arm)
             parts += [f"{_rows(found - few)} in classes that fail {criterion.name} of {criterion.column}"] * (
                 found > few
             )
         if judge.concealing is not None:
-            found = _failing(replace(judge, criteria=(), k_map=None), arm)
+            found = _failing(replace(judge, criteria=(), k_map=None, presence=None), arm)
             if found > few:
                 parts.append(f"{_rows(found - few)} in classes that fail {judge.concealing.name}")
         if judge.k_map is not None:
-            found = _failing(replace(judge, criteria=(), concealing=None), arm)
+            found = _failing(replace(judge, criteria=(), concealing=None, presence=None), arm)
             parts += [f"{_rows(found - few)} in classes of too few persons of the population"] * (found > few)
+        if judge.presence is not None:
+            found = _failing(replace(judge, criteria=(), concealing=None, k_map=None), arm)
+            parts += ["all, for the share of a class of the population is out of bounds"] * (found > few)
         failing = _failing(judge, arm)
     if plan.overall is not None:
         together, failing = failing, checker([node])[0].failing

@@ -78,10 +78,10 @@ class Judgement:
     def flag(self, grouped: exp.Table, k: int) -> exp.Table:
         """The source's classes with whether they must be suppressed."""
         failing = self.few(k)
-        if self.plan.k_map is not None:
+        if self.plan.mapped:
             if self.population is None:
-                raise SqldeidError("the population was not counted, so that k-map cannot be judged")
-            failing.append(self.population.failing(grouped))
+                raise SqldeidError("the population was not counted, so that classes cannot be judged by it")
+            failing += self.population.failing(grouped)
         for split in self._splits:
             cells, ranked = self._split_source(split), self._ranked(split.column)
             failing += [self.engine.from_bench(self._failing(c, split, cells, ranked)) for c in split.criteria]

@@ -1,4 +1,4 @@
-"""Classes in the population, re-checked by labels: k-map, journalist and marketer risk."""
+"""Classes in the population, re-checked by labels: k-map, δ-presence, journalist and marketer risk."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.result import Criterion, Measured
 from sqldeid.sql import identifier
+from sqldeid.tables.criteria.delta_presence import LEAST
+from sqldeid.tables.criteria.delta_presence import NAME as NAME_OF_PRESENCE
 from sqldeid.tables.criteria.k_map import NAME, promise_of
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.rows.population import check_rest
@@ -69,15 +71,25 @@ class Population:
         )
         return cls(plan, engine, grouped)
 
-    def failing(self, grouped: exp.Table) -> exp.Table:
-        """The columns of the classes that fail k-map."""
-        return self.engine.make(
+    def failing(self, grouped: exp.Table) -> list[exp.Table]:
+        """The columns of the classes that fail k-map, where it is asked for.
+
+        Raises
+        ------
+        VerificationError
+            If δ-presence fails: no release of these levels meets it, whatever is suppressed.
+        """
+        self.present(grouped)
+        if self.plan.k_map is None:
+            return []
+        found = self.engine.make(
             "tables/verify/few_mapped",
             f"{self.plan.name}_verify_few_mapped",
             mapped=self._map(grouped),
             columns=self._names,
             k_map=self.plan.k_map,
         )
+        return [found]
 
     def measure(self, grouped: exp.Table) -> Mapped:
         """What the classes of a table achieve."""
@@ -85,23 +97,76 @@ class Population:
         rows = int(row["n"])
         return Mapped(int(row["least"]), float(row["matched"]) / rows if rows else 0.0, rows)
 
-    def achieved(self, grouped: exp.Table) -> Criterion:
-        """k-map of what was written.
+    def present(self, grouped: exp.Table) -> tuple[Criterion, ...]:
+        """δ-presence, of all rows of the source: those that are suppressed belong to it.
 
         Raises
         ------
         VerificationError
-            If a released class fails it.
+            If the share of a class is not within the bounds.
         """
-        asked, found = self.plan.k_map or 0, self.measure(grouped)
+        presence = self.plan.presence
+        if presence is None:
+            return ()
+        found = self.shares(grouped)
+        if not all(m.met for m in found):
+            raise VerificationError.at(
+                self.plan.key, f"the release failed its re-check: a class fails {NAME_OF_PRESENCE}"
+            )
+        promises = (presence.promise, presence.promise_of_least)
+        return tuple(
+            Criterion(m.name, None, m.asked, m.achieved or 0.0, p) for m, p in zip(found, promises, strict=False)
+        )
+
+    def shares(self, source: exp.Table) -> tuple[Measured, ...]:
+        """The greatest share of a class of the population that is in the source; and the least, where one is asked for.
+
+        Parameters
+        ----------
+        source
+            Classes of all of its rows.
+        """
+        presence = self.plan.presence
+        if presence is None:
+            return ()
+        asked = {"population": self.grouped, "columns": self._names, **presence.sql}
+        row = self.engine.row("tables/verify/measure_presence", grouped=source, **asked)
+        most, least = (None if row[side] is None else float(row[side]) for side in ("most", "least"))
+        found = [Measured(NAME_OF_PRESENCE, None, float(presence.most), most, met=not row["above"])]
+        if presence.least:
+            found.append(Measured(LEAST, None, float(presence.least), least, met=not row["below"]))
+        return tuple(found)
+
+    def achieved(self, grouped: exp.Table, source: exp.Table) -> tuple[Criterion, ...]:
+        """k-map of what was written, and δ-presence of the source at its levels; those that are asked for.
+
+        Raises
+        ------
+        VerificationError
+            If a released class fails k-map, or a class of the population δ-presence.
+        """
+        asked, present = self.plan.k_map, self.present(source)
+        if asked is None:
+            return present
+        found = self.measure(grouped)
         if found.least < asked and found.rows:
             raise VerificationError.at(self.plan.key, f"the release failed its re-check: a class fails {NAME}")
-        return Criterion(NAME, None, asked, found.least, promise_of(asked))
+        return (Criterion(NAME, None, asked, found.least, promise_of(asked)), *present)
 
-    def measured(self, grouped: exp.Table) -> Measured:
-        """k-map of any table with the columns, met or not."""
-        asked, found = self.plan.k_map or 0, self.measure(grouped)
-        return Measured(NAME, None, asked, float(found.least), found.least >= asked or not found.rows)
+    def measured(self, found: Mapped, source: exp.Table) -> tuple[Measured, ...]:
+        """k-map of any table with the columns, and δ-presence of the source; met or not.
+
+        Parameters
+        ----------
+        found
+            Of the table (`measure`).
+        source
+            Classes of all rows of the source, at the levels of the table.
+        """
+        asked, shares = self.plan.k_map, self.shares(source)
+        if asked is None:
+            return shares
+        return (Measured(NAME, None, asked, float(found.least), found.least >= asked or not found.rows), *shares)
 
     @property
     def _names(self) -> list[exp.Identifier]:

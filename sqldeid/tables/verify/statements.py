@@ -28,7 +28,7 @@ def verifying(plan: TablePlan, target: Target, *, held: bool = False) -> Iterato
     if plan.rest:
         yield step("tables/rows/check_person")
     if plan.population is not None:
-        yield from as_needed("tables/verify/map_classes", "tables/verify/few_mapped", "tables/verify/measure_mapped")
+        yield from judging_mapped(plan)
     yield from flagging(plan)
     if plan.overall is None:
         yield step("tables/verify/flag_source")
@@ -50,6 +50,14 @@ def verifying(plan: TablePlan, target: Target, *, held: bool = False) -> Iterato
         for template in ("split_cells", "group_statistics", "number_statistics", "list_cells", "list_statistics"):
             yield from (step(f"tables/verify/{template}", len(plan.aggregated)),) if plan.aggregated else ()
     yield from looking_again(target)
+
+
+def judging_mapped(plan: TablePlan) -> Iterator[Step]:
+    """What judges classes by the population."""
+    if plan.k_map is not None:
+        yield from as_needed("tables/verify/map_classes", "tables/verify/few_mapped", "tables/verify/measure_mapped")
+    if plan.presence is not None:
+        yield from as_needed("tables/verify/measure_presence")
 
 
 def flagging(plan: TablePlan) -> Iterator[Step]:

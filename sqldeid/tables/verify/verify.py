@@ -140,7 +140,7 @@ def verify(
     row = _compare(plan, expected, counted_release, judged, engine)
     sizes, criteria = _sizes(counted_release, engine), judgement.achieved(counted_source)
     criteria = (*criteria, *achieved_together(plan, _histogram(sizes)))
-    criteria = (*criteria, *([] if population is None else [population.achieved(counted_release)]))
+    criteria = (*criteria, *([] if population is None else population.achieved(counted_release, counted_source)))
     criteria = (*criteria, *_unattacked(plan, sizes, criteria))
     verified = _verified(plan, node, row, sizes, int(row["failing"]), criteria)
     _refuse_differences(plan, int(row["missing"]), int(row["unexpected"]), verified, k)

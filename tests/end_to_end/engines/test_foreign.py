@@ -30,7 +30,7 @@ from tests.support.sources import INSENSITIVE, SENSITIVE, job, qi, release
 __all__ = ["both", "foreign"]
 
 
-ASSESSED = ("types", "by k, then l", "query", "l recursive", "t", "delta", "k-map", "average", "m")
+ASSESSED = ("types", "by k, then l", "query", "l recursive", "t", "delta", "k-map", "delta-presence", "average", "m")
 
 
 @pytest.mark.sampled(8)
@@ -49,7 +49,10 @@ def test_a_release_is_the_same_on_every_engine(name: str, both: Both) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["query", "l entropy, blank", "m", "dates and means", "k-map, the rest", "average, at risk, l", "aggregated"],
+    [
+        *("query", "l entropy, blank", "m", "dates and means", "k-map, the rest", "delta-presence"),
+        *("average, at risk, l", "aggregated"),
+    ],
 )
 def test_the_steps_of_a_plan_are_those_of_a_run(name: str, both: Both) -> None:
     wanted = job({"schema": f"steps of {name}"}, r=RELEASES[name])

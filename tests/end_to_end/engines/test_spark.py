@@ -43,7 +43,8 @@ pytestmark = pytest.mark.xdist_group("spark")
     "name",
     [
         *("blank", "types", "only quasi-identifiers", "query", "dates and means", "l entropy, blank", "t", "m"),
-        *("times cut", "cut, every value", "many rows, l", "delta", "beta", "k-map, the rest", "average, at risk, l"),
+        *("times cut", "cut, every value", "many rows, l", "delta", "beta", "k-map, the rest", "delta-presence"),
+        "average, at risk, l",
         "aggregated",
     ],
 )

@@ -157,6 +157,7 @@ SAMPLES: dict[tuple[str, str], Any] = {
     ("Privacy", "k_map"): 5,
     ("Privacy", "game"): {"payout": 3.0, "cost": 2.0},
     ("TCloseness", "hierarchy"): "sex.csv",
+    ("Privacy", "delta_presence"): {"least": 0.1, "most": 0.5},
     ("Privacy", "population"): {"table": "people"},
     ("Table", "rows_are_persons"): True,
     ("Table", "rows"): "many",
