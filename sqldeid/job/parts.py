@@ -206,6 +206,13 @@ class Table(Section):
         description="Of a table without person: true states that each row is another person; rows are counted.",
     )
     where: Text | None = Field(default=None, description="One SQL expression; rows for which it holds are the input.")
+    sample: float | None = Field(
+        default=None,
+        gt=0,
+        lt=1,
+        description="Share of the persons who are released, above 0 and below 1: chosen at random by the secret key "
+        "(--key-file), the same ones in all tables and runs by that key. Criteria hold of the sample.",
+    )
     link: Text | None = Field(
         default=None,
         description="Another table release of this job with the same person key, of which both release the pseudonym: "

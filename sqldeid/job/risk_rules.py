@@ -67,7 +67,8 @@ def _of_population(
     if bool(asked) != (privacy.get("population") is not None):
         missing = "population" if asked else "k_map"
         yield (missing,), 'missing; k_map = 5 (or delta_presence) and population.table = "…" go together'
-    yield from _one_population(section(privacy, "population"), table.get("where"))
+    part = table.get("where") is not None or table.get("sample") is not None
+    yield from _one_population(section(privacy, "population"), part=part)
     if not asked:
         return
     yield from _of_presence(privacy)
@@ -97,12 +98,12 @@ def _of_presence(privacy: Mapping[str, object]) -> Iterator[Found]:
         )
 
 
-def _one_population(population: Mapping[str, object], where: object) -> Iterator[Found]:
+def _one_population(population: Mapping[str, object], *, part: bool) -> Iterator[Found]:
     """A population is a table, or the source before its filter."""
     given = [key for key in ("table", "rest") if population.get(key) is not None]
     if population and len(given) != 1:
         yield ("population",), "must hold exactly one of table, rest"
-    if given == ["rest"] and where is None:
+    if given == ["rest"] and not part:
         yield (
             ("population", "rest"),
             "is the source without where, and there is no where: everybody is in the release; add it, or name a table",

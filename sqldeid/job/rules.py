@@ -24,7 +24,7 @@ from sqldeid.job.medians import median_problems
 from sqldeid.job.risk_rules import linked_risk_problems, risk_problems
 from sqldeid.job.sections import section
 from sqldeid.job.series_links import series_link_problems
-from sqldeid.job.unit_rules import unit_problems
+from sqldeid.job.unit_rules import linked_sample_problems, sample_problems, unit_problems
 
 Role = Literal["quasi-identifying", "identifying", "sensitive", "insensitive", "free-text"]
 
@@ -235,6 +235,7 @@ def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
     yield from (Problem(*found) for found in covering_problems(table))
     yield from _computed(table, roles)
     yield from (Problem(*found) for found in unit_problems(table))
+    yield from (Problem(*found) for found in sample_problems(table))
     yield from (Problem(*found) for found in table_disguises(table))
     yield from (Problem(*found) for found in median_problems(table))
     yield from _aggregated(table)
@@ -429,6 +430,7 @@ def job_problems(job: Mapping[str, object]) -> Iterator[Problem]:
     yield from (Problem(*found) for found in series_link_problems(job))
     yield from (Problem(*found) for found in layers_problems(job))
     yield from (Problem(*found) for found in linked_risk_problems(job))
+    yield from (Problem(*found) for found in linked_sample_problems(job))
     yield from (p for name in tables for p in _aggregated_beside(job, name))
     target = section(job, "release").get("as", "table")
     for name in tables:

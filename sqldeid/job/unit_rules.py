@@ -6,6 +6,7 @@ They yield (keys, text) rather than problems, so that `sqldeid.job.rules` can ta
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 
 from sqldeid.job.sections import Found, section
 
@@ -33,6 +34,44 @@ def unit_problems(table: Mapping[str, object]) -> Iterator[Found]:
         yield ("rows_are_persons",), "is for tables without a person key, and this one has one; remove it"
     if table.get("rows") == "many":
         yield from _many(table)
+
+
+_UNSAMPLED = {
+    "epsilon-safe": "it draws its own sample (beta)",
+    "mondrian": "it reads the whole source",
+    "local": "it reads the whole source",
+}
+
+
+def sample_problems(table: Mapping[str, object]) -> Iterator[Found]:
+    """A sample is of persons, drawn before anything is counted, by searches that read what was drawn."""
+    share = table.get("sample")
+    if share is None:
+        return
+    if table.get("person") is None:
+        yield ("sample",), "is of persons: name the column whose values are the persons as person"
+    if type(share) is float and Fraction(repr(share)).denominator > 10**9:
+        yield ("sample",), "has more than 9 decimals; round it"
+    method = section(table, "search").get("method")
+    if isinstance(method, str) and method in _UNSAMPLED:
+        yield ("sample",), f'does not go with search.method = "{method}": {_UNSAMPLED[method]}; use frontier'
+    if table.get("view") == "computed":
+        yield ("sample",), "does not go with a computed view, whose text would tell who is in it; use a snapshot"
+    for key in ("link", "stack"):
+        if table.get(key) is not None:
+            yield ("sample",), f"does not go with {key}; sample in a source query, or leave one out"
+
+
+def linked_sample_problems(job: Mapping[str, object]) -> Iterator[Found]:
+    """What is linked with a sampled table would be of other persons."""
+    tables, series = section(job, "tables"), section(job, "series")
+    for name in tables:
+        by = [n for part in (tables, series) for n in part if section(part, n).get("link") == name]
+        if by and section(tables, name).get("sample") is not None:
+            yield (
+                ("tables", name, "sample"),
+                f"does not go with a link from another release ({by[0]}); remove one of both",
+            )
 
 
 def _many(table: Mapping[str, object]) -> Iterator[Found]:

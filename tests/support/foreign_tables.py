@@ -18,10 +18,11 @@ from sqldeid import (
     Options,
     anonymize,
     tradeoff,
+    verify,
     verify_certificates,
 )
 from tests.support.criteria import hierarchy_file
-from tests.support.foreign import Both, Foreign, in_duckdb
+from tests.support.foreign import Both, Foreign, bag, in_duckdb
 from tests.support.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, job, qi, release
 
 SEX, AGE, WARD = 'we"ird; DROP TABLE x; --', "select", "Wärd"
@@ -93,6 +94,22 @@ OWNED = {"query": "SELECT p.*, MOD(p.id, 70) AS owner FROM people AS p"}
 
 
 MANY = {name: c for name, c in COLUMNS.items() if name != "id"}
+
+
+def sampled_alike(both: Both, folder: Path) -> None:
+    """Draw a sample by one key on both engines, and check both."""
+    key = folder / "key"
+    key.write_text("".join(f"{i * 7 % 256:02x}" for i in range(32)))
+    key.chmod(0o600)
+    columns = {SEX: qi(), AGE: qi({"bands": [10]}), "illness": SENSITIVE, "days": INSENSITIVE}
+    wanted = job({"schema": "sampled"}, r=asked(columns, k=2, sample=0.4))
+    options = Options(key_file=key)
+    there, here = (anonymize(wanted, d, options=options).releases["r"] for d in (both.foreign.database, both.file))
+    assert 60 < there.rows < 180
+    assert told(there) == told(here)
+    assert bag(both.foreign.read("sampled.r")) == bag(both.rows("sampled.r"))
+    for database in (both.foreign.database, both.file):
+        assert verify(wanted, database, options=options)["r"].rows == there.rows
 
 
 RELEASES = {

@@ -1,4 +1,4 @@
-"""Fixtures of the templates that tell statistics of classes."""
+"""Fixtures of the templates that tell statistics of classes, and that draw samples."""
 
 from __future__ import annotations
 
@@ -77,5 +77,30 @@ CASES = [
         PEOPLE_SETUP,
         read='SELECT * FROM "o\'u""t"',
         ordered=False,
+    ),
+    *(
+        Case(
+            "tables/fold/sample_source",
+            {
+                "sampled": OUT,
+                "source": PEOPLE,
+                "columns": [identifier("id"), identifier(SEX)],
+                "person": column("id", "s"),
+                "chosen": table_name("chosen"),
+                "text": text,
+            },
+            [(1, "it's"), (5, None)],
+            (
+                *PEOPLE_SETUP,
+                f"CREATE TABLE chosen (value {'TEXT' if text else 'INTEGER'}, pseudonym TEXT)",
+                f"INSERT INTO chosen VALUES {values}",
+            ),
+            read=ALL_OUT + "1",
+            note="by text, one twice" if text else "",
+        )
+        for text, values in (
+            (False, "(1, '1'), (2, '0'), (5, '1'), (9, '1')"),
+            (True, "('1', '1'), ('1', '1'), ('2', '0'), ('5', '1'), ('9', '1')"),
+        )
     ),
 ]

@@ -15,6 +15,11 @@ from sqldeid.tables.rows.statements import shaping, source_of
 
 def folding(plan: TablePlan, target: Target) -> Iterator[Step]:
     """What shapes the source, codes its values and folds it."""
+    if plan.sample is not None:
+        from sqldeid.tables.fold.sample import as_drawn, sampling
+
+        yield from sampling()
+        plan = as_drawn(plan)
     yield from shaping(plan, target)
     if plan.versions and not plan.sampled:
         yield step("tables/plan/count_versions", len(plan.versions))

@@ -83,6 +83,8 @@ class TablePlan:
         The job's keys for the release, as it states them; of a join none.
     population
         The table of all persons of whom the source holds some (`mapped`), with the same quasi-identifying columns.
+    sample, drawn
+        Share of the persons that a release is of, chosen by the custodian's key; whether `source` holds them alone.
     rest
         Whether the population is the source before its filter.
     numbered
@@ -115,6 +117,8 @@ class TablePlan:
     population: exp.Expr | None = None
     numbered: bool = False
     rest: bool = False
+    sample: Fraction | None = None
+    drawn: bool = False
 
     @property
     def qis(self) -> tuple[QuasiIdentifier, ...]:
@@ -256,6 +260,7 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
         secrets=tuple(part.secrets),
         stated=part.model_dump(mode="json", by_alias=True, exclude_unset=True),
         population=_population(part, columns, engine, key),
+        sample=None if part.sample is None else Fraction(repr(part.sample)),
         rest=part.privacy.population is not None and part.privacy.population.rest is True,
         numbered=person is not None and person.kind == "integer" and stacked is None and _stands(relation, engine),
     )

@@ -58,7 +58,9 @@ def _rest(part: jobfile.Table, columns: Sequence[QuasiIdentifier | OtherColumn],
     where = f"{key}.privacy.population.rest"
     relation, _ = resolve(part.source, engine, f"{key}.source")
     there = {c.name.casefold() for c in columns_of(relation, engine, where)}
-    condition = parse_expression(part.where or "", key=f"{key}.where")
+    if part.where is None:  # a sample by the key, which looks at nobody
+        return relation
+    condition = parse_expression(part.where, key=f"{key}.where")
     looked_at = {c.name.casefold() for c in condition.find_all(exp.Column)}
     if condition.find(exp.Query, exp.Star, exp.Columns) or not looked_at <= there:
         raise JobError.at(where, "goes with a where that looks at named columns of the source alone; simplify it")

@@ -105,6 +105,10 @@ def run(planned: Unit, making: Making) -> list[Release]:
         return [compare_local(planned, local, making.engine, making.listener)]
     if isinstance(planned, Linked):
         return _run_linked(planned, making)
+    if planned.sample is not None:
+        from sqldeid.tables.fold.sample import draw_sample
+
+        planned = draw_sample(planned, making.engine, making.key)
     release = run_one(planned, making)
     if not making.explain:
         return [release]
@@ -156,6 +160,10 @@ def recheck(planned: Unit, there: Mapping[str, Published], checking: Checking) -
         held = _unreleased(planned.table, note, checking)
         return {planned.name: recheck_local(planned, note, written_there, checking, beside, held)}
     refuse_changed(planned, note, engine)
+    if planned.sample is not None:
+        from sqldeid.tables.fold.sample import draw_sample
+
+        planned = draw_sample(planned, engine, checking.key)
     held = _unreleased(planned, note, checking)
     key = checking.key() if pseudonyms(planned) else None
     return {planned.name: recheck_one(planned, dict(note), written_there, engine, key, held)}

@@ -250,6 +250,8 @@ def note_of(plan: TablePlan, node: Node, k: int) -> Note:
         "hierarchies": {q.name: q.hierarchy_name for q in plan.qis},
         "criteria": noted_criteria(plan, k),
     }
+    if plan.sample is not None:
+        content["sample"] = float(plan.sample)
     if plan.aggregated:
         content["aggregated"] = {c.name: c.noted for c in plan.aggregated}
     if by_k(plan):

@@ -176,6 +176,11 @@ def _warnings(plan: TablePlan, outcome: Outcome, verified: Verified, marginals: 
         found.append(f"{plan.key}: the release is empty: every row is suppressed")
     if plan.demands.blanks and verified.released < verified.rows:
         found.append(f"{plan.key}: the blanked rows together do not meet the criteria, so they were dropped")
+    if plan.sample is not None:
+        found.append(
+            f"{plan.key}.sample: rows here are those of the sample, by this key; another key draws another sample of "
+            "the same persons, and who holds releases of both compares them: do not release both"
+        )
     found += [
         f"{plan.key}.columns.{c.name}: the {c.statistic} of a class can be solved for by all of its members but one "
         "who pool what they know, to within half a step of the grid for each member; mode and interval cannot"

@@ -17,7 +17,19 @@ from sqldeid.tables.rows import stacking
 
 
 def keep(plan: TablePlan, engine: Engine) -> exp.Expr:
-    """The relation that statements read; a query's rows, and stacks, are kept first, so that joins run once."""
+    """The relation that statements read; a query's rows, and stacks, are kept first, so that joins run once.
+
+    Raises
+    ------
+    JobError
+        If the release is of a sample, and it was not drawn: by whoever has no key.
+    """
+    if plan.sample is not None and not plan.drawn:
+        raise JobError.at(
+            f"{plan.key}.sample",
+            "is drawn by anonymize and verify, which take the key; this reads the whole source and would not tell of "
+            "the sample: leave sample out in a copy of the job",
+        )
     if plan.stacked is not None:
         return _stack(plan, engine, stacking.MAIN)
     if not plan.joined:

@@ -380,6 +380,8 @@ def recheck(
         )
     plan = _with_noted_m(plan, note)
     k = _noted_k(plan, note)
+    if note.get("sample") != (None if plan.sample is None else float(plan.sample)):
+        raise VerificationError.at(f"{plan.key}.sample", "the release is of another share of persons than the job says")
     if note.get("aggregated", {}) != {c.name: c.noted for c in plan.aggregated}:
         raise VerificationError.at(
             plan.key, "the release was made with other statistics of classes than the job states"
@@ -393,7 +395,8 @@ def recheck(
     try:
         return verify(Claimed(plan, node, k, hierarchies, source), written, engine, secrets, held, absent=True)
     except VerificationError as error:
-        other = "" if secrets is None else "; or the key is another than the one it was made with"
+        keyed = secrets is not None or plan.sample is not None
+        other = "; or the key is another than the one it was made with" if keyed else ""
         raise VerificationError(f"{error.message}{other}", key=error.key) from None
 
 

@@ -23,7 +23,19 @@ from sqldeid import (
 )
 from sqldeid.run import explain
 from tests.support.foreign import Both, Foreign, bag, foreign, hold_listed, in_duckdb, running
-from tests.support.foreign_tables import AGE, KEYED, RELEASES, SEX, WARD, asked, both, hold_beside, sampled, told
+from tests.support.foreign_tables import (
+    AGE,
+    KEYED,
+    RELEASES,
+    SEX,
+    WARD,
+    asked,
+    both,
+    hold_beside,
+    sampled,
+    sampled_alike,
+    told,
+)
 from tests.support.real_data import ADULT
 from tests.support.sources import INSENSITIVE, SENSITIVE, job, qi, release
 
@@ -60,6 +72,10 @@ def test_the_steps_of_a_plan_are_those_of_a_run(name: str, both: Both) -> None:
     with running() as ran:
         anonymize(wanted, both.foreign.database)
     hold_listed(explain(planned, wanted, both.foreign.database).statements or (), ran)
+
+
+def test_a_sample_holds_the_same_persons_on_every_engine(both: Both, tmp_path: Path) -> None:
+    sampled_alike(both, tmp_path)
 
 
 def test_only_classes_go_over_the_wire(both: Both) -> None:

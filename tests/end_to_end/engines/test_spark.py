@@ -58,6 +58,20 @@ def test_a_release_is_the_same_on_spark(name: str, both: Both) -> None:
 
 
 @pytest.mark.deep
+def test_a_sample_holds_the_same_persons_on_spark(both: Both, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("".join(f"{i * 7 % 256:02x}" for i in range(32)))
+    key.chmod(0o600)
+    wanted, options = job({"schema": "sampled"}, r=RELEASES["k"] | {"sample": 0.4}), Options(key_file=key)
+    there = anonymize(wanted, both.spark, options=options).releases["r"]
+    here = anonymize(wanted, both.file, options=options).releases["r"]
+    assert 60 < there.rows < 180
+    assert told(there) == told(here)
+    assert bag(both.there("sampled.r")) == bag(both.here("sampled.r"))
+    assert told(verify(wanted, both.spark, options=options)) == told(verify(wanted, both.file, options=options))
+
+
+@pytest.mark.deep
 @pytest.mark.always
 def test_a_connect_server_gives_the_same_and_nothing_else_is_left(both: Both) -> None:
     wanted = job({"schema": "connected", "as": "view"}, r=RELEASES["k"])

@@ -162,6 +162,7 @@ SAMPLES: dict[tuple[str, str], Any] = {
     ("Table", "rows_are_persons"): True,
     ("Table", "rows"): "many",
     ("Table", "text"): True,
+    ("Table", "sample"): 0.5,
     ("Table", "never_with"): ["other"],
     ("Table", "recoding"): True,
     ("Table", "hierarchies"): True,
