@@ -351,6 +351,10 @@ REFUSED: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "view": (_with("view", value="computed"), "knows no statistics"),
     "link": (_with("link", value="others"), "would not be those of the statistic"),
     "k-map": (_with("privacy", "k_map", value=5), "does not go with k_map"),
+    "delta-presence": (
+        lambda t: t["privacy"].update(delta_presence={"least": 0.1, "most": 0.5}, population={"table": "all"}),
+        "another criterion of a population",
+    ),
     "k": (_with("privacy", "k", value=1), "must be at least 2"),
     "weights": (_with("search", "weights", "income", value=2.0), "has no levels to weigh"),
     "top": (_with("columns", "seen", "top_code", value=2), "goes with mean and median alone"),
