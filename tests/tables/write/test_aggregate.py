@@ -353,7 +353,7 @@ REFUSED: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "k-map": (_with("privacy", "k_map", value=5), "does not go with k_map"),
     "delta-presence": (
         lambda t: t["privacy"].update(delta_presence={"least": 0.1, "most": 0.5}, population={"table": "all"}),
-        "another criterion of a population",
+        "does not go with delta_presence",
     ),
     "k": (_with("privacy", "k", value=1), "must be at least 2"),
     "weights": (_with("search", "weights", "income", value=2.0), "has no levels to weigh"),
