@@ -13,6 +13,7 @@ from sqldeid.sql import Fixed, fix, load
 from sqldeid.tables.check.judge import Judge
 from sqldeid.tables.check.overall import Sizes, under
 from sqldeid.tables.check.rollup import Rollups
+from sqldeid.tables.check.together import together
 from sqldeid.tables.criteria import OverallRisk
 from sqldeid.tables.fold.fold import Folded
 from sqldeid.tables.model.evaluation import Evaluation, admissible
@@ -91,7 +92,9 @@ class Checker:
         sizes: dict[int, dict[int, int]] = {}
         for some in portions([self._rollups.size(node) for node in nodes], GROUPED_CLASSES):
             asked = [arms[i] for i in some]
-            rows += self.engine.rows("tables/check/check_nodes", nodes=asked, k=self.k)
+            alone, crossed = together(asked, "classes")
+            words = list(self.folded.words)
+            rows += self.engine.rows("tables/check/check_nodes", nodes=alone, crossed=crossed, words=words, k=self.k)
             sizes |= self._histograms(asked) if histogram else {}
         found = {
             int(row["node"]): Evaluation(
@@ -254,7 +257,7 @@ class Checker:
         """One node's part of a statement: what to group by."""
         masks = self.folded.coding.masks(node)
         groups = [{"word": w, "mask": m} for w, m in zip(self._words, masks, strict=True)]
-        return {"id": number, "groups": groups, "classes": self._rollups.table(node)}
+        return {"id": number, "groups": groups, "classes": self._rollups.table(node), "size": self._rollups.size(node)}
 
 
 def portions(weights: Sequence[int], most: int) -> list[list[int]]:

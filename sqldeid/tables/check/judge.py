@@ -19,6 +19,7 @@ from sqldeid.errors import SqldeidError
 from sqldeid.tables.check.overall import Sizes
 from sqldeid.tables.check.passing_rows import survivors
 from sqldeid.tables.check.refold import Refold
+from sqldeid.tables.check.together import together
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, others_of, terms_of
 from sqldeid.tables.criteria.bounds import UNIT
 from sqldeid.tables.criteria.histograms import Histograms
@@ -223,8 +224,11 @@ class Judge:
 
     def _counted(self, split: Split, arms: Arms) -> exp.Table:
         """Node, words, others, s and c of every class of some nodes."""
-        words, nodes = self._by_group(split, arms)
-        return self.engine.make("tables/check/count_cells", f"{self.name}_cells", words=words, nodes=nodes)
+        words, grouped = self._by_group(split, arms)
+        nodes, crossed = together(grouped, "spread")
+        return self.engine.make(
+            "tables/check/count_cells", f"{self.name}_cells", words=words, nodes=nodes, crossed=crossed
+        )
 
     def _by_group(self, split: Split, arms: Arms) -> tuple[list[exp.Identifier], Arms]:
         """The words of classes and of the groups within them, and the arms that group by both."""
@@ -243,7 +247,7 @@ class Judge:
             )
         respread = self._respreads[split]
         respread.prepare(arms)
-        return [{**arm, "spread": respread.table(arm)} for arm in arms]
+        return [{**arm, **respread.smallest(arm)} for arm in arms]
 
     def _measured(self, split: Split, arms: Arms, counted: exp.Table | None = None) -> dict[ClassCriterion, exp.Table]:
         """What every criterion of a split is judged by: common statistics, or a statement of its own."""

@@ -76,6 +76,11 @@ class Refold:
         """The smallest table that holds the node's cells."""
         return self._smallest(_masks(arm)).written
 
+    def smallest(self, arm: Arm) -> Arm:
+        """That table and its rows, as an arm has them: ``spread`` and ``size``."""
+        found = self._smallest(_masks(arm))
+        return {"spread": found.written, "size": found.size}
+
     def prepare(self, arms: Sequence[Arm]) -> None:
         """Fold for most of these nodes, where that promises a smaller table."""
         needed = sorted((_masks(arm) for arm in arms), key=lambda m: sum(x.bit_count() for x in m), reverse=True)

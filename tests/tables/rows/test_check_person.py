@@ -7,13 +7,14 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqldeid.engine.opening import Settings
 from sqldeid.run import reading
 from sqldeid.sql import column, render, table_name
 from sqldeid.tables.plan.plan import plan
+from tests.support.examples import examples
 from tests.support.files import write
 from tests.support.sources import job, qi, release
 
@@ -44,6 +45,7 @@ def keys(draw: st.DrawFn) -> tuple[str, list[int | None]]:
     return name, draw(st.lists(drawn, max_size=12))
 
 
+@settings(deadline=None, max_examples=examples(100))
 @given(keys())
 def test_counts_are_those_of_a_set(connection: duckdb.DuckDBPyConnection, asked: tuple[str, list[int | None]]) -> None:
     kind, values = asked
