@@ -37,6 +37,8 @@ class Exhausted:
         Rows in classes smaller than k; shape (ks, nodes).
     leaves
         Sum over these rows of the leaves of the generalised value less one; shape (ks, nodes, columns).
+    logs
+        The same of their logarithms, in whole millionths of a bit.
     """
 
     columns: Sequence[Column]
@@ -45,6 +47,7 @@ class Exhausted:
     squares: Ints
     failing: Ints
     leaves: Ints
+    logs: Ints
 
     @property
     def heights(self) -> Node:
@@ -72,8 +75,8 @@ class Exhausted:
             tables = [_BITS[name](c) for c in self.columns]
             total = sum(table[levels[:, j]] for j, table in enumerate(tables))
             return np.rint(total / (_TIE * sum(table[-1] for table in tables))).astype(np.int64)
-        if name == "loss":
-            return self._iyengar(levels, self.ks.index(k))
+        if name in ("loss", "payout"):
+            return (self._iyengar if name == "loss" else self._payout)(levels, self.ks.index(k))
         raise ValueError(name)
 
     def _iyengar(self, levels: Ints, at: int) -> Ints:
@@ -88,6 +91,15 @@ class Exhausted:
                 ]
             )
             total = total + (own[levels[:, j]] - self.leaves[at, :, j]) * (common // domain)
+        return total
+
+    def _payout(self, levels: Ints, at: int) -> Ints:
+        domain = sum(int(_millionths(np.array([len(np.flatnonzero(c.leaves[0]))]))[0]) for c in self.columns)
+        total = self.failing[at] * domain
+        for j, column in enumerate(self.columns):
+            both = zip(column.leaves, column.masks, strict=True)
+            own = np.array([_millionths(leaves[column.codes & mask]).sum() for leaves, mask in both])
+            total = total + own[levels[:, j]] - self.logs[at, :, j]
         return total
 
     def optimum(self, name: str, k: int, allowed: int) -> Node | None:
@@ -110,6 +122,7 @@ def exhaust(columns: Sequence[Column], ks: Sequence[int]) -> Exhausted:
         np.zeros(nodes, dtype=np.int64),
         np.zeros(nodes, dtype=np.int64),
         np.zeros((len(ks), nodes), dtype=np.int64),
+        np.zeros((len(ks), nodes, len(columns)), dtype=np.int64),
         np.zeros((len(ks), nodes, len(columns)), dtype=np.int64),
     )
     words = np.zeros(len(columns[0].codes), dtype=np.int64)
@@ -149,8 +162,15 @@ def _note(found: Exhausted, node: Node, classes: Classes) -> None:
     shape = len(found.ks)
     found.failing[:, at] = np.bincount(first, rows, shape).cumsum()
     for j, (column, level) in enumerate(zip(found.columns, node, strict=True)):
-        leaves = column.leaves[level][(words >> column.shift) & ((1 << column.bits) - 1)] - 1
-        found.leaves[:, at, j] = np.bincount(first, leaves * rows, shape).cumsum()
+        leaves = column.leaves[level][(words >> column.shift) & ((1 << column.bits) - 1)]
+        found.leaves[:, at, j] = np.bincount(first, (leaves - 1) * rows, shape).cumsum()
+        found.logs[:, at, j] = np.bincount(first, _millionths(leaves) * rows, shape).cumsum()
+
+
+def _millionths(leaves: Ints) -> Ints:
+    """log2 to the nearest millionth of a bit."""
+    units: Ints = np.floor(np.log(leaves) / np.log(2) * 1e6 + 0.5).astype(np.int64)
+    return units
 
 
 def _entropy(column: Column) -> npt.NDArray[np.float64]:

@@ -248,11 +248,15 @@ def loss_of(metric: str) -> tuple[str, list[str]]:
     name = next((ours for theirs, ours in _METRICS.items() if all(word in said for word in theirs)), "loss")
     if name == "loss":
         return name, ["search.loss: the project's metric is not known here; the job takes loss"]
+    if name == "payout":
+        return name, ["search.loss: payout is that of a publisher whom no attack costs anything, over the greatest"]
     return name, [f"search.loss: {name} is of the node before suppression; ARX's variants may count suppressed rows"]
 
 
 _METRICS: Mapping[tuple[str, ...], str] = {
     ("precision",): "prec",
+    ("entropybasedinformationloss",): "payout",
+    ("publisherbenefit",): "payout",
     ("normalized", "entropy"): "normalised_entropy",
     ("entropy",): "entropy",
     ("discern",): "dm_star",

@@ -18,7 +18,7 @@ SEARCH_KEYS = ("method", "choose", "loss", "max_loss", "time_limit", "checks_lim
 MOST_KNOWN = 12
 """Columns that m-concealing may call known, over all linked tables."""
 
-UNWEIGHTED = ("dm_star", "entropy", "class_size")
+UNWEIGHTED = ("dm_star", "entropy", "class_size", "payout")
 """Losses for which no weights of columns are defined; weights are refused with them, not ignored."""
 
 _DEFAULTS: Mapping[tuple[str, ...], object] = {("text",): False, ("privacy", "suppression"): "drop"}

@@ -32,6 +32,7 @@ _LOSSES = {
     "ambiguity": "is told of whole columns at one level",
     "normalised_entropy": "is told of whole columns at one level",
     "class_size": "counts classes, of whatever levels",
+    "payout": "is told of whole columns at one level",
 }
 """Losses that say nothing of a single class's levels."""
 

@@ -112,7 +112,9 @@ PROVING = frozenset({"frontier", "best-first", "flash", "ola", "local"})
 """Methods that prove how little must be lost, so that there can be a certificate."""
 
 
-LossName = Literal["loss", "prec", "dm_star", "entropy", "height", "ambiguity", "normalised_entropy", "class_size"]
+LossName = Literal[
+    "loss", "prec", "dm_star", "entropy", "height", "ambiguity", "normalised_entropy", "class_size", "payout"
+]
 """What a search can make least."""
 
 
@@ -134,16 +136,17 @@ class Search(Section):
         "local",
     ] = Field(
         default="frontier",
-        description="frontier, best-first, flash: exact. ola: exact for all losses but loss. inverse-ola: "
+        description="frontier, best-first, flash: exact. ola: exact for losses before suppression. inverse-ola: "
         "greatest k (with m_concealing: least m) within max_loss. datafly, igreedy: baselines for comparison. "
         "epsilon-safe: a drawn node on a sample. mondrian: cuts at medians. local: each class has levels of its own, "
         "with a proven bound of what must be lost.",
     )
     loss: LossName = Field(
         default="loss",
-        description="What is made least; loss, prec, normalised_entropy, class_size lie between 0 and 1. Suppressed "
-        "rows count in loss alone; the others are those of the node before suppression. height: sum of levels. "
-        "ambiguity: log2 of the combinations that a row could be, on average. class_size: 1 - 1/s of classes of s.",
+        description="What is made least; loss, prec, normalised_entropy, class_size, payout lie between 0 and 1. "
+        "Suppressed rows count in loss and payout; the others are of the node before suppression. height: sum of "
+        "levels. ambiguity: log2 of the combinations that a row could be, on average. class_size: 1 - 1/s of classes "
+        "of s. payout: share of a publisher's greatest payout that is lost, where nobody attacks.",
     )
     choose: Literal["by-all", "by-k"] = Field(
         default="by-all",
@@ -153,7 +156,7 @@ class Search(Section):
     weights: dict[str, Annotated[float, Field(ge=1e-6, le=1e6)]] = Field(
         default_factory=dict,
         description="Weights of quasi-identifying columns, 0.000001 to 1000000; 1 where a column is not named. Not "
-        "with dm_star, entropy and class_size.",
+        "with dm_star, entropy, class_size and payout.",
     )
     heuristic: Literal["range", "diversity"] | None = Field(
         default=None,

@@ -171,6 +171,9 @@ _CHOOSING: Mapping[object, str] = {
 }
 
 
+_SHARES = ("loss", "prec", "normalised_entropy", "class_size", "payout")
+"""Losses between 0 and 1."""
+
 _UNREAD = {
     "mondrian": ("loss", "weights", "time_limit", "checks_limit"),
     "epsilon-safe": ("time_limit", "checks_limit"),
@@ -194,7 +197,7 @@ def search_problems(search: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem(("max_loss",), 'missing; method = "inverse-ola" needs the greatest loss accepted')
     if most is not None and not inverse:
         yield Problem(("max_loss",), 'goes with method = "inverse-ola" alone; remove it or change method')
-    if loss in ("loss", "prec", "normalised_entropy", "class_size") and isinstance(most, (int, float)) and most > 1:
+    if loss in _SHARES and isinstance(most, (int, float)) and most > 1:
         yield Problem(("max_loss",), f'must be at most 1: loss = "{loss}" is a share between 0 and 1')
     drawn = search.get("method") == "epsilon-safe"
     if drawn and search.get("epsilon_safe") is None:

@@ -28,7 +28,7 @@ from sqldeid.result import Tree
 
 _WRITES = "`sqldeid anonymize --json FILE` writes a result"
 _Loss: TypeAlias = Literal[
-    "loss", "prec", "dm_star", "entropy", "height", "ambiguity", "normalised_entropy", "class_size"
+    "loss", "prec", "dm_star", "entropy", "height", "ambiguity", "normalised_entropy", "class_size", "payout"
 ]
 _SHOWN = 3
 """Places that a message names."""

@@ -147,7 +147,8 @@ def _facts(release: TableRelease) -> Iterable[tuple[str, object]]:
             of = f" of {plain(str(c['column']))}" if c["column"] else ""
             yield "With its series", f"{c['name']} {c['achieved']:,g}{of} ({series})"
     name = "Loss" if search.loss == "loss" else f"Loss ({search.loss})"
-    uncounted = "" if search.loss == "loss" or not release.suppressed else "; suppressed rows are not counted in it"
+    counts = search.loss in ("loss", "payout")
+    uncounted = "" if counts or not release.suppressed else "; suppressed rows are not counted in it"
     if search.chosen_loss is None:
         yield name, f"{number(release.loss[search.loss])}, {_proof(release)}{uncounted}"
     else:

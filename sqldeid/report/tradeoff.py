@@ -30,6 +30,7 @@ LOSSES = {
     "ambiguity": "ambiguity (bits per row)",
     "normalised_entropy": "share of entropy lost (0 to 1)",
     "class_size": "1 - 1/rows of a class on average",
+    "payout": "share of the greatest payout lost (0 to 1)",
 }
 """Axis titles."""
 

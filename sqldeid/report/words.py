@@ -51,6 +51,7 @@ AXES = {
     "ambiguity": "bits per row",
     "normalised_entropy": "share of the entropy at the top",
     "class_size": "1 - 1/rows of a class",
+    "payout": "share of the greatest payout lost",
 }
 LOSS_NAMES = {
     "prec": "precision loss",
@@ -60,6 +61,7 @@ LOSS_NAMES = {
     "ambiguity": "ambiguity",
     "normalised_entropy": "normalised entropy",
     "class_size": "class size",
+    "payout": "payout lost",
 }
 LOSSES = {
     "loss": "Loss: share of information lost, by how many original values each shown value could be (0 none, 1 all); a "
@@ -77,6 +79,8 @@ LOSSES = {
     "at its top, on average (0 none, 1 all), before suppression",
     "class_size": "Class size (for specialists): 1 less one over the rows of a class on average, before suppression: "
     "0 for rows of their own, 0.9 for ten",
+    "payout": "Payout lost (for specialists): share of the greatest payout that the publisher forgoes, where nobody "
+    "attacks (0 none, 1 all); a suppressed row earns nothing",
 }
 
 BINS = ((1, 1), (2, 4), (5, 10), (11, 24), (25, 99), (100, None))

@@ -317,6 +317,8 @@ def test_metrics_have_losses():
     assert loss_of("Ambiguity") == ("loss", ["search.loss: the project's metric is not known here; the job takes loss"])
     assert loss_of("Monotonic non-uniform entropy")[0] == "entropy"
     assert loss_of("Discernability")[0] == "dm_star"
+    assert loss_of("EntropyBasedInformationLoss")[0] == "payout"
+    assert loss_of("PublisherBenefit (Prosecutor, Benefit=1200.0)")[0] == "payout"
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -84,6 +84,10 @@ class Table:
         lost = tuple(
             sum(len(rows) * (self.leaves(j, node[j], values[j]) - 1) for values, rows in bad) for j in range(len(node))
         )
+        logs = tuple(
+            sum(len(rows) * millionths(self.leaves(j, node[j], values[j])) for values, rows in bad)
+            for j in range(len(node))
+        )
         return Evaluation(
             node=node,
             core_failing=sum(len(rows) for rows in classes.values() if self.core_fails(rows)),
@@ -91,6 +95,7 @@ class Table:
             classes=len(classes),
             squares=sum(len(rows) ** 2 for rows in classes.values()),
             suppressed_leaves=lost if failing <= allowed else None,
+            suppressed_logs=logs if failing <= allowed else None,
             histogram=dict(Counter(len(rows) for rows in classes.values())),
         )
 
@@ -108,10 +113,9 @@ class Table:
             return 1 - Fraction(len(classes), self.rows)
         if name == "height":
             return sum((w * x for w, x in zip(self.weights, node, strict=True)), Fraction(0))
-        if name == "ambiguity":
-            return self._ambiguity(node)
-        if name == "normalised_entropy":
-            return self._share_of_entropy(node)
+        by_cells = {"ambiguity": self._ambiguity, "normalised_entropy": self._share_of_entropy, "payout": self._payout}
+        if name in by_cells:
+            return by_cells[name](node)
         total = Fraction(0)
         for values, rows in classes.items():
             for j, w in enumerate(self.weights):
@@ -136,12 +140,26 @@ class Table:
                 total += float(w) * log2(self.leaves(j, x, self.groups[j][x][self.codes[j][r]]))
         return Fraction(total / self.rows)
 
+    def _payout(self, node: Node) -> Fraction:
+        """Row by row: what is lost of a payout of 1, all of it for a row that is suppressed."""
+        domain = sum(millionths(len(groups[0])) for groups in self.groups)
+        total = Fraction(0)
+        for values, rows in self.classes(node).items():
+            lost = sum(millionths(self.leaves(j, node[j], values[j])) for j in range(len(node)))
+            total += len(rows) * (1 if self.fails(rows) else Fraction(lost, max(domain, 1)))
+        return total / self.rows
+
     def _share_of_entropy(self, node: Node) -> Fraction:
         total = 0.0
         for j, (x, w) in enumerate(zip(node, self.weights, strict=True)):
             most = self._entropy(j, self.lattice.heights[j] - 1)
             total += float(w) * (self._entropy(j, x) / most if most else 0.0)
         return Fraction(total / float(sum(self.weights)))
+
+
+def millionths(leaves: int) -> int:
+    """log2, in whole millionths."""
+    return round(log2(leaves) * 10**6)
 
 
 IRRATIONAL = ("entropy", "ambiguity", "normalised_entropy")
@@ -180,7 +198,10 @@ def sparing(problem: Problem) -> Problem:
     def evaluate(nodes: Sequence[Node], *, histogram: bool = False) -> list[Evaluation]:
         found = ask(nodes, histogram=histogram)
         hopeless = [problem.hopeless(e.node, e.failing) for e in found]
-        return [replace(e, suppressed_leaves=None) if h else e for e, h in zip(found, hopeless, strict=True)]
+        return [
+            replace(e, suppressed_leaves=None, suppressed_logs=None) if h else e
+            for e, h in zip(found, hopeless, strict=True)
+        ]
 
     return replace(problem, evaluate=evaluate, full_statements=True)
 

@@ -32,6 +32,7 @@ from sqldeid.tables.attacks.minimal import (
     sharpened,
 )
 from sqldeid.tables.criteria import others_of, terms_of
+from sqldeid.tables.model.evaluation import log_leaves
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.model.loss import Loss, make_loss
 from sqldeid.tables.plan.choosing import allowed_of, by_k
@@ -198,7 +199,8 @@ def _of_node(attacked: Attacked, recoded: Recoded, loss: Loss, node: Node) -> _A
     cost = np.zeros(len(recoded.rows), dtype=np.int64)
     if loss.suppressed_row:
         for c, unit, level, groups in zip(attacked.columns, loss.leaf, node, shown, strict=True):
-            cost += unit * (c.marginal.leaves[level][groups] - 1)
+            leaves = c.marginal.leaves[level][groups]
+            cost += unit * (log_leaves(leaves) if loss.logs else leaves - 1)
     before = loss.bound(node) if loss.parts is not None else int((size**2).sum())
     return _AtNode(owner, size, cost, recoded.rows, before, loss.suppressed_row)
 

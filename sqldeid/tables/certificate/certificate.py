@@ -108,8 +108,8 @@ class Facts:
         if not loss.suppressed_row:
             return self.part(axis, level)
         saved = y.core_failing * loss.widest[axis][level]
-        if y.core_leaves is not None:  # of all failing rows, so of those that fail the core at most as much
-            saved = min(saved, loss.leaf[axis] * y.core_leaves[axis])
+        if (lost := loss.core_lost(y)) is not None:  # of all failing rows, so of those of the core at most as much
+            saved = min(saved, lost[axis])
         return self.part(axis, level) - saved
 
     def crowded(self, number: int, lo: Node) -> bool:

@@ -19,7 +19,7 @@ from sqldeid.tables.certificate.overall import core
 from sqldeid.tables.certificate.persons import PersonRejudge
 from sqldeid.tables.certificate.rejudge import Arms, Failing, Rejudge, sensitive_of
 from sqldeid.tables.criteria import OverallRisk
-from sqldeid.tables.model.evaluation import Evaluation, Marginal, admissible, allowed_rows
+from sqldeid.tables.model.evaluation import Evaluation, Marginal, admissible, allowed_rows, log_leaves
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.rows.bind import bind
@@ -154,8 +154,10 @@ class Recount:
                 judged = replace(judged, core_failing=found[number].core_failing, core_moves=True)
             if admissible(judged, self.allowed):
                 levels = zip(self.marginals, judged.node, groups.T, strict=True)
-                leaves = tuple(int((size * (m.leaves[x][g] - 1)).sum()) for m, x, g in levels)
-                judged = replace(judged, suppressed_leaves=leaves)
+                of = [m.leaves[x][g] for m, x, g in levels]
+                leaves = tuple(int((size * (own - 1)).sum()) for own in of)
+                logs = tuple(int((size * log_leaves(own)).sum()) for own in of)
+                judged = replace(judged, suppressed_leaves=leaves, suppressed_logs=logs)
             found[number] = judged
 
 

@@ -16,7 +16,7 @@ from sqldeid.tables.check.rollup import Rollups
 from sqldeid.tables.check.together import together
 from sqldeid.tables.criteria import OverallRisk
 from sqldeid.tables.fold.fold import Folded
-from sqldeid.tables.model.evaluation import Evaluation, admissible
+from sqldeid.tables.model.evaluation import Evaluation, admissible, log_leaves
 from sqldeid.tables.model.lattice import Node
 
 NODES_PER_STATEMENT = 64
@@ -30,6 +30,10 @@ LISTED_ROWS = 3_000_000
 
 JUDGED_CLASSES = 3_000_000
 """Classes of the source, times nodes, that one statement about sensitive values takes: it holds them all at once."""
+
+
+Weighed = tuple[tuple[int, ...], tuple[int, ...]]
+"""Of suppressed rows, by column: sum of leaves less one, and sum of their logarithms."""
 
 
 @dataclass(slots=True)
@@ -153,7 +157,7 @@ class Checker:
         weighed = self.weigh_classes(passing, nodes, *judge.failing(verdicts, least)) if passing else {}
         judge.drop(verdicts)
         for i, leaves in weighed.items():
-            judged[i] = replace(judged[i], suppressed_leaves=leaves)
+            judged[i] = replace(judged[i], suppressed_leaves=leaves[0], suppressed_logs=leaves[1])
 
     def nearest(self, checked: Iterable[Evaluation]) -> Evaluation | None:
         """Of checked nodes, one that suppresses fewest rows, counted by all criteria.
@@ -184,15 +188,17 @@ class Checker:
 
     def _weighed(self, found: list[Evaluation], arms: Sequence[dict[str, object]]) -> list[Evaluation]:
         """The suppressed leaves of the admissible nodes."""
-        none = (0,) * len(self.folded.columns)
+        none = ((0,) * len(self.folded.columns),) * 2
         ask = [i for i, e in enumerate(found) if e.failing and self._may_win(e)]
-        weighed: dict[int, tuple[int, ...]] = {}
+        weighed: dict[int, Weighed] = {}
         for portion in portions([found[i].failing for i in ask], LISTED_ROWS):
             some = [ask[i] for i in portion]
             listed = [{**arms[i], "least": found[i].least or self.k} for i in some]
             weighed |= self._weigh(listed, [found[i].node for i in some])
         return [
-            replace(e, suppressed_leaves=weighed.get(i, none)) if i in weighed or not e.failing else e
+            replace(e, suppressed_leaves=weighed.get(i, none)[0], suppressed_logs=weighed.get(i, none)[1])
+            if i in weighed or not e.failing
+            else e
             for i, e in enumerate(found)
         ]
 
@@ -202,7 +208,7 @@ class Checker:
             return False
         return self.hopeless is None or not self.hopeless(found.node, found.failing)
 
-    def _weigh(self, arms: Sequence[dict[str, object]], nodes: Sequence[Node]) -> dict[int, tuple[int, ...]]:
+    def _weigh(self, arms: Sequence[dict[str, object]], nodes: Sequence[Node]) -> dict[int, Weighed]:
         """Suppressed classes come back, NumPy looks their leaves up: as a join in SQL it took ten times as long."""
         read = self.engine.ask("tables/check/list_failing", nodes=arms)
         owner, size = read.column("node").to_numpy(), read.column("size").to_numpy()
@@ -217,8 +223,8 @@ class Checker:
         owner: Ints,
         size: Ints,
         words: Sequence[Ints],
-    ) -> dict[int, tuple[int, ...]]:
-        """Suppressed leaves by node number and column.
+    ) -> dict[int, Weighed]:
+        """Suppressed leaves by node number and column, and their logarithms.
 
         Parameters
         ----------
@@ -230,11 +236,12 @@ class Checker:
         found = {}
         for number in numbers:
             mine = np.flatnonzero(owner == number)
-            sums = (
-                int((size[mine] * self._leaves_of(j, level, words[c.field.word][mine])).sum())
+            leaves = [
+                self._leaves_of(j, level, words[c.field.word][mine])
                 for j, (c, level) in enumerate(zip(self.folded.columns, nodes[number], strict=True))
-            )
-            found[number] = tuple(sums)
+            ]
+            plain = tuple(int((size[mine] * own).sum()) for own in leaves)
+            found[number] = plain, tuple(int((size[mine] * log_leaves(own + 1)).sum()) for own in leaves)
         return found
 
     def leaves(self, node: Node, words: Sequence[Ints]) -> Ints:

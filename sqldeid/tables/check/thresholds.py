@@ -14,7 +14,7 @@ import numpy as np
 from sqldeid.arrays import Ints
 from sqldeid.sql import load
 from sqldeid.tables.check.check import NODES_PER_STATEMENT, Checker
-from sqldeid.tables.model.evaluation import Evaluation
+from sqldeid.tables.model.evaluation import Evaluation, log_leaves
 from sqldeid.tables.model.lattice import Node
 
 LISTED_CLASSES = 4_000_000
@@ -88,10 +88,14 @@ class Thresholds:
         squares = int((sizes * sizes).sum())
         weighed = [i for i, rows in enumerate(failing) if rows <= self.allowed]
         last = int(cuts[weighed[-1]]) if weighed else 0
-        leaves = np.zeros((1, len(node)), dtype=np.int64)
+        leaves = logs = np.zeros((1, len(node)), dtype=np.int64)
         if last:
             lost = self.checker.leaves(node, [w[mine[:last]] for w in words])
-            leaves = np.concatenate([leaves, np.cumsum(lost * sizes[:last, None], axis=0)])
+            leaves, logs = (
+                np.concatenate([leaves, np.cumsum(own * sizes[:last, None], axis=0)])
+                for own in (lost, log_leaves(lost + 1))
+            )
         for i, k in enumerate(self.ks):
-            suppressed = tuple(leaves[cuts[i]].tolist()) if i in weighed else None
-            self.known[k][node] = Evaluation(node, failing[i], failing[i], len(sizes), squares, suppressed)
+            plain, own = (tuple(x[cuts[i]].tolist()) if i in weighed else None for x in (leaves, logs))
+            found = Evaluation(node, failing[i], failing[i], len(sizes), squares, plain, suppressed_logs=own)
+            self.known[k][node] = found

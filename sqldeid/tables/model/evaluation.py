@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
+import numpy as np
+
 from sqldeid.arrays import Ints
 from sqldeid.tables.criteria.knowledge import Profile
 from sqldeid.tables.model.lattice import Node
@@ -44,6 +46,16 @@ class Marginal:
         return int(self.leaves[0].sum())
 
 
+LOG_UNITS = 10**6
+"""In which logarithms of base 2 are counted: whole millionths."""
+
+
+def log_leaves(leaves: Ints) -> Ints:
+    """Logarithms of base 2 of numbers of leaves, to the nearest unit (`LOG_UNITS`); they never fall as leaves rise."""
+    units: Ints = np.rint(np.log2(leaves) * LOG_UNITS).astype(np.int64)
+    return units
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """One checked node.
@@ -64,6 +76,8 @@ class Evaluation:
     suppressed_leaves
         Per quasi-identifier, sum over suppressed rows of (leaves of the generalised value - 1); what `loss` needs.
         None where the node is not admissible (it is not asked for there).
+    suppressed_logs
+        The same sum of the leaves' logarithms (`LOG_UNITS`); what `payout` needs.
     histogram
         Class size -> number of classes, before suppression; None unless asked for.
     least
@@ -86,11 +100,7 @@ class Evaluation:
     profile: Profile | None = None
     least: int = 0
     core_moves: bool = False
-
-    @property
-    def core_leaves(self) -> tuple[int, ...] | None:
-        """What the rows of the core lose here at most by generalisation; None where it is not known which they are."""
-        return None if self.core_moves else self.suppressed_leaves
+    suppressed_logs: tuple[int, ...] | None = None
 
 
 class Evaluate(Protocol):

@@ -18,13 +18,13 @@ import numpy as np
 
 from sqldeid.arrays import Ints
 from sqldeid.errors import JobError, SqldeidError, UnknownKindError
-from sqldeid.tables.model.evaluation import Evaluation, Marginal
+from sqldeid.tables.model.evaluation import Evaluation, Marginal, log_leaves
 from sqldeid.tables.model.lattice import Node
 
 Parts = tuple[tuple[int, ...], ...]
 """Units by column and level; each column's parts never fall as the level rises."""
 
-LOSSES = ("loss", "prec", "dm_star", "entropy", "height", "ambiguity", "normalised_entropy", "class_size")
+LOSSES = ("loss", "prec", "dm_star", "entropy", "height", "ambiguity", "normalised_entropy", "class_size", "payout")
 """Names of the losses a search can minimise."""
 
 _ENTROPY_BITS = 40
@@ -53,13 +53,16 @@ class Loss:
     suppressed_row
         Units that one suppressed row costs in all; 0 for losses taken before suppression.
     leaf
-        Per column, units that one leaf more costs one released row (`loss` only, else zeros).
+        Per column, units that one leaf more (`payout`: one unit of its logarithm) costs one released row; zeros for
+        losses taken before suppression.
     widest
-        Per column and level, the most units one released row costs there (`loss` only, else zeros).
+        Per column and level, the most units one released row costs there; zeros likewise.
     guard
         Bits that the sum of the parts is rounded by; 0 but for losses that are logarithms.
     rows
         Rows of the table; 0 but for `class_size`.
+    logs
+        Whether `leaf` is of the leaves' logarithms (`Evaluation.suppressed_logs`).
     """
 
     name: str
@@ -70,6 +73,16 @@ class Loss:
     widest: Parts
     guard: int = 0
     rows: int = 0
+    logs: bool = False
+
+    def lost(self, evaluation: Evaluation) -> tuple[int, ...] | None:
+        """Units by column that the suppressed rows would lose by generalisation; None where it was not asked for."""
+        counted = evaluation.suppressed_logs if self.logs else evaluation.suppressed_leaves
+        return None if counted is None else tuple(c * x for c, x in zip(self.leaf, counted, strict=True))
+
+    def core_lost(self, evaluation: Evaluation) -> tuple[int, ...] | None:
+        """The same of the rows of the core, at most; None where it is not known which they are."""
+        return None if evaluation.core_moves else self.lost(evaluation)
 
     def whole(self, evaluation: Evaluation) -> int:
         """Units that a checked node loses under a loss of whole classes (`parts` is None).
@@ -101,17 +114,16 @@ class Loss:
         Raises
         ------
         SqldeidError
-            For `loss`, when rows would be suppressed and the check did not say which (it was not asked for).
+            For `loss` and `payout`, when rows would be suppressed and the check did not say which (not asked for).
         """
         if self.parts is None:
             return self.whole(evaluation)
         before = self.bound(evaluation.node)
         if not self.suppressed_row or not evaluation.failing:
             return before
-        if evaluation.suppressed_leaves is None:
+        if (lost := self.lost(evaluation)) is None:
             raise SqldeidError("the loss of a node that is not admissible was asked for")
-        saved = sum(c * leaves for c, leaves in zip(self.leaf, evaluation.suppressed_leaves, strict=True))
-        return before - saved + self.suppressed_row * evaluation.failing
+        return before - sum(lost) + self.suppressed_row * evaluation.failing
 
     def least(self, evaluation: Evaluation) -> int:
         """Units that an admissible node loses; or at least, where it was not asked for its leaves: it cannot win."""
@@ -151,7 +163,8 @@ def make_loss(name: str, marginals: Sequence[Marginal], rows: int) -> Loss:
     Source
         Iyengar 2002 (`loss`); Sweeney 2002 (`prec`); El Emam et al. 2009 (`dm_star`); Gionis & Tassa 2009 (`entropy`;
         divided column by column by its most, `normalised_entropy`); Samarati 2001 (`height`); Goldberger & Tassa 2010
-        (`ambiguity`, here its logarithm, row by row); LeFevre et al. 2006 (`class_size`: their average s as 1 - 1/s).
+        (`ambiguity`, here its logarithm, row by row); LeFevre et al. 2006 (`class_size`: their average s as 1 - 1/s);
+        Wan et al. 2015 (`payout`: the share of a publisher's greatest payout that is lost where nobody attacks).
     """
     for marginal in marginals:
         if marginal.weight <= 0:
@@ -175,6 +188,27 @@ def _iyengar(marginals: Sequence[Marginal], rows: int) -> Loss:
     )
     total = sum((m.weight for m in marginals), Fraction(0))
     return Loss("loss", Fraction(1) / (common * rows * total), parts, int(total * common), leaf, widest)
+
+
+def _payout(marginals: Sequence[Marginal], rows: int) -> Loss:
+    """Mean over rows of sum over columns of log2 leaves, over that of the domains; a suppressed row 1. Unweighted.
+
+    A publisher is paid B (1 - IL) for a released row, with IL = sum of log leaves / sum of log domains, and nothing for
+    a suppressed one; of the greatest payout, B for each row, this is the share that is lost. Logarithms are counted in
+    whole units (`log_leaves`), so nodes compare exactly, by them.
+    """
+    top = sum(int(log_leaves(np.array([m.domain]))[0]) for m in marginals)
+    logs = [[log_leaves(np.maximum(leaves, 1)) for leaves in m.leaves] for m in marginals]
+    parts = tuple(
+        tuple(int((counts * own).sum()) for counts, own in zip(m.rows, by_level, strict=True))
+        for m, by_level in zip(marginals, logs, strict=True)
+    )
+    widest = tuple(
+        tuple(int(own[counts > 0].max(initial=0)) for counts, own in zip(m.rows, by_level, strict=True))
+        for m, by_level in zip(marginals, logs, strict=True)
+    )
+    unit = Fraction(1, max(top, 1) * rows)
+    return Loss("payout", unit, parts, max(top, 1), (1,) * len(marginals), widest, logs=True)
 
 
 def _prec(marginals: Sequence[Marginal], _rows: int) -> Loss:
@@ -289,6 +323,7 @@ _MADE: Mapping[str, Callable[[Sequence[Marginal], int], Loss]] = {
     "ambiguity": _ambiguity,
     "normalised_entropy": _normalised_entropy,
     "class_size": _class_size,
+    "payout": _payout,
 }
 
 
@@ -308,6 +343,8 @@ class LossReport:
         Levels, before suppression.
     normalised_entropy, class_size
         0 … 1, before suppression; 1 - 1/s of classes of s rows on average.
+    payout
+        0 … 1: share of the publisher's greatest payout that is lost, where nobody attacks.
     columns
         Per quasi-identifier its own `loss`, unweighted, 0 … 1: share of the domain of released cells, 1 for suppressed.
     """
@@ -321,6 +358,7 @@ class LossReport:
     ambiguity: float
     normalised_entropy: float
     class_size: float
+    payout: float
     columns: dict[str, float]
 
     @property
@@ -342,7 +380,7 @@ def all_losses(evaluation: Evaluation, marginals: Sequence[Marginal], rows: int,
         Sum of squared class sizes of the original table (node 0).
     """
     node = evaluation.node
-    loss, prec = (make_loss(name, marginals, rows) for name in ("loss", "prec"))
+    loss, prec, payout = (make_loss(name, marginals, rows) for name in ("loss", "prec", "payout"))
     return LossReport(
         loss=loss.value(loss.of(evaluation)),
         prec=prec.value(prec.of(evaluation)),
@@ -353,6 +391,7 @@ def all_losses(evaluation: Evaluation, marginals: Sequence[Marginal], rows: int,
         ambiguity=_at(_ambiguities(marginals), node) / rows,
         normalised_entropy=_at(_shares_of_entropy(marginals), node) / float(_weight(marginals)),
         class_size=float(1 - Fraction(evaluation.classes, rows)),
+        payout=payout.value(payout.of(evaluation)),
         columns={m.name: _column_loss(m, j, evaluation, rows) for j, m in enumerate(marginals)},
     )
 

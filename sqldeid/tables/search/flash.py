@@ -29,7 +29,7 @@ def flash(problem: Problem, store: Store = Antichain) -> Outcome:
 
     The first phase is the source's. Every level is visited in a stable order; from each undecided node a path of
     undecided nodes leads upwards and is bisected, then paths from the nodes of it that failed. It finds where the
-    admissible nodes begin, and for losses taken before suppression (all but `loss`) the optimum. With
+    admissible nodes begin, and for losses taken before suppression (all but `loss`, `payout`) the optimum. With
     `loss` a generalisation of an admissible node may lose less, for it suppresses less: a second phase checks, by
     their bounds, the nodes that neither fail nor lose too much by generalisation alone.
 

@@ -96,7 +96,7 @@ def _at(evaluation: Evaluation, m: float) -> Evaluation:
     if profile is None:
         return evaluation
     failing, core = profile.classes.above(m), profile.cells.above(m)
-    return replace(evaluation, failing=failing, core_failing=core, suppressed_leaves=None)
+    return replace(evaluation, failing=failing, core_failing=core, suppressed_leaves=None, suppressed_logs=None)
 
 
 def _none(problem: Problem, m: float, most_m: float) -> NoSolutionError:

@@ -93,7 +93,7 @@ def _smaller(histogram: Mapping[int, int], k: int) -> int:
 def _at(evaluation: Evaluation, k: int) -> Evaluation:
     """A check as if the criterion were k-anonymity with this k."""
     failing = _smaller(evaluation.histogram or {}, k)
-    return replace(evaluation, core_failing=failing, failing=failing, suppressed_leaves=None)
+    return replace(evaluation, core_failing=failing, failing=failing, suppressed_leaves=None, suppressed_logs=None)
 
 
 def _best_checked(problem: Problem, k: int) -> Outcome:

@@ -26,7 +26,7 @@ _AXES = 30
 def ola(problem: Problem) -> Outcome:
     """Find every k-minimal node and return the one with least loss.
 
-    Exact for losses taken before suppression (all but `loss`): no node loses less than a k-minimal node
+    Exact for losses taken before suppression (all but `loss`, `payout`): no node loses less than a k-minimal node
     below it. With `loss` the optimum need not be k-minimal, so the outcome is never called optimal.
 
     With criteria that are not inherited upwards under a suppression limit (entropy and recursive l-diversity,

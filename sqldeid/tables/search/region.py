@@ -88,11 +88,11 @@ class Region:
         loss, rows, node = self.problem.loss, evaluation.core_failing, evaluation.node
         if not loss.suppressed_row:
             return
-        lost = evaluation.core_leaves or (None,) * len(node)
+        lost = loss.core_lost(evaluation) or (None,) * len(node)
         tables = []
-        for part, widest, unit, leaves, x in zip(self.parts, self._widest, loss.leaf, lost, node, strict=True):
+        for part, widest, own, x in zip(self.parts, self._widest, lost, node, strict=True):
             saved = rows * widest[: x + 1]
-            tables.append(part[: x + 1] - (saved if leaves is None else np.minimum(saved, float(unit * leaves))))
+            tables.append(part[: x + 1] - (saved if own is None else np.minimum(saved, float(own))))
         tables[0] = tables[0] + float(loss.suppressed_row * rows)
         below = self.least[tuple(slice(0, x + 1) for x in node)]
         np.maximum(below, outer_sum(tables), out=below)

@@ -59,7 +59,7 @@ def test_every_proven_optimum_has_a_certificate(
     assert len(nodes) <= len(outcome.checked)
 
 
-@pytest.mark.parametrize("name", LOSSES[1:])
+@pytest.mark.parametrize("name", [name for name in LOSSES if name not in ("loss", "payout")])
 @settings(max_examples=examples(150), deadline=None)
 @given(seed=seeds, allowed=st.integers(0, 12), entropy=st.booleans())
 def test_ola_is_right_and_has_a_certificate(name: str, seed: int, allowed: int, entropy: bool) -> None:
@@ -178,5 +178,6 @@ def test_a_listed_node_that_beats_the_best_breaks_the_proof() -> None:
     problem, outcome = found
     claim = claim_of(problem, outcome)
     tree, nodes = cover(claim, outcome.checked)
-    better = [replace(n, core_failing=0, failing=0, suppressed_leaves=(0,) * len(n.node)) for n in nodes]
+    none = dict.fromkeys(("suppressed_leaves", "suppressed_logs"), (0,) * len(nodes[0].node))
+    better = [replace(n, core_failing=0, failing=0, **none) for n in nodes]
     assert not proves(tree, Facts(claim, tuple(better)))

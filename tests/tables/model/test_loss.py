@@ -89,6 +89,8 @@ def test_report_holds_every_loss() -> None:
     assert report.height == 3
     assert report.class_size == pytest.approx(1 - 2 / 5)
     assert report.ambiguity == pytest.approx(4 / 5)
+    # Of the log2 3 + log2 2 bits that a row can lose, four rows lose one; the fifth is suppressed and loses all.
+    assert report.payout == pytest.approx((4 / np.log2(6) + 1) / 5, abs=1e-6)
     assert report.normalised_entropy == pytest.approx(4 / (4 * np.log2(2.5) + np.log2(5)) / 4)
     assert report.columns == pytest.approx({"c0": 0.6, "c1": 0.2, "c2": 0.2})
 

@@ -40,7 +40,10 @@ class Lookup:
         i = int(np.ravel_multi_index(node, known.heights))
         failing = int(known.failing[self.at, i])
         leaves = tuple(int(x) for x in known.leaves[self.at, i]) if failing <= self.allowed else None
-        return Evaluation(node, failing, failing, int(known.classes[i]), int(known.squares[i]), leaves)
+        logs = tuple(int(x) for x in known.logs[self.at, i]) if failing <= self.allowed else None
+        return Evaluation(
+            node, failing, failing, int(known.classes[i]), int(known.squares[i]), leaves, suppressed_logs=logs
+        )
 
 
 @pytest.fixture(scope="module")
