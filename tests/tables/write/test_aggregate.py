@@ -269,6 +269,26 @@ def test_all_members_but_one_solve_for_the_last_of_a_mean(tmp_path: Path) -> Non
     assert max(solved) <= 0.5
 
 
+def test_tables_of_a_run_whose_difference_is_few_are_refused(tmp_path: Path) -> None:
+    """From the means below 30 and below 31 follows that of the two who are 30; with as many as k of them it may."""
+    for thirty in (2, 40):
+        path, frame = tmp_path / f"{thirty}.duckdb", table(9)
+        ages = [30 if i < thirty else 20 + i % 2 * 30 for i in frame["id"]]
+        fill(path, frame.assign(age=pd.Series(ages, dtype=object), money=pd.Series(map(Decimal, ages), dtype=object)))
+        both = {
+            f"below_{edge}": release(
+                {"age": qi({"edges": [[edge]], "tails": True}), "money": qi({"aggregate": "mean"})},
+                **{"source": "people", "person": "id", "k": 10, "attacks": False},
+            )
+            for edge in (30, 31)
+        }
+        if thirty == 2:
+            with pytest.raises(JobError, match="can subtract"):
+                sqldeid.anonymize(job({}, **both), path)
+        else:
+            assert set(sqldeid.anonymize(job({}, **both), path).releases) == set(both)
+
+
 @pytest.mark.parametrize("statistic", ["mean", "median"])
 def test_a_top_code_bounds_what_one_value_does(tmp_path: Path, statistic: str) -> None:
     path, frame = tmp_path / "people.duckdb", table(5)
