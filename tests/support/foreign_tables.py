@@ -102,12 +102,12 @@ def sampled_alike(both: Both, folder: Path) -> None:
     key.write_text("".join(f"{i * 7 % 256:02x}" for i in range(32)))
     key.chmod(0o600)
     columns = {SEX: qi(), AGE: qi({"bands": [10]}), "illness": SENSITIVE, "days": INSENSITIVE}
-    wanted = job({"schema": "sampled"}, r=asked(columns, k=2, sample=0.4))
+    wanted = job({"schema": "drawn"}, r=asked(columns, k=2, sample=0.4))
     options = Options(key_file=key)
     there, here = (anonymize(wanted, d, options=options).releases["r"] for d in (both.foreign.database, both.file))
     assert 60 < there.rows < 180
     assert told(there) == told(here)
-    assert bag(both.foreign.read("sampled.r")) == bag(both.rows("sampled.r"))
+    assert bag(both.foreign.read("drawn.r")) == bag(both.rows("drawn.r"))
     for database in (both.foreign.database, both.file):
         assert verify(wanted, database, options=options)["r"].rows == there.rows
 
