@@ -90,6 +90,10 @@ class Cohorts(Protocol):
         """Where to put the rows of what a release reads, with their classes; None where it is compared with nothing."""
 
 
+def _nothing_made(name: str) -> Published:
+    raise KeyError(name)
+
+
 @dataclass(frozen=True, slots=True)
 class Making:
     """What a release is made with.
@@ -112,6 +116,8 @@ class Making:
         What its tables hold each other to, likewise.
     spared
         What is told of attacks on these releases, which are made once more, for an attack failed before.
+    made
+        What to read of a release that this run staged before, by name, and the note on it.
     """
 
     engine: Engine
@@ -127,6 +133,7 @@ class Making:
     together: Together | None = None
     cohorts: Cohorts | None = None
     spared: Mapping[str, Attacks] = field(default_factory=dict)
+    made: Callable[[str], Published] = _nothing_made
 
 
 @dataclass(frozen=True, slots=True)

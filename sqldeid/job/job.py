@@ -196,6 +196,11 @@ class Job(Section):
         one: dict[tuple[str, str], tuple[str, ...]] = {
             ("tables", name): group for group in link_groups({"tables": links}) for name in group
         }
+        one |= {
+            ("tables", name): one.get(("tables", table.parent), ("tables", table.parent))
+            for name, table in self.tables.items()
+            if table.parent is not None
+        }
         one |= {("series", name): ("tables", series.link) for name, series in self.series.items() if series.link}
         marks = self._names()
         return [(a, b) for a, b in combinations(marks, 2) if marks[a] & marks[b] and one.get(a, a) != one.get(b, b)]

@@ -209,6 +209,20 @@ class Table(Section):
         description="Of a table without person: true states that each row is another person; rows are counted.",
     )
     where: Text | None = Field(default=None, description="One SQL expression; rows for which it holds are the input.")
+    parent: Text | None = Field(
+        default=None,
+        description="Of a child table, of many rows per person: the table release of this job that has its persons, "
+        "their classes and their pseudonyms. Of each person the different items are released, and nothing else.",
+    )
+    items: Text | None = Field(
+        default=None,
+        description="With parent, and always there: the column of items (codes), quasi-identifying with a hierarchy.",
+    )
+    known: Annotated[int, Field(ge=1, le=4)] | None = Field(
+        default=None,
+        description="With parent, and always there: how many items of a person others may know, 1 to 4. Whatever so "
+        "many a person has, k persons of the class have, or none.",
+    )
     sample: float | None = Field(
         default=None,
         gt=0,

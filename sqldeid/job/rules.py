@@ -16,6 +16,7 @@ from typing import Literal, TypeGuard, get_args
 
 from sqldeid.job import link_rules, stack_rules
 from sqldeid.job.attack_rules import attack_problems
+from sqldeid.job.child_rules import child_problems, parent_problems
 from sqldeid.job.covering import covering_problems
 from sqldeid.job.criteria import CRITERIA, NAMED, PER_CLASS, asked_per_class, entries
 from sqldeid.job.disguises import column_disguises, table_disguises
@@ -245,6 +246,7 @@ def table_problems(table: Mapping[str, object]) -> Iterator[Problem]:
     yield from (Problem(*found) for found in local_problems(table))
     yield from (Problem(*found) for found in risk_problems(table))
     yield from (Problem(*found) for found in attack_problems(table, roles))
+    yield from (Problem(*found) for found in child_problems(table))
 
 
 def _aggregates(table: Mapping[str, object]) -> bool:
@@ -431,6 +433,7 @@ def job_problems(job: Mapping[str, object]) -> Iterator[Problem]:
     yield from (Problem(*found) for found in link_rules.link_problems(job))
     yield from (Problem(*found) for found in link_rules.apart_problems(job))
     yield from (Problem(*found) for found in series_link_problems(job))
+    yield from (Problem(*found) for found in parent_problems(job))
     yield from (Problem(*found) for found in layers_problems(job))
     yield from (Problem(*found) for found in linked_risk_problems(job))
     yield from (Problem(*found) for found in linked_sample_problems(job))

@@ -31,7 +31,7 @@ class Figure:
 
 def key_figures(release: Tree) -> tuple[Figure, ...]:
     """The figures of a release by its kind; of what a result does not tell, none is made up."""
-    found = {"table": _table, "series": _series, "events": _events}.get(str(release.get("kind")))
+    found = {"table": _table, "series": _series, "events": _events, "child": _child}.get(str(release.get("kind")))
     figures = tuple(found(release)) if found is not None else ()
     warnings = len(release.get("warnings") or ())
     return (*figures, Figure("Warnings", f"{warnings:,}", "read them first" if warnings else "none"))
@@ -48,6 +48,14 @@ def _table(release: Tree) -> Iterator[Figure]:
         yield Figure("Worst risk", odds(left["prosecutor"]), f"in the source: {odds(source['prosecutor'])}")
     if "loss" in (release.get("loss") or {}):
         yield Figure("Information lost", percent(release["loss"]["loss"]), "0 % none, 100 % all")
+
+
+def _child(release: Tree) -> Iterator[Figure]:
+    fewest = "–" if release["fewest"] is None else told(release["fewest"])
+    yield Figure("Fewest who fit", fewest, f"of a class, who knows {told(release['known'])} items")
+    yield Figure("Released", told(release["released"]), f"of {told(release['pairs'])} pairs of person and item")
+    yield Figure("Left out", share(release["suppressed"], release["pairs"]), f"{told(release['suppressed'])} pairs")
+    yield Figure("Information lost", percent(release["loss"]), "0 % none, 100 % all")
 
 
 def _series(release: Tree) -> Iterator[Figure]:

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from sqldeid.errors import UnknownKindError
 from sqldeid.report.attacked import attack_sections
+from sqldeid.report.child import child_sections, public_child
 from sqldeid.report.codebook import codebook, coded
 from sqldeid.report.events import events_sections, public_events
 from sqldeid.report.html import render
@@ -108,7 +109,7 @@ def _parts(view: Mapping[str, Any], at: str) -> tuple[Entry, ...]:
 def _public(release: Tree) -> dict[str, Any]:
     """What may be told of a release, whatever else is there."""
     sections = {"series": public_series, "events": public_events}
-    sections |= {"mondrian": public_parted, "local": public_mixed}
+    sections |= {"mondrian": public_parted, "local": public_mixed, "child": public_child}
     if (kind := kind_of(release)) in sections:
         return {"kind": release["kind"], "sections": sections[kind](release)}
     if kind != "table":
@@ -161,6 +162,8 @@ def _view(name: str, release: Tree, number: int) -> dict[str, Any]:
             return {**shown, "kind": "table by Mondrian", "sections": parted_sections(release)}
         case "local":
             return {**shown, "kind": "table by local recoding", "sections": mixed_sections(release, prefix)}
+        case "child":
+            return {**shown, "kind": "child table", "sections": child_sections(release)}
         case "series":
             return {**shown, "kind": "series", "sections": series_sections(release, prefix)}
         case "events":

@@ -356,6 +356,46 @@ class PublicTable(Part):
         return self
 
 
+class _ChildColumn(Part):
+    role: str
+    shown: str = ""
+    hierarchy: str | None = None
+
+
+class Child(Part):
+    """A child table, for the data holder."""
+
+    parent: str
+    known: Count
+    k: Count
+    fewest: Count | None = None
+    pairs: Count
+    released: Count
+    suppressed: Count
+    rows: Count
+    persons: Count
+    parents: Count
+    loss: Number
+    bound: Number
+    optimal: bool = False
+    levels: Mapping[str, Annotated[float, Field(ge=0, le=1)]] = Field(default_factory=dict)
+    columns: Mapping[str, _ChildColumn]
+    guarantee: str
+    limits: str
+    warnings: Sequence[str] = ()
+    written: Sequence[str] = ()
+
+
+class PublicChild(Part):
+    """What may be published of a child table."""
+
+    parent: str
+    columns: Mapping[str, _ChildColumn]
+    criteria: Sequence[Mapping[str, object]] = ()
+    guarantee: str | None = None
+    limits: str
+
+
 class PublicParted(Part):
     """What may be published of a release by Mondrian."""
 
@@ -385,6 +425,7 @@ _KINDS: Mapping[str, tuple[type[Part], type[Part]]] = {
     "table": (Table, PublicTable),
     "mondrian": (Parted, PublicParted),
     "local": (Mixed, PublicMixed),
+    "child": (Child, PublicChild),
     "series": (Series, PublicSeries),
     "events": (Events, PublicEvents),
 }
@@ -415,7 +456,7 @@ def releases_of(result: object, *, public: bool) -> dict[str, Tree]:
         kind = kind_of(release)
         if kind not in _KINDS:
             raise JobError(
-                f"releases.{name}.kind: must be table, series or events; {_WRITES}",
+                f"releases.{name}.kind: must be table, child, series or events; {_WRITES}",
                 key="result",
             )
         _hold(_KINDS[kind][public], release, f"releases.{name}.")

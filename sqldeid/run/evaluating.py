@@ -123,7 +123,8 @@ def _one_table(job: Job, options: Options, database: Database) -> str:
             "in a job for this, or join the tables in a source query",
             key=f"tables.{name}",
         )
-    names = [name for name in selected(job, options.only) if name in job.tables]
+    classes = {name for name, table in job.tables.items() if table.parent is None}
+    names = [name for name in selected(job, options.only, apart=True) if name in classes]
     if len(names) != 1:
         known = ", ".join(names or job.tables) or "none"
         raise JobError(

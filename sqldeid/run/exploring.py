@@ -192,7 +192,8 @@ def _sets(columns: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]
 
 
 def _one_table(job: Job, options: Options) -> str:
-    names = [name for name in selected(job, options.only, apart=True) if name in job.tables]
+    classes = {name for name, table in job.tables.items() if table.parent is None}
+    names = [name for name in selected(job, options.only, apart=True) if name in classes]
     if len(names) != 1:
         known = ", ".join(names or job.tables) or "none"
         raise JobError(

@@ -152,6 +152,7 @@ def _needs_of(table: Table, key: str) -> Iterator[tuple[str, str]]:
         ("frozen", "frozen"): table.frozen,
         ("stacks", "stack"): bool(table.stack),
         ("links", "link"): getattr(table, "link", None) is not None,
+        ("child tables", "parent"): table.parent is not None,
     }
     yield from ((what, f"{key}.{where}") for (what, where), needed in asked.items() if needed)
     for column, part in table.every_column.items():

@@ -117,10 +117,16 @@ class Noticing:
     staging: Staging
     mark: Callable[[str], object] = lambda name: None
     written: dict[str, exp.Expr] = field(default_factory=dict)
+    notes: dict[str, Mapping[str, object]] = field(default_factory=dict)
+
+    def made(self, name: str) -> tuple[exp.Expr, Mapping[str, object]]:
+        """What to read of a release that was staged, and the note on it."""
+        return self.written[name], self.notes[name]
 
     def write(self, statement: Callable[[exp.Table], str], note: Note) -> exp.Expr:
         """Stage a release."""
         self.written[note.release] = self.staging.write(statement, self._marked(note))
+        self.notes[note.release] = note.content
         return self.written[note.release]
 
     def write_computed(self, statement: Any, note: Note, tables: Mapping[str, Any]) -> exp.Expr:

@@ -125,7 +125,7 @@ def _anonymize(
                 making = replace(making, certificate=options.certificate, explain=options.explain)
                 cohorts = None if earlier.ledger is not None else compare_tables(nature_of(unit) for unit in units)
                 making = replace(making, policies=earlier.policies, ledger=earlier.ledger, together=pairs.together)
-                making = replace(making, cohorts=cohorts, spared=spared)
+                making = replace(making, cohorts=cohorts, spared=spared, made=noticing.made)
                 for unit in units:
                     releases += _make(unit, making, pairs)
                 releases = _together(releases, cohorts, engine, making)

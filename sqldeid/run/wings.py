@@ -109,8 +109,17 @@ def part_of(job: Job, name: str) -> tuple[str, Any]:
 
 
 def names_of(job: Job) -> list[str]:
-    """All releases of a job in the order in which they are made: tables first, for a series may follow one."""
-    return [name for section in SECTIONS for name in getattr(job, section, {})]
+    """All releases of a job in the order in which they are made: tables first, for a series may follow one.
+
+    A child table comes after every other table, for its parent's classes are its own.
+    """
+    names = [name for section in SECTIONS for name in getattr(job, section, {})]
+    ordered = sorted((name for name in names if name in job.tables), key=lambda name: _is_child(job, name))
+    return [*ordered, *(name for name in names if name not in job.tables)]
+
+
+def _is_child(job: Job, name: str) -> bool:
+    return name in job.tables and job.tables[name].parent is not None
 
 
 def selected(job: Job, only: Sequence[str], *, apart: bool = False) -> list[str]:
@@ -120,12 +129,15 @@ def selected(job: Job, only: Sequence[str], *, apart: bool = False) -> list[str]
     names = [name for name in names_of(job) if not only or name in only]
     if not apart:
         _refuse_split(job, names, only)
+        _refuse_orphans(job, names)
     return names
 
 
 def tables_among(job: Job, only: Sequence[str]) -> list[str]:
-    """The table releases among those selected: only they have classes of rows to assess, and a lattice."""
-    return [name for name in selected(job, only) if name in job.tables]
+    """The table releases among those selected: only they have classes of rows to assess, and a lattice; no child."""
+    names = selected(job, only, apart=True)
+    _refuse_split(job, names, only)
+    return [name for name in names if name in job.tables and not _is_child(job, name)]
 
 
 def why_unproven(job: Job, name: str) -> str:
@@ -162,6 +174,23 @@ def _refuse_split(job: Job, names: Sequence[str], only: Sequence[str]) -> None:
             raise JobError(
                 f"{job.name}: --only: tables.{chosen[0]} is linked with {missing}, and linked tables are one release; "
                 f"give --only {' --only '.join(group)}",
+                key="--only",
+            )
+
+
+def _refuse_orphans(job: Job, names: Sequence[str]) -> None:
+    """A child table and its parent are made and checked together: pseudonyms are others in each publication.
+
+    Raises
+    ------
+    JobError
+        If one of them is chosen alone.
+    """
+    for name, table in job.tables.items():
+        if table.parent is not None and (name in names) != (table.parent in names):
+            raise JobError(
+                f"{job.name}: --only: tables.{name} is a child of tables.{table.parent} and has its pseudonyms, so "
+                f"both are released together; give --only {table.parent} --only {name}",
                 key="--only",
             )
 

@@ -68,6 +68,9 @@ SEARCHES: tuple[Make, ...] = (
     *(lambda r: {"method": "local", **r.choice([{}, {"layers": r.choice([1, 2, 5])}, {"loss": "prec"}, SOON])},) * 2,
 )
 TABLE_KEYS: dict[tuple[str, ...], Make] = {
+    ("parent",): lambda r: r.choice(["one", "two", "", 1]),
+    ("items",): lambda r: r.choice(["code", "age", "", []]),
+    ("known",): lambda r: r.choice([0, 1, 2, 5, "2", 1.5]),
     ("never_with",): lambda r: r.choice([["one"], ["two", "one"], "one", [], [{}]]),
     ("where",): lambda r: r.choice(
         [

@@ -175,6 +175,11 @@ def _digest(plan: TablePlan, secrets: Secrets, name: str) -> Digest | None:
     return secrets.key.hasher(scope(secrets.run, plan.name, named[0])) if named and secrets.key is not None else None
 
 
+def person_digest(plan: TablePlan, secrets: Secrets) -> Digest | None:
+    """What makes the pseudonyms of a release's persons, for whoever gives them to further rows; None without a key."""
+    return _digest(plan, secrets, str(plan.person))
+
+
 def _hidden(plan: TablePlan, c: OtherColumn, place: Mapping[str, object]) -> dict[str, object]:
     if c.disguise == "pseudonym":
         return {

@@ -221,8 +221,19 @@ def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TableP
     Raises
     ------
     JobError
-        If a table, column or hierarchy is not there or not fit.
+        If a table, column or hierarchy is not there or not fit; if it is a child table, which is no table of classes.
     """
+    if part.parent is not None:
+        raise JobError.at(
+            f"tables.{name}.parent",
+            "this is for tables with classes of their own, and a child table has its parent's; choose another release "
+            "with --only",
+        )
+    return resolve_child(name, part, engine, folder)
+
+
+def resolve_child(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TablePlan:
+    """The same of a child table, too: its source and columns, for whoever gives it its parent's classes."""
     key = f"tables.{name}"
     relation, label = resolve(part.source, engine, f"{key}.source")
     there = columns_of(relation, engine, f"{key}.source")

@@ -9,9 +9,11 @@ from typing import Any
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
+from sqldeid.errors import JobError
 from sqldeid.making import Published
 from sqldeid.result import Measured, Risk, risk_of, risk_of_persons
 from sqldeid.sql import column, identifier
+from sqldeid.tables.itemset.plan import ChildPlan
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.mondrian.criteria import measure_written
 from sqldeid.tables.mondrian.plan import PartitionPlan
@@ -27,7 +29,7 @@ from sqldeid.tables.verify.verify import Verified, labelled_as, recheck
 
 
 def assess(
-    plan: TablePlan | PartitionPlan | LocalPlan | Linked, there: Sequence[Published] | None, engine: Engine
+    plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan, there: Sequence[Published] | None, engine: Engine
 ) -> Risk:
     """Class sizes, criteria achieved and risk of a source as it stands, or of what was released.
 
@@ -35,7 +37,14 @@ def assess(
     ----------
     there
         The published release, or the linked ones in their order; None where the source is looked at.
+
+    Raises
+    ------
+    JobError
+        For a child table, which has no classes of its own.
     """
+    if isinstance(plan, ChildPlan):
+        raise JobError.at(plan.key, "a child table has the classes of its parent; assess that one")
     if isinstance(plan, Linked):
         return _of_linked(plan, there, engine)
     if isinstance(plan, PartitionPlan):

@@ -18,6 +18,7 @@ from sqldeid.making import Checking, Hearing, Making, Published
 from sqldeid.publish import LEDGER_MARK
 from sqldeid.result import Release, Told
 from sqldeid.tables.disguise.disguise import pseudonyms
+from sqldeid.tables.itemset.plan import ChildPlan
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.local.plan import plan as plan_local
 from sqldeid.tables.mondrian.plan import PartitionPlan
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from sqldeid.tables.followed.recheck import Admit
     from sqldeid.tables.release.tradeoff import Asked
 
-Unit = TablePlan | PartitionPlan | LocalPlan | Linked
+Unit = TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan
 """What is made at once: a release, or several that are linked."""
 
 
@@ -49,6 +50,10 @@ def plan_unit(names: Sequence[str], job: Job, engine: Engine) -> Unit:
     JobError
         If a table, column or hierarchy is not there or not fit.
     """
+    if job.tables[names[0]].parent is not None:
+        from sqldeid.tables.itemset.plan import plan as plan_child
+
+        return plan_child(names[0], job, engine)
     planned = [_plan_one(name, job, engine) for name in names]
     tables = [p for p in planned if isinstance(p, TablePlan)]
     return link(tables) if len(tables) > 1 else planned[0]
@@ -105,6 +110,10 @@ def run(planned: Unit, making: Making) -> list[Release]:
         return [compare_local(planned, local, making.engine, making.listener)]
     if isinstance(planned, Linked):
         return _run_linked(planned, making)
+    if isinstance(planned, ChildPlan):
+        from sqldeid.tables.itemset.release import run as run_child
+
+        return [run_child(planned, making)]
     if planned.sample is not None:
         from sqldeid.tables.fold.sample import draw_sample
 
@@ -153,6 +162,11 @@ def recheck(planned: Unit, there: Mapping[str, Published], checking: Checking) -
         from sqldeid.tables.mondrian.release import recheck as recheck_parts
 
         return {planned.name: recheck_parts(planned, note, written_there, engine)}
+    if isinstance(planned, ChildPlan):
+        from sqldeid.tables.itemset.verify import recheck as recheck_child
+
+        parent = there[planned.parent.name]
+        return {planned.name: recheck_child(planned, note, written_there, parent, engine, checking.key())}
     if isinstance(planned, LocalPlan):
         from sqldeid.tables.local.recheck import recheck as recheck_local
 

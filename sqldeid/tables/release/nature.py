@@ -11,6 +11,7 @@ from sqldeid.engine.base import Column, Engine
 from sqldeid.ledger.hashing import label_of
 from sqldeid.making import Cohort, Nature, Read, every_column, named
 from sqldeid.sql import column
+from sqldeid.tables.itemset.plan import ChildPlan
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.mondrian.plan import PartitionPlan
 from sqldeid.tables.plan.choosing import by_k
@@ -18,8 +19,10 @@ from sqldeid.tables.plan.linking import Linked
 from sqldeid.tables.plan.plan import OtherColumn, QuasiIdentifier, TablePlan
 
 
-def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked) -> Nature:
+def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan) -> Nature:
     """What a run must know of a planned release."""
+    if isinstance(plan, ChildPlan):  # neither a node nor classes of its own: it goes with its parent
+        return Nature((plan.name,), plan.table.source, beside=(plan.parent.name,))
     if isinstance(plan, LocalPlan):
         held = not by_k(plan.table)  # who stays is judged by all criteria, and so would the levels of the others be
         return replace(nature(plan.table), policy=False, ledger=held, lattice=False, beside=plan.beside)
@@ -117,8 +120,11 @@ def _source(source: exp.Expr, *, filtered: bool) -> str:
     return ", ".join(sorted(names)).casefold()
 
 
-def reads(plan: TablePlan | PartitionPlan | LocalPlan, engine: Engine) -> Iterator[Read]:
+def reads(plan: TablePlan | PartitionPlan | LocalPlan | ChildPlan, engine: Engine) -> Iterator[Read]:
     """What a release reads."""
+    if isinstance(plan, ChildPlan):
+        yield Read("source", plan.table.source, plan.table.person_column, named([plan.items.source]))
+        return
     if isinstance(plan, LocalPlan):
         yield from reads(plan.table, engine)
         return

@@ -10,6 +10,7 @@ from sqldeid.stages import Explained, Generalised, Part, Step, Target, explained
 from sqldeid.tables.certificate.proof import no_certificate
 from sqldeid.tables.certificate.statements import proving
 from sqldeid.tables.criteria import known
+from sqldeid.tables.itemset.plan import ChildPlan
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.mondrian.plan import PartitionPlan
 from sqldeid.tables.mondrian.release import way_of as parted
@@ -26,8 +27,12 @@ FOLLOWED = "series.{}: formed within its classes; who is in both gets one person
 """What a plan says of the series that are linked to a table."""
 
 
-def explain(planned: TablePlan | PartitionPlan | LocalPlan | Linked, target: Target) -> Explained:
+def explain(planned: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan, target: Target) -> Explained:
     """What a run of a plan would do. Cost: no statement is run."""
+    if isinstance(planned, ChildPlan):
+        from sqldeid.tables.itemset.release import way_of as child_way
+
+        return explained(planned, "child table", in_dialect(listed(child_way(planned), target), target.dialect), target)
     if isinstance(planned, PartitionPlan):
         return explained(planned, "tables", in_dialect(listed(parted(planned), target), target.dialect), target)
     if isinstance(planned, Linked):

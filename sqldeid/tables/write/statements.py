@@ -53,7 +53,7 @@ def _computed(plan: TablePlan) -> Iterator[Step]:
 
 def telling(plan: TablePlan) -> Iterator[Step]:
     """What counts the classes of source and release, and reads what the rows show."""
-    yield step("tables/check/check_nodes", None)
+    yield from as_needed("tables/check/list_failing", "tables/check/check_nodes")
     yield step("tables/check/histogram_nodes")
     yield from judging(plan)
     if plan.many:

@@ -1,0 +1,63 @@
+"""What a report tells of a child table: the items of each person, and what whoever knows some of them finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqldeid.report.sections import Grid, Section, grid, percent, told
+from sqldeid.report.text import share
+from sqldeid.result import Tree
+
+
+def child_sections(release: Tree) -> list[Section]:
+    """The sections of one release for the data holder."""
+    return [
+        Section("In short", answers=tuple(_short(release))),
+        Section("What protects the people in it?", words=(str(release["guarantee"]), _limits(release))),
+        Section("What was lost?", words=tuple(_lost(release)), grids=(_levels(release),)),
+        Section("Columns", grids=(_columns(release),)),
+    ]
+
+
+def public_child(release: Tree) -> list[Section]:
+    """What may be published: the promise, its limits, and the columns."""
+    promises = [release["guarantee"]] if "guarantee" in release else [c["guarantee"] for c in release["criteria"]]
+    return [
+        Section("What protects the people in it?", words=(*map(str, promises), _limits(release))),
+        Section("Columns", grids=(_columns(release),)),
+    ]
+
+
+def _short(release: Tree) -> Iterator[str]:
+    yield (
+        "Is it safe to publish? This report cannot decide that. What was asked for is met, and was counted again on "
+        f"what was written, joined with {release['parent']}: {release['guarantee']}"
+    )
+    yield (
+        f"{told(release['persons'])} of {told(release['parents'])} persons of {release['parent']} have rows here, "
+        f"{told(release['rows'])} in all; {share(release['suppressed'], release['pairs'])} of the pairs of person and "
+        "item were left out."
+    )
+    yield "It is pseudonymised, not anonymous: whoever holds the key can tell whose the items are."
+
+
+def _lost(release: Tree) -> Iterator[str]:
+    loss, bound = float(release["loss"]), float(release["bound"])
+    least = "that is proven to be the least" if release.get("optimal") else f"none loses less than {percent(bound)}"
+    yield f"{percent(loss)} of the information in the items is lost; of releases of this kind, {least}."
+    yield "Order, dates and number of rows, and every other column of the source, are not released."
+
+
+def _levels(release: Tree) -> Grid:
+    rows = [(name, percent(float(part))) for name, part in release.get("levels", {}).items()]
+    return grid("Items by level", ("Level", "Pairs of person and item"), rows, (1,))
+
+
+def _limits(release: Tree) -> str:
+    words = str(release["limits"])
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def _columns(release: Tree) -> Grid:
+    rows = [(name, str(c.get("role", "")), str(c.get("shown", ""))) for name, c in release["columns"].items()]
+    return grid("Columns", ("Column", "Role", "Shown as"), rows)

@@ -1,0 +1,312 @@
+"""Child tables: of many rows per person, the different items of each are released with the parent's pseudonyms.
+
+A parent's release has classes of persons who look alike in its quasi-identifying columns. Whoever knows some of a
+person's items besides, diagnoses or procedures, could still find the one of the class who has them. So each item is
+shown as its one ancestor on a cut of the code tree, the same for all persons, and what still fails is suppressed: an
+item, as it is shown, for a whole class (a cell).
+
+Guarantee
+    For every person t of the parent's release, in the class C of t's shown quasi-identifying values, and every m
+    items that t has in the source: of their labels, those that the release shows in C are all shown for t, and at
+    least k persons of C show all of them; where it shows none of them in C, all of C fit. Whoever knows the values and
+    the items therefore finds at least k persons who fit, and t is one of them; or none who show them all.
+    k is at most the parent's. This is kᵐ-anonymity within each class.
+
+    Why it holds. A cell is shown for all persons of the class who have an item below its label, or for none. So of t's
+    labels those of suppressed cells are missing for everybody in C, and the others are there for t. The latter are a
+    set of at most m labels that somebody, t, has; each such set has k persons of C, or a cell of it would have been
+    suppressed. Suppressing a cell changes the count of no set without it; so sets that were counted once stay as they
+    are, and none has to be counted again. A label for several items of t counts once, and a coarser cut keeps what a
+    finer one has where nothing is suppressed: persons of a union are at least those of either part.
+
+Assumes
+    The attacker knows at most m items, all of which the person has, in the rows that are read (of what `where` leaves
+    out nothing is promised); no column of the parent tells items under another name; the parent's promise, with what
+    it assumes. A person has an item or not: multiplicity, order and dates of rows are not released. Rows come in the
+    order of pseudonyms and labels.
+
+Does not protect
+    Who knows more than m items, how many items a person has, or an item that a person lacks (negative knowledge), may
+    find fewer than k. An item that all persons of a class show is known of each (homogeneity), as is what the k who
+    fit have in common. Whoever knows the algorithm knows that finer cuts lost more or failed, and that an item which
+    nobody of a class shows may be missing for it was suppressed, so that fewer than k of the class had it, or it with
+    another one (downcoding, minimality). Sensitive columns of the parent are protected by no criterion from who knows
+    items besides. Two publications of the same persons can be compared by their items. Pseudonyms are pseudonyms:
+    whoever has the key knows everybody.
+
+Persons without a shown item have no row; persons whom the parent suppressed have none, either, and rows whose person
+is in no parent row are left out.
+
+Source
+------
+Terrovitis, Mamoulis, Kalnis 2008 (kᵐ-anonymity, the count of sets as apriori counts them); Iyengar 2002 (the loss).
+Unlike there, sets are counted within the classes of relational quasi-identifiers, as in Poulis et al. 2013, and cells
+may be suppressed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import HierarchyError, JobError, NoSolutionError
+from sqldeid.hierarchy import Hierarchy
+from sqldeid.keys import Key
+from sqldeid.making import Making, Published
+from sqldeid.publish import Note, Staging
+from sqldeid.sql import column, identifier, render
+from sqldeid.stages import Stage, walk
+from sqldeid.tables.disguise.disguise import PSEUDONYMISED, noted_secrets, person_digest
+from sqldeid.tables.disguise.pseudonyms import draw_secrets
+from sqldeid.tables.itemset.count import Counter, dropped_rows
+from sqldeid.tables.itemset.plan import ChildPlan
+from sqldeid.tables.itemset.result import ChildRelease, ChildVerified
+from sqldeid.tables.itemset.search import Found, Judged, find_cut
+from sqldeid.tables.itemset.statements import counting, searching, verifying, writing
+from sqldeid.tables.itemset.tree import CodeTree
+from sqldeid.tables.itemset.verify import noted, verify
+from sqldeid.tables.plan.versions import check_versions
+from sqldeid.tables.rows.bind import bind
+from sqldeid.tables.rows.shape import keep
+
+
+def run(planned: ChildPlan, making: Making) -> ChildRelease:
+    """Produce a child's release up to, not including, its publication; its parent was staged and verified before.
+
+    Raises
+    ------
+    JobError, HierarchyError
+        If the data breaks a rule of the job.
+    NoSolutionError
+        If more must be suppressed than the limit allows.
+    VerificationError
+        If what was written fails its re-check.
+    """
+    draft = ChildDraft(planned, making.engine, making.staging, making.made(planned.parent.name), making.key)
+    draft.moved = making.engine.moved
+    walk(way_of(planned), draft, partial(making.listener.step, planned.name))
+    return draft.result
+
+
+@dataclass(slots=True, repr=False)
+class ChildDraft:
+    """A child's release on its way.
+
+    Parameters
+    ----------
+    parent
+        What to read of the parent's release, and the note on it.
+    """
+
+    planned: ChildPlan
+    engine: Engine
+    staging: Staging
+    parent: Published
+    key: Callable[[], Key | None]
+    moved: tuple[int, int] = (0, 0)
+    hierarchy: Hierarchy = field(init=False)
+    persons: exp.Table = field(init=False)
+    counter: Counter | None = None
+    found: Found = field(init=False)
+    written: exp.Expr = field(init=False)
+    verified: ChildVerified = field(init=False)
+    result: ChildRelease = field(init=False)
+
+
+def way_of(planned: ChildPlan) -> tuple[Stage[ChildDraft], ...]:
+    """The stages of a child's release, in order."""
+    return (
+        Stage("counting items", _count, lambda _: counting(planned)),
+        Stage("searching the cut", _search, lambda _: searching(planned)),
+        Stage("writing the release", _write, lambda target: writing(planned, target)),
+        Stage("verifying what was written", _verify, lambda _: verifying(planned)),
+        Stage("", _tell),
+    )
+
+
+def _count(draft: ChildDraft) -> None:
+    """Number persons, classes and items, and keep who has which."""
+    plan, engine = draft.planned, draft.engine
+    there, note = draft.parent
+    secrets = noted_secrets(plan.parent, note, draft.key())
+    if secrets is None:
+        raise JobError.at(f"{plan.key}.parent", "the key of the parent's pseudonyms is needed; name it with --key-file")
+    source = keep(plan.table, engine)
+    check_versions(plan.table.versions, source, engine)
+    draft.hierarchy = bind(plan.table, 0, engine, source).hierarchy
+    digest = person_digest(plan.parent, secrets)
+    keys = draw_secrets(plan.name, plan.person, source, engine, digest=digest, shifted=False)
+    draft.persons = engine.make(
+        "tables/itemset/number_persons",
+        f"{plan.name}_persons",
+        parent=there,
+        pseudonym=column(plan.pseudonym.name, "p"),
+        columns=[column(q.name, "p") for q in plan.parent.qis],
+        secrets=keys,
+    )
+    codes = engine.put(f"{plan.name}_codes", _codes(draft.hierarchy))
+    pairs = engine.make(
+        "tables/itemset/list_pairs",
+        f"{plan.name}_pairs",
+        source=source,
+        key=plan.person,
+        item=plan.items.column,
+        type=plan.items.travel_type,
+        persons=draft.persons,
+        codes=codes,
+    )
+    for table in (keys, codes):
+        engine.drop(table)
+    read = engine.ask("tables/itemset/count_leaves", pairs=pairs)
+    if read.num_rows:
+        tree = CodeTree.over(draft.hierarchy.groups, read.column("leaf").to_numpy().astype(np.int64))
+        _refuse_alike(plan, draft.hierarchy, tree)
+        total = int(read.column("pairs").to_numpy().sum())
+        draft.counter = Counter(engine, plan.name, pairs, total, tree, plan.k, plan.known)
+
+
+def _codes(hierarchy: Hierarchy) -> pa.Table:
+    """The leaf of each value that is there; no row for NULL, which is no item."""
+    codes = pa.table({"item": hierarchy.values, "leaf": pa.array(hierarchy.leaf, pa.int32())})
+    return codes.filter(hierarchy.values.is_valid())
+
+
+def _refuse_alike(plan: ChildPlan, hierarchy: Hierarchy, tree: CodeTree) -> None:
+    """Refuse labels by which readers could not tell two nodes of a level apart."""
+    key = f"{plan.key}.columns.{plan.items.name}"
+    for level, origins in enumerate(tree.origins):
+        labels = [plan.items.labels(hierarchy, level)[group] for group in origins]
+        if any(label is None for label in labels) or len(set(map(str, labels))) < len(labels):
+            raise HierarchyError.at(
+                key, f"hierarchy {hierarchy.name}: level {level} has no label of its own for each group; mend it"
+            )
+
+
+def _search(draft: ChildDraft) -> None:
+    """Find the cut, and the cells that are suppressed."""
+    plan, counter = draft.planned, draft.counter
+    if counter is None:
+        draft.found = Found(None, 0.0, 0)
+        return
+    draft.found = find_cut(counter.tree, counter.totals(), counter.total, counter, plan.limit)
+    if draft.found.best is None:
+        share = 100 * draft.found.nearest / counter.total
+        raise NoSolutionError(
+            f"{plan.key}.privacy.suppression_limit: every cut of the items leaves more than "
+            f"{100 * float(plan.limit):g} % of the pairs of person and item to suppress, the nearest one {share:.1f} "
+            "%; raise the limit, lower k or known, or let the parent have larger classes",
+            key=f"{plan.key}.privacy.suppression_limit",
+        )
+
+
+def _write(draft: ChildDraft) -> None:
+    plan, engine, counter, best = draft.planned, draft.engine, draft.counter, draft.found.best
+    pseudonym, item, level = (identifier(name) for name in plan.columns)
+    names = {"pseudonym": pseudonym, "item": item, "level": level}
+    note = _note(plan)
+    if counter is None or best is None:
+        draft.written = draft.staging.write(
+            lambda target: render("tables/itemset/stage_nothing", target=target, **names), note
+        )
+        return
+    placed, cells = counter.place(best.cut)
+    dropped = engine.put(f"{plan.name}_dropped", dropped_rows(best.dropped))
+    labels = engine.put(f"{plan.name}_labels", _labels(plan, draft.hierarchy, counter.tree, best))
+    tables = {"placed": placed, "cells": cells, "dropped": dropped, "persons": draft.persons, "labels": labels}
+    draft.written = draft.staging.write(
+        lambda target: render("tables/itemset/stage_items", target=target, **tables, **names), note
+    )
+    for table in (*tables.values(), counter.pairs):
+        engine.drop(table)
+
+
+def _labels(plan: ChildPlan, hierarchy: Hierarchy, tree: CodeTree, best: Judged) -> pa.Table:
+    """What each node of the cut is shown as: node, label, level."""
+    nodes = np.unique(best.cut)
+    found = [
+        (level, str(plan.items.labels(hierarchy, level)[group])) for level, group in map(tree.origin, nodes.tolist())
+    ]
+    return pa.table(
+        {
+            "node": pa.array(nodes, pa.int32()),
+            "label": pa.array([label for _, label in found], pa.string()),
+            "level": pa.array([level for level, _ in found], pa.int32()),
+        }
+    )
+
+
+def _note(plan: ChildPlan) -> Note:
+    pseudonym, item, level = plan.columns
+    shown = {
+        pseudonym: f"pseudonym, the same as in {plan.parent.name}",
+        item: f"item, generalised by {plan.items.hierarchy_name}",
+        level: "level of the item's label, 0 is the code itself",
+    }
+    return Note(plan.name, noted(plan), shown)
+
+
+def _verify(draft: ChildDraft) -> None:
+    draft.verified = verify(draft.planned, draft.written, draft.parent, draft.engine, draft.key())
+
+
+def _tell(draft: ChildDraft) -> None:
+    plan, found, verified = draft.planned, draft.found, draft.verified
+    total = 0 if draft.counter is None else draft.counter.total
+    best, (pseudonym, item, level) = found.best, plan.columns
+    suppressed = 0 if best is None else best.suppressed
+    rows, size = (after - old for after, old in zip(draft.engine.moved, draft.moved, strict=True))
+    draft.result = ChildRelease(
+        name=plan.name,
+        parent=plan.parent.name,
+        known=plan.known,
+        k=plan.k,
+        fewest=verified.fewest,
+        pairs=total,
+        released=total - suppressed,
+        suppressed=suppressed,
+        rows=verified.rows,
+        persons=verified.persons,
+        parents=verified.parents,
+        loss=0.0 if best is None else best.loss,
+        bound=found.bound,
+        checks=found.checks,
+        levels=_levels(draft),
+        columns={
+            pseudonym: {"role": "identifying", "shown": f"pseudonym, the same as in {plan.parent.name}"},
+            item: {"role": "item", "hierarchy": plan.items.hierarchy_name, "shown": "generalised by one cut for all"},
+            level: {"role": "level", "shown": "level of the item's label, 0 is the code itself"},
+        },
+        suppression_limit=float(plan.limit),
+        warnings=(
+            f"{plan.key}: is {PSEUDONYMISED}: whoever holds the key can tell whose the items are",
+            *_limited(plan, found, total),
+        ),
+        moved={"rows": rows, "bytes": size},
+    )
+
+
+def _limited(plan: ChildPlan, found: Found, total: int) -> Iterator[str]:
+    """What a greater limit would give, for the data holder."""
+    if found.best is not None and found.hopeful is not None:
+        share, other = 100 * found.hopeful.suppressed / total, found.hopeful.loss
+        yield (
+            f"{plan.key}.privacy.suppression_limit: the items lose {found.best.loss:.3f} within the limit; a cut that "
+            f"loses {other:.3f} would suppress {share:.1f} % of the pairs of person and item"
+        )
+
+
+def _levels(draft: ChildDraft) -> Mapping[str, float]:
+    """Of the pairs that are released, the share at each level."""
+    counter, best = draft.counter, draft.found.best
+    if counter is None or best is None or best.suppressed == counter.total:
+        return {}
+    by_level = np.zeros(draft.hierarchy.height)
+    np.add.at(by_level, [counter.tree.level(node) for node in range(counter.tree.nodes)], best.released)
+    names = draft.hierarchy.level_names
+    return {names[i]: float(n) / float(by_level.sum()) for i, n in enumerate(by_level) if n > 0}

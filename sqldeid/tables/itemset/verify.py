@@ -1,0 +1,184 @@
+"""The re-check of a child table on its join with the parent, by what readers see: labels, and shown values.
+
+Nothing of the search is read: not its classes, numbers, cells or cut. Sets are counted on the labels that were
+written, in classes of the values that the parent shows. With the key of the pseudonyms each row is held against the
+source: what is written is true, each item is shown in one way, and an item that some persons of a class show is shown
+by all of the class who have it, on which the promise rests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.errors import VerificationError
+from sqldeid.hierarchy import Hierarchy
+from sqldeid.keys import Key
+from sqldeid.making import Published
+from sqldeid.sql import column, identifier
+from sqldeid.tables.disguise.disguise import Secrets, noted_secrets, person_digest
+from sqldeid.tables.disguise.pseudonyms import draw_secrets
+from sqldeid.tables.itemset.plan import ChildPlan
+from sqldeid.tables.itemset.result import ChildVerified
+from sqldeid.tables.plan.versions import check_versions
+from sqldeid.tables.rows.bind import bind
+from sqldeid.tables.rows.shape import keep
+
+KIND = "child"
+
+
+def noted(plan: ChildPlan) -> dict[str, object]:
+    """What the note on a release keeps: what was asked; never a count."""
+    return {
+        "kind": KIND,
+        "parent": plan.parent.name,
+        "items": plan.items.name,
+        "hierarchies": {plan.items.name: plan.items.hierarchy_name},
+        "criteria": {"k": plan.k, "known": plan.known},
+    }
+
+
+def recheck(
+    plan: ChildPlan, note: Mapping[str, object], written: exp.Expr, parent: Published, engine: Engine, key: Key | None
+) -> ChildVerified:
+    """Verify a published child table on its join with its parent.
+
+    Raises
+    ------
+    VerificationError
+        If it is not what job, note, parent and source say.
+    """
+    wanted = noted(plan)
+    if any(note.get(name) != wanted[name] for name in wanted):
+        raise VerificationError.at(plan.key, "the release was made with other items or criteria than the job states")
+    return verify(plan, written, parent, engine, key)
+
+
+def verify(plan: ChildPlan, written: exp.Expr, parent: Published, engine: Engine, key: Key | None) -> ChildVerified:
+    """Count what was written, and compare it with the source where there is a key.
+
+    Raises
+    ------
+    VerificationError
+        If a set of items has fewer than k persons of a class, or a row is not what it must be.
+
+    Cost: a self join of the release for each size of sets; with a key a scan of the source.
+    """
+    there, note = parent
+    _same_columns(plan, written, engine)
+    asked = {**_released(plan), "written": written, "parent": there, "key": column(plan.pseudonym.name, "p")}
+    counted = engine.row("tables/itemset/check_items", **asked)
+    rows = int(counted["rows"])
+    _refuse(plan, counted["different"] < rows, "a row is there twice")
+    _refuse(plan, counted["whole"] < rows, "a row has a gap")
+    _refuse(plan, counted["strangers"] > 0, f"rows of persons who are not in {plan.parent.name}")
+    _refuse(plan, counted["keyed"] < counted["parents"], f"pseudonyms of {plan.parent.name} are not one a person")
+    fewest = _fewest(plan, asked, engine)
+    _refuse(
+        plan, fewest is not None and fewest < plan.k, f"{fewest} persons of a class have a set of items, not {plan.k}"
+    )
+    secrets = noted_secrets(plan.parent, note, key)
+    if secrets is not None:
+        _compare(plan, asked, secrets, engine)
+    return ChildVerified(
+        plan.parent.name,
+        plan.known,
+        plan.k,
+        fewest,
+        rows,
+        int(counted["persons"]),
+        int(counted["parents"]),
+        compared=secrets is not None,
+    )
+
+
+def _released(plan: ChildPlan) -> dict[str, exp.Expr]:
+    """The release's columns, read as `r`."""
+    return {of: column(name, "r") for of, name in zip(("pseudonym", "item", "level"), plan.columns, strict=True)}
+
+
+def _shown(plan: ChildPlan) -> list[dict[str, exp.Expr]]:
+    """The parent's quasi-identifying columns, read as `p`: who shows the same values is in one class."""
+    return [{"value": column(q.name, "p"), "name": identifier(f"q{i}")} for i, q in enumerate(plan.parent.qis)]
+
+
+def _same_columns(plan: ChildPlan, written: exp.Expr, engine: Engine) -> None:
+    there = tuple(c.name for c in engine.columns(written, key=plan.key))
+    _refuse(plan, there != plan.columns, f"its columns are not {', '.join(plan.columns)}")
+
+
+def _fewest(plan: ChildPlan, asked: Mapping[str, object], engine: Engine) -> int | None:
+    """The fewest persons of a class who have a set of items that somebody has."""
+    shown = engine.make("tables/itemset/join_shown", f"{plan.name}_shown", **asked, columns=_shown(plan))
+    found = []
+    for size in range(1, plan.known + 1):
+        items = [_alias(at) for at in range(size)]
+        row = engine.row("tables/itemset/count_sets", shown=shown, items=items)
+        if row["fewest"] is None:
+            break
+        found.append(int(row["fewest"]))
+    engine.drop(shown)
+    return min(found, default=None)
+
+
+def _alias(at: int) -> dict[str, exp.Identifier | None]:
+    earlier = identifier(f"s{at - 1}") if at else None
+    return {"alias": identifier(f"s{at}"), "earlier": earlier, "first": identifier("s0")}
+
+
+def _compare(plan: ChildPlan, asked: Mapping[str, object], secrets: Secrets, engine: Engine) -> None:
+    """Hold every row against the source, read anew."""
+    source = keep(plan.table, engine)
+    check_versions(plan.table.versions, source, engine)
+    hierarchy = bind(plan.table, 0, engine, source).hierarchy
+    chains = engine.put(f"{plan.name}_chains", chains_of(plan, hierarchy))
+    digest = person_digest(plan.parent, secrets)
+    keys = draw_secrets(f"{plan.name}_again", plan.person, source, engine, digest=digest, shifted=False)
+    items = {"item": plan.items.column, "type": plan.items.travel_type}
+    expected = engine.make(
+        "tables/itemset/expect_items",
+        f"{plan.name}_expected",
+        source=source,
+        key=plan.person,
+        **items,
+        secrets=keys,
+        chains=chains,
+        written=asked["written"],
+        label=asked["item"],
+        level=asked["level"],
+    )
+    row = engine.row("tables/itemset/compare_items", expected=expected, chains=chains, columns=_shown(plan), **asked)
+    for table in (expected, keys, chains):
+        engine.drop(table)
+    _refuse(plan, row["torn"] > 0, f"{row['torn']} items are shown at two levels")
+    _refuse(plan, row["untrue"] > 0, f"{row['untrue']} rows are not what the source gives")
+    _refuse(
+        plan, row["partly"] > 0, f"{row['partly']} items are missing for some persons of a class and not for others"
+    )
+
+
+def chains_of(plan: ChildPlan, hierarchy: Hierarchy) -> pa.Table:
+    """Every label of each item that is there: item, label, level; no row for NULL."""
+    values, found = hierarchy.values, []
+    there = [i for i, null in enumerate(values.is_null().to_pylist()) if not null]
+    for level in range(hierarchy.height):
+        labels, groups = plan.items.labels(hierarchy, level), hierarchy.groups[level]
+        named = [labels[groups[hierarchy.leaf[i]]] for i in there]
+        found.append(
+            pa.table(
+                {
+                    "item": values.take(pa.array(there, pa.int64())),
+                    "label": pa.array([None if name is None else str(name) for name in named], pa.string()),
+                    "level": pa.array([level] * len(there), pa.int32()),
+                }
+            )
+        )
+    return pa.concat_tables(found)
+
+
+def _refuse(plan: ChildPlan, wrong: Sequence[object] | bool, text: str) -> None:
+    if wrong:
+        raise VerificationError.at(plan.key, f"the release failed its re-check: {text}")

@@ -1,0 +1,40 @@
+"""The job on the page of child tables runs on the demo: its commands, and what it says of its release."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import duckdb
+
+from sqldeid import Options, anonymize, verify
+from sqldeid.demo.hospital import mimic_rows
+from sqldeid.job import Job
+from tests.support.places import ROOT
+
+PAGE = ROOT / "docs" / "child-tables.md"
+
+
+def test_the_job_of_the_page_runs(tmp_path: Path) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    [job_text] = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    [session] = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
+    asked = tomllib.loads(job_text)
+    del asked["release"]
+    (tmp_path / "key").write_text("0123456789abcdef" * 4)
+    options = Options(key_file=tmp_path / "key")
+    with duckdb.connect() as connection:
+        connection.execute("CREATE SCHEMA mimiciii")
+        for name, rows in mimic_rows(300, 1).items():
+            if name in ("patients", "diagnoses_icd"):
+                connection.from_arrow(rows).create(f"mimiciii.{name}")
+        job = Job.parse(asked, folder=tmp_path)
+        found = anonymize(job, connection, options=options).releases["diagnoses"]
+        assert found.fewest >= 3
+        assert any(level == "original" for level in found.levels), "a frequent code stays as it is"
+        checked = verify(job, connection, options=options)["diagnoses"]
+    for name, line in (*found.facts()[:2], checked.facts()[-1]):
+        assert re.search(rf"^  {name} +{re.escape(str(line))}$", session, re.MULTILINE), name
+    assert re.search(r"`icd9_code_level`", text)
+    assert list(found.columns) == ["subject_id", "icd9_code", "icd9_code_level"]
