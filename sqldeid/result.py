@@ -395,7 +395,8 @@ class Result:
     """A run: its releases by name (`TableRelease`, `SeriesRelease`, `EventsRelease`).
 
     `job` is the job file's name, `finished` the time in UTC (ISO 8601), `versions` those of what computed it;
-    `joinable` the pairs of releases that were compared (`sqldeid.run.joinable`). `page` writes the report: results
+    `joinable` the pairs of releases that were compared (`sqldeid.run.joinable`), `house_rules` the rules that the job
+    was held to and met, with their exceptions. `page` writes the report: results
     know nothing of reports, so the run brings it.
     """
 
@@ -410,6 +411,7 @@ class Result:
     versions: Mapping[str, str] = field(default_factory=dict)
     joinable: tuple[Mapping[str, object], ...] = ()
     about: Mapping[str, str] = field(default_factory=dict)
+    house_rules: tuple[Mapping[str, object], ...] = ()
     page: Callable[[Mapping[str, object]], str] = field(kw_only=True, repr=False, compare=False)
 
     @property
@@ -432,6 +434,7 @@ class Result:
             "versions": dict(self.versions),
             **({"joinable": [dict(pair) for pair in self.joinable]} if self.joinable else {}),
             **({"about": dict(self.about)} if self.about else {}),
+            **({"house_rules": [dict(rules) for rules in self.house_rules]} if self.house_rules else {}),
         }
 
     def to_html(self) -> str:

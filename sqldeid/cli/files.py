@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from sqldeid.job import Job
 
 
+HOUSE_RULES = "SQLDEID_HOUSE_RULES"
+"""The environment variable that names a file which runs read."""
+
 _KINDS = {"--report": PAGE, "--html": PAGE, "--public": JSON | PAGE}
 """What options write; the others write JSON."""
 
@@ -47,7 +50,9 @@ def check_outputs(outputs: Mapping[str, str | None], job: Job, database: str, re
     for option, file in given.items():
         refuse_kind(option, file, _KINDS.get(option, JSON))
         check_output(option, file)
-        _refuse_inputs(option, Path(file), [Path(database), *([job.path] if job.path else []), *map(Path, reads)], into)
+        bound = [os.environ[HOUSE_RULES]] if os.environ.get(HOUSE_RULES) else []
+        read = [Path(database), *([job.path] if job.path else []), *map(Path, (*reads, *bound))]
+        _refuse_inputs(option, Path(file), read, into)
     if len({os.path.realpath(f) for f in given.values()}) < len(given):
         raise JobError(f"{' and '.join(given)} name one file; give each its own", key=next(iter(given)))
 

@@ -1,4 +1,4 @@
-"""The options of `sqldeid anonymize` that tie a run to earlier ones."""
+"""The options that tie a run to earlier ones, and to the rules of the house."""
 
 from __future__ import annotations
 
@@ -44,6 +44,16 @@ def ledger(run: Callable[..., None]) -> Callable[..., None]:
     """Add the option --ledger alone: to check a release again by what it says."""
     return click.option(
         "--ledger", type=_FILE, metavar="FILE", help="The ledger that held rows back from the release; it is only read."
+    )(run)
+
+
+def house_rules(run: Callable[..., None]) -> Callable[..., None]:
+    """Add the option --house-rules."""
+    return click.option(
+        "--house-rules",
+        type=_FILE,
+        metavar="FILE",
+        help="Refuse a job that does not meet these rules; those that SQLDEID_HOUSE_RULES names bind as well.",
     )(run)
 
 

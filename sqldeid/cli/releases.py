@@ -16,12 +16,13 @@ from sqldeid.cli.failures import PUBLISHED, WRITTEN, say
 from sqldeid.cli.files import check_outputs, read_certificates, write_json
 from sqldeid.cli.options import Common, common, examples
 from sqldeid.cli.policies import earlier
+from sqldeid.cli.policies import house_rules as house_rules_option
 from sqldeid.cli.policies import ledger as ledger_option
 from sqldeid.cli.reports import refuse_without_charts, write_page, write_public
 from sqldeid.cli.streams import reader_left
 from sqldeid.engine.choosing import again
 from sqldeid.report.progress import Progress
-from sqldeid.report.terminal import print_result, print_risk, print_verified, print_warnings
+from sqldeid.report.terminal import print_result, print_risk, print_rules, print_verified, print_warnings
 from sqldeid.report.text import console, put
 from sqldeid.result import HOLDER, Told
 
@@ -73,6 +74,7 @@ def _given(run: Callable[..., None]) -> Callable[..., None]:
         "sqldeid anonymize hospital.duckdb --job job.toml --report report.html",
         "sqldeid anonymize hospital.duckdb --job job.toml --policy result.json --replace",
         "sqldeid anonymize hospital.duckdb --job job.toml --policy result.json --ledger ledger.duckdb --replace",
+        "sqldeid anonymize hospital.duckdb --job job.toml --house-rules rules.toml --json result.json",
     )
 )
 @_given
@@ -87,6 +89,7 @@ def _given(run: Callable[..., None]) -> Callable[..., None]:
 @click.option("--certificate", "certificate_file", metavar="FILE", help="Write the proof that no node loses less.")
 @click.option("--report", "report_file", metavar="FILE.html", help="Write a report for the data holder's board.")
 @_KEY
+@house_rules_option
 @earlier
 @common
 def anonymize(
@@ -101,6 +104,7 @@ def anonymize(
     certificate_file: str | None,
     report_file: str | None,
     key_file: Path | None,
+    house_rules: Path | None,
     policy: Path | None,
     ledger: Path | None,
     without_ledger: bool,
@@ -117,7 +121,7 @@ def anonymize(
         job = sqldeid.Job.load(job_file)
         outputs = Outputs(json_file, public_file, certificate_file, report_file)
         refuse_without_charts(report_file)
-        reads = [str(file) for file in (policy, ledger) if file is not None]
+        reads = [str(file) for file in (policy, ledger, house_rules) if file is not None]
         check_outputs(outputs.by_option, job, database, reads)
         options = sqldeid.Options(
             only=only,
@@ -131,12 +135,14 @@ def anonymize(
             without_ledger=without_ledger,
             new_persons=new_persons,
             new_values=new_values,
+            house_rules=house_rules,
         )
     if plan:
         _refuse_earlier(options)
         _plan(common, job, database, options, json_file)
         return
     given = {"--only": only, "--key-file": _paths(key_file), "--ledger": _paths(ledger)}
+    given["--house-rules"] = _paths(house_rules)
     _run(common, job, database, options, outputs, given)
 
 
@@ -297,11 +303,13 @@ def assess(
         "sqldeid verify hospital.duckdb --job job.toml",
         "sqldeid verify hospital.duckdb --job job.toml --only patients --json -",
         "sqldeid verify hospital.duckdb --job job.toml --certificate proof.json",
+        "sqldeid verify hospital.duckdb --job job.toml --house-rules rules.toml",
     )
 )
 @_given
 @click.option("--certificate", "certificate_file", metavar="FILE", help="Check this proof of the release's node, too.")
 @_KEY
+@house_rules_option
 @ledger_option
 @common
 def verify(
@@ -312,6 +320,7 @@ def verify(
     json_file: str | None,
     certificate_file: str | None,
     key_file: Path | None,
+    house_rules: Path | None,
     ledger: Path | None,
 ) -> None:
     """Check published releases again, against job and source, and with SQL that shares nothing with the search.
@@ -320,11 +329,13 @@ def verify(
     trusted. Exit code 4 if a release is not there or not what it must be, or if its certificate does not hold.
     """
     job = sqldeid.Job.load(job_file)
-    check_outputs({"--json": json_file}, job, database, [certificate_file] if certificate_file else [])
+    reads = [*([certificate_file] if certificate_file else []), *_paths(house_rules)]
+    check_outputs({"--json": json_file}, job, database, reads)
     certificates = read_certificates(Path(certificate_file)) if certificate_file else None
     proven: dict[str, Proven | ProvenBound] = {}
     with _progress(common):
-        found = sqldeid.verify(job, database, options=_options(common, only, key_file, ledger))
+        options = replace(_options(common, only, key_file, ledger), house_rules=house_rules)
+        found = sqldeid.verify(job, database, options=options)
         if certificates is not None:
             proven = sqldeid.verify_certificates(job, database, certificates, options=_options(common, only))
     _refuse_other_nodes(found, proven)
@@ -332,11 +343,15 @@ def verify(
         proofs = {name: {"certificate": asdict(p)} for name, p in proven.items()}
         checked = {name: {**asdict(cast(Any, v)), **proofs.get(name, {})} for name, v in found.items()}
         joinable = [pair.to_dict() for pair in found.joinable]
-        _write(json_file, checked, **({"joinable": joinable, "warnings": found.warnings} if joinable else {}))
+        more: dict[str, object] = {"joinable": joinable, "warnings": found.warnings} if joinable else {}
+        if found.house_rules:
+            more["house_rules"] = found.house_rules
+        _write(json_file, checked, **more)
     if not common.quiet:
         print_verified(found, common.screen(json_file), proven)
         if certificates is not None and not proven:
             put(common.screen(json_file), f"No certificate to check: {_TABLES_ALONE}")
+        print_rules(found.house_rules, common.screen(json_file))
         print_warnings(found.warnings, common.screen(json_file))
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
 import sqldeid
 from sqldeid.cli.files import check_outputs, write_json
 from sqldeid.cli.options import Common, common, examples, numbers
+from sqldeid.cli.policies import house_rules as house_rules_option
 from sqldeid.cli.targets import write_text
 from sqldeid.report.progress import Progress
 from sqldeid.report.text import console, put
@@ -39,6 +41,7 @@ from sqldeid.result import HOLDER
 )
 @click.option("--max-loss", "max_losses", metavar="L,…", help="Also the greatest k within each of these losses.")
 @click.option("--local", is_flag=True, help="Also by local recoding; always where the job's method is that.")
+@house_rules_option
 @click.option("--json", "json_file", metavar="FILE", help="Write the table as JSON; - is standard output.")
 @click.option("--html", "html_file", metavar="FILE", help="Write an interactive chart (needs sqldeid[report]).")
 @common
@@ -51,6 +54,7 @@ def tradeoff(
     limits: str,
     max_losses: str | None,
     local: bool,
+    house_rules: Path | None,
     json_file: str | None,
     html_file: str | None,
 ) -> None:
@@ -62,14 +66,15 @@ def tradeoff(
     figures are for the data holder.
     """
     job = sqldeid.Job.load(job_file)
-    check_outputs({"--json": json_file, "--html": html_file}, job, database)
+    reads = [] if house_rules is None else [str(house_rules)]
+    check_outputs({"--json": json_file, "--html": html_file}, job, database, reads)
     asked = sqldeid.Asked(
         tuple(numbers("--k", ks, int, "5,20")),
         tuple(numbers("--limit", limits, float, "0,0.05")),
         tuple(numbers("--max-loss", max_losses, float, "0.2,0.5")) if max_losses is not None else (),
         local,
     )
-    options = sqldeid.Options(only=only, settings=common.settings)
+    options = sqldeid.Options(only=only, settings=common.settings, house_rules=house_rules)
     with Progress(console(sys.stderr), live=not common.quiet, steps=common.verbose) as progress:
         listener = sqldeid.Listener(progress.step, progress.search)
         found = sqldeid.tradeoff(job, database, asked, options=options, listener=listener)

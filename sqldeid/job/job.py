@@ -230,13 +230,15 @@ def _marks(table: Table | Series | Events) -> Iterator[tuple[str, str]]:
         yield "person", person.casefold()
 
 
-class _JobSchema(GenerateJsonSchema):
+class JobSchema(GenerateJsonSchema):
     """JSON schema without null: TOML has none, a key is left out instead."""
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        """Of what may be left out, that of what is there."""
         return self.generate_inner(schema["schema"])
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        """Without a default that is null."""
         if schema.get("default", ...) is None:
             return self.generate_inner(schema["schema"])
         return super().default_schema(schema)
@@ -244,7 +246,7 @@ class _JobSchema(GenerateJsonSchema):
 
 @cache
 def _schema() -> dict[str, Any]:
-    made = Job.model_json_schema(schema_generator=_JobSchema)
+    made = Job.model_json_schema(schema_generator=JobSchema)
     return {"$schema": GenerateJsonSchema.schema_dialect} | made | {"title": "sqldeid job file"}
 
 

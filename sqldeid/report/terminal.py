@@ -47,6 +47,7 @@ def print_result(
         else:
             print_table(facts(release.facts()), to)
     print_warnings((*(w for r in result.releases.values() for w in r.warnings), *result.warnings), to)
+    print_rules(result.house_rules, to)
     to.print()
     to.print(f"Done in {result.seconds:.1f} s. Next:")
     asked = [f"{option} {quote(plain(value))}" for option, values in (given or {}).items() for value in values]
@@ -329,6 +330,17 @@ class Proof(Protocol):
     @property
     def boxes(self) -> int:
         """Boxes that cover the lattice."""
+
+
+def print_rules(met: Sequence[Mapping[str, Any]], to: Console) -> None:
+    """Print which house rules a job meets, and by whose leave it does where they were lowered for it."""
+    if met:
+        to.print()
+    for rules in met:
+        put(to, f"House rules of {plain(rules['organisation'])} ({plain(rules['file'])}) are met")
+        for one in rules["exceptions"]:
+            of = f"of {plain(one['release'])} " if "release" in one else ""
+            put(to, f"  but for {plain(one['key'])} {of}by leave of {plain(one['approved_by'])}")
 
 
 def print_verified(found: Mapping[str, Recheck | Told], to: Console, proven: Mapping[str, Any] | None = None) -> None:

@@ -100,9 +100,13 @@ _COUNTED = {"tables": "rows", "series": "series"}
 
 
 class Rechecked(dict[str, Any]):
-    """What a re-check found, by release; `joinable` are the pairs of them that were compared."""
+    """What a re-check found, by release; `joinable` are the pairs of them that were compared.
+
+    `house_rules` are those that the job meets.
+    """
 
     joinable: tuple[Joinable, ...] = ()
+    house_rules: tuple[Mapping[str, object], ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:

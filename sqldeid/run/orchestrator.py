@@ -31,6 +31,7 @@ from sqldeid.run.composing import compose, with_composition
 from sqldeid.run.earlier import noted_ledger, open_earlier
 from sqldeid.run.followed import Pairs, pair, recheck_pair, tell
 from sqldeid.run.foreign import refuse_missing_parts, writes_here
+from sqldeid.run.held import hold
 from sqldeid.run.joinable import Joinable, Noticing, Rechecked, compared, find_joinable, warnings_of
 from sqldeid.run.places import (
     Options,
@@ -85,10 +86,11 @@ def anonymize(
     Where an attack on a table fails and takes with it what was staged, all is made once more without the attacks on it.
     """
     options, listener = options or Options(), listener or Listener()
+    met = hold(job, options, selected(job, options.only), running=True)
     started, spared = monotonic(), dict[str, Attacks]()
     while True:
         try:
-            return _anonymize(job, database, options, listener, started, spared)
+            return replace(_anonymize(job, database, options, listener, started, spared), house_rules=met)
         except AttackFailedError as failed:
             if failed.release in spared:
                 raise
@@ -162,6 +164,7 @@ def _together(releases: Sequence[Release], cohorts: Compared | None, engine: Eng
 def plan(job: Job, database: Database, *, options: Options | None = None) -> list[Plan]:
     """What `anonymize` would do, from the catalogue alone; nothing is read and nothing is written."""
     options = options or Options()
+    hold(job, options, selected(job, options.only))
     refuse_missing_parts(job, selected(job, options.only), database, "anonymize")
     refuse_unread(job, database)
     with reading(database, None, options.settings, command="anonymize") as engine, naming_job(job):
@@ -190,10 +193,12 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
         If a release is not there, or is not what its note, the job and the source say.
     """
     options = options or Options()
+    met = hold(job, options, selected(job, options.only))
     path = None if is_connection(database) else path_of(database)
     refuse_missing_parts(job, selected(job, options.only), database, "verify")
     with reading(database, path, options.settings, job, command="verify") as engine, naming_job(job), telling_causes():
         found = Rechecked()
+        found.house_rules = met
         units = gather(job, selected(job, options.only), lambda group: plan_release(job, group, engine))
         pairs = pair(job, units, engine, replace(options, policy=None, ledger=None))
         for unit in units:

@@ -80,6 +80,9 @@ class Options:
         Insists that the persons of a load are others than those in the ledger, where hardly any is found there.
     new_values
         Columns of which it insists that their values are new for nearly everybody.
+    house_rules
+        A file of house rules that the job must meet, beside that which the environment variable SQLDEID_HOUSE_RULES
+        names.
     """
 
     only: tuple[str, ...] = ()
@@ -93,6 +96,7 @@ class Options:
     without_ledger: bool = False
     new_persons: bool = False
     new_values: tuple[str, ...] = ()
+    house_rules: Path | None = None
 
     def __post_init__(self) -> None:
         if self.key_file is not None and not os.path.exists(self.key_file):

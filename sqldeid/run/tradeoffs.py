@@ -8,6 +8,7 @@ from sqldeid import tables
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.job import Job
 from sqldeid.run.foreign import refuse_missing_parts
+from sqldeid.run.held import OF_THE_PAIR, hold
 from sqldeid.run.places import Options, naming_job, naming_release, reading
 from sqldeid.run.wings import gather, tables_among
 from sqldeid.tables import Asked, Listener
@@ -37,6 +38,7 @@ def tradeoff(
     names = tables_among(job, options.only)
     if not names:
         return {}
+    hold(job, options, names, apart_from=OF_THE_PAIR)
     refuse_missing_parts(job, names, database, "tradeoff")
     if asked.local:
         job = _by_local(job, names)

@@ -22,6 +22,7 @@ OPTIONS: dict[str, Make] = {
     "--new-persons": lambda r: None,
     "--new-values": lambda r: r.choice(["illness", *NAMES]),
     "--policy": lambda r: r.choice(["result.json", "tree.csv", "nowhere"]),
+    "--house-rules": lambda r: r.choice(["rules.toml", "lax.toml", "job.toml", "nowhere", "nul.csv"]),
     "--key-file": lambda r: r.choice(["key.txt", "tree.csv", "empty.csv"]),
     "--temp-dir": lambda r: r.choice([".", "nowhere", "job.toml"]),
     "--threads": lambda r: r.choice(["1", "0", "many"]),
@@ -31,6 +32,7 @@ OPTIONS: dict[str, Make] = {
     "--memory-limit": lambda r: r.choice(["1GB", "-5", "lots"]),
 }
 UNASKED = (
+    "--house-rules",
     "--only",
     "--key-file",
     "--ledger",

@@ -202,6 +202,8 @@ def case(seed: int, folder: Path, *, sound: bool = False) -> Case:
     job = _job(r, made, sound)
     (folder / "job.toml").write_text(tomlkit.dumps(job), encoding="utf-8", errors="replace")
     (folder / "key.txt").write_text(KEY)
+    (folder / "lax.toml").write_text('organisation = "H"\n[tables]\n[series]\n[events]\n')
+    (folder / "rules.toml").write_text('organisation = "H"\n[tables]\nleast_k = 2\nforbidden = ["blank"]\n[series]\n')
     found = Case(seed, folder, made, job)
     found.steps = [["anonymize", str(made.path), "--job", "job.toml"]] if sound else story(r, found)
     return found
