@@ -30,6 +30,7 @@ COMMANDS = {
         "evaluate",
         "Train a classifier on the release and on the originals, and test both on rows that neither has seen.",
     ),
+    "evidence": ("evidence", "Gather what a run rests on in an archive for whoever must judge it, or check one."),
     "explore": ("explore", "Count how many persons sets of columns, sequences or texts single out."),
     "hierarchy": ("hierarchy", "Look at generalisation hierarchies, check them, and build them."),
     "import-arx": ("imports", "Take a project of ARX as a job, with its data and hierarchies."),

@@ -122,7 +122,21 @@ def write_text(target: str, text: str) -> None:
         elif is_stream(target):
             _write_through(target, text)
         else:
-            _put_in_place(Path(os.path.realpath(target)), text)
+            _put_in_place(Path(os.path.realpath(target)), text.encode())
+    except OSError as error:
+        raise EngineError(f"{target}: cannot be written ({error.strerror})") from None
+
+
+def write_bytes(target: str, content: bytes) -> None:
+    """Write a file that is no text: aside, and renamed into place, where a link points.
+
+    Raises
+    ------
+    EngineError
+        If it cannot be written.
+    """
+    try:
+        _put_in_place(Path(os.path.realpath(target)), content)
     except OSError as error:
         raise EngineError(f"{target}: cannot be written ({error.strerror})") from None
 
@@ -133,11 +147,11 @@ def _write_through(target: str, text: str) -> None:
         file.write(text)
 
 
-def _put_in_place(path: Path, text: str) -> None:
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="", dir=path.parent, delete=False) as file:
+def _put_in_place(path: Path, content: bytes) -> None:
+    with tempfile.NamedTemporaryFile("wb", dir=path.parent, delete=False) as file:
         aside = Path(file.name)
         try:
-            file.write(text)
+            file.write(content)
             file.close()
             os.chmod(aside, _mode(path))
             os.replace(aside, path)

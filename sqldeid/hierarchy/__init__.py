@@ -11,7 +11,7 @@ from sqldeid.hierarchy.header import refuse_header
 from sqldeid.hierarchy.inspection import HierarchyReport, check, paths, write_csv
 from sqldeid.hierarchy.leaves import shipped_leaves
 from sqldeid.hierarchy.model import Hierarchy, UncoveredValues
-from sqldeid.hierarchy.sources import HierarchySource, open_source, shipped, shipped_items
+from sqldeid.hierarchy.sources import HierarchySource, open_source, shipped, shipped_file, shipped_items
 
 __all__ = [
     "Hierarchy",
@@ -23,6 +23,7 @@ __all__ = [
     "paths",
     "refuse_header",
     "shipped",
+    "shipped_file",
     "shipped_items",
     "shipped_leaves",
     "write_csv",

@@ -175,6 +175,11 @@ def shipped_items(name: str) -> Path | None:
     return names.get(name)
 
 
+def shipped_file(name: str) -> Path | None:
+    """The file of whatever comes with the package under this name; None where nothing does."""
+    return _shipped_path(name) if name in shipped() else shipped_items(name)
+
+
 def _root() -> Path:
     """The packaged folder, else the repository's."""
     package = Path(__file__).resolve().parents[1]

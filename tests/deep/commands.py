@@ -192,9 +192,13 @@ def _proven(r: Random, case: Case, made: list[str], on: list[str]) -> list[Step]
     if r.random() < 0.3:
         wrote += ["--report", "report.html"]
     proof, result = ["verify", *on, "--certificate", "proof.json"], ["report", "result.json", "-o", "again.html"]
+    taken = r.choice(_TAKEN)
+    packed = ["evidence", "result.json", "-o", "evidence.zip", *taken]
+    checked = ["evidence", "--check", "evidence.zip", *taken]
     return [
-        *([*made, *wrote], proof, result, [*result, "--public"], Damage("proof.json", r.randrange(10**6)), proof),
-        *(Damage("result.json", r.randrange(10**6)), result, [*result, "--public"]),
+        *([*made, *wrote], proof, result, [*result, "--public"], packed, checked),
+        *(Damage("proof.json", r.randrange(10**6)), proof, Damage("evidence.zip", r.randrange(10**6)), checked),
+        *(Damage("result.json", r.randrange(10**6)), result, [*result, "--public"], packed),
     ]
 
 
@@ -228,6 +232,19 @@ def _looked(r: Random, case: Case, made: list[str], on: list[str]) -> list[Step]
         ["anonymize", *mine, "--json", "result.json"],
         ["verify", *mine],
     ]
+
+
+_TAKEN: tuple[list[str], ...] = (
+    [],
+    ["--job", "job.toml"],
+    ["--certificate", "proof.json"],
+    ["--house-rules", "lax.toml"],
+    ["--release", "out.duckdb"],
+    ["--release", "."],
+    ["--result", "result.json"],
+    ["--sha256", "0" * 64],
+)
+"""What may be given to evidence beside its file."""
 
 
 def _looks(r: Random, case: Case, on: list[str]) -> list[list[str]]:
@@ -272,5 +289,7 @@ def _looks(r: Random, case: Case, on: list[str]) -> list[list[str]]:
         ["hierarchy", "show", r.choice([tree, rule]), *r.choice([[], of, ["-v"]])],
         ["hierarchy", "build", rule, "-o", r.choice(["built.csv", "-"]), *of],
         ["privacy", "plan", *asked],
-        ["schema"],
+        ["evidence", r.choice(["result.json", "job.toml", "tree.csv"]), "-o", "evidence.zip", *r.choice(_TAKEN)],
+        ["evidence", "--check", r.choice(["evidence.zip", "result.json", "out.duckdb"]), *r.choice(_TAKEN)],
+        ["schema", *r.choice([[], ["--house-rules"]])],
     ]

@@ -24,7 +24,7 @@ NEW = 0.04
 """Share of commands that run in a process that is truly new; the others are forked from one that has imported all."""
 MOST_END = 0.7
 """Share of cases that end where the first command is refused: there is little to do with what is not there."""
-CODES = {"anonymize": {0, 2, 3}, "verify": {0, 2, 4}, "report": {0, 2}, "hierarchy": {0, 2}}
+CODES = {"anonymize": {0, 2, 3}, "verify": {0, 2, 4}, "report": {0, 2}, "evidence": {0, 2, 4}, "hierarchy": {0, 2}}
 OTHERS = {0, 2, 3, 4}
 """Exit codes where nothing is wrong with the machine; 1 would be the engine's or an internal error."""
 
