@@ -1,10 +1,10 @@
-"""Hierarchies from CSV files: one line a leaf, `original;level 1;…;top`, no header."""
+"""Hierarchies from CSV files: one line a leaf, `original;level 1;…;top`, no header; and from rows of a database."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -32,18 +32,20 @@ _JAVA = b"\xac\xed"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileSource:
-    """A hierarchy read from a file; its leaves are the file's, whatever the data holds.
+    """A hierarchy read from a file or a table of the database; its leaves are those, whatever the data holds.
 
     Parameters
     ----------
     tree
         The file's leaves and their ancestors. The empty leaf stands for NULL.
     lines
-        Line of each leaf, for messages.
+        Line of each leaf, for messages; None where it was read from the database, whose rows have no order.
+    data_derived
+        Whether it was read from the rows that are released, so that its leaves are the data's.
     """
 
     tree: Tree
-    lines: Ints
+    lines: Ints | None
     data_derived: bool = False
 
     @property
@@ -101,7 +103,7 @@ class FileSource:
 
 def _with_empty_text(tree: Tree, null_leaf: int, leaf: Ints, column: Column) -> Tree:
     """Give the data value '' a leaf beside NULL's; `leaf` is told of it."""
-    at = np.flatnonzero(column.texts.to_numpy(zero_copy_only=False) == "")
+    at = np.flatnonzero((column.texts.to_numpy(zero_copy_only=False) == "") & (leaf < 0))
     if not len(at):
         return tree
     leaf[at] = len(tree.leaves)
@@ -124,6 +126,35 @@ def load_file(path: Path, name: str) -> FileSource:
     delimiter = _delimiter(text)
     columns, lines = _columns(text, delimiter, name)
     return _source(name, [_encode(column) for column in columns], lines)
+
+
+def from_rows(name: str, columns: Sequence[pa.Array], *, data_derived: bool = False) -> FileSource:
+    """A hierarchy of rows that were read from a database: the value's text, then its label on each level.
+
+    Unlike in a file NULL is NULL and the empty text is one. A top `*` is added where the last column has more than one
+    label.
+
+    Raises
+    ------
+    HierarchyError
+        If there is no row, if a value has two rows that differ, or if the levels do not nest; without values.
+    """
+    if not len(columns[0]):
+        raise HierarchyError(f"hierarchy {name}: it has no rows. It needs one for each value: value, level 1, …, top")
+    order = pc.sort_indices(
+        pa.table(list(columns), names=[str(i) for i in range(len(columns))]),
+        sort_keys=[(str(i), "ascending") for i in range(len(columns))],
+    )
+    encoded = [_numbered(column.take(order)) for column in columns]
+    if len(encoded) > 1 and len(encoded[-1][1]) == 1 and encoded[-1][1][0] is None:
+        raise HierarchyError(f"hierarchy {name}: the last column is NULL throughout. Leave it out by columns = [...]")
+    return _source(name, encoded, None, data_derived)
+
+
+def _numbered(column: pa.Array) -> tuple[Ints, Labels]:
+    """Number a column's labels from 0 in the order of the rows; NULL is one of them."""
+    coded = column.dictionary_encode(null_encoding="encode")
+    return coded.indices.to_numpy().astype(np.int64), label_array(coded.dictionary.to_pylist())
 
 
 def _decode(path: Path, name: str) -> str:
@@ -233,7 +264,9 @@ def _encode(column: pa.Array) -> tuple[Ints, Labels]:
     return coded.indices.to_numpy().astype(np.int64), label_array(labels)
 
 
-def _source(name: str, encoded: list[tuple[Ints, Labels]], lines: Ints) -> FileSource:
+def _source(
+    name: str, encoded: list[tuple[Ints, Labels]], lines: Ints | None, data_derived: bool = False
+) -> FileSource:
     """Check the columns and make a tree of them."""
     (leaf, leaves), levels = encoded[0], encoded[1:]
     if levels and len(levels[-1][1]) == 1 and levels[-1][1][0] is None:
@@ -244,25 +277,31 @@ def _source(name: str, encoded: list[tuple[Ints, Labels]], lines: Ints) -> FileS
     if not labels or len(labels[-1]) > 1:
         groups.append(np.zeros(len(leaves), dtype=np.int64))
         labels.append(label_array([TOP]))
-    _refuse_torn(name, groups, labels, lines[first])
+    kept = None if lines is None else lines[first]
+    _refuse_torn(name, groups, labels, kept)
     names = ("original", *(f"level {x}" for x in range(1, len(labels))), TOP)
-    return FileSource(Tree(name, names, leaves, tuple(groups), tuple(labels)), lines[first])
+    return FileSource(Tree(name, names, leaves, tuple(groups), tuple(labels)), kept, data_derived)
 
 
-def _refuse_clashes(name: str, groups: tuple[Ints, ...], one: Ints, other: Ints, lines: Ints) -> None:
+def _refuse_clashes(name: str, groups: tuple[Ints, ...], one: Ints, other: Ints, lines: Ints | None) -> None:
     """Raise if lines of the same leaf (`one`, `other`) differ in their ancestors."""
     differ = np.zeros(len(one), dtype=bool)
     for group in groups:
         differ |= group[one] != group[other]
     at = np.flatnonzero(differ)
-    if len(at):
+    if len(at) and lines is None:
+        raise HierarchyError(
+            f"hierarchy {name}: {len(at)} row{' has' if len(at) == 1 else 's have'} a value that another row has with "
+            "other labels (in this column's type 7 and 07 may be one value). Keep one row for each value"
+        )
+    if len(at) and lines is not None:
         raise HierarchyError(
             f"hierarchy {name}: {len(at)} line{' repeats' if len(at) == 1 else 's repeat'} a value with other labels, "
             f"the first is line {lines[other[at[0]]]} (like line {lines[one[at[0]]]}). Keep one line for each value"
         )
 
 
-def _refuse_torn(name: str, groups: list[Ints], labels: list[Labels], lines: Ints) -> None:
+def _refuse_torn(name: str, groups: list[Ints], labels: list[Labels], lines: Ints | None) -> None:
     """Raise if a label has different parents, with two lines that show it."""
     for x in range(len(groups) - 1):
         lower, upper = groups[x], groups[x + 1]
@@ -270,5 +309,5 @@ def _refuse_torn(name: str, groups: list[Ints], labels: list[Labels], lines: Int
         if len(torn):
             leaves = np.flatnonzero(lower == torn[0])
             other = leaves[np.argmax(upper[leaves] != upper[leaves[0]])]
-            where = f" (see lines {lines[leaves[0]]} and {lines[other]})"
+            where = "" if lines is None else f" (see lines {lines[leaves[0]]} and {lines[other]})"
             raise HierarchyError(nesting_message(name, x + 1, len(torn), where))

@@ -51,7 +51,7 @@ def refuse_header(
     if file is None or file.name in shipped():
         return
     reason = _reason(file.tree, None if values is None else Column.of(values, numeric=numeric), called)
-    if reason:
+    if reason and file.lines is not None:
         raise HierarchyError(
             f"hierarchy {file.name}: line {file.lines[0]} looks like a header: {reason}. A hierarchy file has none, "
             "for it would be a value like any other: remove the line; or move it below the next one, if it is a value"
@@ -59,9 +59,9 @@ def refuse_header(
 
 
 def file_of(source: HierarchySource) -> FileSource | None:
-    """The file that a source reads, as it is or with its top coded; None for rules and kept hierarchies."""
+    """The file that a source reads, as it is or with its top coded; None for rules, rows and kept hierarchies."""
     within = getattr(source, "within", source)
-    return within if isinstance(within, FileSource) else None
+    return within if isinstance(within, FileSource) and within.lines is not None else None
 
 
 def unused(source: HierarchySource, hierarchy: Hierarchy) -> int:

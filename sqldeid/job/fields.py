@@ -130,6 +130,43 @@ class HierarchyRule(Section):
         "Absent: 1 for whole numbers, the last decimal of decimals, a day for dates and times. Floats need it.",
     )
 
+    table: Text | None = Field(
+        default=None,
+        description="A table of the database with a row for each value: the value, then its label on each level, the "
+        "top last.",
+    )
+    query: Text | None = Field(
+        default=None, description="The same as one SELECT over tables of the database; it may not read files."
+    )
+    columns: Annotated[list[Text], Field(min_length=1)] | None = Field(
+        default=None,
+        description="With table or query: which columns, the value first, the top last; absent: all, in their order.",
+    )
+    parents: Text | None = Field(
+        default=None,
+        description="A table of the database that links each code to the code above it (OMOP's concept_ancestor, a "
+        "vocabulary's relationships). Of several parents the one with the shortest way up counts, then the smallest.",
+    )
+    child: Text | None = Field(default=None, description="With parents, and always there: the column of the codes.")
+    parent: Text | None = Field(
+        default=None, description="With parents, and always there: the column of the codes above them."
+    )
+    separation: Text | None = Field(
+        default=None,
+        description="With parents: a column with the number of steps between the two "
+        "(min_levels_of_separation); rows with 1 are links, those with more are not needed.",
+    )
+    depths: Annotated[list[Whole], Field(min_length=1)] | None = Field(
+        default=None,
+        description="With parents: how many steps from the beginning of the tree, that counts as 1, one a level, "
+        "falling ([4, 3, 2, 1]). A code that is no deeper stays itself.",
+    )
+
+    @property
+    def in_database(self) -> bool:
+        """Whether the levels stand in the database."""
+        return self.table is not None or self.query is not None or self.parents is not None
+
     def to_mapping(self) -> dict[str, object]:
         """The rule as written: ``{"bands": [5, 10]}``, ``{"edges": [[50, 60], [60]], "tails": True}``."""
         return self.model_dump(exclude_none=True)

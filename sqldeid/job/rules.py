@@ -32,7 +32,12 @@ Role = Literal["quasi-identifying", "identifying", "sensitive", "insensitive", "
 SECTIONS = ("tables", "series", "events")
 """Sections of a job that hold releases, in the order in which they are made."""
 
-HIERARCHY_RULES = ("bands", "edges", "mask", "keep_first", "dates", "suppress", "median", "aggregate")
+HIERARCHY_RULES = (
+    *("bands", "edges", "mask", "keep_first", "dates", "suppress", "median", "aggregate"),
+    *("table", "query", "parents"),
+)
+IN_DATABASE = ("table", "query", "parents", "columns", "child", "parent", "separation", "depths")
+"""Keys of hierarchies whose levels stand in the database."""
 DATE_UNITS = ("day", "month", "quarter", "year", "decade")
 DATABASE_ENDINGS = frozenset({".duckdb", ".ddb", ".db"})
 OTHER_ENDINGS = frozenset(
@@ -110,6 +115,10 @@ def hierarchy_problems(rule: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem(("tails",), "goes with edges alone; remove it")
     if rule.get("grid") is not None and rule.get("median") is None and rule.get("aggregate") is None:
         yield Problem(("grid",), "goes with median or aggregate alone; remove it")
+    if not rule.keys().isdisjoint(IN_DATABASE):
+        from sqldeid.job.database_rules import in_database_problems
+
+        yield from (Problem(*found) for found in in_database_problems(rule))
     for name in ("bands", "mask"):
         if not _rising(rule.get(name)):
             yield Problem((name,), "must rise from each level to the next, finest first")

@@ -91,6 +91,13 @@ def check_plan(plan: TablePlan) -> EpsilonSafe:
             "is built from the column's values, and epsilon-safe needs one "
             "that does not depend on them: write it to a file that lists every possible value",
         )
+    read = [q.name for q in plan.qis if q.in_database]
+    if read:
+        raise JobError.at(
+            f"{plan.key}.columns.{read[0]}.hierarchy",
+            "is read from the database, where nothing tells that it does not depend on the rows, and epsilon-safe "
+            "needs one that does not: write it to a file that lists every possible value",
+        )
     if plan.others:
         raise JobError.at(
             f"{plan.key}.columns.{plan.others[0].name}",

@@ -24,6 +24,8 @@ def folding(plan: TablePlan, target: Target) -> Iterator[Step]:
     if plan.versions and not plan.sampled:
         yield step("tables/plan/count_versions", len(plan.versions))
     coded = len(plan.qis) + len(plan.judged)
+    if any(q.linked for q in plan.qis):
+        yield from as_needed("tables/plan/read_links", "tables/plan/read_known")
     if target.dialect != LOCAL:
         yield step("tables/fold/combine_rows", 1, _combine_rows(plan))
         yield step("tables/fold/count_every", 1, _count_every(plan))

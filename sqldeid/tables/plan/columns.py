@@ -47,6 +47,9 @@ class QuasiIdentifier:
         The column of the source, its type and how its values travel.
     hierarchy
         Known by its levels; its leaves are bound to the data when the run starts.
+    in_database, linked
+        Whether it was read from the database; whether it follows a vocabulary's links, which are read when the values
+        are known.
     """
 
     name: str
@@ -55,6 +58,8 @@ class QuasiIdentifier:
     uncovered: Uncovered
     weight: Fraction
     top_code: int | float | None = None
+    in_database: bool = False
+    linked: bool = False
 
     @property
     def column(self) -> exp.Expr:

@@ -216,7 +216,7 @@ def sensitive_of(part: jobfile.Table) -> tuple[str, ...]:
 
 
 def plan(name: str, part: jobfile.Table, engine: Engine, folder: Path) -> TablePlan:
-    """Resolve one table release against the catalogue; no data is read.
+    """Resolve one table release against the catalogue; no row is read but those of hierarchies in the database.
 
     Raises
     ------
@@ -242,7 +242,7 @@ def resolve_child(name: str, part: jobfile.Table, engine: Engine, folder: Path) 
     if part.where is not None and stacked is None:
         relation = filtered(relation, part.where, engine, f"{key}.where")
     demands = demands_of(part.privacy, sensitive_of(part), folder, key)
-    around = _Around(part, find, demands.named, key, folder)
+    around = _Around(part, find, demands.named, key, folder, engine)
     columns = tuple(_column(n, c, around) for n, c in part.every_column.items())
     versions = versions_of(columns, there, stacked, part, engine, key)
     person = finder(there, label)(part.person, f"{key}.person") if part.person is not None else None
@@ -300,6 +300,7 @@ class _Around:
     judged: set[str]
     key: str
     folder: Path
+    engine: Engine
 
 
 def _column(name: str, part: jobfile.Column, around: _Around) -> QuasiIdentifier | OtherColumn:
@@ -330,11 +331,19 @@ def _column(name: str, part: jobfile.Column, around: _Around) -> QuasiIdentifier
     return QuasiIdentifier(
         name,
         source,
-        cut_hierarchy(_hierarchy(part, key, around.folder), part, source, uncovered, key),
+        cut_hierarchy(_hierarchy(part, key, around), part, source, uncovered, key),
         uncovered,  # no refusal of epsilon-safe may depend on the rows
         Fraction(repr(float(weights.get(name, 1.0)))),
         part.top_code,
+        *_reads(part),
     )
+
+
+def _reads(part: jobfile.Column) -> tuple[bool, bool]:
+    """Whether a column's hierarchy stands in the database, and whether it follows links there."""
+    rule = part.hierarchy
+    there = isinstance(rule, jobfile.HierarchyRule) and rule.in_database
+    return there, isinstance(rule, jobfile.HierarchyRule) and rule.parents is not None
 
 
 def _disguise(part: jobfile.Column) -> Disguise | None:
@@ -383,15 +392,21 @@ def _refuse_unordered(name: str, source: Column, privacy: jobfile.Privacy, key: 
             )
 
 
-def _hierarchy(part: jobfile.Column, key: str, folder: Path) -> HierarchySource:
+def _hierarchy(part: jobfile.Column, key: str, around: _Around) -> HierarchySource:
     spec = part.hierarchy
     if spec is None:
         raise JobError.at(key, "a quasi-identifying column needs a hierarchy")
     if isinstance(spec, jobfile.HierarchyRule) and spec.median is not None:
         raise JobError.at(key, 'search.method = "mondrian" has no lattice; only anonymize and verify take it')
     try:
-        return open_source(spec if isinstance(spec, str) else spec.to_mapping(), folder)
+        if isinstance(spec, jobfile.HierarchyRule) and spec.in_database:
+            from sqldeid.tables.plan.in_database import open_in_database
+
+            return open_in_database(spec, around.table, around.engine, f"{key}.hierarchy")
+        return open_source(spec if isinstance(spec, str) else spec.to_mapping(), around.folder)
     except JobError as error:
+        if error.key:
+            raise
         raise type(error).at(key, error.message) from None
 
 

@@ -5,7 +5,8 @@ What only one of the ways needs is imported when that way is taken: most runs ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -24,7 +25,7 @@ from sqldeid.tables.local.plan import plan as plan_local
 from sqldeid.tables.mondrian.plan import PartitionPlan
 from sqldeid.tables.mondrian.plan import plan as plan_parts
 from sqldeid.tables.plan.linking import Linked, link
-from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.plan.plan import plan as plan_one
 from sqldeid.tables.release.release import run as run_one
 from sqldeid.tables.verify.verify import Verified
@@ -151,6 +152,16 @@ def recheck(planned: Unit, there: Mapping[str, Published], checking: Checking) -
     VerificationError
         If a release is not what job, note and source say.
     """
+    if isinstance(planned, PartitionPlan):
+        return _recheck(planned, there, checking)
+    alone = planned.table if isinstance(planned, LocalPlan) else planned
+    tables = alone.members if isinstance(alone, Linked) else (alone,)
+    columns = [q for table in tables for q in table.qis]
+    with _naming_tables(columns, ", ".join(table.key for table in tables)):
+        return _recheck(planned, there, checking)
+
+
+def _recheck(planned: Unit, there: Mapping[str, Published], checking: Checking) -> dict[str, Verified | Told]:
     engine = checking.engine
     if isinstance(planned, Linked):
         from sqldeid.tables.release.linked import recheck_linked
@@ -183,6 +194,27 @@ def recheck(planned: Unit, there: Mapping[str, Published], checking: Checking) -
     return {planned.name: recheck_one(planned, dict(note), written_there, engine, key, held)}
 
 
+@contextmanager
+def _naming_tables(columns: Iterable[QuasiIdentifier], key: str) -> Iterator[None]:
+    """Say of a failed re-check that levels were read anew from the database, and may be others by now.
+
+    Parameters
+    ----------
+    key
+        Of the release.
+    """
+    try:
+        yield
+    except VerificationError as error:
+        names = [q.name for q in columns if q.in_database]
+        if names:
+            error.message += (
+                f". The levels of {', '.join(names)} were read from the database as they are now; where their table "
+                f"has changed since {key} was made, verify with the table of then, or make the release anew"
+            )
+        raise
+
+
 def _unreleased(planned: TablePlan, note: Mapping[str, object], checking: Checking) -> exp.Table | None:
     """Whom the ledger does not know as released, where the release was held to one."""
     with checking.ledger(note) as found:
@@ -202,7 +234,8 @@ def recheck_followed(
 
     refuse_changed(planned, there[1], checking.engine)
     key = checking.key() if pseudonyms(planned) else None
-    return recheck_accompanied(planned, there, checking.engine, series, admit, key)
+    with _naming_tables(planned.qis, planned.key):
+        return recheck_accompanied(planned, there, checking.engine, series, admit, key)
 
 
 def refuse_changed(planned: TablePlan, note: Mapping[str, object], engine: Engine) -> None:

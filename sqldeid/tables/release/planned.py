@@ -27,6 +27,13 @@ FOLLOWED = "series.{}: formed within its classes; who is in both gets one person
 """What a plan says of the series that are linked to a table."""
 
 
+TREE = (
+    "of several parents the one with the shortest way up, then the smallest code; at depth d a code is shown as what "
+    "stands d steps from the beginning, or as itself where it is no deeper"
+)
+"""What a plan says of hierarchies by links, whose rule is that of `sqldeid.hierarchy.parents`."""
+
+
 def explain(planned: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan, target: Target) -> Explained:
     """What a run of a plan would do. Cost: no statement is run."""
     if isinstance(planned, ChildPlan):
@@ -60,7 +67,7 @@ def statements_of(planned: TablePlan | LocalPlan | Linked, target: Target) -> tu
 def _explain_local(planned: LocalPlan, target: Target) -> Explained:
     """A table whose classes each have levels of their own."""
     plan = planned.table
-    facts = (*_others(plan), ("Person", _person(plan)), *_stacks(plan), *planned.facts())
+    facts = (*_others(plan), *_trees(plan), ("Person", _person(plan)), *_stacks(plan), *planned.facts())
     part = Part(plan.name, f" from {plan.source_label}", _columns(plan), facts)
     steps = statements_of(planned, target)
     content = {**_content(plan, target, steps), "recoding": planned.recoding, "layers": planned.layers}
@@ -69,7 +76,10 @@ def _explain_local(planned: LocalPlan, target: Target) -> Explained:
 
 def _explain_linked(planned: Linked, target: Target) -> Explained:
     """Linked tables: each table's columns, then what is done with their join."""
-    parts = [Part(m.name, f" from {m.source_label}", _columns(m), (*_others(m), *_stacks(m))) for m in planned.members]
+    parts = [
+        Part(m.name, f" from {m.source_label}", _columns(m), (*_others(m), *_trees(m), *_stacks(m)))
+        for m in planned.members
+    ]
     persons = f"{', '.join(sorted({m.person or '' for m in planned.members}))}: who is in all of them"
     said = ", linked: searched, suppressed and verified as one table"
     parts.append(Part(planned.name, said, None, (("Person", persons), *_demands(planned.joint))))
@@ -112,6 +122,11 @@ def _others(plan: TablePlan) -> Facts:
     return [(role, f"{', '.join(names)} ({shown})") for (role, shown), names in found.items()]
 
 
+def _trees(plan: TablePlan) -> Facts:
+    """How a tree is made of a vocabulary's links."""
+    return [(f"Tree of {q.name}", TREE) for q in plan.qis if q.linked]
+
+
 def _stacks(plan: TablePlan) -> Facts:
     return [(f"Stack {s.name}", s.text) for s in (plan.stacked.stacks if plan.stacked else ())]
 
@@ -119,6 +134,7 @@ def _stacks(plan: TablePlan) -> Facts:
 def _facts(plan: TablePlan) -> Facts:
     return [
         *_others(plan),
+        *_trees(plan),
         ("Person", _person(plan)),
         *_stacks(plan),
         *_demands(plan),
