@@ -1,4 +1,4 @@
-"""Rule for code systems: prefixes of a code, then ranges of its category; used for ICD-9-CM."""
+"""Rule for code systems: prefixes of a code, then ranges of its category; used for ICD, ATC and US ZIP codes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """Codes without a dot, in text so that leading zeros stay.
+    """Codes with or without a dot, in text so that leading zeros stay; blanks around and letter case do not matter.
 
     Parameters
     ----------
@@ -66,6 +66,15 @@ class Codes:
     other
         Regular expression of codes that only another version of the system has; where there are any, the column is
         refused (`sqldeid.hierarchy.versions`).
+    version
+        What a column of versions says of codes of this system: 9 or 10; empty where it has no versions.
+    dot
+        Characters before the dot, where codes may have one: digits are filled up with zeros to so many, for 8.8 can
+        only be 008.8. 0 where codes have none.
+    digits
+        Digits of a code that may come as a whole number; 0 where codes are text.
+    small, merged
+        Categories that are one group from their own level on, and its label.
     """
 
     pattern: str
@@ -75,6 +84,11 @@ class Codes:
     names: tuple[str, ...]
     name: str
     other: str = ""
+    version: str = ""
+    dot: int = 0
+    digits: int = 0
+    small: tuple[str, ...] = ()
+    merged: str = ""
 
     def __post_init__(self) -> None:
         falling = list(self.prefixes) == sorted(set(self.prefixes), reverse=True)
@@ -90,18 +104,48 @@ class Codes:
 
     def levels(self, column: Column) -> list[Level]:
         """Group per level; text that is no code, or whose category no range has, is uncovered."""
-        if column.kind != "text":
+        texts = self.plain(column)
+        result = [Level.from_text(self._prefix(texts, n)) for n in self.prefixes]
+        return result + [ranges.level(result[-1]) for ranges in self.ranges]
+
+    def plain(self, column: Column) -> pa.Array:
+        """Each value as a code in capitals without a dot; NULL where it is none.
+
+        Raises
+        ------
+        HierarchyError
+            If the column's type has lost what codes need.
+        """
+        if column.kind == "integer" and self.digits:
+            texts = pc.utf8_lpad(column.texts, self.digits, "0")
+        elif column.kind == "text":
+            texts = pc.utf8_upper(pc.utf8_trim_whitespace(column.texts))
+        else:
             raise HierarchyError(
                 f"hierarchy {self.name}: the column holds {column.kind} values. "
                 "Codes must be text: numbers lose leading zeros"
             )
-        good = pc.match_substring_regex(column.texts, f"^(?:{self.pattern})$")
-        texts = pc.if_else(good, column.texts, pa.scalar(None, pa.string()))
-        result = [Level.from_text(self._prefix(texts, n)) for n in self.prefixes]
-        return result + [ranges.level(result[-1]) for ranges in self.ranges]
+        texts = self._undotted(texts) if self.dot else texts
+        good = pc.match_substring_regex(texts, f"^(?:{self.pattern})$")
+        return pc.if_else(good, texts, pa.scalar(None, pa.string()))
+
+    def _undotted(self, texts: pa.Array) -> pa.Array:
+        """Without a dot behind the category; with one elsewhere a text stays, and is no code: E87.1 is not E871."""
+        for missing in range(1, self.dot):
+            short = pc.match_substring_regex(texts, rf"^[0-9]{{{self.dot - missing}}}\.")
+            texts = pc.if_else(short, pc.binary_join_element_wise("0" * missing, texts, ""), texts)
+        lengths = [*((first, self.dot + more) for first, more in self.longer)]
+        others = "".join(first for first, _ in self.longer)
+        begins = [f"{first}[0-9A-Z]{{{length - 1}}}" for first, length in lengths]
+        begins.append(f"{f'[^{others}.]' if others else '[^.]'}[0-9A-Z]{{{self.dot - 1}}}")
+        placed = pc.match_substring_regex(texts, rf"^(?:{'|'.join(begins)})\.[0-9A-Z]*$")
+        return pc.if_else(placed, pc.replace_substring(texts, ".", ""), texts)
 
     def _prefix(self, texts: pa.Array, count: int) -> pa.Array:
         result = pc.utf8_slice_codeunits(texts, 0, count)
         for first, more in self.longer:
             result = pc.if_else(pc.starts_with(texts, first), pc.utf8_slice_codeunits(texts, 0, count + more), result)
+        if self.small and count <= len(self.small[0]):
+            category = pc.utf8_slice_codeunits(texts, 0, len(self.small[0]))
+            result = pc.if_else(pc.is_in(category, pa.array(self.small)), self.merged, result)
         return result

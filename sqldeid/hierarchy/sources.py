@@ -253,20 +253,37 @@ def _make(kind: str, spec: Mapping[str, object], name: str, folder: Path) -> Rul
             raise UnknownKindError(unknown, "hierarchy rule")
 
 
+_CODES = {"pattern", "prefixes", "levels"}
+_MORE_CODES = {"other", "longer", "ranges", "version", "dot", "digits", "small", "merged"}
+
+
 def _codes(value: object, name: str, folder: Path) -> Codes:
     """A code system; its range files lie beside the rule."""
-    keys = {"pattern", "other", "prefixes", "longer", "ranges", "levels"}
-    if not isinstance(value, Mapping) or not {"pattern", "prefixes", "levels"} <= set(value) <= keys:
-        raise HierarchyError(f"hierarchy {name or 'rule'}: codes needs {', '.join(sorted(keys))}")
+    if not isinstance(value, Mapping) or not set(value) >= _CODES or not set(value) <= _CODES | _MORE_CODES:
+        raise HierarchyError(
+            f"hierarchy {name or 'rule'}: codes needs {', '.join(sorted(_CODES))} and may have "
+            f"{', '.join(sorted(_MORE_CODES))}"
+        )
     longer = value.get("longer", {})
     if not isinstance(longer, Mapping):
         raise HierarchyError(f"hierarchy {name or 'rule'}: longer must be a table of first characters and numbers")
     more = tuple(zip(map(str, longer), _counts(list(longer.values()), "longer"), strict=True))
     files = _texts(value.get("ranges", []), "ranges")
-    ranges = tuple(_ranges(folder / f"{file}.ranges.csv", name) for file in files)
-    levels = _texts(value["levels"], "levels")
-    prefixes, other = _counts(value["prefixes"], "prefixes"), str(value.get("other", ""))
-    return Codes(str(value["pattern"]), prefixes, more, ranges, levels, name or "codes", other)
+    dot, digits = _counts([value.get("dot", 0), value.get("digits", 0)], "dot and digits")
+    return Codes(
+        pattern=str(value["pattern"]),
+        prefixes=_counts(value["prefixes"], "prefixes"),
+        longer=more,
+        ranges=tuple(_ranges(folder / f"{file}.ranges.csv", name) for file in files),
+        names=_texts(value["levels"], "levels"),
+        name=name or "codes",
+        other=str(value.get("other", "")),
+        version=str(value.get("version", "")),
+        dot=dot,
+        digits=digits,
+        small=_texts(value.get("small", []), "small"),
+        merged=str(value.get("merged", "")),
+    )
 
 
 def _ranges(path: Path, name: str) -> Ranges:

@@ -1,7 +1,7 @@
 """Refuse codes of another version of a code system: some look alike in both and would be misread.
 
 E871 is a disorder of sodium in ICD-10 and a foreign object left in a body in ICD-9. Nothing but the version tells them
-apart, so a column in which some codes can only be ICD-10's is not read as ICD-9's at all.
+apart, so a column in which some codes can only be ICD-10's is not read as ICD-9's at all, nor the other way.
 """
 
 from __future__ import annotations
@@ -51,6 +51,6 @@ def refuse_versions(source: HierarchySource, values: pa.Array, rows: Ints | None
         raise HierarchyError(
             f"hierarchy {source.name}: {count:,} {'value is' if count == 1 else 'values are'} codes of another version"
             f"{told}, and codes that both versions have (E871) mean something else in each. Keep one version with "
-            'where = "icd_version = 9" or the like, of a stack in its where; or map the others to this one in a source '
-            "query, or give a hierarchy file that has all codes"
+            f'where = "icd_version = {rule.version or 9}" or the like, of a stack in its where; or map the others to '
+            "this one in a source query, or give a hierarchy file that has all codes"
         )

@@ -25,9 +25,12 @@ HEIGHTS = {
     "adult/workclass": 3,
     "age/text": 5,
     "age/5-10-20": 5,
+    "atc/substances": 6,
     "date/month-year-decade": 5,
     "icd9/diagnoses": 6,
     "icd9/procedures": 5,
+    "icd10/diagnoses": 6,
+    "icd10/procedures": 6,
     "mimic3/dob_year": 3,
     "mimic3/gender": 2,
     "mimic3/insurance": 3,
@@ -35,6 +38,8 @@ HEIGHTS = {
     "mimic3/marital_status": 3,
     "mimic3/procedure": 3,
     "mimic3/religion": 2,
+    "us/zip": 5,
+    "world/country": 5,
 }
 
 

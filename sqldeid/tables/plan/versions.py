@@ -33,7 +33,7 @@ _ICD = (
     r"\s*(?:i(?:cd)?)?[\s_.-]*(?:v|vers?|version|rev(?:ision)?)?[\s_.-]*0*{}(?:\.0+)?"
     r"(?:[\s_.-]*(?:cm|pcs|proc|gm|who|ca|cn))*\s*"
 )
-_NINE, _OTHER = (re.compile(_ICD.format(n), re.IGNORECASE) for n in ("9", "(?:10|11)"))
+_SPELT = {n: re.compile(_ICD.format(n), re.IGNORECASE) for n in ("9", "10", "11")}
 """How such columns spell ICD-9 (9, 9.0, ICD9CM, ICD-9-CM, ICD9Proc), and the versions after it."""
 
 
@@ -52,6 +52,7 @@ class Versions:
     """
 
     hierarchy: str
+    wanted: str
     codes: str
     version: str
     stated: bool
@@ -94,9 +95,12 @@ def versions_of(
         c, where = coded[name], f"{key}.where"
         if asked.version is not None:
             version = find(asked.version, f"{at}.version").name
-            found.append(Versions(c.hierarchy_name, c.source.name, version, True, None, at, where))
+            found.append(Versions(c.hierarchy_name, _wanted(c), c.source.name, version, True, None, at, where))
             continue
-        said, sought = f"{part.where or ''} {_after_where(query)}", Sought(c.hierarchy_name, c.source.name, at, where)
+        said, sought = (
+            f"{part.where or ''} {_after_where(query)}",
+            Sought(c.hierarchy_name, _wanted(c), c.source.name, at, where),
+        )
         found += _found(sought, there, said)
         for table in _tables_of(query, engine, f"{key}.source.query"):
             if any(t.name.casefold() == c.source.name.casefold() for t in table):
@@ -115,16 +119,26 @@ def _of_stack(s: StackPlan, coded: Mapping[str, QuasiIdentifier], engine: Engine
     child = engine.columns(s.relation, key=s.key)
     if s.part.version is None:
         said = s.part.where or ""
-        return _found(Sought(made.hierarchy_name, s.value.name, s.key, f"{s.key}.where"), child, said, s.relation)
+        return _found(
+            Sought(made.hierarchy_name, _wanted(made), s.value.name, s.key, f"{s.key}.where"), child, said, s.relation
+        )
     version = finder(child, s.label)(s.part.version, f"{s.key}.version").name
-    return [Versions(made.hierarchy_name, s.value.name, version, True, s.relation, s.key, f"{s.key}.where")]
+    return [
+        Versions(made.hierarchy_name, _wanted(made), s.value.name, version, True, s.relation, s.key, f"{s.key}.where")
+    ]
+
+
+def _wanted(c: QuasiIdentifier) -> str:
+    """The version that a column's hierarchy reads."""
+    rule = codes_of(c.hierarchy)
+    return rule.version if rule is not None and rule.version else "9"
 
 
 def _unread(key: str, *, on_stack: bool = False) -> JobError:
     why = (
         "is of columns of the source; give it to the stack"
         if on_stack
-        else ("goes with hierarchies that read one version of codes (icd9/diagnoses, icd9/procedures); remove it")
+        else ("goes with hierarchies that read one version of codes (icd9/…, icd10/…); remove it")
     )
     return JobError.at(key, why)
 
@@ -153,6 +167,7 @@ class Sought:
     """Codes of one version: their hierarchy, their column, and where the job names them and filters them."""
 
     hierarchy: str
+    wanted: str
     codes: str
     key: str
     where: str
@@ -160,23 +175,24 @@ class Sought:
 
 def _found(sought: Sought, there: Sequence[Column], said: str, relation: exp.Expr | None = None) -> list[Versions]:
     """Columns that look like versions, of which the filter speaks; refused where it does not."""
-    hierarchy, codes, key, where = sought.hierarchy, sought.codes, sought.key, sought.where
+    hierarchy, wanted, codes, key, where = sought.hierarchy, sought.wanted, sought.codes, sought.key, sought.where
     found = [c.name for c in there if _VERSION.fullmatch(c.name) and c.name.casefold() != codes.casefold()]
     for name in found:
         if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said, re.IGNORECASE):
             raise JobError.at(
                 key,
                 f"hierarchy {hierarchy} reads codes of one version, and {name} beside {codes} says that there "
-                f'may be others, of which some look alike; keep one: {where} = "{name} = 9"',
+                f'may be others, of which some look alike; keep one: {where} = "{name} = {wanted}"',
             )
-    return [Versions(hierarchy, codes, name, False, relation, key, where) for name in found]
+    return [Versions(hierarchy, wanted, codes, name, False, relation, key, where) for name in found]
 
 
 def check_versions(versions: Sequence[Versions], source: exp.Expr, engine: Engine) -> None:
     """Refuse rows whose version is not the hierarchy's. Cost: one scan of each table that has versions.
 
-    Of a column that only looks like versions, rows are refused where some are told to be of a version after ICD-9, or
-    where some are told to be of ICD-9 and others not. Where the job names it, every row must be told to be of ICD-9.
+    Of a column that only looks like versions, rows are refused where some are told to be of another version of ICD, or
+    where some are told to be of the hierarchy's and others not. Where the job names it, every row must be told to be of
+    the hierarchy's.
 
     Parameters
     ----------
@@ -196,13 +212,14 @@ def check_versions(versions: Sequence[Versions], source: exp.Expr, engine: Engin
             version=column(v.version, "s"),
         )
         rows = [(r["version"], int(r["n"])) for r in engine.query(statement).to_pylist()]
-        other = sum(n for version, n in rows if version is None or not _NINE.fullmatch(version))
-        nines = any(version is not None and _NINE.fullmatch(version) for version, _ in rows)
-        later = any(version is not None and _OTHER.fullmatch(version) for version, _ in rows)
-        if other and (v.stated or later or nines):
+        own, others = _SPELT[v.wanted], [spelt for n, spelt in _SPELT.items() if n != v.wanted]
+        other = sum(n for version, n in rows if version is None or not own.fullmatch(version))
+        here = any(version is not None and own.fullmatch(version) for version, _ in rows)
+        elsewhere = any(version is not None and o.fullmatch(version) for version, _ in rows for o in others)
+        if other and (v.stated or elsewhere or here):
             raise JobError.at(
                 v.key,
                 f"{other:,} {'row is' if other == 1 else 'rows are'} of another version by {v.version} than "
                 f"hierarchy {v.hierarchy} reads, and codes that both versions have (E871) mean something else in each; "
-                f'keep one: {v.where} = "{v.version} = 9", or as its values spell ICD-9',
+                f'keep one: {v.where} = "{v.version} = {v.wanted}", or as its values spell ICD-{v.wanted}',
             )

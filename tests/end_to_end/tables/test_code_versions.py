@@ -47,6 +47,22 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
+def test_icd_10_is_kept_apart_likewise(tmp_path: Path) -> None:
+    path = tmp_path / "d.duckdb"
+    with duckdb.connect(str(path)) as c:
+        c.execute("""CREATE TABLE dx AS SELECT i AS id, 9 + i % 2 AS icd_version, 'E87.1' AS icd_code
+            FROM RANGE(60) AS r(i)""")
+    columns = {"icd_code": qi("icd10/diagnoses")}
+    for n, (where, reason) in enumerate([(None, "icd_version = 10"), ("icd_version > 0", "30 rows")]):
+        more = {} if where is None else {"where": where}
+        made = job({"into": f"{n}.duckdb"}, tmp_path, r=release(columns, source="dx", person="id", **more))
+        with pytest.raises(JobError, match=reason):
+            sqldeid.anonymize(made, path)
+    columns = {"icd_code": qi("icd10/diagnoses", version="icd_version")}
+    made = job({"into": "o.duckdb"}, tmp_path, r=release(columns, source="dx", person="id", where="icd_version = 10"))
+    assert sqldeid.anonymize(made, path).releases["r"].released == 30
+
+
 def test_a_run_keeps_versions_apart(source: Path, tmp_path: Path) -> None:
     columns = {"icd_code": qi("icd9/diagnoses", uncovered="top")}
     for n, (where, reason) in enumerate([(None, "icd_version beside icd_code"), ("icd_version > 0", "20 rows")]):
