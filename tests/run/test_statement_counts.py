@@ -37,8 +37,8 @@ def by(method: str, **columns: object) -> dict[str, Any]:
 
 TAKEN: dict[str, tuple[dict[str, Any], int]] = {
     "full-domain": (table(INSENSITIVE), 101),
-    "distinct l-diversity": (table(l_diversity={"column": "ward", "l": 2}), 228),
-    "t-closeness": (table(t_closeness={"column": "ward", "t": 0.5}), 217),
+    "distinct l-diversity": (table(l_diversity={"column": "ward", "l": 2}), 227),
+    "t-closeness": (table(t_closeness={"column": "ward", "t": 0.5}), 216),
     "local": (by("local"), 117),
     "mondrian": (by("mondrian", sex=INSENSITIVE, age=qi({"median": "range"})), 97),
     "series": ({"series": {"vitals": dict(BASE)}}, 174),

@@ -34,6 +34,12 @@ STEPS = 40
 DRAWN_ROWS = 4_000_000
 """Rows that are given to persons in all draws together, about."""
 
+MOST_DRAWN_ROWS = 20_000_000
+"""The same, where a hundred draws give more of them than that."""
+
+TRIED = 10
+"""Ways by which it is seen whether any agrees with the release."""
+
 Preference = tuple[int, int, Node]
 """By what a search compares nodes: units lost, rows suppressed, the node."""
 
@@ -104,17 +110,24 @@ class Reading:
             moved[self.owner[f.size[f.owner[self.group]] >= self.k]] = True
         return np.asarray(moved[self.owner])
 
-    def refuses(self, values: Ints) -> bool:
-        """Whether every predecessor is refused, or loses to the released node, if the rows are given so."""
-        return not any(self._preferred(f, values) for f in self.telling())
+    def trials(self) -> tuple[Trial, ...]:
+        """What of each telling predecessor is the same whatever way values are given."""
+        return tuple(self._trial(f) for f in self.telling())
 
-    def _preferred(self, f: Finer, values: Ints) -> bool:
+    def _trial(self, f: Finer) -> Trial:
         own = f.owner[self.group]
-        failing = np.zeros(len(f.size), dtype=np.bool_)
+        rows = np.flatnonzero(f.size[own] >= self.k)
+        return Trial(f, rows, own[rows])
+
+    def refuses(self, values: Ints, trials: Sequence[Trial] | None = None) -> bool:
+        """Whether every predecessor is refused, or loses to the released node, if the rows are given so."""
+        return not any(self._preferred(t, values) for t in (self.trials() if trials is None else trials))
+
+    def _preferred(self, t: Trial, values: Ints) -> bool:
+        f, failing = t.finer, np.zeros(len(t.finer.size), dtype=np.bool_)
         for place, criterion, whole in self.criteria:
-            here = np.flatnonzero((f.size[own] >= self.k) & ~failing[own])
-            if len(here):
-                classes, histograms = _histograms(own[here], values[place, here], len(whole))
+            if len(t.rows):
+                classes, histograms = _histograms(t.owner, values[place, t.rows], len(whole))
                 failing[classes[~criterion.hold(histograms, whole)]] = True
         rows = f.suppressed + int(f.size[failing].sum())
         if rows > self.allowed:
@@ -125,13 +138,23 @@ class Reading:
         return (lost, rows, f.node) < self.chosen
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A predecessor, the released rows in its classes of k and more, and the class of each."""
+
+    finer: Finer
+    rows: Ints
+    owner: Ints
+
+
 def _histograms(owner: Ints, value: Ints, values: int) -> tuple[Ints, Histograms]:
     """The classes that there are, and their rows by value."""
     counts = np.bincount(owner * values + value)
     keys = np.flatnonzero(counts)
     rows = counts[keys]
-    classes, first = np.unique(keys // values, return_index=True)
-    return classes, Histograms(first.astype(np.int64), keys % values, rows.astype(np.int64))
+    own = keys // values
+    first = np.flatnonzero(np.diff(own, prepend=-1))
+    return own[first], Histograms(first.astype(np.int64), keys % values, rows.astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +178,18 @@ class Belief:
 def believe(reading: Reading, draws: int, seed: int) -> Belief:
     """Draw ways to give the rows of each class to its persons, and keep those that agree with the release."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    moved, kept = np.flatnonzero(reading.moved()), 0
+    moved, kept, trials = np.flatnonzero(reading.moved()), 0, reading.trials()
     values, groups = reading.values.copy(), int(reading.group.max(initial=-1)) + 1
     widths = [int(reading.values[i].max(initial=-1)) + 1 for i in range(len(values))]
     found = [np.zeros(groups * width, dtype=np.int64) for width in widths]
+    owner = reading.owner[moved]
+    # one integer sorts several times faster than a class and a number; two rows of a class seldom draw the same one
+    bits = 62 - int(owner.max(initial=0)).bit_length()
+    base = owner << np.int64(bits)
     for _ in range(draws):
-        order = np.lexsort((rng.random(len(moved)), reading.owner[moved]))
+        order = np.argsort(base | rng.integers(0, 1 << bits, len(moved)))
         values[:, moved] = reading.values[:, moved[order]]
-        if reading.refuses(values):
+        if reading.refuses(values, trials):
             kept += 1
             for i, width in enumerate(widths):
                 keys = reading.group[moved] * width + values[i, moved]
@@ -170,9 +197,22 @@ def believe(reading: Reading, draws: int, seed: int) -> Belief:
     return Belief(kept, draws, tuple(f.reshape(groups, w) for f, w in zip(found, widths, strict=True)))
 
 
+def believe_within(reading: Reading, seed: int) -> Belief:
+    """What is believed, by as many ways as are worth drawing.
+
+    First a few are drawn, from which nothing is told but whether any agrees; then others, by another seed. Where none
+    of the few agrees, so small a share would agree of the others that nothing could be told of them: they are not
+    drawn, and the few stand, by which every belief is left open (`sharpened`).
+    """
+    rows = int(reading.moved().sum())
+    tried = believe(reading, TRIED, seed)
+    return believe(reading, draws_for(rows), seed + 1) if tried.kept else tried
+
+
 def draws_for(rows: int) -> int:
-    """How many ways are drawn of so many rows."""
-    return max(100, min(2000, DRAWN_ROWS // max(rows, 1)))
+    """How many ways are drawn of so many rows: between 20 and 2,000."""
+    least = max(20, min(100, MOST_DRAWN_ROWS // max(rows, 1)))
+    return max(least, min(2000, DRAWN_ROWS // max(rows, 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +249,9 @@ def sharpened(reading: Reading, belief: Belief, place: int, threshold: float) ->
     moved[reading.group] = reading.moved()
     own = shares[of]
     drawn = max(belief.kept, 1)
-    lowest, highest = _within(belief.rows[place] / np.maximum(persons * drawn, 1)[:, None], drawn)
+    lowest, highest = np.zeros_like(own), np.ones_like(own)
+    if belief.kept:
+        lowest, highest = _within(belief.rows[place] / np.maximum(persons * drawn, 1)[:, None], drawn)
     apart = 1 - sampled(belief.kept, belief.drawn).low
     low = np.where(moved[:, None], np.maximum(lowest, own - apart), own)
     high = np.where(moved[:, None], np.minimum(highest, own + apart), own)
@@ -234,14 +276,15 @@ def _within(share: Floats, draws: int) -> tuple[Floats, Floats]:
     with at most exp(-draws * KL(p, q)). It holds for rare values, too, for which Wilson's interval is too narrow.
     """
     far = log(2 * max(share.size, 1) / 0.05) / draws
+    each, at = np.unique(share, return_inverse=True)  # shares of few rows in few draws: most of them are equal
     ends = []
     for end in (0.0, 1.0):
-        near, out = share.copy(), np.full_like(share, end)
+        near, out = each.copy(), np.full_like(each, end)
         for _ in range(STEPS):
             middle = (near + out) / 2
-            apart = _divergence(share, middle) > far
+            apart = _divergence(each, middle) > far
             near, out = np.where(apart, near, middle), np.where(apart, middle, out)
-        ends.append(out)
+        ends.append(out[at].reshape(share.shape))
     return ends[0], ends[1]
 
 
@@ -264,5 +307,15 @@ def number_columns(shown: Sequence[Ints]) -> Ints:
     """Number the different tuples of several columns, from 0 on, in their order; each of shape (entries,)."""
     number = np.zeros(len(shown[0]) if shown else 0, dtype=np.int64)
     for column in shown:  # two at a time: their product stays below 2**63
-        number = np.unique(number * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].reshape(-1)
+        number = _ranks(number * (int(column.max(initial=0)) + 1) + column)
     return number
+
+
+def _ranks(number: Ints) -> Ints:
+    """The place of each among the different ones; without sorting, where they are few beside their greatest."""
+    most = int(number.max(initial=-1)) + 1
+    if most > 8 * len(number):
+        return np.asarray(np.unique(number, return_inverse=True)[1].reshape(-1))
+    there = np.zeros(most, dtype=np.bool_)
+    there[number] = True
+    return np.asarray((np.cumsum(there) - 1)[number])

@@ -9,7 +9,7 @@ nothing of them, and local recoding chooses too many steps for this computation;
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,13 +20,13 @@ from sqldeid.sql.steps import as_needed
 from sqldeid.stages import Step
 from sqldeid.tables.attacks.base import MOST_ROWS, SUPPRESSED, Attack, Attacked, Recoded
 from sqldeid.tables.attacks.disclosure import classes_of
-from sqldeid.tables.attacks.known import SEED
+from sqldeid.tables.attacks.known import SEED, Known
 from sqldeid.tables.attacks.minimal import (
     Belief,
     Finer,
     Reading,
     believe,
-    draws_for,
+    believe_within,
     number_columns,
     predecessors,
     sharpened,
@@ -96,6 +96,8 @@ class Minimality:
     @property
     def said(self) -> str:
         """In a few words, for the summary."""
+        if self.drawn and not self.kept:
+            return f"none of {self.drawn} ways to give values agrees with the choice of levels, so beliefs stay open"
         return f"the choice of levels moves beliefs by at most {percent(self.farthest)} %"
 
     def to_dict(self) -> dict[str, object]:
@@ -132,11 +134,18 @@ def _unread(attacked: Attacked) -> str:
     loss = make_loss(attacked.plan.search.loss, [c.marginal for c in attacked.columns], attacked.rows)
     if loss.suppressed_row * attacked.rows >= 2**62:
         return "its loss counts in units too fine for the machine's integers"
-    reading = reading_of(attacked)
-    widest = max(len(whole) for *_, whole in reading.criteria)
-    if widest * (int(reading.group.max(initial=-1)) + 1) > MOST_CELLS:
-        return "a sensitive column has too many values"
-    return ""
+    if attacked.known is None:
+        raise ValueError("nothing is known of the source")
+    codes = _codes(attacked.known(), [c.column for c in attacked.plan.criteria])
+    widest = max(int(of.max(initial=-1)) + 1 for of in codes)
+    return "a sensitive column has too many values" if widest * len(attacked.read().rows) > MOST_CELLS else ""
+
+
+def _codes(known: Known, names: Sequence[str]) -> list[Ints]:
+    """The codes of the known cells in some attacked columns; each of shape (cells,)."""
+    read = known.bench.ask("tables/attacks/read_codes", cells=known.cells, codes=known.codes)
+    of = {s.name: s.code.name for s in known.secrets}
+    return [read.column(of[name]).to_numpy().astype(np.int64) for name in names]
 
 
 def reading_of(attacked: Attacked) -> Reading:
@@ -145,13 +154,11 @@ def reading_of(attacked: Attacked) -> Reading:
         raise ValueError("nothing is known of the source, or there is no node")
     known, recoded, plan, node = attacked.known(), attacked.read(), attacked.plan, attacked.node
     combination, owner = classes_of(known, recoded)
-    names = [s.name for s in known.secrets]
     places = {name: i for i, name in enumerate(dict.fromkeys(c.column for c in plan.criteria))}
-    read = known.bench.ask("tables/attacks/read_codes", cells=known.cells, codes=known.codes)
+    values = _codes(known, list(places))
     here = np.flatnonzero(owner != SUPPRESSED)
     times = known.rows[here]
     order = np.lexsort((np.repeat(combination[here], times), np.repeat(owner[here], times)))
-    values = [read.column(known.codes[names.index(name)].name).to_numpy().astype(np.int64) for name in places]
     shown = np.stack([np.repeat(v[here], times)[order] for v in values])
     wholes = [np.bincount(v, weights=known.rows).astype(np.int64) for v in values]
     criteria = tuple((places[c.column], c, wholes[places[c.column]]) for c in plan.criteria)
@@ -218,10 +225,9 @@ def _finer(attacked: Attacked, recoded: Recoded, loss: Loss, node: Node) -> Fine
 def _make(attacked: Attacked) -> Achieved:
     reading = reading_of(attacked)
     telling = reading.telling()
-    draws = draws_for(int(reading.moved().sum())) if telling else 0
-    belief = believe(reading, draws, SEED)
-    farthest = 1 - sampled(belief.kept, draws).low if telling else 0.0
-    return Minimality(len(telling), belief.kept, draws, farthest, tuple(_gained(reading, belief)))
+    belief = believe_within(reading, SEED) if telling else believe(reading, 0, SEED)
+    farthest = 1 - sampled(belief.kept, belief.drawn).low if telling else 0.0
+    return Minimality(len(telling), belief.kept, belief.drawn, farthest, tuple(_gained(reading, belief)))
 
 
 def _gained(reading: Reading, belief: Belief) -> Iterator[Gained]:

@@ -11,7 +11,19 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from sqldeid.tables.attacks.minimal import Finer, Reading, Sharpened, believe, number_columns, predecessors, sharpened
+from sqldeid.tables.attacks.minimal import (
+    MOST_DRAWN_ROWS,
+    TRIED,
+    Finer,
+    Reading,
+    Sharpened,
+    believe,
+    believe_within,
+    draws_for,
+    number_columns,
+    predecessors,
+    sharpened,
+)
 from sqldeid.tables.criteria import ClassCriterion
 from sqldeid.tables.criteria.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
 from sqldeid.tables.criteria.t_closeness import TCloseness
@@ -219,9 +231,35 @@ def test_what_sizes_alone_refuse_tells_nothing() -> None:
     assert sharpened(reading, believe(reading, 200, 1), 0, 0.4) == Sharpened(4, 4, 4, 0, 4)
 
 
-def test_tuples_are_numbered_in_their_order() -> None:
+def test_of_ways_that_never_agree_nothing_is_told() -> None:
+    """Also where all rows of a class show one value, of which a single draw that agreed would seem to say something."""
+    always = TCloseness("s", Fraction(1), "equal")
+    reading = reading_of([(0,), (0,), (1,), (1,)], [[0, 0]], (1,), [0, 0, 0, 0], k=2, criterion=always, allowed=0)
+    belief = believe_within(reading, 1)
+    assert (belief.kept, belief.drawn) == (0, TRIED)
+    assert sharpened(reading, belief, 0, 0.5) == Sharpened(alone=4, least=0, most=4, told=0, rows=4)
+
+
+def test_what_is_told_is_drawn_apart_from_what_was_tried() -> None:
+    """Else the ways told of would be chosen by what they show."""
+    reading = reading_of([(0,), (0,), (1,), (1,)], [[0, 0]], (1,), [0, 0, 1, 1], k=2, criterion=TWO, allowed=0)
+    assert believe(reading, TRIED, 1).kept
+    found, apart = believe_within(reading, 1), believe(reading, draws_for(4), 2)
+    assert (found.kept, found.drawn) == (apart.kept, apart.drawn) == (apart.kept, 2000)
+    assert (found.rows[0] == apart.rows[0]).all()
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3_000, 40_000, 200_000, 963_000])
+def test_draws_keep_to_their_rows(rows: int) -> None:
+    draws = draws_for(rows)
+    assert 20 <= draws <= 2000
+    assert draws == 20 or draws * rows <= MOST_DRAWN_ROWS
+
+
+@pytest.mark.parametrize("most", [5, 4000])
+def test_tuples_are_numbered_in_their_order(most: int) -> None:
     rng = np.random.default_rng(1)
-    shown = [rng.integers(0, 5, 200) for _ in range(4)]
+    shown = [rng.integers(0, most, 200) for _ in range(4)]
     tuples = list(zip(*(s.tolist() for s in shown), strict=True))
     order = sorted(set(tuples))
     assert number_columns(shown).tolist() == [order.index(t) for t in tuples]
