@@ -154,7 +154,7 @@ def recheck(planned: Unit, there: Mapping[str, Published], checking: Checking) -
     """
     if isinstance(planned, PartitionPlan):
         return _recheck(planned, there, checking)
-    alone = planned.table if isinstance(planned, LocalPlan) else planned
+    alone = planned.table if isinstance(planned, (LocalPlan, ChildPlan)) else planned
     tables = alone.members if isinstance(alone, Linked) else (alone,)
     columns = [q for table in tables for q in table.qis]
     with _naming_tables(columns, ", ".join(table.key for table in tables)):
