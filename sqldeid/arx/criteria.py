@@ -26,6 +26,7 @@ _CLOSE = re.compile(rf"{_NUMBER}-closeness with (equal|ordered|hierarchical) dis
 _DISCLOSURE = re.compile(rf"{_NUMBER}-disclosure privacy{_OF}", re.DOTALL)
 _BASIC = re.compile(rf"(?:basic-{_NUMBER}-|{_NUMBER}-basic )likeness{_OF}", re.DOTALL)
 _ENHANCED = re.compile(rf"(?:enhanced-{_NUMBER}-|{_NUMBER}-enhanced )likeness{_OF}", re.DOTALL)
+_MAPPED = re.compile(r"\((\d+)\)-map estimated as \((\d+)\)-anonymity \((?:Poisson|Zero-truncated Poisson)\)")
 _AVERAGE = re.compile(rf"\({_NUMBER}(?:, {_NUMBER}, {_NUMBER})?\)-avg-reidentification-risk")
 _GAME = re.compile(
     rf"(no-attack-)?profitability \(prosecutor\)\[benefit={_NUMBER}, loss={_NUMBER}, gain={_NUMBER}, cost={_NUMBER}\]"
@@ -97,6 +98,8 @@ def demands(
     * The average risk is ARX's. Its bound on records at risk counts classes of 1/risk rows, too, where the job counts
       those above a risk alone: the job's threshold is a little lower, such that these count (`_at_risk`).
 
+    * k-map by an estimate is what ARX derived of it when the project was saved: k-anonymity.
+
     * Profitability without attacks (prosecutor) is ARX's: classes of more than gain / cost rows. Profitability with
       attacks keeps classes that may be attacked as long as the publisher gains; the job leaves none, which is more.
 
@@ -106,6 +109,8 @@ def demands(
     for text in criteria:
         if match := _K.fullmatch(text):
             found.k = max(found.k or 1, int(match[1]))
+            continue
+        if (match := _MAPPED.fullmatch(text)) and _take_mapped(match, found):
             continue
         if (match := _AVERAGE.fullmatch(text)) and _take_average(match, found):
             continue
@@ -124,6 +129,19 @@ def demands(
         found.notes.append("k = 1: the project asks for no k-anonymity, and a risk on average bounds no single one")
         found.k = 1
     return found
+
+
+def _take_mapped(match: re.Match[str], found: Demands) -> bool:
+    """Take the k-anonymity as which ARX holds an estimated k-map; false where it was not derived yet."""
+    derived = int(match[2])
+    if not 0 < derived <= _MOST_ROWS:
+        return False
+    found.k = max(found.k or 1, derived)
+    found.notes.append(
+        f"k: the project asks for ({match[1]})-map, which ARX estimated as {derived}-anonymity of its rows and "
+        "population; the job holds that k. To estimate it here, write k_map, and population = { size, fraction }"
+    )
+    return True
 
 
 def _take_average(match: re.Match[str], found: Demands) -> bool:

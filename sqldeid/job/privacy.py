@@ -155,9 +155,11 @@ class MConcealing(Section):
 
 
 class Population(Section):
-    """All persons of whom the release holds some, by one of two keys; they are read, never released."""
+    """All persons of whom the release holds some, by one of three keys; they are read, never released."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["table"]}, {"required": ["rest"]}]})
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": [key]} for key in ("table", "rest", "size")]},
+    )
 
     table: Text | None = Field(
         default=None, description="With the quasi-identifying columns of the release, of the same names and types."
@@ -166,6 +168,27 @@ class Population(Section):
         default=None,
         description="true: the source without where, of which each person has one row. where names no "
         "quasi-identifying column then: who knows it would leave out of the population whom it leaves out.",
+    )
+    size: Whole | None = Field(
+        default=None, description="Persons of the population, where no table has them: k_map is then an estimate."
+    )
+    fraction: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="With size, and always there: the greatest share of these persons that the source, a random "
+        "sample of them, has rows of; more rows are refused.",
+    )
+    estimate: Literal["poisson", "zero-truncated-poisson"] = Field(
+        default="zero-truncated-poisson",
+        description="With size: how k_map is estimated. poisson: of all classes of the population that are too small. "
+        "zero-truncated-poisson: of those that the source has a row of, which asks for greater classes.",
+    )
+    significance: float = Field(
+        default=0.05,
+        gt=0,
+        le=0.5,
+        description="With size: the share of too small classes that may be released, above 0 to 0.5.",
     )
 
 

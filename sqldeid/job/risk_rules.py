@@ -17,6 +17,8 @@ METHODS = ("frontier", "best-first", "flash", "ola", "datafly", "igreedy")
 """Searches that ask for nodes alone, which tell what each must suppress."""
 
 MOST_DECIMALS = 9
+MOST_ESTIMATED = 100_000
+"""Greatest k_map that is estimated, by sums over so many terms."""
 
 _WHY = {
     "inverse-ola": "seeks the greatest k, and knows no other demand",
@@ -39,6 +41,8 @@ def risk_problems(table: Mapping[str, object]) -> Iterator[Found]:
         yield from _decimals(("at_risk", name), section(privacy, "at_risk").get(name))
     for name in ("least", "most"):
         yield from _decimals(("delta_presence", name), section(privacy, "delta_presence").get(name))
+    for name in ("fraction", "significance"):
+        yield from _decimals(("population", name), section(privacy, "population").get(name))
 
 
 def _unfit(table: Mapping[str, object], privacy: Mapping[str, object], search: Mapping[str, object]) -> Iterator[str]:
@@ -69,6 +73,7 @@ def _of_population(
         yield (missing,), 'missing; k_map = 5 (or delta_presence) and population.table = "…" go together'
     part = table.get("where") is not None or table.get("sample") is not None
     yield from _one_population(section(privacy, "population"), part=part)
+    yield from _estimated(table, privacy)
     if not asked:
         return
     yield from _of_presence(privacy)
@@ -100,13 +105,37 @@ def _of_presence(privacy: Mapping[str, object]) -> Iterator[Found]:
 
 def _one_population(population: Mapping[str, object], *, part: bool) -> Iterator[Found]:
     """A population is a table, or the source before its filter."""
-    given = [key for key in ("table", "rest") if population.get(key) is not None]
+    given = [key for key in ("table", "rest", "size") if population.get(key) is not None]
     if population and len(given) != 1:
-        yield ("population",), "must hold exactly one of table, rest"
+        yield ("population",), "must hold exactly one of table, rest, size"
     if given == ["rest"] and not part:
         yield (
             ("population", "rest"),
             "is the source without where, and there is no where: everybody is in the release; add it, or name a table",
+        )
+
+
+def _estimated(table: Mapping[str, object], privacy: Mapping[str, object]) -> Iterator[Found]:
+    """A population of which only the size is stated goes with k_map, of a source that is all that there is of it."""
+    population = section(privacy, "population")
+    if population.get("size") is None:
+        for key in ("fraction", "estimate", "significance"):
+            if population.get(key) is not None:
+                yield ("population", key), "goes with size alone: a table is counted; remove it"
+        return
+    if population.get("fraction") is None:
+        yield ("population", "fraction"), "missing; the greatest share of the population's persons in the source"
+    k_map = privacy.get("k_map")
+    if type(k_map) is int and k_map > MOST_ESTIMATED:
+        yield ("k_map",), f"is above {MOST_ESTIMATED:,}, up to which it is estimated; lower it, or name a table"
+    if privacy.get("delta_presence") is not None:
+        yield ("delta_presence",), "needs a table of the population: its classes are counted, not estimated; name one"
+    if section(privacy, "game").get("attacker") == "journalist":
+        yield ("game",), "of the journalist needs a table of the population: an estimate is no bound; name one"
+    if table.get("sample") is not None:
+        yield (
+            ("population", "size"),
+            "does not go with sample, which leaves out some of the source; use rest = true, or sample beforehand",
         )
 
 

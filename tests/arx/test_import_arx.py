@@ -167,9 +167,19 @@ def test_profitability_is_taken_with_the_k_at_which_no_attack_pays(variant, term
     assert anonymize(Job.load(tmp_path / "job.toml"), tmp_path / "job.duckdb").releases["data"].k >= k
 
 
+@pytest.mark.parametrize("kind", ["Poisson", "Zero-truncated Poisson"])
+def test_an_estimated_k_map_is_taken_as_the_anonymity_that_arx_derived(kind, tmp_path):
+    text = f"(20)-map estimated as (6)-anonymity ({kind})"
+    table, undecided, told = asked(simple(criteria=["3-anonymity", text]), tmp_path)
+    assert (undecided, table["privacy"]["k"]) == ((), 6)
+    assert any("(20)-map, which ARX estimated as 6-anonymity" in note for note in told)
+    assert anonymize(Job.load(tmp_path / "job.toml"), tmp_path / "job.duckdb").releases["data"].k >= 6
+
+
 UNTAKEN = [
     "(5)-map",
-    "(5)-map estimated as (3)-anonymity (Poisson)",
+    "(5)-map estimated as (0)-anonymity (Poisson)",
+    "(5)-map estimated as (3)-anonymity (Binomial)",
     "(0.1,0.9)-presence",
     "(0.0912345678912)-avg-reidentification-risk",
     "(1.5)-avg-reidentification-risk",

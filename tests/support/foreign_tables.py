@@ -156,6 +156,9 @@ RELEASES = {
         privacy={"k_map": 12, "population": {"table": "people"}},
     ),
     "k-map, the rest": asked(COLUMNS, where="MOD(id, 3) = 1", k=1, privacy={"k_map": 12, "population": {"rest": True}}),
+    "k-map, estimated": asked(
+        COLUMNS, k=1, privacy={"k_map": 12, "population": {"size": 5000, "fraction": 0.5, "estimate": "poisson"}}
+    ),
     "delta-presence": asked(
         COLUMNS,
         source={"query": "SELECT * FROM people WHERE MOD(id, 3) = 1"},

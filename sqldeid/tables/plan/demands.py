@@ -29,6 +29,7 @@ from sqldeid.tables.criteria import (
 
 if TYPE_CHECKING:
     from sqldeid.tables.criteria.delta_presence import DeltaPresence
+    from sqldeid.tables.criteria.estimated_map import EstimatedMap
     from sqldeid.tables.criteria.game import NoAttack
 
 Entry = tuple[str, Mapping[str, Any]]
@@ -52,11 +53,13 @@ class Demands:
     overall
         What all released classes must meet together, by their sizes.
     k_map
-        Persons of the population that each released class fits, at least; None where it is not asked for.
+        Persons of the population that each released class fits, at least; None where it is not asked for, or estimated.
     game
         What attackers are paid and spend, where the job states that no attack pays; its k is in `k` or `k_map`.
     presence
         The shares of the population's classes that may be in the source.
+    estimated
+        k-map by an estimate; `k` is at least its least class.
     """
 
     k: int
@@ -72,6 +75,7 @@ class Demands:
     k_map: int | None = None
     game: NoAttack | None = None
     presence: DeltaPresence | None = None
+    estimated: EstimatedMap | None = None
 
     @property
     def named(self) -> set[str]:
@@ -95,7 +99,8 @@ class Demands:
 
     def k_alone(self) -> Demands:
         """Only k and its limit, and no criterion about a sensitive column."""
-        return replace(self.asking(()), criteria_limit=None, overall=None, k_map=None, presence=None, game=None)
+        alone = replace(self.asking(()), criteria_limit=None, overall=None, k_map=None, presence=None, game=None)
+        return replace(alone, estimated=None)  # k stays what it asks for
 
     def one_by_one(self) -> Iterator[tuple[str, Demands]]:
         """Each criterion beyond k alone, with its name."""
@@ -148,7 +153,8 @@ class Demands:
         }
 
     def _counted(self) -> dict[str, object]:
-        mapped = {} if self.k_map is None else {"k_map": self.k_map}
+        mapped: dict[str, object] = {} if self.k_map is None else {"k_map": self.k_map}
+        mapped |= {} if self.estimated is None else self.estimated.said()
         present = {} if self.presence is None else self.presence.said()
         return {**mapped, **present, **({} if self.game is None else {"game": self.game.said()})}
 
@@ -226,8 +232,9 @@ def demands_of(asked: jobfile.Privacy, sensitive: Sequence[str], folder: Path, k
         for own, listed in asked.per_class.items()
         for entry in listed
     )
+    estimated = _estimated(asked)
     return Demands(
-        k=asked.k,
+        k=asked.k if estimated is None else max(asked.k, estimated.least),
         suppression_limit=asked.suppression_limit,
         criteria_limit=asked.criteria_limit,
         suppression=asked.suppression,
@@ -237,10 +244,20 @@ def demands_of(asked: jobfile.Privacy, sensitive: Sequence[str], folder: Path, k
         criteria=_criteria(entries, sensitive),
         concealing=concealing(asked),
         overall=overall_risk(asked),
-        k_map=asked.k_map,
+        k_map=asked.k_map if estimated is None else None,
         game=_game(asked),
         presence=delta_presence(asked),
+        estimated=estimated,
     )
+
+
+def _estimated(asked: jobfile.Privacy) -> EstimatedMap | None:
+    """The job's k-map where no table of its population is named; it is loaded where there is one."""
+    if asked.population is None or asked.population.size is None or asked.k_map is None:
+        return None
+    from sqldeid.tables.criteria.estimated_map import EstimatedMap
+
+    return EstimatedMap.of(asked.k_map, asked.population)
 
 
 def _game(asked: jobfile.Privacy) -> NoAttack | None:

@@ -35,7 +35,7 @@ def population_of(
         If it is not there, or lacks a quasi-identifying column of the source's name and type.
     """
     asked = part.privacy.population
-    if asked is None:
+    if asked is None or asked.size is not None:
         return None
     if asked.table is None:
         return _rest(part, columns, engine, key)

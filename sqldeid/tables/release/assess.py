@@ -20,7 +20,7 @@ from sqldeid.tables.mondrian.plan import PartitionPlan
 from sqldeid.tables.plan.linking import Linked
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.rows.linked import join_sources, join_written
-from sqldeid.tables.rows.shape import count_persons, keep
+from sqldeid.tables.rows.shape import count_persons, keep, refuse_more
 from sqldeid.tables.verify.judgement import Judgement
 from sqldeid.tables.verify.overall import measured_together
 from sqldeid.tables.verify.persons import PersonJudgement, as_they_are
@@ -188,6 +188,14 @@ def _attacked(plan: TablePlan, risk: Risk) -> Iterator[Measured]:
         yield plan.demands.game.measured(fewest, rows=bool(risk.class_sizes))
 
 
+def _estimated(plan: TablePlan, risk: Risk) -> Iterator[Measured]:
+    """k-map by its estimate, by the sizes of a table's classes."""
+    if plan.demands.estimated is not None:
+        refuse_more(plan, sum(size * n for size, n in risk.class_sizes))
+        fewest = min((size for size, _ in risk.class_sizes), default=0)
+        yield plan.demands.estimated.measured(fewest, rows=bool(risk.class_sizes))
+
+
 def _with_criteria(risk: Risk, plan: TablePlan, source: exp.Expr, relation: exp.Expr, engine: Engine) -> Risk:
     """Add what a table achieves by the criteria of a job beyond k: l, t, and 1/m with the worst knowledge state.
 
@@ -202,7 +210,7 @@ def _with_criteria(risk: Risk, plan: TablePlan, source: exp.Expr, relation: exp.
 
     Cost: two scans of the table per sensitive column. m-concealing walks all of its knowledge states.
     """
-    together = (*measured_together(plan, dict(risk.class_sizes)), *_attacked(plan, risk))
+    together = (*measured_together(plan, dict(risk.class_sizes)), *_attacked(plan, risk), *_estimated(plan, risk))
     if not plan.beyond_k:
         return replace(risk, criteria=together)
     criteria, hidden = Judgement(plan, engine, source, (), relation).measured()

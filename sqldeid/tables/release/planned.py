@@ -181,6 +181,8 @@ def criteria(plan: TablePlan) -> Iterator[tuple[str, object]]:
         yield known(c).name.capitalize(), f"{c.words.told}, of {c.column}"
     if plan.k_map is not None:
         yield "K-map", f"k = {plan.k_map} persons of the population"
+    if plan.demands.estimated is not None:
+        yield "K-map, estimated", plan.demands.estimated.told
     if plan.demands.game is not None:
         yield plan.demands.game.name.capitalize(), plan.demands.game.told
     if plan.presence is not None:

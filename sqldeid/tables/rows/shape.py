@@ -131,7 +131,25 @@ def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:
             f"{plan.source_label} has {rows} rows but {persons} values of {plan.person}; k counts persons, so "
             f'say rows = "many" beside it, or give one row per person (a query that picks one)',
         )
+    refuse_more(plan, rows)
     return Persons(rows, None if still else (int(row["high"]), int(row["low"])), persons)
+
+
+def refuse_more(plan: TablePlan, rows: int) -> None:
+    """Refuse more rows than the share of the population for which k-map is estimated.
+
+    Raises
+    ------
+    JobError
+        If there are more.
+    """
+    estimated = plan.demands.estimated
+    if estimated is not None and rows > estimated.most_rows:
+        raise JobError.at(
+            f"{plan.key}.privacy.population.fraction",
+            f"{plan.source_label} has more rows than {float(estimated.fraction):g} of the population's "
+            f"{estimated.size:,} persons; raise fraction to the share that it may have, at most",
+        )
 
 
 def persons_now(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:

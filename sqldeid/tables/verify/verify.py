@@ -141,7 +141,7 @@ def verify(
     sizes, criteria = _sizes(counted_release, engine), judgement.achieved(counted_source)
     criteria = (*criteria, *achieved_together(plan, _histogram(sizes)))
     criteria = (*criteria, *([] if population is None else population.achieved(counted_release, counted_source)))
-    criteria = (*criteria, *_unattacked(plan, sizes, criteria))
+    criteria = (*criteria, *_unattacked(plan, sizes, criteria), *_estimated(plan, sizes))
     verified = _verified(plan, node, row, sizes, int(row["failing"]), criteria)
     _refuse_differences(plan, int(row["missing"]), int(row["unexpected"]), verified, k)
     if isinstance(judgement, PersonJudgement):
@@ -184,6 +184,24 @@ def _unattacked(
     if fewest < game.least and sizes:
         raise VerificationError.at(plan.key, f"the release failed its re-check: a class fails {game.name}")
     yield game.achieved(fewest)
+
+
+def _estimated(plan: TablePlan, sizes: Sequence[Mapping[str, int]]) -> Iterator[Criterion]:
+    """The job's estimated k-map of what was written, by the test that it is.
+
+    Raises
+    ------
+    VerificationError
+        If a class is as small as one of too few persons may be.
+    """
+    if (estimated := plan.demands.estimated) is None:
+        return
+    from sqldeid.tables.verify.estimated import stands_out
+
+    fewest = min(_histogram(sizes), default=0)
+    if sizes and not stands_out(estimated, fewest):
+        raise VerificationError.at(plan.key, "the release failed its re-check: a class fails k-map as estimated")
+    yield estimated.achieved(fewest)
 
 
 def _with_population(judgement: Judgement, labelled: Sequence[Mapping[str, object]]) -> Judgement:
