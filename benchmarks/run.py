@@ -29,6 +29,7 @@ from rich.console import Console
 
 import sqldeid
 from benchmarks import (
+    attack_cost,
     choices,
     clusters,
     criteria,
@@ -71,6 +72,11 @@ CASES: dict[str, Callable[[Bench], dict[str, list[dict[str, Any]]]]] = {
     "local-10m": partial(local_use.local_large, millions=10, seconds=150),
     "local-wide-12": partial(local_use.local_wide, attributes=12, full=0.4467),
     "local-wide-16": partial(local_use.local_wide, attributes=16, full=0.5809),
+    "attacks-adult": attack_cost.adult,
+    "attacks-1m": attack_cost.million,
+    "attacks-plans": attack_cost.plans,
+    "attacks-composition": attack_cost.composition,
+    "attacks-postgres": attack_cost.postgres,
     "stacks": stacks.stacks,
     "distinct-30m": distinct.distinct_30m,
     "distinct-30m-spark": distinct.distinct_30m_spark,

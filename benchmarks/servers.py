@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -38,17 +40,23 @@ def postgres_million(bench: Bench) -> Tables:
 
 def postgres_growth(bench: Bench) -> Tables:
     """What grows with the rows in a server (docs/explanation/scale.md)."""
+    rows = []
+    for task in with_rows(bench, 1, 3):
+        with loaded(bench, task.millions) as (address, used):
+            rows.append(growing(measure_at(task, bench, address, used), bench, task))
+    return {GROWTH: rows}
+
+
+@contextmanager
+def loaded(bench: Bench, millions: int) -> Iterator[tuple[str, Callable[[], float]]]:
+    """A server with Adult: its URL, and what tells the CPU seconds that it has used."""
     programs = postgres.binaries()
     if programs is None:
         raise RuntimeError(postgres.MISSING)
-    rows = []
-    for task in with_rows(bench, 1, 3):
-        with postgres.server(programs) as there:
-            _load(bench.database("adult", task.millions), there.address)
-            used = partial(_cpu_s, int((there.data / "postmaster.pid").read_text().split()[0]))
-            row = measure_at(task, bench, f"postgresql://sqldeid@/postgres?host={there.folder}", used)
-            rows.append(growing(row, bench, task))
-    return {GROWTH: rows}
+    with postgres.server(programs) as there:
+        _load(bench.database("adult", millions), there.address)
+        process = int((there.data / "postmaster.pid").read_text().split()[0])
+        yield f"postgresql://sqldeid@/postgres?host={there.folder}", partial(_cpu_s, process)
 
 
 def _cpu_s(server: int) -> float:

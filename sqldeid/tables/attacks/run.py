@@ -13,7 +13,6 @@ from sqlglot import exp
 from sqldeid import attacked as told
 from sqldeid.arrays import Flags, Ints
 from sqldeid.attacked import ATTACKS, Achieved, Attacks, LeftOut
-from sqldeid.sql import render
 from sqldeid.sql.steps import as_needed
 from sqldeid.stages import Stage, Step
 from sqldeid.tables.attacks.base import SUPPRESSED, Attack, Attacked, Recoded
@@ -183,7 +182,7 @@ class _Reading:
 
     def _combinations(self, folded: Folded) -> tuple[Ints, Ints]:
         bench = self.draft.engine.bench
-        read = bench.query(render("tables/local/read_combinations", classes=folded.table, words=list(folded.words)))
+        read = bench.ask("tables/local/read_combinations", classes=folded.table, words=list(folded.words))
         words = np.stack([read.column(w.name).to_numpy().astype(np.int64) for w in folded.words])
         order = np.lexsort(words[::-1])
         return words[:, order], read.column("n").to_numpy().astype(np.int64)[order]
@@ -191,7 +190,7 @@ class _Reading:
     def _failing(self, folded: Folded, classes: Ints) -> Flags:
         """Which classes fail a criterion beyond k."""
         bench, names = self.draft.engine.bench, list(folded.words)
-        read = bench.query(render("tables/attacks/read_failing", failing=self.draft.chosen.failing, words=names))
+        read = bench.ask("tables/attacks/read_failing", failing=self.draft.chosen.failing, words=names)
         words = np.stack([read.column(w.name).to_numpy().astype(np.int64) for w in names])
         both, at = np.unique(np.concatenate([classes, words], axis=1), axis=1, return_inverse=True)
         at = at.reshape(-1)
