@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
+OK, NOTE, FAIL = "ok", "note", "fail"
+"""States of what `doctor` looks at: it works; it does not, and only some need it; nothing works without it."""
+
 BELOW = (2, 5, 11)
 """Class sizes below which rows and persons are counted (Mazzone 2019, ch. 3)."""
 
@@ -249,5 +252,32 @@ class Classification:
     levels: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
+        """As `--json` writes it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """One thing that `doctor` looked at.
+
+    Parameters
+    ----------
+    group, name
+        What it is: of the program, its extras, its surroundings, or a database.
+    state
+        `OK`, `NOTE` or `FAIL`.
+    said
+        What was found; no data value and no secret.
+    mend
+        What to do where it is not `OK`, and somebody needs it.
+    """
+
+    group: str
+    name: str
+    state: str
+    said: str
+    mend: str = ""
+
+    def to_dict(self) -> dict[str, str]:
         """As `--json` writes it."""
         return asdict(self)

@@ -26,6 +26,7 @@ COMMANDS = {
     "anonymize": ("releases", "Make the releases of a job: all of them, verified, or none."),
     "assess": ("releases", "Count class sizes and re-identification risk of the source, or of what was released."),
     "demo": ("demo", "Write a demo database and its job file."),
+    "doctor": ("doctor", "Look whether the program, its engines and its surroundings work here, and say what to mend."),
     "evaluate": (
         "evaluate",
         "Train a classifier on the release and on the originals, and test both on rows that neither has seen.",
@@ -121,8 +122,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _run(arguments: list[str], target: str | None) -> int:
     try:
-        cli.main(arguments, prog_name="sqldeid", standalone_mode=False)
+        ended = cli.main(arguments, prog_name="sqldeid", standalone_mode=False)
         sys.stdout.flush()
+        return ended if isinstance(ended, int) else 0  # click returns the code of an `Exit` that a command raises
     except SqldeidError as error:
         return report(error, target)
     except click.ClickException as error:

@@ -55,6 +55,7 @@ OFFERS: Mapping[str, frozenset[str]] = {
         "init": "duckdb postgres spark",
         "tradeoff": "duckdb postgres spark",
         "evaluate": "duckdb postgres spark",
+        "doctor": "duckdb postgres spark",
     }.items()
 }
 """Part of a job, option or command → the engines on which it runs."""

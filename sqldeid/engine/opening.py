@@ -242,6 +242,24 @@ def own_instance(spill: Path | None, settings: Settings) -> duckdb.DuckDBPyConne
         raise JobError(f"DuckDB does not take {names}; write a size as 4GB, threads as a whole number") from error
 
 
+def own_settings(spill: Path, settings: Settings) -> dict[str, str]:
+    """Start an instance of ours, write a table to its workbench and read its settings; it is closed again.
+
+    Returns
+    -------
+    dict
+        Of ``threads``, ``memory_limit`` and ``temp_directory`` the value that DuckDB took.
+    """
+    engine = DuckDBEngine(own_instance(spill, settings), "memory", "main", own=True)
+    try:
+        names = ["threads", "memory_limit", "temp_directory"]
+        engine.put("looked", pa.table({"name": names}))
+        read = engine.rows("engine/read_settings", names=[literal(name) for name in names])
+        return {row["name"]: str(row["value"]) for row in read}
+    finally:
+        engine.close()
+
+
 def _pin(connection: duckdb.DuckDBPyConnection) -> None:
     """Spell and compare values alike on every machine: the time zone would be the environment's."""
     names = [literal(name) for name in NEUTRAL]

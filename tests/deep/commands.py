@@ -291,5 +291,6 @@ def _looks(r: Random, case: Case, on: list[str]) -> list[list[str]]:
         ["privacy", "plan", *asked],
         ["evidence", r.choice(["result.json", "job.toml", "tree.csv"]), "-o", "evidence.zip", *r.choice(_TAKEN)],
         ["evidence", "--check", r.choice(["evidence.zip", "result.json", "out.duckdb"]), *r.choice(_TAKEN)],
+        ["doctor", *r.choice([[], [source], [source, "--job", "job.toml"], ["nowhere"], ["--json", "-"]])],
         ["schema", *r.choice([[], ["--house-rules"]])],
     ]

@@ -1,0 +1,147 @@
+"""`sqldeid doctor`: what works, what is missing and how to mend it; no data value, no secret, no traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import requires
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from sqldeid.run import doctor
+from tests.support.cli import run, tree
+
+MISSING = """
+import importlib.metadata as metadata, sys
+gone = sys.argv[1].split(",")
+old = metadata.version
+def version(name):
+    if name in gone:
+        raise metadata.PackageNotFoundError(name)
+    return old(name)
+metadata.version = version
+class Gone:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in gone:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Gone)
+from sqldeid.cli import main
+main(sys.argv[2:])
+"""
+
+
+def without(packages: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the program where some packages are not installed."""
+    return subprocess.run([sys.executable, "-c", MISSING, packages, *arguments], capture_output=True, text=True)
+
+
+def test_all_is_told_where_all_works(folder, capsys):
+    before = tree(folder)
+    ran = run(capsys, "doctor", "db.duckdb", "--job", "job.toml")
+    assert (ran.code, ran.err) == (0, "")
+    assert tree(folder) == before
+    for words in (f"duckdb {duckdb.__version__}", "it runs statements", "can be written", "encoding", "(UTC)"):
+        assert words in ran.out, words
+    assert "  ok  tables" in ran.out and "main.people" in ran.out
+    assert "valid; 2 releases" in ran.out
+    assert "sqldeid works here" in ran.out.splitlines()[-1]
+    assert not any(value in ran.out for value in ("person 1", "illness", "income"))
+
+
+def test_json_has_the_same(folder, capsys):
+    ran = run(capsys, "doctor", "--json", "-")
+    found = ran.json["doctor"]
+    assert {one["state"] for one in found} <= {"ok", "note", "fail"}
+    assert {one["group"] for one in found} >= {"program", "extras", "engines", "surroundings"}
+    run(capsys, "doctor", "--json", "found.json", "-q")
+    assert (folder / "found.json").exists()
+
+
+def test_every_extra_has_its_purpose():
+    extras = {extra for _, _, extra in doctor._needed() if extra} - {"all", "dev"}
+    assert extras == set(doctor.EXTRAS)
+    assert len([line for line in requires("sqldeid") or () if "extra" not in line]) == len(
+        [name for name, _, extra in doctor._needed() if not extra]
+    )
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("package", ["pyarrow,rich", "duckdb,pydantic"])
+def test_a_package_that_every_run_needs_is_missed_in_words(package):
+    done = without(package, "doctor")
+    assert done.returncode == 1
+    for name in package.split(","):
+        assert f"!!  {name}" in done.stdout
+        assert f"pip install '{name}" in done.stdout
+    assert "Traceback" not in done.stderr
+    assert f"sqldeid does not work here: {package.replace(',', ', ')}" in done.stderr
+
+
+def test_an_extra_that_is_missing_is_no_failure():
+    done = without("psycopg,opendp", "doctor")
+    assert done.returncode == 0, done.stderr
+    assert "--  postgres" in done.stdout and "pip install 'sqldeid[postgres]'" in done.stdout
+    assert "--  dp" in done.stdout
+    assert "2 of what only some runs need are not there" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("nowhere.duckdb",), "does not exist"),
+        (("job.toml",), "job.toml"),
+        (("--job", "nowhere.toml"), "no such file"),
+        (("--memory-limit", "lots"), "--memory-limit"),
+        (("--json", "nowhere/x.json"), "there is no folder"),
+    ],
+)
+def test_what_cannot_be_is_refused(arguments, told, folder, capsys):
+    ran = run(capsys, "doctor", *arguments)
+    assert ran.code in (1, 2)
+    assert told in ran.out + ran.err
+
+
+def test_the_environment_is_told_and_no_secret(folder, capsys, monkeypatch):
+    secret = "0123456789abcdef" * 4
+    monkeypatch.setenv("SQLDEID_KEY", secret)
+    monkeypatch.setenv("SQLDEID_HOUSE_RULES", "rules.toml")
+    (folder / "rules.toml").write_text('organisation = "House"\n[tables]\n')
+    ran = run(capsys, "doctor")
+    assert "rules of House in rules.toml bind every run" in ran.out
+    assert "holds a key" in ran.out and secret not in ran.out
+    monkeypatch.setenv("SQLDEID_KEY", "short")
+    monkeypatch.setenv("SQLDEID_HOUSE_RULES", "")
+    ran = run(capsys, "doctor")
+    assert ran.code == 0  # some runs alone need a key, and rules are refused by each run
+    assert ran.out.count("  --  SQLDEID_") == 2 and "short" not in ran.out
+
+
+def test_a_password_is_not_told(folder, capsys):
+    ran = run(capsys, "doctor", "postgresql://me:hidden-word@127.0.0.1:1/x")
+    assert ran.code == 1
+    assert "hidden-word" not in ran.out + ran.err
+
+
+def test_a_name_is_shown_with_its_control_characters_written_out(folder, capsys):
+    with duckdb.connect(folder / "db.duckdb") as connection:
+        connection.execute('CREATE TABLE "a\x1b[31mb" (i INTEGER)')
+    ran = run(capsys, "doctor", "db.duckdb")
+    assert "\x1b" not in ran.out and "x1b[31mb" in ran.out
+
+
+def test_a_poor_terminal_is_told(folder: Path):
+    program = [sys.executable, "-m", "sqldeid", "doctor"]
+    env = {"PATH": "/usr/bin:/bin", "PYTHONIOENCODING": "ascii", "HOME": str(folder)}
+    done = subprocess.run(program, capture_output=True, text=True, cwd=folder, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "--  terminal" in done.stdout and "encoding ascii" in done.stdout
+
+
+def test_postgres_is_opened(postgres, capsys):
+    host = postgres.info.host.replace("/", "%2F")
+    ran = run(capsys, "doctor", f"postgresql://{postgres.info.user}@/{postgres.info.dbname}?host={host}")
+    assert ran.code == 0, ran.err
+    assert "Postgres, opened for reading" in ran.out
