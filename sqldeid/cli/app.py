@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import NoReturn, cast
 
 import click
+from click.shell_completion import CompletionItem
 
 from sqldeid.cli.failures import (
     json_target,
@@ -25,6 +26,7 @@ from sqldeid.errors import Interrupted, SqldeidError
 COMMANDS = {
     "anonymize": ("releases", "Make the releases of a job: all of them, verified, or none."),
     "assess": ("releases", "Count class sizes and re-identification risk of the source, or of what was released."),
+    "completion": ("completion", "Print the script by which a shell completes commands, options and files."),
     "demo": ("demo", "Write a demo database and its job file."),
     "doctor": ("doctor", "Look whether the program, its engines and its surroundings work here, and say what to mend."),
     "evaluate": (
@@ -62,8 +64,15 @@ class Commands(click.Group):
         """The command, loaded now; None where there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
+        from sqldeid.cli.manual import completed
+
         module = import_module(f"sqldeid.cli.{COMMANDS[cmd_name][0]}")
-        return cast(click.Command, getattr(module, cmd_name.replace("-", "_")))
+        return completed(cast(click.Command, getattr(module, cmd_name.replace("-", "_"))), cmd_name)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands that begin so, without loading any; options as click does."""
+        named = [CompletionItem(n, help=line) for n, (_, line) in COMMANDS.items() if n.startswith(incomplete)]
+        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

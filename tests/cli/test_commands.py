@@ -140,7 +140,7 @@ def test_demos_run(name, number, tmp_path, monkeypatch, capsys):
 
 
 COMMANDS = ["", "init", "anonymize", "assess", "verify", "schema", "demo", "demo adult", "demo mimic", "hierarchy"]
-COMMANDS += ["doctor", "evidence", "hierarchy show", "hierarchy check", "hierarchy build", "import-arx"]
+COMMANDS += ["completion", "doctor", "evidence", "hierarchy show", "hierarchy check", "hierarchy build", "import-arx"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

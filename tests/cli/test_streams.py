@@ -173,6 +173,7 @@ LEFT = {
     "hierarchy show": ("hierarchy", "show", "adult/sex"),
     "hierarchy check": ("hierarchy", "check", "few.csv", "--db", "db.duckdb", "--table", "people", "--column", "sex"),
     "privacy": ("privacy", "plan", "--k", "5", "--population", "1000"),
+    "completion": ("completion", "fish"),
     "doctor": ("doctor", "db.duckdb"),
     "evidence": ("evidence", "result.json", "-o", "evidence.zip"),
     "report": ("report", "result.json", "-o", "page.html"),

@@ -1,0 +1,101 @@
+"""The help of every command is a manual's page, and shells complete by it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from sqldeid.cli.app import COMMANDS, cli
+from sqldeid.cli.manual import EXITS, PAGES, VARIABLES
+from tests.support.cli import PROGRAM, run
+
+
+def walk(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    for inner, other in getattr(command, "commands", {}).items():
+        yield from walk(other, f"{name} {inner}")
+
+
+def every() -> list[tuple[str, click.Command]]:
+    context = click.Context(cli)
+    return [one for name in COMMANDS for one in walk(cli.get_command(context, name), name)]
+
+
+def test_every_command_has_its_page_and_no_page_is_of_none():
+    names = [name for name, _ in every()]
+    assert set(names) == set(PAGES)
+    for page in PAGES.values():
+        assert page.see and set(page.see) <= set(names)
+        assert set(page.exits) <= set(EXITS) and set(page.variables) <= set(VARIABLES)
+    assert {v for page in PAGES.values() for v in page.variables} == set(VARIABLES)
+
+
+def test_help_says_it_all_once(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for name, command in every():
+        for _ in range(2):  # loaded once, its end must not be put there again
+            out = run(capsys, *name.split(), "--help").out
+        for heading in ("Exit codes:", "Environment:", "Files:", "See also:"):
+            assert out.count(heading) == 1, (name, heading)
+        assert max(map(len, out.splitlines())) <= 120
+        for param in command.params:
+            if isinstance(param, click.Option) and not param.hidden:
+                assert param.help, f"{name} {param.name}: an option without help"
+        assert command.help and len(command.help.split()) > 4, name
+
+
+def test_exit_codes_are_those_of_the_page(repository):
+    page = (repository / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8")
+    assert all(f"| {code} |" in page for code in EXITS)
+
+
+def complete(*words: str) -> list[str]:
+    """What bash would offer for the last word, as ``type,value``."""
+    env = {**os.environ, "_SQLDEID_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(words)}
+    env["COMP_CWORD"] = str(len(words) - 1)
+    done = subprocess.run([str(PROGRAM)], env=env, capture_output=True, text=True)
+    assert done.stderr == "", done.stderr
+    return done.stdout.split()
+
+
+def test_commands_options_and_files_are_completed():
+    assert complete("sqldeid", "ev") == ["plain,evaluate", "plain,evidence"]
+    assert complete("sqldeid", "verify", "--jo") == ["plain,--job"]
+    assert complete("sqldeid", "verify", "d") == ["file,d"]
+    assert complete("sqldeid", "anonymize", "--house-rules", "r") == ["file,r"]
+    assert complete("sqldeid", "hierarchy", "s") == ["plain,show"]
+
+
+@pytest.mark.deep
+def test_completing_commands_loads_none():
+    code = "import os, sys, atexit; atexit.register(lambda: sys.stderr.write(' '.join(sys.modules))); "
+    code += "from sqldeid.cli import main; main()"
+    env = {**os.environ, "_SQLDEID_COMPLETE": "zsh_complete", "COMP_WORDS": "sqldeid ", "COMP_CWORD": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert all(name in done.stdout for name in COMMANDS)
+    assert not set(done.stderr.split()) & {"duckdb", "rich", "pydantic", "sqldeid.cli.releases", "sqldeid.cli.manual"}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_scripts_are_printed(shell, capsys):
+    ran = run(capsys, "completion", shell)
+    assert (ran.code, ran.err) == (0, "")
+    assert f"_SQLDEID_COMPLETE={shell}_complete" in ran.out
+    assert run(capsys, "completion", "cmd").code == 2
+
+
+def test_bash_reads_its_script(tmp_path, capsys):
+    (tmp_path / "sqldeid.bash").write_text(run(capsys, "completion", "bash").out)
+    done = subprocess.run(["bash", "-n", str(tmp_path / "sqldeid.bash")], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_module_is_the_program():
+    done = subprocess.run([sys.executable, "-m", "sqldeid", "--version"], capture_output=True, text=True)
+    assert done.stdout.startswith("sqldeid, version ")
+    assert subprocess.run([sys.executable, "-m", "sqldeid", "no"], capture_output=True).returncode == 2
