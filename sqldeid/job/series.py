@@ -84,10 +84,15 @@ def perturb_problems(perturb: Mapping[str, object]) -> Iterator[Problem]:
 def series_problems(series: Mapping[str, object]) -> Iterator[Problem]:
     """Columns that must be named, and what a preset fixes."""
     fixed = series.get("preset") is not None
-    for name in ("time", "variable", "value"):
+    wide = series.get("wide") is not None and not fixed
+    for name in ("time",) if wide else ("time", "variable", "value"):
         if series.get(name) is None and not fixed:
             yield Problem((name,), "missing; name the column")
-    for name in ("time", "time_unit", "variable", "value", "where", "variables", "cohort"):
+    for name in ("variable", "value") if wide else ():
+        if series.get(name) is not None:
+            yield Problem((name,), "does not go with wide, whose columns are the variables; remove one of them")
+    yield from _wide(series)
+    for name in ("time", "time_unit", "variable", "value", "wide", "where", "variables", "cohort"):
         if fixed and series.get(name) is not None:
             yield Problem((name,), "is fixed by the preset; remove it, or remove preset")
     if fixed and not isinstance(series.get("source"), str):
@@ -102,6 +107,21 @@ def series_problems(series: Mapping[str, object]) -> Iterator[Problem]:
     yield from _features(series.get("features"))
     yield from _rounded(series)
     yield from _shared(series)
+
+
+def _wide(series: Mapping[str, object]) -> Iterator[Problem]:
+    """Each variable is of one column; what is dropped or rounded is one of them where there is no map."""
+    wide, dropped = section(series, "wide"), series.get("drop")
+    folded: dict[str, str] = {}
+    for name, variable in wide.items():
+        if isinstance(variable, str) and folded.setdefault(variable.casefold(), str(name)) != name:
+            yield Problem(("wide", name), "another column has this variable; list both as items of one in variables")
+    if wide and series.get("variables") is None and isinstance(dropped, list):
+        for name in dropped:
+            if name not in wide.values():
+                yield Problem(("drop",), "names a variable that is not in wide")
+        if set(wide.values()) <= set(map(str, dropped)):
+            yield Problem(("drop",), "leaves no variable")
 
 
 def _rounded(series: Mapping[str, object]) -> Iterator[Problem]:
@@ -343,6 +363,11 @@ class Series(Section):
     )
     variable: Text | None = Field(default=None, description="Column that says what was measured.")
     value: Text | None = Field(default=None, description="Column with the measured number.")
+    wide: Annotated[dict[Text, Text], Field(min_length=1, max_length=MAX_ITEMS)] | None = Field(
+        default=None,
+        description="Of a wide table, instead of variable and value: what each column measures, a variable or an item "
+        'of variables (heartrate = "HR"). It is read as a long table, once and without a copy.',
+    )
     where: Text | None = Field(default=None, description="One SQL expression; rows for which it holds are the input.")
     variables: VariableMap | None = Field(
         default=None,

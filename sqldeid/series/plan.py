@@ -109,7 +109,7 @@ class SeriesPlan:
             ("Source", self.source_label),
             ("Person", f"{self.person.name}, never released"),
             ("Time", time),
-            ("Variables", names),
+            ("Variables", f"{names}, each of a column of its own" if part.wide is not None else names),
             ("Step", f"{float(part.step_hours):g} h, {part.resample}"),
             ("Durations", f"k = {part.durations.k}, {part.durations.method}"),
             ("Features", ", ".join([*self._features(), *(f.name for f in self.own)])),

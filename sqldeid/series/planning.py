@@ -22,7 +22,7 @@ from sqldeid.series.plan import (
     labels_of,
     refuse_unknown,
 )
-from sqldeid.series.variables import load_map, refuse_names
+from sqldeid.series.variables import VariableMap, load_map, refuse_names
 from sqldeid.sql.aggregates import parse_aggregate
 
 
@@ -41,18 +41,16 @@ def plan(name: str, part: Series, engine: Engine, folder: Path) -> SeriesPlan:
     find = finder(columns_of(relation, engine, f"{key}.source"), label)
     if part.where is not None:
         relation = filtered(relation, part.where, engine, f"{key}.where")
-    person, time, variable, value = (
-        find(str(asked), f"{key}.{of}")
-        for of, asked in (
-            ("person", part.person),
-            ("time", part.time),
-            ("variable", part.variable),
-            ("value", part.value),
-        )
-    )
+    person, time = find(part.person, f"{key}.person"), find(str(part.time), f"{key}.time")
+    if part.wide is not None:
+        from sqldeid.series.wide import unpivoted
+
+        relation, variable, value = unpivoted(relation, part.wide, person, time, engine, key)
+    else:
+        variable, value = (find(str(getattr(part, of)), f"{key}.{of}") for of in ("variable", "value"))
     columns = Measurements(time, variable, value)
     _refuse_kinds(person, columns, part, key)
-    mapped = load_map(part.variables, part.drop, folder, key) if part.variables is not None else None
+    mapped = _map(part, folder, key)
     if mapped is not None:
         refuse_unknown(part, mapped.names, key)
         refuse_names(part.shape, mapped.names, f"{key}.variables")
@@ -69,6 +67,24 @@ def plan(name: str, part: Series, engine: Engine, folder: Path) -> SeriesPlan:
         cohort=_cohort(part, engine, f"{key}.cohort"),
         labels=labels_of(part, engine, f"{key}.labels"),
     )
+
+
+def _map(part: Series, folder: Path, key: str) -> VariableMap | None:
+    """The items and variables; None where the values of the variable column are the variables."""
+    if part.variables is not None:
+        found = load_map(part.variables, part.drop, folder, key)
+        lost = {str(item) for item in (part.wide or {}).values()} - {str(i.code) for i in found.items}
+        if part.wide is not None and lost and not part.drop:
+            name = next(c for c, item in part.wide.items() if item in lost)
+            raise JobError.at(
+                f"{key}.wide.{name}", "is an item that no variable of variables has; remove it, or add it"
+            )
+        return found
+    if part.wide is None:
+        return None
+    from sqldeid.series.wide import named
+
+    return named({c: name for c, name in part.wide.items() if name not in part.drop})
 
 
 def _refuse_kinds(person: Column, columns: Measurements, part: Series, key: str) -> None:

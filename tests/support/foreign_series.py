@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,23 @@ def charted() -> pa.Table:
             "value": pa.array(value, pa.float64()),
         }
     )
+
+
+HR, GLU = "select", "glü 'c'"
+WIDE = {**dict.fromkeys(["variable", "value"]), "source": "periodic", "wide": {HR: "HR", '"gl': GLU}}
+"""What a job changes to read the same measurements from `periodic`."""
+
+
+def periodic() -> pa.Table:
+    """The measurements of `charted` with a column for each variable; as many rows as one has at one time."""
+    by_time: dict[tuple[object, ...], dict[str, list[float]]] = {}
+    for row in charted().to_pylist():
+        at = (row[WHO], row["minute"], row["at"])
+        by_time.setdefault(at, {"HR": [], GLU: []})[row["item"]].append(row["value"])
+    rows = [(*at, h, g) for at, found in by_time.items() for h, g in zip_longest(found["HR"], found[GLU])]
+    rows += [(*rows[0][:3], None, None)]
+    types = {WHO: pa.string(), "minute": pa.float64(), "at": pa.timestamp("us"), HR: pa.float64(), '"gl': pa.float64()}
+    return pa.table({n: pa.array(c, t) for (n, t), c in zip(types.items(), zip(*rows, strict=True), strict=True)})
 
 
 def stays() -> pa.Table:
@@ -91,6 +109,7 @@ CHOICES: dict[str, dict[str, object]] = {
         **{"variables": None, "durations": {"k": 6, "method": "source"}, "perturb": {"seed": 5, "method": "source"}},
         **{"privacy": {"k": 3, "nulls": "strict", "targets": "source"}, "where": "value < 1000"},
     },
+    "a column for each variable": {**WIDE, "where": "minute >= 1"},
 }  # fmt: skip
 
 

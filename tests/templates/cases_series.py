@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlglot
 from sqlglot import exp
 
-from sqldeid.sql import column, identifier, render, table_name
+from sqldeid.sql import column, identifier, literal, render, table_name
 from tests.templates.cases import Case
 
 WHO, WHAT, HOW = 'st"ay; --', "select", "ünï"
@@ -128,6 +128,29 @@ FROM_OUT = 'SELECT {} FROM "o\'u""t" ORDER BY {}'
 CASES = [
     Case("series/read_records", read(table_name("mem bers")), ALL, RECORDS_SETUP, ordered=False, note="members"),
     Case("series/read_records", read(None), [*ALL, (10, 0, 0, 1, 55.0)], RECORDS_SETUP, ordered=False),
+    Case(
+        "series/unpivot_wide",
+        {
+            "source": table_name("wi de"),
+            "person": column("select", "s"),
+            "person_name": identifier("select"),
+            "time": column("off set", "s"),
+            "time_name": identifier("off set"),
+            "measured": [
+                {"number": literal(0), "item": literal("it's"), "value": column("variable", "s")},
+                {"number": literal(1), "item": literal("ü"), "value": column("h r", "s")},
+            ],
+            "number": identifier("number"),
+            "variable": identifier("variable"),
+            "value": identifier("value"),
+        },
+        [(1, 5, "it's", 7.0), (1, 5, "ü", None), (None, 6, "it's", None), (None, 6, "ü", 1.5)],
+        (
+            'CREATE TABLE "wi de" ("select" INTEGER, "off set" INTEGER, "variable" INTEGER, "h r" DOUBLE PRECISION)',
+            """INSERT INTO "wi de" VALUES (1, 5, 7, NULL), (NULL, 6, NULL, 1.5)""",
+        ),
+        ordered=False,
+    ),
     Case(
         "series/find_persons",
         {"persons": OUT, "records": subquery(table_name("mem bers"))},

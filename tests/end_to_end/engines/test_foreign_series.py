@@ -13,7 +13,7 @@ from sqldeid.errors import VerificationError
 from sqldeid.job import Job
 from sqldeid.series import prepare, release, transfer
 from tests.support.foreign import Foreign, bag, foreign, in_duckdb
-from tests.support.foreign_series import BASE, CHOICES, WHO, charted, stays, told, wanted
+from tests.support.foreign_series import BASE, CHOICES, WHO, charted, periodic, stays, told, wanted
 from tests.support.sources import IDENTIFYING, qi
 
 __all__ = ["foreign"]
@@ -22,10 +22,10 @@ __all__ = ["foreign"]
 @pytest.fixture(scope="module")
 def source(foreign: Foreign) -> Foreign:
     """The tables on the engine; keys sort there by a language, and clocks show moments."""
-    foreign.load("charted", charted())
-    foreign.load("stays", stays())
+    for name, rows in (("charted", charted()), ("periodic", periodic()), ("stays", stays())):
+        foreign.load(name, rows)
     if foreign.name == "postgres":
-        for table in ("charted", "stays"):
+        for table in ("charted", "periodic", "stays"):
             foreign.run(f'ALTER TABLE {table} ALTER COLUMN "st""ay; --" TYPE TEXT COLLATE "und-x-icu"')
         foreign.run('ALTER TABLE charted ALTER COLUMN item TYPE TEXT COLLATE "und-x-icu"')
         foreign.run("ALTER TABLE charted ALTER COLUMN at TYPE TIMESTAMPTZ USING at AT TIME ZONE 'Europe/Paris'")
@@ -34,7 +34,9 @@ def source(foreign: Foreign) -> Foreign:
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return in_duckdb(tmp_path_factory.mktemp("series") / "s.duckdb", {"charted": charted(), "stays": stays()})
+    return in_duckdb(
+        tmp_path_factory.mktemp("series") / "s.duckdb", {"charted": charted(), "periodic": periodic(), "stays": stays()}
+    )
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from sqldeid.errors import VerificationError
 from sqldeid.series import release, shape, transfer
 from tests.support.benchmark_series import demo, seeded
 from tests.support.foreign import bag
-from tests.support.foreign_series import CHOICES, WHO, charted, stays, told, wanted
+from tests.support.foreign_series import CHOICES, WHO, charted, periodic, stays, told, wanted
 from tests.support.foreign_tables import told as told_of_table
 from tests.support.linked_foreign import LINKED
 from tests.support.linked_foreign import job as followed
@@ -31,7 +31,13 @@ pytestmark = pytest.mark.xdist_group("spark")
 def both(spark: SparkSession, shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     """Series made up and the MIMIC demo's; clock times are of a time zone on Spark, as its tables have them."""
     linked = {f"linked_{name}": rows for name, rows in linked_tables().items()}
-    tables = {"charted": charted(), "stays": stays(), **linked, **demo(shared_data / "mimic3demo")}
+    tables = {
+        "charted": charted(),
+        "periodic": periodic(),
+        "stays": stays(),
+        **linked,
+        **demo(shared_data / "mimic3demo"),
+    }
     with on_both(spark, tmp_path_factory.mktemp("series"), tables) as there:
         there.run(
             "CREATE TABLE zoned AS SELECT * EXCEPT (at), CAST(at AS TIMESTAMP_LTZ) AS at FROM charted",
@@ -42,7 +48,7 @@ def both(spark: SparkSession, shared_data: Path, tmp_path_factory: pytest.TempPa
 
 
 WHO_QUOTED = f"`{WHO}`"
-HERE = ("wide, clock, cohort", "projection, labels, where", "own features, query")
+HERE = ("wide, clock, cohort", "projection, labels, where", "own features, query", "a column for each variable")
 
 
 @pytest.mark.always
