@@ -208,7 +208,7 @@ def _open_path(path: Path, name: str) -> HierarchySource:
     return RuleSource(name, rule, top)
 
 
-RULES = ("bands", "edges", "mask", "keep_first", "dates", "suppress", "codes")
+RULES = ("bands", "edges", "mask", "keep_first", "dates", "suppress", "codes", "versions")
 OPTIONS = {"edges": {"tails", "labels", "year"}}
 
 
@@ -216,7 +216,7 @@ def _rule(spec: Mapping[str, object], name: str, folder: Path) -> tuple[Rule, st
     """The rule that a mapping states, and the label of its top."""
     given = [key for key in spec if key in RULES]
     if len(given) != 1:
-        raise HierarchyError(f"a built hierarchy has exactly one of {', '.join(RULES[:-1])}; here are {len(given)}")
+        raise HierarchyError(f"a built hierarchy has exactly one of {', '.join(RULES[:-2])}; here are {len(given)}")
     kind = given[0]
     unknown = set(spec) - {kind, "top"} - OPTIONS.get(kind, set())
     if unknown:
@@ -249,6 +249,8 @@ def _make(kind: str, spec: Mapping[str, object], name: str, folder: Path) -> Rul
             return Suppress()
         case "codes":
             return _codes(value, name, folder)
+        case "versions":
+            return _versions(value, name, folder)
         case unknown:
             raise UnknownKindError(unknown, "hierarchy rule")
 
@@ -284,6 +286,22 @@ def _codes(value: object, name: str, folder: Path) -> Codes:
         small=_texts(value.get("small", []), "small"),
         merged=str(value.get("merged", "")),
     )
+
+
+def _versions(value: object, name: str, folder: Path) -> Rule:
+    """A code system for each version, from rules that stand beside the folder of this one."""
+    from sqldeid.hierarchy.versioned import Versioned
+
+    systems: list[tuple[str, Codes]] = []
+    for version, of in value.items() if isinstance(value, Mapping) else ():
+        source = _open_path(folder.parent / f"{of}.toml", str(of))
+        rule = source.rule if isinstance(source, RuleSource) else None
+        if not isinstance(rule, Codes) or rule.version != version:
+            raise HierarchyError(f"hierarchy {name or 'rule'}: {of} is no code system of version {version}")
+        systems.append((str(version), rule))
+    if not systems:
+        raise HierarchyError(f"hierarchy {name or 'rule'}: versions needs a table of versions and their code systems")
+    return Versioned(tuple(systems), name or "versions")
 
 
 def _ranges(path: Path, name: str) -> Ranges:

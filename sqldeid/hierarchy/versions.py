@@ -17,12 +17,24 @@ from sqldeid.hierarchy.column import Column, mask
 from sqldeid.hierarchy.sources import HierarchySource, RuleSource
 from sqldeid.hierarchy.stored import StoredSource
 
+SPELT = (
+    r"\s*(?:i(?:cd)?)?[\s_.-]*(?:v|vers?|version|rev(?:ision)?)?[\s_.-]*0*{}(?:\.0+)?"
+    r"(?:[\s_.-]*(?:cm|pcs|proc|gm|who|ca|cn))*\s*"
+)
+"""How columns of versions spell one: 9, 9.0, ICD9CM, ICD-9-CM, ICD9Proc."""
+
 
 def codes_of(source: HierarchySource) -> Codes | None:
     """The code system that a hierarchy reads, if it knows the looks of another version."""
     found = source.source if isinstance(source, StoredSource) else source
     rule = found.rule if isinstance(found, RuleSource) else None
     return rule if isinstance(rule, Codes) and rule.other else None
+
+
+def reads_versions(source: HierarchySource) -> bool:
+    """Whether a hierarchy reads values that have their version before them."""
+    found = source.source if isinstance(source, StoredSource) else source
+    return isinstance(found, RuleSource) and hasattr(found.rule, "systems")  # `Versioned`, which few runs load
 
 
 def refuse_versions(source: HierarchySource, values: pa.Array, rows: Ints | None = None) -> None:

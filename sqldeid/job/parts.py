@@ -54,8 +54,9 @@ class Column(Section):
     )
     version: Text | None = Field(
         default=None,
-        description="With a hierarchy of one version of codes (icd9/…): the column of the source that tells each row's "
-        "version (icd_version). Rows of another one are refused, with their number.",
+        description="With a hierarchy of one version of codes (icd9/…, icd10/…): the column of the source that tells "
+        "each row's version (icd_version). Rows of another one are refused, with their number. With icd/…, which reads "
+        "both, each code is read by its version.",
     )
     pseudonym: Literal[True] | None = Field(
         default=None,

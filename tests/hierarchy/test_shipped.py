@@ -29,6 +29,8 @@ HEIGHTS = {
     "date/month-year-decade": 5,
     "icd9/diagnoses": 6,
     "icd9/procedures": 5,
+    "icd/diagnoses": 6,
+    "icd/procedures": 6,
     "icd10/diagnoses": 6,
     "icd10/procedures": 6,
     "mimic3/dob_year": 3,

@@ -56,5 +56,15 @@ CASES = (
         ordered=False,
         note="all",
     ),
+    Case(
+        "tables/plan/add_versions",
+        {
+            "source": LEVELS,
+            "joined": [{"version": column("select", "s"), "codes": column("gro up", "s"), "name": identifier("x:y")}],
+        },
+        [(7, "a", "7:a"), (7, "a", "7:a"), (8, "", "8:"), (None, "it's", ":it's"), (9, None, None)],
+        LEVELS_SETUP,
+        ordered=False,
+    ),
     Case("tables/plan/read_known", LINKED, [("1",), ("2",), ("3",), ("11",)], LINKS_SETUP, ordered=False),
 )

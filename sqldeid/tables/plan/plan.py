@@ -241,8 +241,13 @@ def resolve_child(name: str, part: jobfile.Table, engine: Engine, folder: Path) 
     find = finder((*there, *(stacked.columns if stacked else ())), label)
     if part.where is not None and stacked is None:
         relation = filtered(relation, part.where, engine, f"{key}.where")
+    joined: Mapping[str, Column] = {}
+    if any(c.version is not None for c in part.columns.values()):
+        from sqldeid.tables.plan.mixed import with_versions
+
+        relation, joined = with_versions(relation, part, finder(there, label), engine, folder, key)
     demands = demands_of(part.privacy, sensitive_of(part), folder, key)
-    around = _Around(part, find, demands.named, key, folder, engine)
+    around = _Around(part, find, demands.named, key, folder, engine, joined)
     columns = tuple(_column(n, c, around) for n, c in part.every_column.items())
     versions = versions_of(columns, there, stacked, part, engine, key)
     person = finder(there, label)(part.person, f"{key}.person") if part.person is not None else None
@@ -293,7 +298,7 @@ def _outward(part: jobfile.Table) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """What a column stands in: its release, the source's columns, and those that criteria look at."""
+    """What a column stands in: its release, the source's columns, those that criteria look at, codes with versions."""
 
     table: jobfile.Table
     find: Find
@@ -301,11 +306,12 @@ class _Around:
     key: str
     folder: Path
     engine: Engine
+    joined: Mapping[str, Column]
 
 
 def _column(name: str, part: jobfile.Column, around: _Around) -> QuasiIdentifier | OtherColumn:
     table, key = around.table, f"{around.key}.columns.{name}"
-    source = around.find(name, key)
+    source = around.joined.get(name) or around.find(name, key)
     if source.kind == "other" and name in around.judged:
         raise JobError.at(
             key, f"no criterion compares values of type {source.shown_type}; cast it to text in a source query"

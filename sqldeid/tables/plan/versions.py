@@ -16,7 +16,7 @@ from sqldeid import job as jobfile
 from sqldeid.catalogue.columns import finder
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
-from sqldeid.hierarchy.versions import codes_of
+from sqldeid.hierarchy.versions import SPELT, codes_of, reads_versions
 from sqldeid.sql import column, render
 from sqldeid.sql.guard import bind, parse_query
 from sqldeid.tables.plan.columns import OtherColumn, QuasiIdentifier
@@ -29,11 +29,7 @@ _VERSION = re.compile(
 )
 """What columns that tell ICD-9 from ICD-10 are called."""
 
-_ICD = (
-    r"\s*(?:i(?:cd)?)?[\s_.-]*(?:v|vers?|version|rev(?:ision)?)?[\s_.-]*0*{}(?:\.0+)?"
-    r"(?:[\s_.-]*(?:cm|pcs|proc|gm|who|ca|cn))*\s*"
-)
-_SPELT = {n: re.compile(_ICD.format(n), re.IGNORECASE) for n in ("9", "10", "11")}
+_SPELT = {n: re.compile(SPELT.format(n), re.IGNORECASE) for n in ("9", "10", "11")}
 """How such columns spell ICD-9 (9, 9.0, ICD9CM, ICD-9-CM, ICD9Proc), and the versions after it."""
 
 
@@ -86,7 +82,10 @@ def versions_of(
     own, find = {c.name.casefold() for c in there}, finder(there, "the source")
     query = part.source.query if isinstance(part.source, jobfile.Query) else ""
     found: list[Versions] = []
+    mixed = _mixed(columns, part, key)
     for name, asked in part.columns.items():
+        if name in mixed:
+            continue
         at = f"{key}.columns.{name}"
         if asked.version is not None and (name not in coded or coded[name].source.name.casefold() not in own):
             raise _unread(f"{at}.version", on_stack=name in coded)
@@ -128,6 +127,19 @@ def _of_stack(s: StackPlan, coded: Mapping[str, QuasiIdentifier], engine: Engine
     ]
 
 
+def _mixed(columns: Sequence[QuasiIdentifier | OtherColumn], part: jobfile.Table, key: str) -> set[str]:
+    """The columns whose hierarchies read several versions; refused where no column of the source tells them."""
+    mixed = [c for c in columns if isinstance(c, QuasiIdentifier) and reads_versions(c.hierarchy)]
+    for c in mixed:
+        if part.every_column[c.name].version is None:
+            raise JobError.at(
+                f"{key}.columns.{c.name}.version",
+                f"missing; hierarchy {c.hierarchy_name} reads codes of several versions: name the column of the source "
+                "that tells the version of each (not for stacks: join the two in a source query)",
+            )
+    return {c.name for c in mixed}
+
+
 def _wanted(c: QuasiIdentifier) -> str:
     """The version that a column's hierarchy reads."""
     rule = codes_of(c.hierarchy)
@@ -138,7 +150,7 @@ def _unread(key: str, *, on_stack: bool = False) -> JobError:
     why = (
         "is of columns of the source; give it to the stack"
         if on_stack
-        else ("goes with hierarchies that read one version of codes (icd9/…, icd10/…); remove it")
+        else ("goes with hierarchies of codes that have versions (icd9/…, icd10/…, icd/…); remove it")
     )
     return JobError.at(key, why)
 

@@ -165,7 +165,9 @@ def test_a_stack_names_its_column_of_versions(alike: Path, tmp_path: Path) -> No
 
 
 def test_what_reads_no_version_refuses_the_key(alike: Path, tmp_path: Path) -> None:
-    with pytest.raises(JobError, match=r"columns\.icd_code\.version: goes with hierarchies that read one version"):
+    with pytest.raises(
+        JobError, match=r"columns\.icd_code\.version: goes with hierarchies of codes that have versions"
+    ):
         column = qi({"keep_first": [1]}) | {"version": "icd_version"}
         sqldeid.anonymize(job({"into": "o.duckdb"}, tmp_path, r=release({"icd_code": column}, source="dx")), alike)
     with pytest.raises(JobError, match=r'columns\.icd_code\.version: .* has no column "nowhere"'):
@@ -183,3 +185,49 @@ def test_epsilon_safe_never_tells_of_versions(alike: Path, tmp_path: Path) -> No
         sqldeid.anonymize(coded("dx", tmp_path, **DRAWN), alike)
     with pytest.raises(JobError, match="is built from the column's values"):
         sqldeid.anonymize(coded("dx", tmp_path, where="icd_version > 0", **DRAWN), alike)
+
+
+def test_two_versions_in_one_column_are_each_read_by_their_own(source: Path, tmp_path: Path) -> None:
+    """A column of versions tells which; a code that both have is two things; nothing without a version is guessed."""
+    with duckdb.connect(str(source)) as c:
+        c.execute(
+            'CREATE TABLE mixed AS SELECT id, icd_code AS "select", icd_version AS "Ver", 1 AS "Ver:select" FROM dx'
+        )
+        c.execute('UPDATE mixed SET "Ver" = 10 WHERE "select" = \'I10\'')
+        c.execute('UPDATE mixed SET "select" = \'E871\', "Ver" = 9 WHERE id < 20')
+        c.execute('UPDATE mixed SET "select" = \'E871\', "Ver" = 10 WHERE id >= 40')
+    columns = {"select": qi("icd/diagnoses", version="ver")}
+    for k, level in ((5, 0), (15, 1)):
+        into = tmp_path / f"{k}.duckdb"
+        made = job({"into": into.name}, tmp_path, r=release(columns, source="mixed", person="id", k=k, limit=0.5))
+        found = sqldeid.anonymize(made, source).releases["r"]
+        assert found.k >= k and sqldeid.verify(made, source)["r"].released == found.released
+        with duckdb.connect(str(into)) as c:
+            labels = {row[0] for row in c.execute("SELECT * FROM release.r").fetchall()}
+        assert {label.split(":")[0] if level == 0 else label[:5] for label in labels} <= {"9", "10", "ICD-9", "ICD-1"}
+        assert len(labels) > 1
+    with duckdb.connect(str(source)) as c:
+        c.execute('UPDATE mixed SET "Ver" = NULL WHERE id = 3')
+    with pytest.raises(HierarchyError, match="does not cover 1 value"):
+        sqldeid.anonymize(job({"into": "n.duckdb"}, tmp_path, r=release(columns, source="mixed", person="id")), source)
+    for wrong, reason in (
+        (qi("icd/diagnoses"), "version: missing"),
+        (qi("icd/diagnoses", version="nope"), 'no column "nope"'),
+        (qi({"suppress": True}, version="Ver"), "goes with hierarchies of codes"),
+    ):
+        made = job({"into": "w.duckdb"}, tmp_path, r=release({"select": wrong}, source="mixed", person="id"))
+        with pytest.raises(JobError, match=reason):
+            sqldeid.plan(made, source)
+
+
+def test_mixed_versions_are_read_as_each_version_is_alone() -> None:
+    both = open_source("icd/diagnoses", Path())
+    nine, ten = (open_source(f"icd{v}/diagnoses", Path()) for v in (9, 10))
+    codes = [*NINES, *(code for code in TENS if code != "e119" and " " not in code)]
+    for version, alone, spelt in (("9", nine, "ICD-9-CM"), ("10", ten, "10.0")):
+        mixed = both.bind(pa.array([f"{spelt}:{code}" for code in codes]), uncovered="top")
+        own = alone.bind(pa.array(codes), uncovered="top")
+        for x in range(1, own.height - 1):
+            wanted = [own.labels[x][own.groups[x][leaf]] for leaf in own.leaf]
+            found = [mixed.labels[x][mixed.groups[x][leaf]] for leaf in mixed.leaf]
+            assert found == [label if label == "*" else f"ICD-{version} {label}" for label in wanted]
