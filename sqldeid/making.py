@@ -63,6 +63,8 @@ class Cohort:
         Releases that nobody is given beside this one, as the job states it.
     sensitive
         Labels of the sensitive columns whose values are shown as they are, in their order.
+    statistics
+        By label how the columns that leave as statistics of classes are taken: what makes two of one class differ.
     """
 
     person: tuple[str, str] | None
@@ -73,6 +75,7 @@ class Cohort:
     many: bool = False
     never_with: frozenset[str] = frozenset()
     sensitive: tuple[str, ...] = ()
+    statistics: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ Guarantee
     groups of at least the k of that release. So of no class can it be told by the others what fewer than k of its
     persons have, because these alone are, or are not, in other cohorts, suppressed elsewhere, or shown otherwise there.
     Where criteria beyond k speak of such a column, a class is in one such group: nothing is told of a part of it.
+    Where one of them shows a statistic of such a column, its classes are classes of the others, too, with a statistic
+    taken alike, or have nobody in common with them: of the k persons of a difference fewer than k may have a value.
     And of any two of these, and of two that share quasi-identifying columns alone but have other persons, no sum
     and difference of classes is about fewer persons than the lesser k (`sqldeid.run.subtracting`); so bands of other
     edges over the same persons are refused where they part fewer.
@@ -33,6 +35,7 @@ Source: soundness.md 5, 7, 18.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -254,6 +257,7 @@ def _judge_by(asked: Question, engine: Engine, number: int, told: Sequence[str] 
             reads=[_there(i), _there(j)],
         )
         cells = engine.query(statement).to_pylist()
+        _refuse_statistics(here, there, [(cell["here"], cell["there"]) for cell in cells])
         if not asked.shared and not any(cell["apart"] for cell in cells):
             continue
         k = min(here.k, there.k)
@@ -310,6 +314,32 @@ def _refuse_torn(
         if row["torn"] and trace.cohort.judged & told:
             what = f"what {trace.key} asks beyond k need not hold of it"
             raise _refusal(trace, others, f"a part of a class is in one and not in another, and {what}")
+
+
+def _refuse_statistics(here: Trace, there: Trace, cells: Sequence[tuple[int | None, int | None]]) -> None:
+    """Refuse statistics of a column where a class has persons in common with another one that is not the same.
+
+    Parameters
+    ----------
+    cells
+        Classes of both that have persons in common, each pair once; None beside a class whose persons are in none.
+    """
+    told = here.cohort.statistics.keys() | there.cohort.statistics.keys()
+    both = [c for c in cells if None not in c]
+    for label in sorted(told & here.cohort.shown.keys() & there.cohort.shown.keys()):
+        taken = [t.cohort.statistics.get(label) for t in (here, there)]
+        alike = None in taken or taken[0] == taken[1]
+        sides = [Counter(cell[side] for cell in cells) for side in (0, 1)]
+        if all(alike and sides[0][a] == sides[1][b] == 1 for a, b in both):
+            continue
+        first, last = sorted((here, there), key=lambda t: t.names)
+        raise JobError.at(
+            last.key,
+            f"beside {first.key}, shows {label} of classes that have persons in common, one of the two as a statistic: "
+            "from both may follow what fewer than k persons have. Show that column in one of them alone; or give both "
+            "the same classes and, where both show a statistic, the same one with the same grid, top_code and k; or, "
+            "if nobody is ever given both, say so by never_with",
+        )
 
 
 def _refuse_spelling(asked: Question) -> None:

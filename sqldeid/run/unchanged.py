@@ -244,8 +244,12 @@ def _compare(noted: object, now: _Now) -> str:
         return "its source has changed since"
     if not alike and not (after["named"] and before.get("named")):
         return "it shows other columns, and without a person key its rows cannot be compared"
-    if alike and before.get("asked") != after["asked"]:
-        return "its job asks for other classes by now, and classes of series are subtracted from each other"
+    told = now.nature.cohort is not None and bool(now.nature.cohort.statistics) and bool(old.keys() & new.keys())
+    if (alike or told) and before.get("asked") != after["asked"]:
+        return (
+            "its job asks for other classes by now, or for other statistics of them, and those of one person more or "
+            "less are subtracted from each other"
+        )
     return ""
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -17,6 +19,9 @@ from sqldeid.tables.mondrian.plan import PartitionPlan
 from sqldeid.tables.plan.choosing import by_k
 from sqldeid.tables.plan.linking import Linked
 from sqldeid.tables.plan.plan import OtherColumn, QuasiIdentifier, TablePlan
+
+if TYPE_CHECKING:
+    from sqldeid.tables.plan.aggregated import Aggregated
 
 
 def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan) -> Nature:
@@ -59,7 +64,19 @@ def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan) -> 
         released=tuple((plan.key, c.name, c.source) for c in plan.released),
         typed=typed,
         cohort=None if plan.sampled else _cohort(plan),
+        asked=_asked(plan),
     )
+
+
+def _asked(plan: TablePlan) -> str:
+    """What of the job makes the classes and statistics of a table that shows any; empty for others.
+
+    Two statistics of one class that are taken otherwise, or of nearly the same classes, are subtracted from each other.
+    """
+    if not plan.aggregated:
+        return ""
+    stated = {key: plan.stated.get(key) for key in ("columns", "privacy", "search")}
+    return json.dumps([stated, plan.demands.k], sort_keys=True, default=str)
 
 
 def _cohort(plan: TablePlan) -> Cohort:
@@ -69,7 +86,13 @@ def _cohort(plan: TablePlan) -> Cohort:
     apart = frozenset(plan.stated.get("never_with", ()))
     source = _source(plan.source, filtered=plan.filtered and plan.stacked is None)
     sensitive = tuple(label_of(c.name) for c in plan.released if _plain(c))
-    return Cohort(person, plan.person_type, source, shown, judged, plan.many, apart, sensitive)
+    statistics = {label_of(c.name): _taken(c, plan.demands.k) for c in plan.aggregated}
+    return Cohort(person, plan.person_type, source, shown, judged, plan.many, apart, sensitive, statistics)
+
+
+def _taken(c: Aggregated, k: int) -> tuple[object, ...]:
+    """How a statistic is taken; which rows a mean is of does not depend on k."""
+    return c.statistic, c.lattice.step, c.lattice.start, c.top_code, None if c.statistic == "mean" else k
 
 
 def _plain(c: QuasiIdentifier | OtherColumn) -> bool:

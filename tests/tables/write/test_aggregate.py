@@ -270,23 +270,72 @@ def test_all_members_but_one_solve_for_the_last_of_a_mean(tmp_path: Path) -> Non
 
 
 def test_tables_of_a_run_whose_difference_is_few_are_refused(tmp_path: Path) -> None:
-    """From the means below 30 and below 31 follows that of the two who are 30; with as many as k of them it may."""
+    """From the means below 30 and below 31 follows that of those who are 30: of the few of them who have a value."""
     for thirty in (2, 40):
         path, frame = tmp_path / f"{thirty}.duckdb", table(9)
-        ages = [30 if i < thirty else 20 + i % 2 * 30 for i in frame["id"]]
+        ages = [30 if i < thirty else 20 + i % 10 + i % 2 * 30 for i in frame["id"]]
         fill(path, frame.assign(age=pd.Series(ages, dtype=object), money=pd.Series(map(Decimal, ages), dtype=object)))
         both = {
             f"below_{edge}": release(
                 {"age": qi({"edges": [[edge]], "tails": True}), "money": qi({"aggregate": "mean"})},
-                **{"source": "people", "person": "id", "k": 10, "attacks": False},
+                **{"source": "people", "person": "id", "k": 30, "attacks": False},
             )
             for edge in (30, 31)
         }
-        if thirty == 2:
-            with pytest.raises(JobError, match="can subtract"):
-                sqldeid.anonymize(job({}, **both), path)
-        else:
-            assert set(sqldeid.anonymize(job({}, **both), path).releases) == set(both)
+        with pytest.raises(JobError, match="shows money of classes that have persons"):
+            sqldeid.anonymize(job({}, **both), path)
+
+
+BY_SEX = {"sex": qi(), "age": qi({"aggregate": "mean"})}
+OTHERWISE: dict[str, tuple[dict[str, Any], int, bool]] = {
+    "the same": (BY_SEX, 10, True),
+    "a mean for another k": (BY_SEX, 20, True),
+    "the grid spelt out": (BY_SEX | {"age": qi({"aggregate": "mean", "grid": 1})}, 10, True),
+    "cut": (BY_SEX | {"age": qi({"aggregate": "mean"}, top_code=30)}, 10, False),
+    "another grid": (BY_SEX | {"age": qi({"aggregate": "mean", "grid": 5})}, 10, False),
+    "a median": (BY_SEX | {"age": qi({"aggregate": "median"})}, 10, False),
+    "values": (BY_SEX | {"age": SENSITIVE}, 10, True),
+    "parts of classes": (BY_SEX | {"ward": qi()}, 10, False),
+    "values of parts": ({"sex": qi(), "ward": qi(), "age": SENSITIVE}, 10, False),
+}
+
+
+def told(columns: dict[str, Any], k: int, **more: Any) -> dict[str, Any]:
+    return release(columns, source="people", person="id", k=k, limit=0.2, attacks=False, **more)
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_a_column_is_told_once_of_a_class(tmp_path: Path, name: str) -> None:
+    """From a mean and the mean of cut values follows by how much the only one above the cut exceeds it."""
+    path, frame = tmp_path / "people.duckdb", table(9)
+    frame["sex"] = ["f", "m"] * (len(frame) // 2)
+    fill(path, frame)
+    columns, k, goes = OTHERWISE[name]
+    tables = {"first": told(BY_SEX, 10), "second": told(columns, k)}
+    if goes:
+        assert set(sqldeid.anonymize(job({}, **tables), path).releases) == set(tables)
+        return
+    with pytest.raises(JobError, match=r"tables\.second: beside tables\.first, shows age of classes that have persons"):
+        sqldeid.anonymize(job({}, **tables), path)
+    apart = tables | {"second": told(columns, k, never_with=["first"])}
+    assert set(sqldeid.anonymize(job({}, **apart), path).releases) == set(tables)
+
+
+def test_medians_of_another_k_are_not_told_beside_each_other_nor_one_after_the_other(tmp_path: Path) -> None:
+    """The means of the k and of the k + 2 in the middle differ by what two persons have."""
+    path, frame = tmp_path / "people.duckdb", table(9)
+    fill(path, frame)
+    columns = {"sex": qi(), "age": qi({"aggregate": "median"})}
+    both = {"first": told(columns, 10), "second": told(columns, 12)}
+    with pytest.raises(JobError, match="shows age of classes"):
+        sqldeid.anonymize(job({}, **both), path)
+    sqldeid.anonymize(job({}, **both), path, options=sqldeid.Options(only=("first",)))
+    with pytest.raises(JobError, match="in one run"):
+        sqldeid.anonymize(job({}, **both), path, options=sqldeid.Options(only=("second",)))
+    for again in ({"first": told(columns, 12)}, {"other": told(columns, 12)}):
+        with pytest.raises(JobError, match="other statistics"):
+            sqldeid.anonymize(job({}, **again), path, options=sqldeid.Options(replace=True))
+    assert sqldeid.anonymize(job({}, first=both["first"]), path, options=sqldeid.Options(replace=True)).releases
 
 
 @pytest.mark.parametrize("statistic", ["mean", "median"])
