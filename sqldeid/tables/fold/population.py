@@ -10,6 +10,9 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.tables.plan.plan import TablePlan
 
+CHANCE = 1e-4
+"""A filter that looks at nobody keeps all persons or none of each combination by a smaller chance than this."""
+
 
 def refuse_outside(plan: TablePlan, engine: Engine, both: exp.Table, names: Sequence[exp.Identifier]) -> None:
     """Refuse a population that does not hold the source's persons.
@@ -17,7 +20,8 @@ def refuse_outside(plan: TablePlan, engine: Engine, both: exp.Table, names: Sequ
     Raises
     ------
     JobError
-        If it has fewer rows of a combination than the source, or a value that none of its columns' codes is of.
+        If it has fewer rows of a combination than the source, or a value that none of its columns' codes is of; or if
+        a filter keeps all persons or none of each combination, as one by the quasi-identifying columns would.
     """
     row = engine.row("tables/fold/count_outside", both=both, words=list(names))
     where = f"{plan.key}.privacy.population.{'rest' if plan.rest else 'table'}"
@@ -29,6 +33,13 @@ def refuse_outside(plan: TablePlan, engine: Engine, both: exp.Table, names: Sequ
             f"has fewer persons than {plan.source_label} of {row['outside']:,} combinations of quasi-identifying "
             "values; the population holds every person of the source, too: take both from one table, or add "
             "those that lack",
+        )
+    if plan.rest and plan.filtered and not row["parted"] and row["chance"] < CHANCE:
+        raise JobError.at(
+            where,
+            f"does not go with this where: of each combination of quasi-identifying values in {plan.source_label} it "
+            "keeps all persons or none, as a filter by these would, so that it tells strangers whom it leaves out; "
+            "filter by what strangers do not know, draw a sample, or name a table of those who may be in the release",
         )
 
 

@@ -3,8 +3,10 @@
 Guarantee
     Of the source unfiltered: what k-map says of the persons of the source, each of whom has one row in it.
 Assumes
-    That nobody can tell whom the filter leaves out. Who knows the filter and a person's quasi-identifying values could,
-    where it looks at these: such a filter is refused.
+    That nobody can tell whom the filter leaves out. Who knows the filter and what strangers know of a person could,
+    where it looks at quasi-identifying or identifying columns: such a filter is refused. That another column says what
+    these say (a date of birth, an age group) is seen only where the filter keeps all persons or none of each
+    combination of quasi-identifying values, more often than chance has it (`sqldeid.tables.fold.population`).
 Does not protect
     Against who knows what else the filter looks at, such as who has the illness that it asks for.
 """
@@ -57,19 +59,27 @@ def _rest(part: jobfile.Table, columns: Sequence[QuasiIdentifier | OtherColumn],
     """The source without its filter, which must not look at quasi-identifying columns."""
     where = f"{key}.privacy.population.rest"
     relation, _ = resolve(part.source, engine, f"{key}.source")
-    there = {c.name.casefold() for c in columns_of(relation, engine, where)}
+    there = {c.name.casefold(): c for c in columns_of(relation, engine, where)}
     if part.where is None:  # a sample by the key, which looks at nobody
         return relation
     condition = parse_expression(part.where, key=f"{key}.where")
     looked_at = {c.name.casefold() for c in condition.find_all(exp.Column)}
-    if condition.find(exp.Query, exp.Star, exp.Columns) or not looked_at <= there:
+    if condition.find(exp.Query, exp.Star, exp.Columns) or not looked_at <= there.keys():
         raise JobError.at(where, "goes with a where that looks at named columns of the source alone; simplify it")
-    for c in columns:
-        if isinstance(c, QuasiIdentifier) and c.source.name.casefold() in looked_at:
+    known = {c.source.name.casefold() for c in columns if isinstance(c, QuasiIdentifier) or c.role == "identifying"}
+    known |= {part.person.casefold()} if part.person is not None else set()
+    for name in sorted(looked_at):
+        if name in known:
             raise JobError.at(
                 where,
-                f"does not go with a where that looks at {c.name}: who knows the filter leaves out of the population "
-                "whom it leaves out, by a value that strangers know; filter by another column, or name a table of "
-                "those who may be in the release",
+                f"does not go with a where that looks at {there[name].name}: who knows the filter leaves out of the "
+                "population whom it leaves out, by a value that strangers know; filter by another column, draw a "
+                "sample, or name a table of those who may be in the release",
+            )
+        if there[name].kind == "other":
+            raise JobError.at(
+                where,
+                f"does not go with a where that looks at {there[name].name}, which is of type "
+                f"{there[name].shown_type} and may hold what strangers know; filter by a column of one value",
             )
     return relation

@@ -17,11 +17,13 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from sqlglot import exp
 
 import sqldeid
 from sqldeid.errors import JobError, NoSolutionError, SqldeidError, VerificationError
 from sqldeid.report.page import public_page, report_page
 from sqldeid.run import reading
+from sqldeid.sql import render
 from sqldeid.tables.check.check import Checker
 from sqldeid.tables.check.judge import Judge
 from sqldeid.tables.fold.fold import fold
@@ -273,6 +275,48 @@ def test_whom_a_known_filter_leaves_out_hides_nobody(residents: Path) -> None:
         asked["tables"]["trial"]["where"] = where
         with pytest.raises(JobError, match=r"tables\.trial\.(where|privacy\.population\.rest)"):
             sqldeid.anonymize(sqldeid.Job.parse(asked), residents)
+
+
+HIDDEN = {
+    "id % 10 = 3": "that looks at id: who knows",
+    "name < 'n5'": "that looks at name: who knows",
+    "both.old > 63": r"that looks at named columns of the source alone",
+    "STRUCT_EXTRACT(both, 'old') >= 63": r"that looks at both, which is of type STRUCT",
+    "senior": "keeps all persons or none",
+    "born < DATE '1960-01-01'": "keeps all persons or none",
+}
+
+
+@pytest.mark.parametrize("where", HIDDEN)
+def test_a_filter_by_what_strangers_know_in_other_words_is_refused(residents: Path, where: str) -> None:
+    """A key, a name, a part of a value, and columns that are computed from the age."""
+    with duckdb.connect(str(residents)) as c:
+        c.execute("ALTER TABLE residents RENAME TO those")
+        c.execute(
+            "CREATE VIEW residents AS SELECT *, 'n' || id AS name, age >= 63 AS senior, {'old': age} AS both, "
+            "DATE '2023-01-01' - CAST(age * 365 AS INTEGER) AS born FROM those"
+        )
+    asked = trial()
+    asked["tables"]["trial"]["columns"]["name"] = {"role": "identifying"}
+    asked["tables"]["trial"]["where"] = where
+    with pytest.raises(JobError, match=rf"tables\.trial\.privacy\.population\.rest: .*{HIDDEN[where]}"):
+        sqldeid.anonymize(sqldeid.Job.parse(asked), residents)
+    asked["tables"]["trial"]["where"] = "enrolled"
+    assert sqldeid.anonymize(sqldeid.Job.parse(asked), residents).releases["trial"].released
+
+
+def test_few_combinations_are_kept_or_left_out_whole_by_chance() -> None:
+    """Whether a filter is one by quasi-identifying values is not to be seen of persons who are nearly all alone."""
+    for alike, parted in ((3, 0), (40, 0), (40, 2)):
+        with duckdb.connect() as c:
+            values = [(i, 1 if i < parted else i % 2 * 2, 2) for i in range(alike)]
+            c.execute("CREATE TABLE b (w0 BIGINT, n BIGINT, p BIGINT)")
+            c.executemany("INSERT INTO b VALUES (?, ?, ?)", values)
+            text = render("tables/fold/count_outside", both=exp.to_table("b"), words=[exp.to_identifier("w0")])
+            [(outside, uncoded, found, likely)] = c.execute(text).fetchall()
+        assert (outside, uncoded, found) == (0, 0, parted)
+        share = sum(n for _, n, _ in values) / (2 * alike)
+        assert likely == pytest.approx((share**2 + (1 - share) ** 2) ** alike)
 
 
 def test_a_rest_with_several_rows_of_a_person_is_refused(residents: Path) -> None:
