@@ -61,11 +61,19 @@ def _number(value: object) -> int | float:
     return value  # type: ignore[return-value]  # narrowed by `type(...) is`, which keeps out booleans
 
 
+TIMES = ("second", "minute", "hour", "day", "week")
+"""Steps of grids of dates and times."""
+
+
 def _positive(value: object) -> int | float:
     number = _number(value)
     if number <= 0:
         raise ValueError("not positive")
     return number
+
+
+def _step(value: object) -> int | float | str:
+    return value if isinstance(value, str) and value in TIMES else _positive(value)
 
 
 def _shape(value: object) -> str | None:
@@ -78,6 +86,11 @@ Whole = Annotated[int, Field(ge=1, le=MAX_WHOLE)]
 Number = Annotated[int | float, PlainValidator(_number), WithJsonSchema({"type": "number"})]
 Positive = Annotated[int | float, PlainValidator(_positive), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})]
 Unit = Literal["day", "month", "quarter", "year", "decade"]
+Step = Annotated[
+    int | float | str,
+    PlainValidator(_step),
+    WithJsonSchema({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"enum": list(TIMES), "type": "string"}]}),
+]
 
 
 class HierarchyRule(Section):
@@ -124,7 +137,7 @@ class HierarchyRule(Section):
         description="Of numbers, dates and times: the column tells no classes apart, and each row shows this statistic "
         "of its class. It rests on k persons at least and is missing where fewer have a value.",
     )
-    grid: Positive | Literal["second", "minute", "hour", "day", "week"] | None = Field(
+    grid: Step | None = Field(
         default=None,
         description="With median or aggregate: the step of the numbers that are shown; 5 gives 0, 5, 10 and so on. "
         "Absent: 1 for whole numbers, the last decimal of decimals, a day for dates and times. Floats need it.",

@@ -177,6 +177,8 @@ def describe(schema: Schema) -> str:
     if "oneOf" in schema and "properties" not in schema:
         words = {"string": "text", "array": "a list"}
         return " or ".join(words.get(branch.get("type"), "a table of keys") for branch in schema["oneOf"])
+    if any("enum" in branch for branch in schema.get("anyOf", ())):
+        return ", or ".join(map(describe, schema["anyOf"]))
     if "anyOf" in schema:
         texts = schema["anyOf"][0].get("type") == "string"
         one, more = ("text", "texts") if texts else ("a table of keys", "such tables")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from math import isfinite
 
 from sqldeid.job.sections import Found, section
 
@@ -50,8 +51,8 @@ def sample_problems(table: Mapping[str, object]) -> Iterator[Found]:
         return
     if table.get("person") is None:
         yield ("sample",), "is of persons: name the column whose values are the persons as person"
-    if type(share) is float and Fraction(repr(share)).denominator > 10**9:
-        yield ("sample",), "has more than 9 decimals; round it"
+    if type(share) is float and isfinite(share):
+        yield from _shares(share, section(section(table, "privacy"), "m_concealing").get("inclusion"))
     method = section(table, "search").get("method")
     if isinstance(method, str) and method in _UNSAMPLED:
         yield ("sample",), f'does not go with search.method = "{method}": {_UNSAMPLED[method]}; use frontier'
@@ -60,6 +61,18 @@ def sample_problems(table: Mapping[str, object]) -> Iterator[Found]:
     for key in ("link", "stack"):
         if table.get(key) is not None:
             yield ("sample",), f"does not go with {key}; sample in a source query, or leave one out"
+
+
+def _shares(share: float, inclusion: object) -> Iterator[Found]:
+    """A share is counted exactly, and who is in the source is in the release with that probability."""
+    if Fraction(repr(share)).denominator > 10**9:
+        yield ("sample",), "has more than 9 decimals; round it"
+    if type(inclusion) in (int, float) and float(str(inclusion)) < share:
+        yield (
+            ("privacy", "m_concealing", "inclusion"),
+            f"is below sample, the probability by which a person of the source is in the release; write {share:g}, or "
+            "more",
+        )
 
 
 def linked_sample_problems(job: Mapping[str, object]) -> Iterator[Found]:

@@ -121,6 +121,11 @@ def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:
         row = engine.query(asked).to_pylist()[0]
     rows, keyed, persons = int(row["rows"]), int(row["keyed"]), int(row["persons"])
     key = f"{plan.key}.person"
+    if rows == 0 and plan.drawn:
+        raise JobError.at(
+            f"{plan.key}.sample",
+            f"no person of {plan.source_label} was drawn; there is nothing to release: state a greater share",
+        )
     if rows == 0:
         raise JobError(f"{plan.key}: {plan.source_label} has no rows (after `where`); there is nothing to release")
     if keyed < rows:

@@ -34,7 +34,7 @@ def check_statistics(
     for c in plan.aggregated:
         shown, cells = _numbered(plan, c, source, labelled, written, engine)
         k, text = plan.demands.k, plan.text
-        wrong = sum(value != expected(c, cells.get(number, {}), k, text=text) for number, value in shown)
+        wrong = sum(not _is(c, value, cells.get(number, {}), k, text=text) for number, value in shown)
         if wrong:
             raise VerificationError.at(
                 plan.key,
@@ -76,6 +76,13 @@ def _numbered(
         cells.setdefault(number, {})[int(cell)] = n
     told = bench.ask("tables/verify/list_statistics", numbered=numbered).to_pydict()
     return list(zip(told["number"], told["shown"], strict=True)), cells
+
+
+def _is(c: Aggregated, shown: Shown, cells: Mapping[int, int], k: int, *, text: bool) -> bool:
+    try:
+        return shown == expected(c, cells, k, text=text)
+    except OverflowError:  # no date of the calendar, so no release shows it
+        return False
 
 
 def expected(c: Aggregated, cells: Mapping[int, int], k: int, *, text: bool) -> Shown:

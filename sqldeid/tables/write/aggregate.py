@@ -64,7 +64,14 @@ def _tell(chosen: Chosen, aggregated: Aggregated, kept: exp.Table, engine: Engin
                 "holds numbers too great to be told apart by steps of the grid; write a coarser grid, or leave rows "
                 "with such numbers out by where",
             )
-    return {int(row["place"]): _shown(aggregated, row, text=plan.text) for row in rows if row["n"] >= k}
+    try:
+        return {int(row["place"]): _shown(aggregated, row, text=plan.text) for row in rows if row["n"] >= k}
+    except OverflowError:  # the 31st of December 9999 stands for "never" in many tables
+        raise JobError.at(
+            f"{plan.key}.columns.{aggregated.name}.hierarchy.aggregate",
+            f"the {aggregated.statistic} of a class is no date of the years 1 to 9999; leave rows with dates near the "
+            "ends of the calendar out by where, or make these dates NULL in a source query",
+        ) from None
 
 
 def _shown(aggregated: Aggregated, row: Mapping[str, Any], *, text: bool) -> Shown:

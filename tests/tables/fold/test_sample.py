@@ -236,3 +236,22 @@ def test_where_there_is_no_sample_it_is_refused(name: str) -> None:
             table[part] = value
     with pytest.raises(JobError, match=text):
         sqldeid.Job.parse(content)
+
+
+@pytest.mark.parametrize(
+    ("share", "inclusion", "key"),
+    [
+        (float("nan"), 0.5, r"tables\.part\.sample: must be a number, greater than 0 and less than 1"),
+        (0.5, 0.25, r"tables\.part\.privacy\.m_concealing\.inclusion: is below sample, .* write 0\.5, or more"),
+    ],
+)
+def test_a_share_is_a_number_and_no_less_than_what_is_claimed_of_it(share: float, inclusion: float, key: str) -> None:
+    """Who is in the source is in the release by the share: a risk that takes them for rarer is too low."""
+    asked(0.5, privacy={"k": 2, "m_concealing": {"m": 0.5, "inclusion": 0.5}})
+    with pytest.raises(JobError, match=key):
+        asked(share, privacy={"k": 2, "m_concealing": {"m": 0.5, "inclusion": inclusion}})
+
+
+def test_a_sample_of_nobody_is_called_one(register: Path, key: Path) -> None:
+    with pytest.raises(JobError, match=r"tables\.part\.sample: no person of residents was drawn"):
+        sqldeid.anonymize(asked(0.000000001), register, options=sqldeid.Options(key_file=key))

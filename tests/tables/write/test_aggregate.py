@@ -486,3 +486,26 @@ def test_a_ledger_is_refused(tmp_path: Path) -> None:
     options = sqldeid.Options(ledger=tmp_path / "book.ledger", key_file=key)
     with pytest.raises(JobError, match="does not go with a ledger, which keeps who is in a class"):
         sqldeid.anonymize(asked({"age": ("mean", None)}, 5), path, options=options)
+
+
+def test_an_interval_beyond_the_calendar_is_refused_and_no_release_shows_it(tmp_path: Path) -> None:
+    """The last day of the calendar stands for "never" in many tables; the year 10,000 is no date."""
+    path, frame = tmp_path / "people.duckdb", table(3)
+    fill(path, frame)
+    columns = {"sex": qi(), "born": qi({"aggregate": "interval"})}
+    asked_ = job({}, people=release(columns, source="people", person="id", k=5, limit=0.2, attacks=False))
+    sqldeid.anonymize(asked_, path)
+    with duckdb.connect(str(path)) as c:
+        c.execute("UPDATE people SET born = DATE '9999-12-31'")
+    with pytest.raises(VerificationError, match="do not show the interval of born"):
+        sqldeid.verify(asked_, path)
+    with pytest.raises(JobError, match=r"columns\.born\.hierarchy\.aggregate: the interval of a class is no date"):
+        sqldeid.anonymize(asked_, path, options=sqldeid.Options(replace=True, without_ledger=True))
+
+
+@pytest.mark.parametrize("grid", [0, -1, float("nan"), "x", True, [1]])
+def test_a_grid_that_is_none_is_told_what_it_may_be(grid: object) -> None:
+    with pytest.raises(
+        JobError, match=r'hierarchy\.grid: must be a number, greater than 0, or one of "second", "minute"'
+    ):
+        asked({"age": ("mean", grid)}, 5)
