@@ -30,6 +30,9 @@ ATTACKS = (
 )
 """The attacks, by the name of their field, in the order in which they are told."""
 
+CONTROLLED = ("singling_out", "linkability", "inference", "groups")
+"""The attacks that share a control group, and fail together where it cannot be made."""
+
 LINES = {
     "Undone": ("downcoding", "order"),
     "Found": ("singling_out", "linkability", "composition"),
@@ -214,6 +217,28 @@ def why_failed(error: Exception) -> str:
     """Why an attack is left out that failed; no data value, for errors hold none."""
     said = error.message if isinstance(error, SqldeidError) else "the program ran out of memory"
     return f"it could not be made: {said.removesuffix('; nothing was published')}"
+
+
+def spared_after(before: Mapping[str, str] | None, attack: str, reason: str) -> Mapping[str, str]:
+    """The attacks to leave out where a release is made once more because one failed, each with its reason.
+
+    First that one alone, with those that share its work; where another one fails then, all: a run is made three times
+    at most.
+
+    Parameters
+    ----------
+    before
+        What was left out already; None the first time.
+    """
+    if before is None and attack in CONTROLLED:
+        return {
+            **dict.fromkeys(CONTROLLED, f"it compares with persons held out, of whom {attack} failed"),
+            attack: reason,
+        }
+    if before is None:
+        return {attack: reason}
+    alone = f"the release was made once more without attacks, for {attack} failed"
+    return {**dict.fromkeys(ATTACKS, alone), **before, attack: reason}
 
 
 def none_made(reason: str, named: Mapping[str, str] | None = None) -> Attacks:

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
-from sqldeid.attacked import Attacks
 from sqldeid.engine.base import Column, Engine
 from sqldeid.keys import Key
 from sqldeid.ledger.core import Ledger
@@ -118,7 +117,7 @@ class Making:
     cohorts
         What its tables hold each other to, likewise.
     spared
-        What is told of attacks on these releases, which are made once more, for an attack failed before.
+        The attacks that are left out of these releases, each with its reason: they are made once more, for one failed.
     made
         What to read of a release that this run staged before, by name, and the note on it.
     """
@@ -135,7 +134,7 @@ class Making:
     partner: Partner | None = None
     together: Together | None = None
     cohorts: Cohorts | None = None
-    spared: Mapping[str, Attacks] = field(default_factory=dict)
+    spared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     made: Callable[[str], Published] = _nothing_made
 
 

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 from sqldeid import tables
-from sqldeid.attacked import Attacks, none_made
+from sqldeid.attacked import Attacks, spared_after
 from sqldeid.engine.base import Engine
 from sqldeid.engine.choosing import dialect_of, shown
 from sqldeid.engine.duckdb import DuckDBEngine
@@ -83,19 +83,20 @@ def anonymize(
 
     Notes
     -----
-    Where an attack on a table fails and takes with it what was staged, all is made once more without the attacks on it.
+    Where an attack on a table fails and takes with it what was staged, all is made once more without that attack; and
+    without any on the table, where a second one fails.
     """
     options, listener = options or Options(), listener or Listener()
     met = hold(job, options, selected(job, options.only), running=True)
-    started, spared = monotonic(), dict[str, Attacks]()
+    started, spared = monotonic(), dict[str, Mapping[str, str]]()
     while True:
         try:
             return replace(_anonymize(job, database, options, listener, started, spared), house_rules=met)
         except AttackFailedError as failed:
-            if failed.release in spared:
+            before = spared.get(failed.release)
+            if before is not None and failed.attack in before:
                 raise
-            alone = f"the release was made once more without attacks, for {failed.attack} failed"
-            spared[failed.release] = none_made(alone, {failed.attack: failed.reason})
+            spared[failed.release] = spared_after(before, failed.attack, failed.reason)
             listener.step(failed.release, f"starting again, for {failed.attack} failed")
 
 
@@ -105,9 +106,9 @@ def _anonymize(
     options: Options,
     listener: Listener,
     started: float,
-    spared: Mapping[str, Attacks],
+    spared: Mapping[str, Mapping[str, str]],
 ) -> Result:
-    """The same, but for releases whose attacks are spared."""
+    """The same, but for the attacks that are spared."""
     names = selected(job, options.only)
     refuse_unread(job, database)
     releases: list[Release] = []
@@ -153,8 +154,7 @@ def _together(releases: Sequence[Release], cohorts: Compared | None, engine: Eng
     if cohorts is not None:
         cohorts.judge(engine)
     asked = [r.name for r in releases if isinstance(getattr(r, "attacks", None), Attacks)]
-    spared = making.spared.get("")
-    failed = "" if spared is None else next(one.reason for one in spared.left_out if one.attack == "composition")
+    failed = making.spared.get("", {}).get("composition", "")
     composed = compose(cohorts, asked, engine, ledger=making.ledger is not None, failed=failed) if asked else {}
     if cohorts is not None:
         cohorts.drop(engine)

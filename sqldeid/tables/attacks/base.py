@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -112,6 +112,8 @@ class Attacked:
         What attacks with a control group achieve, or why they are not made; found when first asked for, then kept.
     far
         Whether its combinations stay in the source engine, for they are too many; then none of them is read.
+    spared
+        The attacks that are left out, each with the reason: they failed before.
     read
         The combinations; read from the bench when first asked for, then kept. Cost: one statement, of as many rows as
         there are combinations; none for a local release.
@@ -137,6 +139,7 @@ class Attacked:
     drawn: Drawn | None = None
     control: Callable[[], Controlled | str] = _no_control
     far: bool = False
+    spared: Mapping[str, str] = field(default_factory=dict)
 
 
 def _no_steps(_: TablePlan) -> Iterator[Step]:

@@ -10,7 +10,9 @@ while it was read, an SQL that does not bind, and an error of Python are faults 
 must be seen; Ctrl-C is the user's will.
 
 A database that ends its transaction with the statement takes what was staged with it. Then `AttackFailedError` asks for
-the run once more without the attacks on this release (`sqldeid.run.orchestrator`).
+the run once more without that attack and those that share its work, and where a second one fails without any on this
+release (`sqldeid.attacked.spared_after`). No savepoint keeps the transaction: DuckDB has none, and of the attacks' work
+on a server all but the fold is done beside it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import import_module
@@ -65,7 +65,7 @@ def attack(attacked: Attacked) -> Attacks:
     left_out = [LeftOut("composition", TOGETHER)]
     for one in attacks():
         try:
-            if not (reason := _unknown(attacked)):
+            if not (reason := attacked.spared.get(one.name) or _unknown(attacked)):
                 attacked.read()
                 reason = one.left_out(attacked)
             if not reason:
@@ -113,7 +113,14 @@ Remaking = Callable[[Draft, Folded, exp.Table, int], Released]
 """Makes a full-domain release once more: what is on its way, the whole source's fold, the persons and their number."""
 
 
-def attacking(plan: TablePlan, searching: Callable[[], Iterator[Step]], remake: Remaking, *, reused: bool) -> Beside:
+def attacking(
+    plan: TablePlan,
+    searching: Callable[[], Iterator[Step]],
+    remake: Remaking,
+    *,
+    anew: bool,
+    spared: Mapping[str, str],
+) -> Beside:
     """What accompanies a full-domain release: attacks on what was verified, told with its result.
 
     Parameters
@@ -122,12 +129,15 @@ def attacking(plan: TablePlan, searching: Callable[[], Iterator[Step]], remake: 
         The statements by which a release is made once more.
     remake
         Makes it.
-    reused
-        Whether the node is an earlier release's.
+    anew
+        Whether the node was searched: false where it is an earlier release's.
+    spared
+        As `Attacked.spared`.
     """
 
     def act(draft: Draft) -> None:
-        draft.result = replace(draft.result, attacks=attack(_attacked(draft, remake, anew=not reused)))
+        found = replace(_attacked(draft, remake, anew=anew), spared=spared)
+        draft.result = replace(draft.result, attacks=attack(found))
 
     return Beside(told=(Stage(SAID, act, lambda _: attacking_steps(plan, as_needed(*_READING), searching())),))
 

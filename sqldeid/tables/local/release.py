@@ -10,7 +10,7 @@ as low as neighbours allow (`sqldeid.tables.local.result`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
-from sqldeid.attacked import Attacks
+from sqldeid import attacked
+from sqldeid.attacked import ATTACKS, Attacks, none_made
 from sqldeid.engine.base import Engine
+from sqldeid.errors import AttackFailedError
 from sqldeid.keys import Key
 from sqldeid.ledger.core import Entered, Ledger
 from sqldeid.making import Cohorts, Hearing, Making
@@ -74,6 +76,8 @@ class LocalDraft:
         What attackers achieve; None where the job asks for none.
     remade
         The release of some of the persons, for these attacks, on its way; None where there are none, or a ledger.
+    spared
+        The attacks that are left out, each with the reason: they failed before.
     """
 
     planned: LocalPlan
@@ -99,6 +103,7 @@ class LocalDraft:
     entered: Entered | None = None
     attacks: Attacks | None = None
     remade: Remade | None = None
+    spared: Mapping[str, str] = field(default_factory=dict)
 
     def say(self, text: str) -> None:
         """Tell the listener which stage begins."""
@@ -124,12 +129,13 @@ def run(planned: LocalPlan, making: Making) -> LocalRelease:
         from sqldeid.tables.ledger.rules import refuse_unkept
 
         refuse_unkept(planned.table)  # before classes are formed for nothing
-    spared = making.spared.get(planned.name)
-    if spared is not None:
+    spared = making.spared.get(planned.name, {})
+    none = none_made("", spared) if spared.keys() >= {*ATTACKS} else None
+    if none is not None:
         planned = replace(planned, table=replace(planned.table, attacks=False))
     key = making.key() if pseudonyms(planned.table) else None
     draft = LocalDraft(planned, making.engine, making.staging, making.listener, key, making.engine.moved)
-    draft.cohorts, draft.attacks = making.cohorts, spared
+    draft.cohorts, draft.attacks, draft.spared = making.cohorts, none, spared
     ledger, job = making.ledger, making.job_sha256
     try:
         walk(way_of(planned, compared=making.cohorts is not None, ledger=ledger, job_sha256=job), draft, draft.say)
@@ -195,7 +201,12 @@ def _holding_out() -> LocalStage:
     def draw(draft: LocalDraft) -> None:
         from sqldeid.tables.local.remade import Remade
 
-        draft.remade = Remade(draft.planned, draft.folded, draft.engine)
+        if "singling_out" in draft.spared:
+            return
+        try:
+            draft.remade = Remade(draft.planned, draft.folded, draft.engine)
+        except attacked.TOLERATED as error:
+            raise AttackFailedError(draft.planned.name, "singling_out", attacked.why_failed(error)) from None
 
     def steps() -> Iterator[Step]:
         from sqldeid.tables.attacks.held_out import drawing_steps
@@ -229,7 +240,8 @@ def _attack(draft: LocalDraft) -> None:
         draft.planned, draft.folded, draft.found, draft.layers, draft.written, draft.engine, draft.remade
     )
     proven = not draft.parts.stopped
-    draft.attacks = attack(replace(found, rows=verified.rows, released=verified.released, whole=whole, proven=proven))
+    found = replace(found, rows=verified.rows, released=verified.released, whole=whole, proven=proven)
+    draft.attacks = attack(replace(found, spared=draft.spared))
 
 
 def _held_to(planned: LocalPlan, ledger: Ledger, job_sha256: str) -> LocalStage:

@@ -7,10 +7,11 @@ is asked for: most runs do not wait for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 
+from sqldeid.attacked import ATTACKS, none_made
 from sqldeid.keys import Key
 from sqldeid.ledger.core import Ledger
 from sqldeid.making import Cohorts, Making
@@ -69,6 +70,7 @@ class Company:
     certificate: bool = False
     cohorts: Cohorts | None = None
     job_sha256: str = ""
+    spared: Mapping[str, str] = field(default_factory=dict)
 
 
 def run(planned: TablePlan, making: Making) -> TableRelease:
@@ -89,12 +91,13 @@ def run(planned: TablePlan, making: Making) -> TableRelease:
     company = Company(
         making.key, policy, making.ledger, making.partner, making.certificate, making.cohorts, making.job_sha256
     )
-    spared = making.spared.get(plan.name)
-    if spared is not None:
+    company = replace(company, spared=making.spared.get(plan.name, {}))
+    none = none_made("", company.spared) if company.spared.keys() >= {*ATTACKS} else None
+    if none is not None:
         plan = replace(plan, attacks=False)
     draft = Draft(plan, making.engine, making.staging, making.listener, making.engine.moved)
     walk(way_of(plan, company), draft, draft.say)
-    return draft.result if spared is None else replace(draft.result, attacks=spared)
+    return draft.result if none is None else replace(draft.result, attacks=none)
 
 
 def way_of(plan: TablePlan, company: Company, put: Statements | None = None) -> tuple[DraftStage, ...]:
@@ -161,7 +164,8 @@ def _beside(plan: TablePlan, company: Company) -> Iterator[Beside]:
         from sqldeid.tables.attacks.run import attacking
         from sqldeid.tables.release.remade import remake
 
-        yield attacking(plan, lambda: _searching_again(plan), remake, reused=company.policy is not None)
+        anew = company.policy is None
+        yield attacking(plan, lambda: _searching_again(plan), remake, anew=anew, spared=company.spared)
 
 
 def _searching_again(plan: TablePlan) -> Iterator[Step]:
