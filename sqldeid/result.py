@@ -100,6 +100,27 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class Uniqueness:
+    """The share of a population's persons who are alone in their class, as one estimator has it from a sample.
+
+    Parameters
+    ----------
+    estimator
+        Its author, or the model: Zayatz, Pitman, SNB (slide negative binomial), Dankar (which chooses among them).
+    share, low, high
+        0 … 1: the estimate, and an interval of 95 % for the chance of sampling. It leaves out that a model may not fit.
+    chosen
+        Of Dankar's rule, the estimator that it took.
+    """
+
+    estimator: str
+    share: float
+    low: float
+    high: float
+    chosen: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Risk:
     """Re-identification risk from class sizes (El Emam 2013), and from sensitive columns where a job asks for it.
 
@@ -124,6 +145,8 @@ class Risk:
         The known columns of the knowledge state that adds most to that greatest risk.
     criteria
         The job's criteria beyond k, as `assess` measures them.
+    uniqueness
+        Estimates of how many persons of the population are alone, where the job states its size alone.
     counted
         What a class is as large as it has of: "persons", each of one row or of many; "rows" where no key tells persons.
     rows, greatest_share
@@ -142,6 +165,7 @@ class Risk:
     counted: str = "persons"
     rows: int | None = None
     greatest_share: float | None = None
+    uniqueness: tuple[Uniqueness, ...] = ()
 
 
 def risk_of_persons(sizes: Iterable[tuple[int, int, int]], share: float | None = None) -> Risk:

@@ -27,6 +27,8 @@ _DISCLOSURE = re.compile(rf"{_NUMBER}-disclosure privacy{_OF}", re.DOTALL)
 _BASIC = re.compile(rf"(?:basic-{_NUMBER}-|{_NUMBER}-basic )likeness{_OF}", re.DOTALL)
 _ENHANCED = re.compile(rf"(?:enhanced-{_NUMBER}-|{_NUMBER}-enhanced )likeness{_OF}", re.DOTALL)
 _MAPPED = re.compile(r"\((\d+)\)-map estimated as \((\d+)\)-anonymity \((?:Poisson|Zero-truncated Poisson)\)")
+_ALONE = re.compile(rf"\({_NUMBER}\)-(?:sample-uniqueness|population-uniqueness \((?:dankar|pitman|zayatz|snb)\))")
+_ALONE_IN_SAMPLE = "-sample-uniqueness"
 _AVERAGE = re.compile(rf"\({_NUMBER}(?:, {_NUMBER}, {_NUMBER})?\)-avg-reidentification-risk")
 _GAME = re.compile(
     rf"(no-attack-)?profitability \(prosecutor\)\[benefit={_NUMBER}, loss={_NUMBER}, gain={_NUMBER}, cost={_NUMBER}\]"
@@ -98,23 +100,18 @@ def demands(
     * The average risk is ARX's. Its bound on records at risk counts classes of 1/risk rows, too, where the job counts
       those above a risk alone: the job's threshold is a little lower, such that these count (`_at_risk`).
 
-    * k-map by an estimate is what ARX derived of it when the project was saved: k-anonymity.
+    * Estimated k-map, and uniqueness in sample and population: see `_take_mapped` and `_take_alone`.
 
     * Profitability without attacks (prosecutor) is ARX's: classes of more than gain / cost rows. Profitability with
       attacks keeps classes that may be attacked as long as the publisher gains; the job leaves none, which is more.
 
     Source: toString of the classes in ``org.deidentifier.arx.criteria``, ARX 2.3 to 3.9.
     """
-    found = Demands()
+    found, alone = Demands(), list[str]()
     for text in criteria:
-        if match := _K.fullmatch(text):
-            found.k = max(found.k or 1, int(match[1]))
-            continue
-        if (match := _MAPPED.fullmatch(text)) and _take_mapped(match, found):
-            continue
-        if (match := _AVERAGE.fullmatch(text)) and _take_average(match, found):
-            continue
-        if (match := _GAME.fullmatch(text)) and _take_game(match, found):
+        if _ALONE.fullmatch(text):
+            alone.append(text)
+        if _ALONE.fullmatch(text) or _take_of_whole(text, found):
             continue
         taken = _of_column(text, whole, files, found.notes)
         if taken is None or taken[1]["column"] not in sensitive or _again(taken, found):
@@ -125,6 +122,8 @@ def demands(
         found.k = _implied(found)
     if found.unpaid is not None:
         found.k = max(found.k or 1, found.unpaid)
+    for text in alone:
+        _take_alone(text, found)
     if found.k is None and found.overall.keys() - {"game"}:
         found.notes.append("k = 1: the project asks for no k-anonymity, and a risk on average bounds no single one")
         found.k = 1
@@ -132,7 +131,7 @@ def demands(
 
 
 def _take_mapped(match: re.Match[str], found: Demands) -> bool:
-    """Take the k-anonymity as which ARX holds an estimated k-map; false where it was not derived yet."""
+    """Take the k-anonymity that ARX derived of an estimated k-map when it was saved; false where it did not yet."""
     derived = int(match[2])
     if not 0 < derived <= _MOST_ROWS:
         return False
@@ -142,6 +141,33 @@ def _take_mapped(match: re.Match[str], found: Demands) -> bool:
         "population; the job holds that k. To estimate it here, write k_map, and population = { size, fraction }"
     )
     return True
+
+
+def _take_of_whole(text: str, found: Demands) -> bool:
+    """Take a criterion that names no attribute; false where it is none, or the job could not hold it."""
+    if match := _K.fullmatch(text):
+        found.k = max(found.k or 1, int(match[1]))
+        return True
+    for pattern, take in ((_MAPPED, _take_mapped), (_AVERAGE, _take_average), (_GAME, _take_game)):
+        if (match := pattern.fullmatch(text)) is not None:
+            return take(match, found)
+    return False
+
+
+def _take_alone(text: str, found: Demands) -> None:
+    """Take the uniqueness of rows, or leave it where the job could not hold it.
+
+    Where classes have 2 rows at least, no row is alone: sample uniqueness holds, and population uniqueness, too, for
+    ARX estimates it as 0. Else sample uniqueness is the share of rows at a risk above 1/2; that of a population is not
+    taken.
+    """
+    share = _few(text[1 : text.index(")")])
+    if (found.k or 1) > 1:
+        found.notes.append(f"{text} holds, for no released row is alone with k = {found.k}")
+    elif not text.endswith(_ALONE_IN_SAMPLE) or share is None or share > 1 or "at_risk" in found.overall:
+        found.left.append(text)
+    else:
+        found.overall["at_risk"] = {"threshold": 0.5, "share": share}
 
 
 def _take_average(match: re.Match[str], found: Demands) -> bool:

@@ -253,6 +253,10 @@ def _risk_facts(risk: Risk, rows: int) -> Iterable[tuple[str, object]]:
     same = ", taken as the prosecutor's (no population table)" if risk.journalist_is_prosecutor else ""
     yield "Journalist", f"{_odds(risk.journalist)}: highest risk of a {one} not known to be in it{same}"
     yield "Marketer", f"{share(risk.marketer, 1)} of the rows would be re-identified by matching everybody"
+    for u in risk.uniqueness:
+        by = u.estimator if u.chosen is None else f"{u.estimator}, which took {u.chosen}"
+        chance = f"{share(u.low, 1)} to {share(u.high, 1)} by chance of sampling"
+        yield f"Alone, {by}", f"{share(u.share, 1)} of the population, estimated ({chance})"
 
 
 def _criteria_facts(risk: Risk) -> Iterable[tuple[str, object]]:

@@ -7,6 +7,7 @@ import tomllib
 import zipfile
 from collections import Counter
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -18,6 +19,7 @@ from sqldeid.arx.criteria import demands, loss_of
 from sqldeid.errors import HierarchyError, NoSolutionError
 from sqldeid.hierarchy import open_source
 from sqldeid.job import Job
+from sqldeid.tables.criteria import OverallRisk
 from tests.support.arx import Arx, Column, element, random_project
 from tests.support.real_data import ADULT
 
@@ -174,6 +176,27 @@ def test_an_estimated_k_map_is_taken_as_the_anonymity_that_arx_derived(kind, tmp
     assert (undecided, table["privacy"]["k"]) == ((), 6)
     assert any("(20)-map, which ARX estimated as 6-anonymity" in note for note in told)
     assert anonymize(Job.load(tmp_path / "job.toml"), tmp_path / "job.duckdb").releases["data"].k >= 6
+
+
+@pytest.mark.parametrize("criterion", ["(0.01)-sample-uniqueness", "(0.01)-population-uniqueness (dankar)"])
+def test_uniqueness_holds_where_no_row_is_alone(criterion, tmp_path):
+    table, undecided, told = asked(simple(criteria=[criterion, "2-anonymity"]), tmp_path)
+    assert (undecided, table["privacy"]["k"], "at_risk" in table["privacy"]) == ((), 2, False)
+    assert any(note.startswith(f"{criterion} holds") for note in told)
+
+
+def test_sample_uniqueness_is_a_share_of_rows_at_risk(tmp_path):
+    for name in ("one", "two", "three"):
+        (tmp_path / name).mkdir()
+    table, undecided, _ = asked(simple(criteria=["(0.2)-sample-uniqueness"]), tmp_path / "one")
+    assert (undecided, table["privacy"]["k"]) == ((), 1)
+    assert table["privacy"]["at_risk"] == {"threshold": 0.5, "share": 0.2}
+    risk = OverallRisk(threshold=Fraction(1, 2), share=Fraction(1, 5))
+    assert [risk.risky(size) for size in (1, 2, 3)] == [True, False, False]
+    both = "(0.2)-sample-uniqueness", "(0.3)-sample-uniqueness"
+    assert asked(simple(criteria=list(both)), tmp_path / "two")[1] == both[1:]
+    estimated = "(0.2)-population-uniqueness (pitman)"
+    assert asked(simple(criteria=["1-anonymity", estimated]), tmp_path / "three")[1] == (estimated,)
 
 
 UNTAKEN = [

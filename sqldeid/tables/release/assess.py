@@ -62,6 +62,10 @@ def assess(
         relation, columns = there[0][0], [q.name for q in plan.qis]
     risk = replace(_sizes(relation, columns, engine), counted=f"{plan.unit}s")
     found = _with_criteria(risk, plan, source, relation, engine)
+    if plan.demands.estimated is not None:
+        from sqldeid.tables.criteria.uniqueness import uniqueness
+
+        return replace(found, uniqueness=uniqueness(dict(risk.class_sizes), plan.demands.estimated.size))
     if plan.population is None:
         return found
     return _in_population(found, plan, (source, relation), there, engine)
