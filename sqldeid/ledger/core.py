@@ -150,14 +150,26 @@ class Ledger:
         criteria = json.dumps([asdict(r) for r in load.rules])
         self.book.enter_release(release, subject.name, load.kind, job_sha256, load.k, criteria, mark=mark)
         void = self.book.count(render("ledger/count_spenders", parts=settled.parts, budgets=table_of("budgets")))
+        intersected = self._intersected(release, load.k)
         held, rows = len(settled.held) + also_held, load.rows.num_rows + also_held
         account = {
             "release": release,
             "held_back": held,
             "held_back_share": held / rows if rows else 0.0,
             "torn_cells": len(settled.decided.torn(settled.judged.branches)),
+            "intersected": intersected,
         }
         return Entered(account, (*settled.warnings, *self._warnings(subject.key, void)), mark)
+
+    def _intersected(self, release: int, k: int) -> Mapping[str, int]:
+        """Who shares every class with a person of a release, in it and in all before it, by what is written down.
+
+        It is counted from the ledger's tables and not from what was decided, so that an error there shows.
+        """
+        tables = {name: table_of(name) for name in ("people", "cells", "stays")}
+        return {
+            n: int(x) for n, x in self._engine.row("ledger/intersect_history", release=release, k=k, **tables).items()
+        }
 
     def _match(self, load: Load) -> Judged:
         """The load beside the ledger."""

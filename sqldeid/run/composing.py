@@ -1,5 +1,7 @@
 """Composition: what two tables of one run tell together of the persons who are in both (intersection attack).
 
+Beside a ledger it is what a release and all earlier ones tell together; `sqldeid.ledger.core` counts that.
+
 The attacker has two releases, knows the quasi-identifying values of everybody, and that a person is in both. In each he
 finds the person's class. She is one of those who are in both classes: her *candidate set*. Where both show a sensitive
 column as it is, her value is one that both classes show. Both are counted, over all persons whom both releases show.
@@ -17,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 from sqldeid import attacked
 from sqldeid.attacked import Attacks, Estimate, LeftOut, counted, percent
@@ -28,11 +31,10 @@ from sqldeid.run.joinable import spelt_alike
 from sqldeid.sql import identifier
 
 ALONE = "no other table is made with it"
-HELD = (
-    "a ledger holds the releases together: a class is published only if those who joined or left it since any earlier "
-    "release are nobody or at least k persons, and meet its criteria; classes of other columns are not intersected"
-)
-"""Why nothing is compared beside a ledger, and what holds there."""
+EARLIER = "the ledger's earlier releases"
+"""What a release that a ledger holds is attacked with: all together, and not two by two."""
+FIRST = "none of its persons is in an earlier release of the ledger"
+"""Why it is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Beside:
     Parameters
     ----------
     release
-        The other one; linked ones with a plus.
+        The other one; linked ones with a plus; of a ledger all earlier ones.
     persons, smallest
         Persons whom both show, and the smallest set of those whom one of them may be; 0 where there are none.
     alone, below
@@ -106,7 +108,12 @@ Composed = Mapping[str, tuple[tuple[Beside, ...], tuple[LeftOut, ...]]]
 
 
 def compose(
-    cohorts: Compared | None, releases: Sequence[str], engine: Engine, *, ledger: bool, failed: str = ""
+    cohorts: Compared | None,
+    releases: Sequence[str],
+    engine: Engine,
+    *,
+    accounts: Mapping[str, Mapping[str, Any]],
+    failed: str = "",
 ) -> Composed:
     """Attack each two tables of a run, before what was placed of them is dropped.
 
@@ -116,8 +123,8 @@ def compose(
         The tables of the run with their persons' classes; None where they are not compared.
     releases
         The table releases of the run.
-    ledger
-        Whether a ledger holds them together.
+    accounts
+        What a ledger says of releases that it holds: these are attacked with all that it has of their persons.
     failed
         Why it is not done, where it failed before.
 
@@ -129,8 +136,8 @@ def compose(
         If the engine failed and has ended the run's transaction by that.
     """
     if failed or cohorts is None:
-        reason = failed or (HELD if ledger else ALONE)
-        return {name: ((), (LeftOut("composition", reason),)) for name in releases}
+        none = ((), (LeftOut("composition", failed or ALONE),))
+        return {name: _earlier(accounts[name]) if name in accounts and not failed else none for name in releases}
     found: dict[str, list[Beside]] = {name: [] for name in releases}
     left: dict[str, list[LeftOut]] = {name: [] for name in releases}
     traces = {name: t for t in cohorts.traces for name in t.names}
@@ -147,6 +154,15 @@ def compose(
             if name != another and (reason := _apart(traces.get(name), traces.get(another))):
                 left[name].append(LeftOut("composition", reason, another))
     return {name: (tuple(found[name]), tuple(left[name])) for name in releases}
+
+
+def _earlier(account: Mapping[str, Any]) -> tuple[tuple[Beside, ...], tuple[LeftOut, ...]]:
+    """What a release tells beside all that its ledger let out before."""
+    found = account["intersected"]
+    if not (persons := int(found["persons"])):
+        return (), (LeftOut("composition", FIRST),)
+    alone, below = (counted(int(found[name]), persons) for name in ("alone", "below"))
+    return (Beside(EARLIER, persons, int(found["smallest"]), alone, below, ()),), ()
 
 
 def _apart(here: Trace | None, there: Trace | None) -> str:

@@ -155,7 +155,9 @@ def _together(releases: Sequence[Release], cohorts: Compared | None, engine: Eng
         cohorts.judge(engine)
     asked = [r.name for r in releases if isinstance(getattr(r, "attacks", None), Attacks)]
     failed = making.spared.get("", {}).get("composition", "")
-    composed = compose(cohorts, asked, engine, ledger=making.ledger is not None, failed=failed) if asked else {}
+    held = {r.name: getattr(r, "ledger", None) for r in releases}
+    accounts = {name: account for name, account in held.items() if account is not None and "intersected" in account}
+    composed = compose(cohorts, asked, engine, accounts=accounts, failed=failed) if asked else {}
     if cohorts is not None:
         cohorts.drop(engine)
     return [with_composition(r, composed) for r in releases]
