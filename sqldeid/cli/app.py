@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -53,6 +54,10 @@ COMMANDS = {
 """Of each command its module in `sqldeid.cli` and its line of the help, the first sentence of its docstring."""
 
 
+_UNASKED = object()
+"""What the program's context holds where neither help nor a completion was asked for: nothing is made for them."""
+
+
 class Commands(click.Group):
     """The commands, each loaded when it is asked for; the help shows their lines without loading any."""
 
@@ -64,10 +69,13 @@ class Commands(click.Group):
         """The command, loaded now; None where there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
+        module = import_module(f"sqldeid.cli.{COMMANDS[cmd_name][0]}")
+        command = cast(click.Command, getattr(module, cmd_name.replace("-", "_")))
+        if ctx.find_root().obj is _UNASKED:
+            return command
         from sqldeid.cli.manual import completed
 
-        module = import_module(f"sqldeid.cli.{COMMANDS[cmd_name][0]}")
-        return completed(cast(click.Command, getattr(module, cmd_name.replace("-", "_"))), cmd_name)
+        return completed(command, cmd_name)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The commands that begin so, without loading any; options as click does."""
@@ -131,7 +139,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _run(arguments: list[str], target: str | None) -> int:
     try:
-        ended = cli.main(arguments, prog_name="sqldeid", standalone_mode=False)
+        asked = None if {"-h", "--help"} & {*arguments} or "_SQLDEID_COMPLETE" in os.environ else _UNASKED
+        ended = cli.main(arguments, prog_name="sqldeid", standalone_mode=False, obj=asked)
         sys.stdout.flush()
         return ended if isinstance(ended, int) else 0  # click returns the code of an `Exit` that a command raises
     except SqldeidError as error:
