@@ -38,7 +38,10 @@ _SAFE_DATE = (
 _SAFE_YEAR = (
     "; Safe Harbor itself leaves no year that tells an age over 89: an age in its place, with top_code = 90, does that"
 )
-_SAFE_ZIP = "; Safe Harbor itself leaves three digits at most, and those where more than 20,000 people live"
+_SAFE_ZIP = (
+    "; Safe Harbor itself leaves three digits at most, and those where more than 20,000 people live: of US codes "
+    "hierarchy us/zip knows them"
+)
 
 Fit = tuple[object, str, bool]
 """The hierarchy as a job writes it, why, and whether it is sure to cover every value."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
+from sqldeid.insight.coded import find_coded
 from sqldeid.insight.fitting import Sought, fit_all
 from sqldeid.insight.identifiers import Finding, find_column, is_death_date, is_text_age
 from sqldeid.insight.presets import Preset
@@ -148,7 +149,7 @@ def propose(facts: TableFacts, engine: Engine, preset: Preset | None = None) -> 
         drafts = [_harboured(c, draft) for c, draft in zip(facts.columns, drafts, strict=True)]
     chosen = _choose(drafts)
     fitted = _fitted(chosen, facts, engine)
-    columns = tuple(_spare(fitted, facts))
+    columns = tuple(_with_codes(list(_spare(fitted, facts)), facts, engine))
     persons = facts.rows if key is None else key.different
     k = preset.k if preset is not None and preset.k else max(LEAST_K, min(K, persons))
     diverse = _diversity(columns, facts, engine, person if found.many else None)
@@ -306,6 +307,27 @@ def _fitted(chosen: Sequence[Proposal], facts: TableFacts, engine: Engine) -> li
         keys = {**found[place].keys, "hierarchy": hierarchy, **({} if sure else {"uncovered": "top"})}
         found[place] = replace(found[place], keys=keys, why=f"{found[place].why}{why}")
     return found
+
+
+def _with_codes(chosen: Sequence[Proposal], facts: TableFacts, engine: Engine) -> Iterator[Proposal]:
+    """The proposals, and of columns of codes the hierarchy that reads them: taken, or told where the role has none."""
+    asked = [c for p, c in zip(chosen, facts.columns, strict=True) if _may_be_coded(p)]
+    found = find_coded(asked, facts.parts[-1], facts.relation, engine) if asked else {}
+    for p in chosen:
+        coded = found.get(p.name)
+        if coded is None:
+            yield p
+        elif p.role == "quasi-identifying" and p.released and p.keys.get("hierarchy") == {"suppress": True}:
+            keys = {k: v for k, v in p.keys.items() if k not in ("hierarchy", "uncovered")}
+            yield replace(p, keys={**keys, **coded.keys}, why=p.why.replace("its values, or *", coded.told))
+        elif p.role in ("sensitive", "quasi-identifying", "insensitive"):
+            yield replace(p, why=f"{p.why}; codes: {coded.told}")
+        else:
+            yield p
+
+
+def _may_be_coded(p: Proposal) -> bool:
+    return p.role not in ("identifying", "free-text")
 
 
 def _top(proposal: Proposal) -> int | None:
