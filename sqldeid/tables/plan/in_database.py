@@ -66,6 +66,8 @@ def open_in_database(rule: jobfile.HierarchyRule, table: jobfile.Table, engine: 
                 "columns of single rows from there. Read a table of levels apart from persons",
             )
     levels = _levels(rule, relation, label, engine, key)
+    if of_persons:
+        _refuse_hidden(rule, levels, table, key)
     read = engine.ask(
         "tables/plan/read_levels",
         source=relation,
@@ -94,6 +96,31 @@ def _levels(
                 "every engine; cast it to text in a query, or leave it out",
             )
     return levels
+
+
+_HIDDEN = ("identifying", "free-text", "sensitive")
+"""Roles of columns that no label may tell."""
+
+
+def _refuse_hidden(rule: jobfile.HierarchyRule, levels: Sequence[Column], table: jobfile.Table, key: str) -> None:
+    """Refuse labels out of columns of the release's own source that are not to be known: a label is released as it is.
+
+    Raises
+    ------
+    JobError
+        If there is one, by its name.
+    """
+    hidden: dict[str, str] = {n.casefold(): c.role for n, c in table.every_column.items() if c.role in _HIDDEN}
+    hidden |= {} if table.person is None else {table.person.casefold(): "the person key"}
+    named = [c.name for c in levels]
+    if rule.query is not None:
+        named += [found.name for found in parse_query(rule.query, key=key).find_all(exp.Column)]
+    for name in named:
+        if name.casefold() in hidden:
+            raise JobError.at(
+                key,
+                f"takes {name} of the release's own source, which is {hidden[name.casefold()]}; labels are released",
+            )
 
 
 def _tables(source: Source, engine: Engine, key: str) -> set[tuple[str, ...]]:

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 import sqldeid
 from sqldeid import Options
 from sqldeid.errors import HierarchyError, JobError, VerificationError
+from sqldeid.hierarchy.files import from_rows
 from sqldeid.run import explain
 from sqldeid.tables.release.planned import TREE
 from tests.support.sources import job, qi, release
@@ -158,6 +160,31 @@ def test_levels_of_the_persons_themselves_count_as_made_of_the_values(source: Pa
     (plan,) = sqldeid.plan(job({}, r=release({"code": qi({"table": "v.levels"})}, person="id")), source)
     assert not plan.qis[0].hierarchy.data_derived
     assert {row[0] for row in ran(source, made)[0]} == {"low", "high"}
+
+
+@pytest.mark.parametrize("role", ["identifying", "free-text", "sensitive", "person"])
+def test_labels_tell_nothing_that_is_hidden(source: Path, role: str) -> None:
+    """A column that is never released does not come back as a label, nor by another name, nor as all columns."""
+    hidden = "id" if role == "person" else "text"
+    columns = {"code": qi(), **({} if role == "person" else {"text": {"role": role}})}
+    for spec in (
+        {"table": "t", "columns": ["code", hidden]},
+        {"query": f"SELECT code, \"{hidden}\" || '' AS g FROM t"},
+        {"query": "SELECT * FROM t", "columns": ["code", hidden.upper()]},
+    ):
+        columns["code"] = qi(spec)
+        with pytest.raises(JobError, match=f"takes (?i:{hidden}) of the release's own source"):
+            sqldeid.plan(job({}, r=release(columns, person="id", k=20)), source)
+
+
+def test_empty_texts_are_texts_and_null_is_null() -> None:
+    values = pa.array(["", "a", None])
+    rows = ([None, "lost"], ["a", "some"], ["", "none"])
+    for given, wanted in ((rows, ["none", "some", "lost"]), (rows[:2], ["lost", "some", "lost"])):
+        leaves, labels = (pa.array(list(column), pa.string()) for column in zip(*given, strict=True))
+        bound = from_rows("t", [leaves, labels]).bind(values)
+        assert [bound.labels[1][bound.groups[1][leaf]] for leaf in bound.leaf] == wanted
+        assert bound.labels[-1].tolist() == ["*"]
 
 
 def test_a_later_load_is_coded_alike_and_a_changed_table_is_told(source: Path) -> None:
