@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 import pyarrow as pa
@@ -58,7 +59,8 @@ class Counter:
             node = found.column("node").to_numpy()
             kept[node] = found.column("kept").to_numpy()
             failing[node] = found.column("failing").to_numpy()
-        return Totals(kept, failing)
+        there = self.engine.row("tables/itemset/measure_pairs", pairs=self.pairs)
+        return Totals(kept, failing, sqrt(self.k * int(there["persons"]) * int(there["classes"])))
 
     def nodes_of(self, cut: Ints) -> exp.Table:
         """A temporary table of what each leaf is shown as: leaf, node."""

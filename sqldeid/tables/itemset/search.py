@@ -40,10 +40,18 @@ CLOSE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Of each node: pairs of cells that k persons have, and the other pairs; shape (nodes,)."""
+    """Of each node: pairs of cells that k persons have, and the other pairs; shape (nodes,).
+
+    Parameters
+    ----------
+    rare
+        Nodes of fewer pairs have too few with another one like them in a class of middling size, where items are
+        independent: a guess by which cuts are proposed where each one costs much.
+    """
 
     kept: Floats
     failing: Floats
+    rare: float = 0.0
 
     def costs(self, tree: CodeTree, price: float, beyond: Floats | float = 0.0) -> Floats:
         """What each node costs: pairs that are shown, and those suppressed at 1 + price each, `beyond` among them."""
@@ -138,7 +146,8 @@ class _Seeking:
         self.judging, self.allowed = judging, allowed
         self.best: Judged | None = None
         self.checks, self.nearest = 0, total
-        self.known = np.zeros(tree.nodes)
+        guessed = total > FEW_PAIRS
+        self.known = np.where(guessed & (totals.kept + totals.failing < totals.rare), totals.kept, 0.0)
         self.least: float | None = None
         self._seen = set[bytes]()
         self._judged: list[Judged] = []

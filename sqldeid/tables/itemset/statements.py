@@ -19,6 +19,7 @@ def counting(planned: ChildPlan) -> Iterator[Step]:
 def searching(planned: ChildPlan) -> Iterator[Step]:
     """What counts sets of items under the cuts that are tried."""
     yield step("tables/itemset/count_nodes", planned.items.hierarchy.height)
+    yield step("tables/itemset/measure_pairs")
     yield from as_needed("tables/itemset/place_items", "tables/itemset/number_cells", "tables/itemset/read_cells")
     if planned.known > 1:
         yield from as_needed("tables/itemset/hold_cells", "tables/itemset/list_sets")

