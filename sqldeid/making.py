@@ -194,6 +194,10 @@ class Nature:
         The columns of the source that may leave with their own types, by their keys in the job.
     cohort
         Of whom a table is, where others can be subtracted from it.
+    told
+        By the label of a column that is shown as a statistic of each class all that makes the statistic.
+    drawn
+        How persons are drawn by the key; empty where nobody is drawn.
     """
 
     names: tuple[str, ...]
@@ -213,6 +217,8 @@ class Nature:
     typed: tuple[tuple[str, Column], ...] = ()
     beside: tuple[str, ...] = ()
     cohort: Cohort | None = None
+    told: Mapping[str, str] = field(default_factory=dict)
+    drawn: str = ""
 
 
 @dataclass(frozen=True, slots=True)

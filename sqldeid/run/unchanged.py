@@ -20,6 +20,9 @@ Assumes
     that way that the source does not hold. On Spark, which has no snapshot of a source, the sums are of one scan after
     the release was decided; what is written is compared with the source then (`sqldeid.tables.write`).
 
+A table that is a sample, or shows statistics of classes, is another one also of an unchanged source: by another share,
+another key, or another way to make the statistic. So these are in the marks, too.
+
 Does not protect
     Differentially private releases (epsilon-safe, laplace) are not asked: they compose by ε, which the ledger adds up.
 
@@ -35,7 +38,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -51,6 +54,7 @@ from sqldeid.run.wings import Plan, nature_of, wing_of
 from sqldeid.sql import identifier, render
 
 _SCOPE = b"sqldeid source mark\0"
+_DRAWN = b"sqldeid sample's key\0"
 _DIGITS = 32
 _SALT = 16
 Mark = Mapping[str, object]
@@ -79,6 +83,8 @@ class _Facts:
     base: str
     person: str
     asked: str
+    told: Mapping[str, str]
+    drawn: str
     made_by: str
 
 
@@ -174,6 +180,8 @@ class Sources:
             return None
         if self._keys is None:
             self._keys = [key for key in (state_key(), read_key(self.options.key_file)) if key is not None]
+        if nature.drawn and (drawing := read_key(self.options.key_file)) is not None:
+            nature = replace(nature, drawn=f"{nature.drawn} {drawing.hasher(_DRAWN)(b'')}")
         return _Now(nature, self._keys, _facts(plan, nature, self.engine) if self._keys else None)
 
 
@@ -244,13 +252,18 @@ def _compare(noted: object, now: _Now) -> str:
         return "its source has changed since"
     if not alike and not (after["named"] and before.get("named")):
         return "it shows other columns, and without a person key its rows cannot be compared"
-    told = now.nature.cohort is not None and bool(now.nature.cohort.statistics) and bool(old.keys() & new.keys())
-    if (alike or told) and before.get("asked") != after["asked"]:
-        return (
-            "its job asks for other classes by now, or for other statistics of them, and those of one person more or "
-            "less are subtracted from each other"
-        )
+    if alike and before.get("asked") != after["asked"]:
+        return "its job asks for other classes by now, and classes of series are subtracted from each other"
+    was, told = _told(before), _told(after)
+    otherwise = any(was.get(n) != told.get(n) for n in old.keys() & new.keys())
+    if otherwise or before.get("drawn") != after.get("drawn"):
+        return "its job asks for another sample, or other statistics of classes, which are subtracted from each other"
     return ""
+
+
+def _told(mark: Mark) -> Mapping[str, object]:
+    found = mark.get("told")
+    return found if isinstance(found, Mapping) else {}
 
 
 def _mark(facts: _Facts, key: Key, salt: str) -> Mark:
@@ -271,6 +284,8 @@ def _mark(facts: _Facts, key: Key, salt: str) -> Mark:
         "whole": keyed("whole", facts.whole),
         "named": facts.named,
         "sums": {keyed("column", n): keyed("sum", n, s) for n, s in facts.sums.items()},
+        **({"told": {keyed("column", n): keyed("told", n, t) for n, t in facts.told.items()}} if facts.told else {}),
+        **({"drawn": keyed("drawn", facts.drawn)} if facts.drawn else {}),
     }
 
 
@@ -292,7 +307,10 @@ def _facts(plan: Plan, nature: Nature, engine: Engine) -> _Facts:
     key = nature.subtracted
     if nature.cohort is not None and nature.cohort.person is not None:
         key = nature.cohort.person[0]
-    return _Facts(found, "; ".join(persons), "; ".join(whole), named, of, base, key, nature.asked, made_by)
+    told = {f"source/{label}": text for label, text in nature.told.items()}
+    return _Facts(
+        found, "; ".join(persons), "; ".join(whole), named, of, base, key, nature.asked, told, nature.drawn, made_by
+    )
 
 
 def _origin(source: exp.Expr) -> tuple[str, str]:

@@ -64,19 +64,18 @@ def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan) -> 
         released=tuple((plan.key, c.name, c.source) for c in plan.released),
         typed=typed,
         cohort=None if plan.sampled else _cohort(plan),
-        asked=_asked(plan),
+        told=_told(plan),
+        drawn="" if plan.sample is None else f"sample {plan.sample}",
     )
 
 
-def _asked(plan: TablePlan) -> str:
-    """What of the job makes the classes and statistics of a table that shows any; empty for others.
+def _told(plan: TablePlan) -> dict[str, str]:
+    """What of the job makes the classes and statistics of a table that shows any, by column.
 
     Two statistics of one class that are taken otherwise, or of nearly the same classes, are subtracted from each other.
     """
-    if not plan.aggregated:
-        return ""
     stated = {key: plan.stated.get(key) for key in ("columns", "privacy", "search")}
-    return json.dumps([stated, plan.demands.k], sort_keys=True, default=str)
+    return {label_of(c.name): json.dumps(stated, sort_keys=True, default=str) for c in plan.aggregated}
 
 
 def _cohort(plan: TablePlan) -> Cohort:

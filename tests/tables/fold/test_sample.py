@@ -255,3 +255,34 @@ def test_a_share_is_a_number_and_no_less_than_what_is_claimed_of_it(share: float
 def test_a_sample_of_nobody_is_called_one(register: Path, key: Path) -> None:
     with pytest.raises(JobError, match=r"tables\.part\.sample: no person of residents was drawn"):
         sqldeid.anonymize(asked(0.000000001), register, options=sqldeid.Options(key_file=key))
+
+
+def test_another_share_or_key_beside_a_sample_or_in_its_place_is_refused(register: Path, key: Path) -> None:
+    """The source is the same, and so are its sums: of a half and of 0.501 somebody is in one alone."""
+    other = key.with_name("other")
+    other.write_text(token_hex(32))
+    other.chmod(0o600)
+    part, more = asked(0.5).model_dump(mode="json", exclude_unset=True, by_alias=True)["tables"]["part"], 0.501
+    whole = {k: v for k, v in part.items() if k != "sample"}
+
+    def run(name: str, table: dict[str, Any], file: Path = key, **beside: Any) -> sqldeid.Result:
+        options = sqldeid.Options(key_file=file, replace=True, only=(name,))
+        return sqldeid.anonymize(job({}, **{name: table}, **beside), register, options=options)
+
+    first = run("part", part)
+    assert run("part", part).releases["part"].rows == first.releases["part"].rows
+    fewer = part | {"columns": {n: c for n, c in part["columns"].items() if n != "name"}}
+    for name, table, file in (
+        ("part", part | {"sample": more}, key),
+        ("part", part, other),
+        ("part", whole, key),
+        ("other", part | {"sample": more}, key),
+        ("other", part, other),
+        ("other", whole, key),
+        ("other", fewer | {"sample": more}, key),
+    ):
+        with pytest.raises(JobError, match=r"tables\.part: the release that is there is not .* another sample"):
+            run(name, table, file)
+    with pytest.raises(JobError, match="Make the releases in one run"):
+        run("other", part | {"sample": more}, key, part=part)
+    assert run("other", part, key, part=part).releases["other"].rows == first.releases["part"].rows
