@@ -22,6 +22,7 @@ from sqldeid.errors import (
 
 if TYPE_CHECKING:
     from sqldeid.arx import Imported, import_arx
+    from sqldeid.engine.frames import hold
     from sqldeid.engine.settings import Settings
     from sqldeid.findings import Classification, Explored, ExploredSequences, ExploredText
     from sqldeid.job import Job
@@ -61,6 +62,7 @@ __all__ = [
     "explore_job",
     "explore_sequences",
     "explore_text",
+    "hold",
     "import_arx",
     "init",
     "plan",
@@ -75,6 +77,7 @@ _HOMES = {
     "Job": "sqldeid.job",
     "Settings": "sqldeid.engine.settings",
     "evaluate": "sqldeid.run.evaluating",
+    "hold": "sqldeid.engine.frames",
     **dict.fromkeys(["Imported", "import_arx"], "sqldeid.arx"),
     **dict.fromkeys(["Classification", "Explored", "ExploredSequences", "ExploredText"], "sqldeid.findings"),
     **dict.fromkeys(["Result", "Risk", "TableRelease"], "sqldeid.result"),

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from sqldeid.attacked import Attacks
 from sqldeid.traded import Tradeoff
+
+if TYPE_CHECKING:
+    from sqldeid.notebook import Released
 
 Tree = Mapping[str, Any]
 """A result, or a part of one, as `to_dict` gives it and `--json` writes it."""
@@ -166,6 +169,12 @@ class Risk:
     rows: int | None = None
     greatest_share: float | None = None
     uniqueness: tuple[Uniqueness, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows; for the data holder."""
+        from sqldeid.notebook import html_of_risk
+
+        return html_of_risk(self)
 
 
 def risk_of_persons(sizes: Iterable[tuple[int, int, int]], share: float | None = None) -> Risk:
@@ -421,7 +430,7 @@ class Result:
     `job` is the job file's name, `finished` the time in UTC (ISO 8601), `versions` those of what computed it;
     `joinable` the pairs of releases that were compared (`sqldeid.run.joinable`), `house_rules` the rules that the job
     was held to and met, with their exceptions. `page` writes the report: results
-    know nothing of reports, so the run brings it.
+    know nothing of reports, so the run brings it. `tables_in_memory` are Arrow tables: what was released of frames.
     """
 
     releases: Mapping[str, Any]
@@ -437,6 +446,25 @@ class Result:
     about: Mapping[str, str] = field(default_factory=dict)
     house_rules: tuple[Mapping[str, object], ...] = ()
     page: Callable[[Mapping[str, object]], str] = field(kw_only=True, repr=False, compare=False)
+    tables_in_memory: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
+
+    def __getitem__(self, name: str) -> Released:
+        """A release by its name, with its rows where it was made from frames.
+
+        Raises
+        ------
+        KeyError
+            If there is no such release.
+        """
+        from sqldeid.notebook import Released
+
+        return Released(self.releases[name], self.tables_in_memory.get(name))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: per release the figures asked for first; for the data holder."""
+        from sqldeid.notebook import html_of_result
+
+        return html_of_result(self.releases)
 
     @property
     def tables(self) -> dict[str, TableRelease]:

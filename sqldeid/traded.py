@@ -94,3 +94,9 @@ class Tradeoff:
     seconds: float
     warnings: tuple[str, ...] = ()
     local: tuple[LocalPoint, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows; for the data holder."""
+        from sqldeid.notebook import html_of_tradeoff
+
+        return html_of_tradeoff(self)

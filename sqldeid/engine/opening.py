@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,9 @@ from sqldeid.sql import identifier, literal, render, table_name
 
 if TYPE_CHECKING:
     import psycopg
+    from typing_extensions import TypeIs
+
+    from sqldeid.engine.frames import Frames
 
     Database = str | os.PathLike[str] | duckdb.DuckDBPyConnection | psycopg.Connection[Any]
 else:  # drivers of other engines are extras; `sqldeid.engine.choosing` tells their connections by name
@@ -46,6 +50,13 @@ _SIZE = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*([KMGT]i?B?|B|bytes?|%)\s*", re.IGNO
 def is_connection(database: object) -> bool:
     """Whether the user gave an open connection, or names a server, rather than a path: no file lies beside it."""
     return isinstance(database, duckdb.DuckDBPyConnection) or is_foreign(database)
+
+
+def in_memory(database: object) -> TypeIs[Frames]:
+    """Whether the user gave tables held in memory, one or several by name; nothing is imported to tell a path."""
+    if isinstance(database, str | os.PathLike) or is_connection(database):
+        return False
+    return isinstance(database, Mapping) or hasattr(type(database), "__arrow_c_stream__")
 
 
 def path_of(database: Database) -> Path:
@@ -87,8 +98,7 @@ def _text(database: object) -> str:
         called = f"{type(database).__module__.partition('.')[0]}.{type(database).__qualname__}"
         raise JobError(
             f"the database is a {called.removeprefix('builtins.')}; give a path, a URL or an open connection. A data "
-            "frame becomes a table of one: connection = duckdb.connect(); "
-            'connection.from_df(frame).create("people")'
+            'frame becomes a table of one: connection = sqldeid.hold({"people": frame})'
         ) from None
     return os.fsdecode(path)
 

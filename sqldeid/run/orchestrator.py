@@ -16,7 +16,7 @@ from sqldeid.attacked import Attacks, spared_after
 from sqldeid.engine.base import Engine
 from sqldeid.engine.choosing import dialect_of, shown
 from sqldeid.engine.duckdb import DuckDBEngine
-from sqldeid.engine.opening import Database, is_connection, path_of
+from sqldeid.engine.opening import Database, in_memory, is_connection, path_of
 from sqldeid.engine.undisturbed import undisturbed
 from sqldeid.errors import AttackFailedError, Interrupted, VerificationError
 from sqldeid.job import Job
@@ -60,11 +60,12 @@ from sqldeid.stages import Explained, Target
 from sqldeid.tables import Listener
 
 if TYPE_CHECKING:
+    from sqldeid.engine.frames import Frames
     from sqldeid.tables import Linked, Proven, ProvenBound, TablePlan
 
 
 def anonymize(
-    job: Job, database: Database, *, options: Options | None = None, listener: Listener | None = None
+    job: Job, database: Database | Frames, *, options: Options | None = None, listener: Listener | None = None
 ) -> Result:
     """Make the releases of a job, verify them and publish them together.
 
@@ -74,7 +75,9 @@ def anonymize(
         From `Job.load` or `Job.parse`.
     database
         Path of a DuckDB, CSV or Parquet file, the URL of a server (``postgresql://…``), or an open connection to
-        either (left as it was found, but for the releases where `release.into` is absent).
+        either (left as it was found, but for the releases where `release.into` is absent). A data frame or Arrow table
+        stands for the only source of a job, several by name for tables of ``main``; without `release.into` the releases
+        are held in memory (`Result.to_arrow`) and nothing is written to disk.
 
     Raises
     ------
@@ -87,6 +90,12 @@ def anonymize(
     without any on the table, where a second one fails.
     """
     options, listener = options or Options(), listener or Listener()
+    if in_memory(database):
+        from sqldeid.run.frames import held, with_tables
+
+        with held(job, database, options.settings) as connection:
+            made = anonymize(job, connection, options=options, listener=listener)
+            return with_tables(made, job, connection)
     met = hold(job, options, selected(job, options.only), running=True)
     started, spared = monotonic(), dict[str, Mapping[str, str]]()
     while True:
@@ -163,9 +172,14 @@ def _together(releases: Sequence[Release], cohorts: Compared | None, engine: Eng
     return [with_composition(r, composed) for r in releases]
 
 
-def plan(job: Job, database: Database, *, options: Options | None = None) -> list[Plan]:
+def plan(job: Job, database: Database | Frames, *, options: Options | None = None) -> list[Plan]:
     """What `anonymize` would do, from the catalogue alone; nothing is read and nothing is written."""
     options = options or Options()
+    if in_memory(database):
+        from sqldeid.run.frames import held
+
+        with held(job, database, options.settings) as connection:
+            return plan(job, connection, options=options)
     hold(job, options, selected(job, options.only))
     refuse_missing_parts(job, selected(job, options.only), database, "anonymize")
     refuse_unread(job, database)
@@ -247,7 +261,9 @@ def verify_certificates(
         return found
 
 
-def assess(job: Job, database: Database, *, release: bool = False, options: Options | None = None) -> dict[str, Risk]:
+def assess(
+    job: Job, database: Database | Frames, *, release: bool = False, options: Options | None = None
+) -> dict[str, Risk]:
     """Class sizes, criteria achieved and re-identification risk of the sources as they stand, or of what was released.
 
     Parameters
@@ -256,6 +272,11 @@ def assess(job: Job, database: Database, *, release: bool = False, options: Opti
         Whether to look at the published releases instead of their sources.
     """
     options = options or Options()
+    if in_memory(database):
+        from sqldeid.run.frames import held
+
+        with held(job, database, options.settings) as connection:
+            return assess(job, connection, release=release, options=options)
     path = None if is_connection(database) else path_of(database)
     names = tables_among(job, options.only)
     refuse_missing_parts(job, names, database, "assess")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sqldeid import tables
-from sqldeid.engine.opening import Database, is_connection, path_of
+from sqldeid.engine.opening import Database, in_memory, is_connection, path_of
 from sqldeid.job import Job
 from sqldeid.run.foreign import refuse_missing_parts
 from sqldeid.run.held import OF_THE_PAIR, hold
@@ -14,9 +15,17 @@ from sqldeid.run.wings import gather, tables_among
 from sqldeid.tables import Asked, Listener
 from sqldeid.traded import Tradeoff
 
+if TYPE_CHECKING:
+    from sqldeid.engine.frames import Frames
+
 
 def tradeoff(
-    job: Job, database: Database, asked: Asked, *, options: Options | None = None, listener: Listener | None = None
+    job: Job,
+    database: Database | Frames,
+    asked: Asked,
+    *,
+    options: Options | None = None,
+    listener: Listener | None = None,
 ) -> dict[str, Tradeoff]:
     """The least loss for every pair of k and suppression limit, by table release; nothing is written.
 
@@ -34,6 +43,11 @@ def tradeoff(
         As `anonymize`.
     """
     options = options or Options()
+    if in_memory(database):
+        from sqldeid.run.frames import held
+
+        with held(job, database, options.settings) as connection:
+            return tradeoff(job, connection, asked, options=options, listener=listener)
     path = None if is_connection(database) else path_of(database)
     names = tables_among(job, options.only)
     if not names:

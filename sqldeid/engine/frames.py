@@ -1,0 +1,137 @@
+"""Data frames and Arrow tables as the tables of an in-memory DuckDB, of which nothing reaches a disk.
+
+What is taken are the columns: a frame's index may hold names or keys that no job speaks of, so it stays behind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import duckdb
+import pyarrow as pa
+
+from sqldeid.engine.choosing import is_foreign
+from sqldeid.engine.duckdb_errors import heard, translate
+from sqldeid.engine.opening import own_instance
+from sqldeid.engine.settings import Settings
+from sqldeid.errors import JobError
+from sqldeid.sql import identifier
+
+
+class Frame(Protocol):
+    """A data frame of pandas or Polars, a table of Arrow: whatever speaks Arrow's PyCapsule interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Its rows, as Arrow's C stream."""
+
+
+Frames = Frame | Mapping[str, Frame]
+
+
+def is_frame(given: object) -> bool:
+    """Whether somebody gave a table held in memory rather than a database."""
+    return not is_foreign(given) and hasattr(type(given), "__arrow_c_stream__")
+
+
+def hold(frames: Mapping[str, Frame], settings: Settings | None = None) -> duckdb.DuckDBPyConnection:
+    """Copy data frames or Arrow tables into a new in-memory DuckDB, as tables of the schema ``main``.
+
+    Nothing is written to disk, not even where memory runs short; the copies are gone when the connection is closed.
+    SQL of a job reaches these tables alone, none of the caller's variables.
+
+    Parameters
+    ----------
+    frames
+        By the name that the job's ``source`` gives them. Columns are taken, the index of a pandas frame is not.
+
+    Raises
+    ------
+    JobError
+        If something is no frame, has no columns, two of one name, or one of mixed types.
+
+    Examples
+    --------
+    >>> connection = sqldeid.hold({"people": frame})
+    >>> sqldeid.anonymize(job, connection)
+    """
+    named = _checked(frames)
+    connection = own_instance(None, settings or Settings())
+    try:
+        for name, table in named.items():
+            _copy(connection, name, table)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@heard()
+def read(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> pa.Table:
+    """A table of it, with all rows in the order in which it stands there."""
+    place = ".".join(identifier(part).sql("duckdb") for part in (schema, name))
+    try:
+        return connection.table(place).to_arrow_table()
+    except duckdb.Error as error:
+        raise translate(error) from None
+
+
+def _checked(frames: Mapping[str, Frame]) -> dict[str, pa.Table]:
+    if not isinstance(frames, Mapping) or not frames:
+        raise JobError('give frames by the names of their tables: {"people": frame}')
+    if not all(isinstance(name, str) and name for name in frames):
+        raise JobError("the names of frames are names of tables: texts that are not empty")
+    if twice := _twice(frames):
+        raise JobError(f"two frames are called {twice}: names of tables that differ in case are one")
+    return {name: _table(name, frame) for name, frame in frames.items()}
+
+
+def _table(name: str, frame: Any) -> pa.Table:
+    """A frame as Arrow, without index and metadata."""
+    if not is_frame(frame):
+        kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__qualname__}".removeprefix("builtins.")
+        raise JobError(f"{name}: is a {kind}; give a data frame of pandas or Polars, or an Arrow table")
+    try:
+        table = pa.Table.from_pandas(frame, preserve_index=False) if _of_pandas(frame) else pa.table(frame)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise JobError(f"{name}: {_unread(frame)}") from None  # Arrow's own message holds the value
+    if not table.num_columns:
+        raise JobError(f"{name}: the frame has no columns")
+    if twice := _twice(table.column_names):
+        raise JobError(f"{name}: two columns are called {twice}; names that differ in case are one in DuckDB")
+    for at, column in enumerate(table.schema):
+        if pa.types.is_dictionary(column.type):  # all categories would go along with the type, also those of nobody
+            table = table.set_column(at, column.name, table.column(at).cast(column.type.value_type))
+    return table.replace_schema_metadata(None)
+
+
+def _of_pandas(frame: object) -> bool:
+    """Pandas makes columns of an index, where it is asked for a stream."""
+    return any((c.__module__.partition(".")[0], c.__name__) == ("pandas", "DataFrame") for c in type(frame).__mro__)
+
+
+def _unread(frame: Any) -> str:
+    """Which columns of a frame Arrow cannot read."""
+    bad = []
+    for name in frame.columns if _of_pandas(frame) else ():
+        try:
+            pa.Array.from_pandas(frame[name])
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            bad.append(str(name))
+    which = f"the columns {', '.join(bad)} hold" if len(bad) > 1 else f"the column {bad[0]} holds" if bad else "it has"
+    return f"{which} values of mixed types, or of one that Arrow has not; give each column one type"
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
+    try:
+        connection.from_arrow(table).create(identifier(name).sql("duckdb"))
+    except duckdb.Error as error:
+        raise translate(error) from None
+
+
+def _twice(names: Iterable[str]) -> str:
+    """The first name that is there twice; nothing where each is there once."""
+    listed = list(names)
+    counts = Counter(name.casefold() for name in listed)
+    return next((name for name in listed if counts[name.casefold()] > 1), "")
