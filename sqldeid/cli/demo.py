@@ -71,14 +71,57 @@ def events(common: Common, path: Path, patients: int, seed: int) -> None:
     _print(make(path, patients, seed), common)
 
 
+_PERSONS = click.option("--persons", type=int, default=1_000, show_default=True, help="Persons, up to 100,000.")
+
+
+@demo.command(epilog=examples("sqldeid demo omop omop.duckdb"))
+@_PATH
+@_PERSONS
+@_SEED
+@common
+def omop(common: Common, path: Path, persons: int, seed: int) -> None:
+    """A hospital of 39 tables, in the shape of OMOP CDM 5.4, written to PATH."""
+    from sqldeid.demo import omop as make
+
+    _print(make(path, persons, seed), common)
+
+
+@demo.command(epilog=examples("sqldeid demo mimiciv mimiciv.duckdb"))
+@_PATH
+@_PERSONS
+@_SEED
+@common
+def mimiciv(common: Common, path: Path, persons: int, seed: int) -> None:
+    """Two schemas of 31 tables, in the shape of MIMIC-IV 3, written to PATH."""
+    from sqldeid.demo import mimiciv as make
+
+    _print(make(path, persons, seed), common)
+
+
+@demo.command(epilog=examples("sqldeid demo eicu eicu.duckdb"))
+@_PATH
+@_PERSONS
+@_SEED
+@common
+def eicu(common: Common, path: Path, persons: int, seed: int) -> None:
+    """ICU stays in many hospitals, 31 tables in the shape of eICU-CRD 2.0, written to PATH."""
+    from sqldeid.demo import eicu as make
+
+    _print(make(path, persons, seed), common)
+
+
 def _print(made: Demo, common: Common) -> None:
     if common.quiet:
         return
     to = common.screen()
     put(to, f"{plain(made.database)}: {made.notice}")
-    print_table(facts([(t.name, f"{t.rows:,} rows") for t in made.tables]), to)
-    to.print()
-    to.print("Next:")
+    full = [t for t in made.tables if t.rows]
+    print_table(facts([(t.name, f"{t.rows:,} rows") for t in full]), to)
+    if len(full) < len(made.tables):
+        put(to, f"{len(made.tables) - len(full)} more tables of the schema are there, and empty.")
+    if made.jobs:
+        to.print()
+        to.print("Next:")
     for job in made.jobs:
         given = f"{quote(plain(made.database))} --job {quote(plain(job))}"
         print_commands(

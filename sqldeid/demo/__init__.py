@@ -10,15 +10,19 @@ import os
 from pathlib import Path
 
 from sqldeid.demo.census import adult_rows
-from sqldeid.demo.database import NOTICE, Demo, DemoTable, check_target, write_demo
+from sqldeid.demo.database import NOTICE, Demo, DemoTable, check_target, write_demo, write_placed
+from sqldeid.demo.eicu import eicu_rows
 from sqldeid.demo.hospital import mimic_rows
+from sqldeid.demo.mimiciv import mimiciv_rows
+from sqldeid.demo.omop import omop_rows
 from sqldeid.demo.sequences import procedure_rows, transfer_rows
 from sqldeid.errors import JobError
 
-__all__ = ["NOTICE", "Demo", "DemoTable", "adult", "events", "mimic"]
+__all__ = ["NOTICE", "Demo", "DemoTable", "adult", "events", "mimic", "mimiciv", "omop"]
 
 ADULT_ROWS_MOST = 1_000_000
 MIMIC_PATIENTS_MOST = 100_000
+SHARED_PERSONS_MOST = 100_000
 EVENTS_PATIENTS_MOST = 500_000
 WITH_PROCEDURES = 3_171 / 4_370
 """Patients with billed procedures for each with transfers (Shaked & Rokach 2016, table 1)."""
@@ -95,6 +99,77 @@ def events(path: str | os.PathLike[str], patients: int = 4_370, seed: int = 1) -
     billed = max(round(patients * WITH_PROCEDURES), 1)
     tables = {"transfers": transfer_rows(patients, seed), "cptevents": procedure_rows(billed, seed)}
     return write_demo(Path(path), "main", tables, "events.job.toml")
+
+
+def omop(path: str | os.PathLike[str], persons: int = 1_000, seed: int = 1) -> Demo:
+    """Write a database in the shape of OMOP CDM 5.4: schema ``cdm`` with all 39 tables, and no job: `init` writes it.
+
+    Clinical concepts are invented, and so are their numbers; codes of the source are ICD-10-CM.
+
+    Parameters
+    ----------
+    path
+        The new DuckDB file.
+    persons
+        Number of persons, 1 to 100,000.
+    seed
+        The same seed gives the same rows.
+
+    Raises
+    ------
+    JobError
+        If the folder is missing, a file exists already, or a number is out of range.
+    EngineError
+        If the database cannot be written.
+    """
+    _check("persons", persons, SHARED_PERSONS_MOST, seed, Path(path))
+    return write_placed(Path(path), omop_rows(persons, seed), preset="omop54")
+
+
+def mimiciv(path: str | os.PathLike[str], persons: int = 1_000, seed: int = 1) -> Demo:
+    """Write a database in the shape of MIMIC-IV 3: schemas ``mimiciv_hosp``, ``mimiciv_icu``; no job: `init` writes it.
+
+    Parameters
+    ----------
+    path
+        The new DuckDB file.
+    persons
+        Number of persons, 1 to 100,000.
+    seed
+        The same seed gives the same rows.
+
+    Raises
+    ------
+    JobError
+        If the folder is missing, a file exists already, or a number is out of range.
+    EngineError
+        If the database cannot be written.
+    """
+    _check("persons", persons, SHARED_PERSONS_MOST, seed, Path(path))
+    return write_placed(Path(path), mimiciv_rows(persons, seed), preset="mimiciv")
+
+
+def eicu(path: str | os.PathLike[str], persons: int = 1_000, seed: int = 1) -> Demo:
+    """Write a database in the shape of eICU-CRD 2.0: schema ``eicu_crd``; no job: `init` writes it.
+
+    Parameters
+    ----------
+    path
+        The new DuckDB file.
+    persons
+        Number of persons, 1 to 100,000.
+    seed
+        The same seed gives the same rows.
+
+    Raises
+    ------
+    JobError
+        If the folder is missing, a file exists already, or a number is out of range.
+    EngineError
+        If the database cannot be written.
+    """
+    _check("persons", persons, SHARED_PERSONS_MOST, seed, Path(path))
+    return write_placed(Path(path), eicu_rows(persons, seed), preset="eicu")
 
 
 def _check(name: str, number: int, most: int, seed: int, path: Path) -> None:

@@ -54,12 +54,15 @@ class Demo:
         Tables with their numbers of rows, in the order they were made.
     notice
         What must be said wherever the data is shown.
+    preset
+        Of `sqldeid init`, where it writes the job; None where the demo comes with one.
     """
 
     database: Path
     jobs: tuple[Path, ...]
     tables: tuple[DemoTable, ...]
     notice: str = NOTICE
+    preset: str | None = None
 
 
 def check_target(path: Path) -> None:
@@ -87,7 +90,14 @@ def job_path(path: Path) -> Path:
 
 
 def write_demo(path: Path, schema: str, tables: Mapping[str, Rows], job: str) -> Demo:
-    """Write the tables and the job file.
+    """Write the tables and the job file, as `write_placed` does."""
+    return write_placed(path, {(schema, name): rows for name, rows in tables.items()}, job=job)
+
+
+def write_placed(
+    path: Path, tables: Mapping[tuple[str, str], Rows], *, job: str | None = None, preset: str | None = None
+) -> Demo:
+    """Write tables of one or several schemas, and the job file if there is one.
 
     The database is written aside and renamed, so that a run that fails or is stopped leaves nothing behind.
 
@@ -95,12 +105,12 @@ def write_demo(path: Path, schema: str, tables: Mapping[str, Rows], job: str) ->
     ----------
     path
         The new DuckDB file.
-    schema
-        Schema of the tables; it is made where it is missing.
     tables
-        Rows by table name.
+        Rows by schema and table; a schema is made where it is missing.
     job
-        Name of the job template in this package.
+        Name of the job template in this package; None for no job.
+    preset
+        Of `sqldeid init`, which writes the job instead.
 
     Raises
     ------
@@ -112,7 +122,7 @@ def write_demo(path: Path, schema: str, tables: Mapping[str, Rows], job: str) ->
     check_target(path)
     try:
         with Workshop(path) as shop:
-            made = _write_tables(shop.path / "demo.duckdb", schema, tables)
+            made = _write_tables(shop.path / "demo.duckdb", tables)
             _put_in_place(shop.bring(shop.path / "demo.duckdb"), path, job)
     except duckdb.Error as error:
         raise EngineError(f"{path}: the demo database could not be written ({type(error).__name__})") from error
@@ -120,14 +130,15 @@ def write_demo(path: Path, schema: str, tables: Mapping[str, Rows], job: str) ->
         raise JobError(
             f"{path.parent}: cannot write here ({error.strerror}); name another folder", key="path"
         ) from error
-    return Demo(path, (job_path(path),), made)
+    return Demo(path, () if job is None else (job_path(path),), made, preset=preset)
 
 
-def _write_tables(file: Path, schema: str, tables: Mapping[str, Rows]) -> tuple[DemoTable, ...]:
+def _write_tables(file: Path, tables: Mapping[tuple[str, str], Rows]) -> tuple[DemoTable, ...]:
     # The oldest storage format: whoever is handed the demo may have an older DuckDB.
     with duckdb.connect(file, config={"storage_compatibility_version": "v1.0.0"}) as connection:
-        connection.execute(render("demo/create_schema", schema=identifier(schema)))
-        return tuple(_write_table(connection, schema, name, rows) for name, rows in tables.items())
+        for schema in dict.fromkeys(schema for schema, _ in tables):
+            connection.execute(render("demo/create_schema", schema=identifier(schema)))
+        return tuple(_write_table(connection, schema, name, rows) for (schema, name), rows in tables.items())
 
 
 def _write_table(connection: duckdb.DuckDBPyConnection, schema: str, name: str, rows: Rows) -> DemoTable:
@@ -140,13 +151,14 @@ def _write_table(connection: duckdb.DuckDBPyConnection, schema: str, name: str, 
     return DemoTable(f"{schema}.{name}", int(written[0][0]))
 
 
-def _put_in_place(made: Path, path: Path, job: str) -> None:
+def _put_in_place(made: Path, path: Path, job: str | None) -> None:
     """The job file, then the database; neither where one cannot be written."""
     try:
-        _write_job(path, job)
+        if job is not None:
+            _write_job(path, job)
         made.rename(path)
     except BaseException:
-        if not path.exists():
+        if job is not None and not path.exists():
             with suppress(OSError):
                 job_path(path).unlink(missing_ok=True)
         raise

@@ -141,6 +141,7 @@ def test_demos_run(name, number, tmp_path, monkeypatch, capsys):
 
 COMMANDS = ["", "init", "anonymize", "assess", "verify", "schema", "demo", "demo adult", "demo mimic", "hierarchy"]
 COMMANDS += ["completion", "doctor", "evidence", "hierarchy show", "hierarchy check", "hierarchy build", "import-arx"]
+COMMANDS += ["demo omop", "demo mimiciv", "demo eicu"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
