@@ -85,8 +85,9 @@ class TablePlan:
         The table of all persons of whom the source holds some (`mapped`), with the same quasi-identifying columns.
     sample, drawn
         Share of the persons that a release is of, chosen by the custodian's key; whether `source` holds them alone.
-    rest
-        Whether the population is the source before its filter.
+    rest, keyed
+        Whether the population is the source before its filter; whether it is known by a column of the person key's name
+        that it has each person once, so that this is checked.
     numbered
         Whether the source is a table as it stands (no view, which may be slow to read) and its persons are integers:
         then keys are counted by their range where that is quicker.
@@ -117,6 +118,7 @@ class TablePlan:
     population: exp.Expr | None = None
     numbered: bool = False
     rest: bool = False
+    keyed: bool = False
     sample: Fraction | None = None
     drawn: bool = False
 
@@ -253,6 +255,7 @@ def resolve_child(name: str, part: jobfile.Table, engine: Engine, folder: Path) 
     person = finder(there, label)(part.person, f"{key}.person") if part.person is not None else None
     if person is not None:
         _refuse_released_person({person.name, *stacked_keys(stacked, person.name)}, columns, key)
+    population, keyed = _population(part, columns, engine, key)
     return TablePlan(
         name,
         key,
@@ -275,7 +278,8 @@ def resolve_child(name: str, part: jobfile.Table, engine: Engine, folder: Path) 
         attacks=part.attacks,
         secrets=tuple(part.secrets),
         stated=part.model_dump(mode="json", by_alias=True, exclude_unset=True),
-        population=_population(part, columns, engine, key),
+        population=population,
+        keyed=keyed,
         sample=None if part.sample is None else Fraction(repr(part.sample)),
         rest=part.privacy.population is not None and part.privacy.population.rest is True,
         numbered=person is not None and person.kind == "integer" and stacked is None and _stands(relation, engine),
@@ -284,9 +288,9 @@ def resolve_child(name: str, part: jobfile.Table, engine: Engine, folder: Path) 
 
 def _population(
     part: jobfile.Table, columns: Sequence[QuasiIdentifier | OtherColumn], engine: Engine, key: str
-) -> exp.Expr | None:
+) -> tuple[exp.Expr | None, bool]:
     if part.privacy.population is None:
-        return None
+        return None, False
     from sqldeid.tables.plan.population import population_of
 
     return population_of(part, columns, engine, key)

@@ -28,8 +28,8 @@ from sqldeid.tables.plan.columns import OtherColumn, QuasiIdentifier
 
 def population_of(
     part: jobfile.Table, columns: Sequence[QuasiIdentifier | OtherColumn], engine: Engine, key: str
-) -> exp.Expr | None:
-    """The population's table; None where the job names none.
+) -> tuple[exp.Expr | None, bool]:
+    """The population's table, and whether it has the person key; None where the job names none.
 
     Raises
     ------
@@ -38,9 +38,9 @@ def population_of(
     """
     asked = part.privacy.population
     if asked is None or asked.size is not None:
-        return None
+        return None, False
     if asked.table is None:
-        return _rest(part, columns, engine, key)
+        return _rest(part, columns, engine, key), True
     where = f"{key}.privacy.population.table"
     relation, label = resolve(asked.table, engine, where)
     types = {c.name: c.type for c in columns_of(relation, engine, where)}
@@ -52,7 +52,7 @@ def population_of(
                 f"{label}.{source.name} {there}; the population has the quasi-identifying columns of the source, spelt "
                 f"alike and of the same types ({source.name}: {source.shown_type})",
             )
-    return relation
+    return relation, part.person in types
 
 
 def _rest(part: jobfile.Table, columns: Sequence[QuasiIdentifier | OtherColumn], engine: Engine, key: str) -> exp.Expr:

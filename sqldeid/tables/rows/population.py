@@ -42,20 +42,27 @@ def join_values(source: pa.Array, n: Ints, population: pa.Array) -> Joined:
     return Joined(values, np.append(n, np.zeros(int(new.sum()), dtype=np.int64)), place)
 
 
-def check_rest(plan: TablePlan, engine: Engine) -> None:
-    """Refuse a source of several rows a person where all of it is the population: rows would be taken for persons.
+def check_once(plan: TablePlan, engine: Engine) -> None:
+    """Refuse a population of several rows a person, where its persons are known: rows would be taken for persons.
 
     Raises
     ------
     JobError
         If it is.
     """
-    if not plan.rest:
+    if not plan.keyed:
         return
     row = engine.row("tables/rows/check_person", source=plan.population, person=plan.person_column)
-    if row["persons"] < row["rows"]:
+    if row["persons"] == row["rows"]:
+        return
+    where, counted = f"{plan.key}.privacy.population", f"{row['persons']:,} values of {plan.person}"
+    if plan.rest:
         raise JobError.at(
-            f"{plan.key}.privacy.population.rest",
-            f"{plan.source_label} has {row['rows']:,} rows before where, but {row['persons']:,} values of "
-            f"{plan.person}; k_map counts persons, so give one row per person in the source, or name a table that has",
+            f"{where}.rest",
+            f"{plan.source_label} has {row['rows']:,} rows before where, but {counted}; persons are counted, so give "
+            "one row per person in the source, or name a table that has",
         )
+    raise JobError.at(
+        f"{where}.table",
+        f"has {row['rows']:,} rows, but {counted}; persons are counted, so name a table of one row per person",
+    )

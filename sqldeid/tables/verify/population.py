@@ -15,7 +15,7 @@ from sqldeid.tables.criteria.delta_presence import LEAST
 from sqldeid.tables.criteria.delta_presence import NAME as NAME_OF_PRESENCE
 from sqldeid.tables.criteria.k_map import NAME, promise_of
 from sqldeid.tables.plan.plan import TablePlan
-from sqldeid.tables.rows.population import check_rest
+from sqldeid.tables.rows.population import check_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Population:
         """Count it; None where there is none. Cost: one scan of it."""
         if plan.population is None:
             return None
-        check_rest(plan, engine)
+        check_once(plan, engine)
         grouped = engine.make(
             "tables/verify/group_source",
             f"{plan.name}_verify_population",

@@ -25,7 +25,7 @@ def verifying(plan: TablePlan, target: Target, *, held: bool = False) -> Iterato
     yield from restacking(plan)
     yield from as_needed("tables/rows/keep_admitted") if held else ()
     yield step("tables/verify/group_source", 1 if plan.population is None else 2)
-    if plan.rest:
+    if plan.keyed:
         yield step("tables/rows/check_person")
     if plan.population is not None:
         yield from judging_mapped(plan)

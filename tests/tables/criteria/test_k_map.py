@@ -197,6 +197,8 @@ def test_a_release_of_k_alone_is_not_taken_for_one_of_k_map(study: Path) -> None
 @pytest.mark.parametrize(
     ("change", "named"),
     [
+        ("INSERT INTO residents SELECT * FROM residents WHERE id = 5", "rows, but "),
+        ("UPDATE residents SET id = NULL WHERE id = 5", "persons are counted"),
         ("DELETE FROM residents WHERE id = 3", "has fewer persons than study of 1 combinations"),
         ("ALTER TABLE residents DROP sex", "residents.sex is not there"),
         ("ALTER TABLE residents ALTER age TYPE TEXT", "residents.age is of another type"),
@@ -322,7 +324,7 @@ def test_few_combinations_are_kept_or_left_out_whole_by_chance() -> None:
 def test_a_rest_with_several_rows_of_a_person_is_refused(residents: Path) -> None:
     with duckdb.connect(str(residents)) as c:
         c.execute("INSERT INTO residents SELECT * FROM residents WHERE id = 5")
-    with pytest.raises(JobError, match="3,001 rows before where, but 3,000 values of id; k_map counts persons"):
+    with pytest.raises(JobError, match="3,001 rows before where, but 3,000 values of id; persons are counted"):
         sqldeid.anonymize(sqldeid.Job.parse(trial()), residents)
 
 
