@@ -449,13 +449,7 @@ class Result:
     tables_in_memory: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
 
     def __getitem__(self, name: str) -> Released:
-        """A release by its name, with its rows where it was made from frames.
-
-        Raises
-        ------
-        KeyError
-            If there is no such release.
-        """
+        """A release by its name, with its rows where it was made from frames."""
         from sqldeid.notebook import Released
 
         return Released(self.releases[name], self.tables_in_memory.get(name))
