@@ -188,9 +188,15 @@ def _refuse_few(plan: TablePlan, there_are: int, one: str) -> None:
     if plan.demands.k > there_are and not plan.sampled:
         raise JobError.at(
             f"{plan.key}.privacy.k",
-            f"k is {plan.demands.k}, but {plan.source_label} has only "
+            f"k is {plan.demands.k}{_why(plan)}, but {plan.source_label} has only "
             f"{there_are} {one if there_are == 1 else f'{one}s'}",
         )
+
+
+def _why(plan: TablePlan) -> str:
+    """Why k is another than the job's, where its k-map is estimated."""
+    estimated = plan.demands.estimated
+    return " by the estimate of k_map" if estimated is not None and estimated.least == plan.demands.k else ""
 
 
 def onto_bench(plan: TablePlan, engine: Engine, folded: Folded) -> Folded:

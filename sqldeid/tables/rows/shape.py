@@ -153,7 +153,7 @@ def refuse_more(plan: TablePlan, rows: int) -> None:
         raise JobError.at(
             f"{plan.key}.privacy.population.fraction",
             f"{plan.source_label} has more rows than {float(estimated.fraction):g} of the population's "
-            f"{estimated.size:,} persons; raise fraction to the share that it may have, at most",
+            f"{estimated.size:,} persons; raise fraction to the greatest share that it may have, or correct size",
         )
 
 

@@ -232,6 +232,13 @@ def test_a_source_of_more_rows_than_the_share_is_refused_everywhere(study: Path)
             act(job, study)
 
 
+def test_an_estimate_that_asks_for_more_rows_than_there_are_is_told(study: Path) -> None:
+    content = example()
+    content["tables"]["study"]["privacy"] |= {"k_map": 5000, "population": {"size": 3000, "fraction": 0.5}}
+    with pytest.raises(JobError, match="by the estimate of k_map, but study has only 300 rows"):
+        sqldeid.anonymize(sqldeid.Job.parse(content), study)
+
+
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "both": ("must hold exactly one of table, rest, size", {"population": {"table": "study"}}),
     "no fraction": (r"population\.fraction: missing", {"population": {"fraction": None}}),
