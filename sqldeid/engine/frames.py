@@ -92,6 +92,8 @@ def _table(name: str, frame: Any) -> pa.Table:
     if not is_frame(frame):
         kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__qualname__}".removeprefix("builtins.")
         raise JobError(f"{name}: is a {kind}; give a data frame of pandas or Polars, or an Arrow table")
+    if _of_pandas(frame) and (twice := _twice(str(column) for column in frame.columns)):
+        raise JobError(f"{name}: two columns are called {twice}; names that differ in case are one in DuckDB")
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False) if _of_pandas(frame) else pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -126,6 +128,11 @@ def _unread(frame: Any) -> str:
 def _copy(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
     try:
         connection.from_arrow(table).create(identifier(name).sql("duckdb"))
+    except duckdb.NotImplementedException:
+        types = ", ".join(sorted({str(column.type) for column in table.schema}))
+        raise JobError(
+            f"{name}: DuckDB cannot read one of the frame's types ({types}); cast that column first"
+        ) from None
     except duckdb.Error as error:
         raise translate(error) from None
 

@@ -167,6 +167,8 @@ def test_risk_plan_and_tradeoff_take_frames_and_verify_a_held_database(frame: pd
     [
         (pd.DataFrame({"id": [1, 2], "age": ["CANARY", 3]}), "the column age holds values of mixed types"),
         (pd.DataFrame({"age": [1], "AGE": [2]}), "two columns are called age"),
+        (pd.DataFrame([[1, 2]], columns=["age", "age"]), "two columns are called age"),
+        (pa.table({"age": pa.array([1.0], type=pa.float16())}), "cannot read one of the frame's types (halffloat)"),
         (pd.DataFrame(), "has no columns"),
         (pa.table({"age": [1], "Age": [2]}), "two columns are called age"),
         ({}, "give frames by the names of their tables"),
@@ -175,7 +177,7 @@ def test_risk_plan_and_tradeoff_take_frames_and_verify_a_held_database(frame: pd
         ({"people": [1, 2]}, "people: is a list; give a data frame"),
         ({"people": None}, "people: is a NoneType"),
     ],
-    ids=range(9),
+    ids=range(11),
 )
 def test_what_cannot_be_a_table_is_refused_without_a_value(given: Any, told: str) -> None:
     for command in (sqldeid.anonymize, sqldeid.plan, sqldeid.assess):
