@@ -131,3 +131,8 @@ def _print(made: Demo, common: Common) -> None:
             ],
             to,
         )
+    if made.preset is not None:
+        to.print()
+        to.print("Next:")
+        given = f"sqldeid init {quote(plain(made.database))} --preset {made.preset} -o job.toml"
+        print_commands([(given, "writes the job")], to)

@@ -22,6 +22,7 @@ from sqldeid.report.text import console, plain, put
     epilog=examples(
         "sqldeid init hospital.duckdb main.patients -o job.toml",
         "sqldeid init people.csv > job.toml",
+        "sqldeid init warehouse.duckdb --preset omop54 --preset cms-11 -o job.toml",
         "sqldeid init postgresql://me@db.example.org/hospital public.patients -o job.toml",
         "sqldeid anonymize hospital.duckdb --job job.toml --plan",
     )
@@ -29,9 +30,15 @@ from sqldeid.report.text import console, plain, put
 @click.argument("database", metavar="DB")
 @click.argument("table", metavar="TABLE", required=False)
 @click.option("-o", "--output", default="-", metavar="FILE", help="The job file to write; - (the default) prints it.")
-@click.option("--preset", metavar="NAME", help="Begin with hipaa-safe-harbor, cms-11 (k = 11) or risk-0.09 (k = 12).")
+@click.option(
+    "--preset",
+    metavar="NAME",
+    multiple=True,
+    help="Begin with hipaa-safe-harbor, cms-11 (k = 11) or risk-0.09 (k = 12); or with a whole schema: omop54, "
+    "mimiciv, mimiciii, eicu (TABLE is then the name of yours, if it must be told). One of each goes together.",
+)
 @common
-def init(common: Common, database: str, table: str | None, output: str, preset: str | None) -> None:
+def init(common: Common, database: str, table: str | None, output: str, preset: tuple[str, ...]) -> None:
     """Profile a table and print a commented job that runs as it is.
 
     Each column gets a role, a hierarchy and the reason, guessed from its name, type, look and number of different
@@ -50,5 +57,19 @@ def init(common: Common, database: str, table: str | None, output: str, preset: 
     if not common.quiet and not is_stdout(output):
         to = console(sys.stderr) if is_stream(output) else common.screen()
         put(to, f"{plain(output)}: a proposed job. Read it, change what is wrong, then:")
+        for line in _told(text):
+            put(to, line)
         given = f"sqldeid anonymize {quote(plain(again(database)))} --job {quote(plain(output))}"
         print_commands([(f"{given} --plan", "shows what would be done"), (given, "does it")], to)
+
+
+def _told(text: str) -> list[str]:
+    """What the head of a job for a whole schema says of what is left out, a paragraph a line."""
+    told: list[str] = []
+    for line in text.split("\n\n")[0].splitlines():
+        said = line.removeprefix("#").strip()
+        if said.startswith("> "):
+            told.append(said.removeprefix("> "))
+        elif told:
+            told[-1] += f" {said}"
+    return told

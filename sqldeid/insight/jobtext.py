@@ -37,16 +37,16 @@ def job_text(proposed: Proposed, database: str, into: str | None, dialect: str =
     """
     document = tomlkit.document()
     _head(document, proposed, database)
-    document.add("release", _place(into))
+    document.add("release", add_place(into))
     parent = tomlkit.table(is_super_table=True)
     parent.add(_key(release_name(proposed.facts.parts[-1], dialect)), _release(proposed))
     document.add("tables", parent)
-    return _safe(tomlkit.dumps(document))
+    return safe_text(tomlkit.dumps(document))
 
 
 def _head(document: _Lines, proposed: Proposed, database: str) -> None:
     runs = "It runs as it is, and" if proposed.runs else "It is refused until the table has more persons, and"
-    _comment(document, f"Proposed by sqldeid init for {database}. {runs} is meant to be read and changed:")
+    add_comment(document, f"Proposed by sqldeid init for {database}. {runs} is meant to be read and changed:")
     document.add(
         tomlkit.comment(
             "    sqldeid anonymize DB --job THIS-FILE --plan    shows what would be done and touches nothing"
@@ -54,18 +54,19 @@ def _head(document: _Lines, proposed: Proposed, database: str) -> None:
     )
     document.add(tomlkit.comment("    sqldeid anonymize DB --job THIS-FILE           does it"))
     if proposed.preset is not None:
-        _comment(document, f"Preset {proposed.preset.name}: {proposed.preset.why}. {CAUTION}")
+        add_comment(document, f"Preset {proposed.preset.name}: {proposed.preset.why}. {CAUTION}")
     if not proposed.facts.rows:
-        _comment(document, "The table has no rows now; until it has some, there is nothing to release.")
+        add_comment(document, "The table has no rows now; until it has some, there is nothing to release.")
     document.add(tomlkit.nl())
 
 
-def _place(into: str | None) -> Table:
+def add_place(into: str | None) -> Table:
+    """Where the release goes."""
     place = tomlkit.table()
     if into is None:
-        _explained(place, "schema", "release", "made if it is not there; give readers this schema and nothing else")
+        add_explained(place, "schema", "release", "made if it is not there; give readers this schema and nothing else")
     else:
-        _explained(place, "into", into, "a fresh file: whoever gets it sees nothing else")
+        add_explained(place, "into", into, "a fresh file: whoever gets it sees nothing else")
     place.add(tomlkit.nl())
     return place
 
@@ -74,23 +75,23 @@ def _release(proposed: Proposed) -> Table:
     release = tomlkit.table()
     release.add("source", _item(_source(proposed.facts.parts)))
     if proposed.person is not None:
-        _explained(release, "person", proposed.person, proposed.person_why)
+        add_explained(release, "person", proposed.person, proposed.person_why)
         if not proposed.known:
             release.add("where", _item(f"{_quoted(proposed.person)} IS NOT NULL"))
         if proposed.many:
             _many(release, proposed, proposed.person)
     else:
-        _explained(release, "rows_are_persons", True, proposed.person_why)
+        add_explained(release, "rows_are_persons", True, proposed.person_why)
     release.add(tomlkit.nl())
     release.add("columns", _columns(proposed))
     release.add("privacy", _privacy(proposed))
-    release.add("search", _search())
+    release.add("search", add_search())
     return release
 
 
 def _many(release: Table, proposed: Proposed, person: str) -> None:
     """That persons repeat, and the other way: a query that picks one row of each, ready to be taken in."""
-    _explained(release, "rows", "many", "a class needs rows of k persons; nothing that is released links a person's")
+    add_explained(release, "rows", "many", "a class needs rows of k persons; nothing that is released links a person's")
     there = {c.name.casefold() for c in proposed.facts.columns}
     query = render(
         "insight/pick_first",
@@ -99,7 +100,7 @@ def _many(release: Table, proposed: Proposed, person: str) -> None:
         order=[identifier(name) for name in proposed.order],
         place=identifier(next(name for name in _PLACES if name not in there)),
     )
-    _comment(release, "Or one row per person, here the first: then this source, without rows (and check the order):")
+    add_comment(release, "Or one row per person, here the first: then this source, without rows (and check the order):")
     release.add(tomlkit.comment(_shown(f"source = {_item({'query': str(query).strip()}).as_string()}")))
 
 
@@ -109,7 +110,7 @@ _PLACES = ("place", *(f"place_{i}" for i in range(10_000)))
 
 def _columns(proposed: Proposed) -> Table:
     columns = tomlkit.table()
-    _comment(
+    add_comment(
         columns,
         "Roles: quasi-identifying (known to strangers, generalised), sensitive and insensitive (released as they "
         "are), identifying and free-text (never released). What is not named is not released. Read each line: a "
@@ -123,9 +124,9 @@ def _columns(proposed: Proposed) -> Table:
 
 def _column(columns: Table, proposal: Proposal) -> None:
     if proposal.released:
-        _explained(columns, proposal.name, proposal.keys, proposal.why)
+        add_explained(columns, proposal.name, proposal.keys, proposal.why)
     else:
-        _comment(columns, f"{_key(proposal.name).as_string()}: {proposal.why}.")
+        add_comment(columns, f"{_key(proposal.name).as_string()}: {proposal.why}.")
 
 
 def _privacy(proposed: Proposed) -> Table:
@@ -136,8 +137,8 @@ def _privacy(proposed: Proposed) -> Table:
         why = "every released row looks like at least four others; 11 and more is usual for public data"
     else:
         why = f"the table has no more rows; at least {K} is usual, and of one person nothing is released"
-    _explained(privacy, "k", proposed.k, why)
-    _explained(
+    add_explained(privacy, "k", proposed.k, why)
+    add_explained(
         privacy,
         "suppression_limit",
         SUPPRESSION_LIMIT,
@@ -146,24 +147,25 @@ def _privacy(proposed: Proposed) -> Table:
     if proposed.l_diversity is not None:
         name, l = proposed.l_diversity
         why = "no class may give a sensitive value away by having one only"
-        _explained(privacy, "l_diversity", {"column": name, "l": l}, why)
+        add_explained(privacy, "l_diversity", {"column": name, "l": l}, why)
     privacy.add(tomlkit.nl())
     return privacy
 
 
-def _search() -> Table:
+def add_search() -> Table:
+    """How the node is sought."""
     search = tomlkit.table()
-    _explained(search, "method", "frontier", "exact: no admissible node loses less")
-    _comment(
+    add_explained(search, "method", "frontier", "exact: no admissible node loses less")
+    add_comment(
         search,
         'Or method = "local": each class at levels of its own, which loses far less. Take it for models and fine '
         "groups, and frontier where readers want one level for each column.",
     )
-    _explained(search, "time_limit", TIME_LIMIT_SECONDS, "seconds; then the best node so far, with its proven gap")
+    add_explained(search, "time_limit", TIME_LIMIT_SECONDS, "seconds; then the best node so far, with its proven gap")
     return search
 
 
-def _explained(table: Table, key: str, value: object, why: str) -> None:
+def add_explained(table: Table, key: str, value: object, why: str) -> None:
     """A line with its reason behind it, or above it where that is too long."""
     item = _item(value)
     line = f"{_key(key).as_string()} = {item.as_string()}"
@@ -171,11 +173,12 @@ def _explained(table: Table, key: str, value: object, why: str) -> None:
         item.comment(_shown(why))
         item.trivia.comment_ws = " " * (max(_COLUMN - len(line), 0) + 2)
     else:
-        _comment(table, why)
+        add_comment(table, why)
     table.add(_key(key), item)
 
 
-def _comment(lines: _Lines, text: str) -> None:
+def add_comment(lines: _Lines, text: str) -> None:
+    """A comment of as many lines as it needs."""
     for line in wrap(_shown(text), _WIDTH, break_long_words=False, break_on_hyphens=False):
         lines.add(tomlkit.comment(line))
 
@@ -217,7 +220,7 @@ def _item(value: object) -> Item:
     return table
 
 
-def _safe(text: str) -> str:
+def safe_text(text: str) -> str:
     """Escape what a terminal takes for a control: `tomlkit` does so with what TOML forbids; comments have none."""
     return "".join(c if c.isprintable() or c == "\n" else _escape(c) for c in text)
 

@@ -8,9 +8,11 @@ columns hold them is guessed from names, types, looks and counts (`identifiers`)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqldeid.errors import JobError
+from sqldeid.schemas import SCHEMAS
 
 HARBOR = "hipaa-safe-harbor"
 
@@ -59,14 +61,21 @@ CAUTION = (
 )
 
 
-def preset_of(name: str | None) -> Preset | None:
-    """The preset of that name; None for None.
+def presets_of(names: str | Sequence[str] | None) -> tuple[Preset | None, str | None]:
+    """The threshold and the shared schema that are named, each None where none is.
 
     Raises
     ------
     JobError
-        For a name that no preset has.
+        For a name that no preset has, and for two of one kind.
     """
-    if name is not None and name not in PRESETS:
-        raise JobError(f"--preset: there is none of that name; choose one of {', '.join(PRESETS)}", key="preset")
-    return None if name is None else PRESETS[name]
+    named = [names] if isinstance(names, str) else list(names or ())
+    for name in named:
+        if name not in PRESETS and name not in SCHEMAS:
+            known = ", ".join((*PRESETS, *SCHEMAS))
+            raise JobError(f"--preset: there is none of that name; choose one of {known}", key="preset")
+    begun, schemas = [n for n in named if n in PRESETS], [n for n in named if n in SCHEMAS]
+    for kind in (begun, schemas):
+        if len(set(kind)) > 1:
+            raise JobError(f"--preset: {' and '.join(kind)} do not go together; choose one of them", key="preset")
+    return (PRESETS[begun[0]] if begun else None), (schemas[0] if schemas else None)

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from sqldeid.engine.choosing import dialect_of, is_foreign, shown
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.engine.settings import Settings
+from sqldeid.insight.hospital import FoundSchema, find_schema
+from sqldeid.insight.hospitaltext import hospital_text
 from sqldeid.insight.identifiers import PATTERNS, Finding
 from sqldeid.insight.identifiers import safe_harbor as look
 from sqldeid.insight.jobtext import job_text
-from sqldeid.insight.presets import preset_of
+from sqldeid.insight.presets import Preset, presets_of
 from sqldeid.insight.profile import profile
 from sqldeid.insight.proposals import propose
 from sqldeid.run.places import reading
 
 
 def init(
-    database: Database, table: str | None = None, *, settings: Settings | None = None, preset: str | None = None
+    database: Database,
+    table: str | None = None,
+    *,
+    settings: Settings | None = None,
+    preset: str | Sequence[str] | None = None,
 ) -> str:
     """Profile a table and propose a job for it: commented TOML that runs as it is.
 
@@ -30,9 +37,11 @@ def init(
     database
         Path of a DuckDB, CSV or Parquet file, the URL of a server, or an open connection to either. Nothing is written.
     table
-        ``table`` or ``schema.table``; may be left out where the database has one table only.
+        ``table`` or ``schema.table``; may be left out where the database has one table only, or has one of the schemas
+        that hospitals share. With a preset of those the name of the database's schema, if one must be told.
     preset
-        ``hipaa-safe-harbor``, ``cms-11`` or ``risk-0.09``: what the job begins with (`insight.presets`).
+        ``hipaa-safe-harbor``, ``cms-11`` or ``risk-0.09``: what the job begins with (`insight.presets`); ``omop54``,
+        ``mimiciv``, ``mimiciii`` or ``eicu``: the schema of the whole database (`schemas`); or one of each.
 
     Returns
     -------
@@ -48,15 +57,27 @@ def init(
     where no name tells a person key, of up to eight that may be one.
     From a server come counts, and the different values of these last.
     """
-    begun = preset_of(preset)
+    begun, schema = presets_of(preset)
     with reading(database, _beside(database), settings or Settings(), command="init") as engine:
-        proposed = propose(profile(table, engine, PATTERNS), engine, begun)
+        found = None if table and not schema else find_schema(engine, schema, table)
+        if found is None:
+            proposed = propose(profile(table, engine, PATTERNS), engine, begun)
+    if found is not None:
+        return _of_schema(found, database, begun)
     if is_foreign(database):
         return job_text(proposed, shown(database) if isinstance(database, str) else "DB", None, dialect_of(database))
     name = "DB" if is_connection(database) else Path(os.fspath(database)).name  # type: ignore[arg-type]
     stem = proposed.facts.parts[-1]
     safe = "".join(c if c.isalnum() or c in "_-" else "_" for c in stem) or "data"
     return job_text(proposed, name, f"{safe}_release.duckdb")
+
+
+def _of_schema(found: FoundSchema, database: Database, begun: Preset | None) -> str:
+    """The job for a whole schema; its release goes where that of a table goes."""
+    if is_foreign(database):
+        return hospital_text(found, shown(database) if isinstance(database, str) else "DB", None, begun)
+    name = "DB" if is_connection(database) else Path(os.fspath(database)).name  # type: ignore[arg-type]
+    return hospital_text(found, name, f"{found.shared.release}_release.duckdb", begun)
 
 
 def safe_harbor(

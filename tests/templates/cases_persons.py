@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from sqldeid.sql import column, identifier, literal, table_name
 from tests.templates.cases import (
     AGE,
@@ -134,6 +136,51 @@ CASES = [
         {"source": PEOPLE, "person": column(SEX, "s"), "value": column(AGE, "s")},
         [(2, 2)],
         PEOPLE_SETUP,
+    ),
+    Case(
+        "insight/join_first",
+        {
+            "base": PEOPLE,
+            "person": identifier(AGE),
+            "order": [column("id", "s")],
+            "columns": [
+                {"there": False, "value": column("id", "b"), "at": None, "name": identifier("first")},
+                {"there": True, "value": column("id", "j1"), "at": None, "name": identifier("th ere")},
+            ],
+            "joins": [
+                {
+                    "table": PEOPLE,
+                    "on": identifier("id"),
+                    "base_on": identifier("id"),
+                    "order": [column(AGE, "s")],
+                    "alias": identifier("j1"),
+                }
+            ],
+        },
+        [(-30, 1, 1), (40, 4, 1)],
+        PEOPLE_SETUP,
+        ordered=False,
+    ),
+    Case(
+        "insight/join_first",
+        {
+            "base": PEOPLE,
+            "person": identifier("id"),
+            "order": [column("id", "s")],
+            "columns": [
+                {
+                    "there": False,
+                    "value": exp.cast(exp.Literal.string("1950-12-31"), "TIMESTAMP"),
+                    "at": exp.cast(exp.Literal.string("2000-01-01"), "TIMESTAMP"),
+                    "name": identifier("age"),
+                }
+            ],
+            "joins": [],
+        },
+        [(i, 50) for i in range(1, 7)],
+        PEOPLE_SETUP,
+        ordered=False,
+        note="ages",
     ),
     Case(
         "insight/pick_first",
