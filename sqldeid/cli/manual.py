@@ -64,8 +64,11 @@ PAGES = {
     "completion": Page(("doctor",), files="Prints a script; nothing is written."),
     "demo": Page(("anonymize", "init"), files="Writes the database, and its job file beside it."),
     "demo adult": Page(("anonymize",), files="Writes DB, and DB's job file beside it."),
+    "demo eicu": Page(("init", "anonymize"), files="Writes DB; no job file, which init writes."),
     "demo events": Page(("anonymize",), files="Writes DB, and DB's job file beside it."),
     "demo mimic": Page(("anonymize",), files="Writes DB, and DB's job file beside it."),
+    "demo mimiciv": Page(("init", "anonymize"), files="Writes DB; no job file, which init writes."),
+    "demo omop": Page(("init", "anonymize"), files="Writes DB; no job file, which init writes."),
     "doctor": Page(
         ("completion",),
         variables=tuple(VARIABLES),
