@@ -155,10 +155,10 @@ class MConcealing(Section):
 
 
 class Population(Section):
-    """All persons of whom the release holds some, by one of three keys; they are read, never released."""
+    """All persons of whom the release holds some, by one of four keys; they are read, never released."""
 
     model_config = ConfigDict(
-        json_schema_extra={"oneOf": [{"required": [key]} for key in ("table", "rest", "size")]},
+        json_schema_extra={"oneOf": [{"required": [key]} for key in ("table", "rest", "size", "weights")]},
     )
 
     table: Text | None = Field(
@@ -168,6 +168,11 @@ class Population(Section):
         default=None,
         description="true: the source without where, of which each person has one row. where names no "
         "quasi-identifying column then: who knows it would leave out of the population whom it leaves out.",
+    )
+    weights: Text | None = Field(
+        default=None,
+        description="A column of the source, of whole numbers from 1 on: how many persons of the population a row "
+        "stands for, its own among them. Their sum estimates the persons who fit a class.",
     )
     size: Whole | None = Field(
         default=None, description="Persons of the population, where no table has them: k_map is then an estimate."

@@ -105,9 +105,9 @@ def _of_presence(privacy: Mapping[str, object]) -> Iterator[Found]:
 
 def _one_population(population: Mapping[str, object], *, part: bool) -> Iterator[Found]:
     """A population is a table, or the source before its filter."""
-    given = [key for key in ("table", "rest", "size") if population.get(key) is not None]
+    given = [key for key in ("table", "rest", "size", "weights") if population.get(key) is not None]
     if population and len(given) != 1:
-        yield ("population",), "must hold exactly one of table, rest, size"
+        yield ("population",), "must hold exactly one of table, rest, size, weights"
     if given == ["rest"] and not part:
         yield (
             ("population", "rest"),
@@ -118,6 +118,8 @@ def _one_population(population: Mapping[str, object], *, part: bool) -> Iterator
 def _estimated(table: Mapping[str, object], privacy: Mapping[str, object]) -> Iterator[Found]:
     """A population of which only the size is stated goes with k_map, of a source that is all that there is of it."""
     population = section(privacy, "population")
+    if population.get("size") is not None or population.get("weights") is not None:
+        yield from _unfit_for_estimate(table, privacy)
     if population.get("size") is None:
         for key in ("fraction", "estimate", "significance"):
             if population.get(key) is not None:
@@ -128,14 +130,19 @@ def _estimated(table: Mapping[str, object], privacy: Mapping[str, object]) -> It
     k_map = privacy.get("k_map")
     if type(k_map) is int and k_map > MOST_ESTIMATED:
         yield ("k_map",), f"is above {MOST_ESTIMATED:,}, up to which it is estimated; lower it, or name a table"
+
+
+def _unfit_for_estimate(table: Mapping[str, object], privacy: Mapping[str, object]) -> Iterator[Found]:
+    """What needs a population that was counted, and a source that is all that there is of it."""
     if privacy.get("delta_presence") is not None:
         yield ("delta_presence",), "needs a table of the population: its classes are counted, not estimated; name one"
     if section(privacy, "game").get("attacker") == "journalist":
         yield ("game",), "of the journalist needs a table of the population: an estimate is no bound; name one"
     if table.get("sample") is not None:
         yield (
-            ("population", "size"),
-            "does not go with sample, which leaves out some of the source; use rest = true, or sample beforehand",
+            ("population",),
+            "of an estimate does not go with sample, which leaves out some of the source; use rest = true, or sample "
+            "beforehand",
         )
 
 

@@ -30,6 +30,9 @@ NOT_PROTECTED = {
     "k-map, estimated": "Classes of too few persons all the same, for it is an estimate and no bound, and says nothing "
     "of a source that is no random sample; a person who is known to be in the release, whom only k itself protects; a "
     "sensitive value that a whole class shares; what suppression itself tells.",
+    "k-map, by weights": "Classes of too few persons all the same, for the sum of a survey's weights is an estimate "
+    "and no bound; a person who is known to be in the release, whom only k itself protects; a sensitive value that a "
+    "whole class shares; what suppression itself tells.",
     "k-map": "A person who is known to be in the release, whom only k itself protects; a sensitive value that a whole "
     "class shares; what suppression itself tells (a missing class fits too few persons).",
     "delta-presence": "A person of whom more is known than the quasi-identifying columns say; a sensitive value that a "

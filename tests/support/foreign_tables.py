@@ -156,6 +156,12 @@ RELEASES = {
         privacy={"k_map": 12, "population": {"table": "people"}},
     ),
     "k-map, the rest": asked(COLUMNS, where="MOD(id, 3) = 1", k=1, privacy={"k_map": 12, "population": {"rest": True}}),
+    "k-map, weights": asked(
+        COLUMNS,
+        source={"query": "SELECT *, 1 + MOD(id, 7) AS w FROM people"},
+        k=1,
+        privacy={"k_map": 12, "population": {"weights": "w"}},
+    ),
     "k-map, estimated": asked(
         COLUMNS, k=1, privacy={"k_map": 12, "population": {"size": 5000, "fraction": 0.5, "estimate": "poisson"}}
     ),

@@ -726,6 +726,29 @@ TABLES += [
         {
             "folded": OUT,
             "source": PEOPLE,
+            "sensitive": [],
+            "weight": column(AGE, "s"),
+            "columns": [
+                {
+                    "column": column(SEX, "s"),
+                    "alias": identifier("v0"),
+                    "groups": table_name("groups 0"),
+                    "type": TEXT,
+                    "levels": [{"name": identifier("a0_0"), "null_group": 2}],
+                }
+            ],
+        },
+        [(0, -60), (1, 10), (2, 80)],
+        PEOPLE_SETUP + GROUPS_SETUP,
+        read=ALL_OUT + "1",
+        note="rows stand for several",
+    ),
+    Case("tables/rows/count_unweighed", {"source": PEOPLE, "weight": column(AGE, "s")}, [(3,)], PEOPLE_SETUP),
+    Case(
+        "tables/certificate/prove_fold",
+        {
+            "folded": OUT,
+            "source": PEOPLE,
             "sensitive": [{"name": identifier("v0"), "column": column(AGE, "s")}],
             "columns": [
                 {

@@ -163,7 +163,7 @@ class Recount:
 
 def _fold_beside(population: exp.Expr, plan: TablePlan, columns: list[dict[str, object]], engine: Engine) -> exp.Table:
     """The population by the same groups. Cost: one scan of it."""
-    asked = {"source": population, "columns": columns, "sensitive": [], "person": None}
+    asked = {"source": population, "columns": columns, "sensitive": [], "person": None, "weight": plan.weight}
     return engine.to_bench(engine.make("tables/certificate/prove_fold", f"{plan.name}_proof_population", **asked))
 
 

@@ -22,6 +22,28 @@ Source
     monotone core, as class size is.
 """
 
+WEIGHED = "k-map, by weights"
+"""What results call it where persons are counted by the weights of a survey.
+
+Guarantee
+    The weights of the rows of each released class add up to k or more. That is the survey's estimate of the persons of
+    the population who fit it, and no bound: a class may fit fewer.
+Assumes
+    Each weight is the number of persons for whom its row stands by the survey's design, rounded down; and what `NAME`
+    assumes of the attacker.
+Does not protect
+    What `NAME` does not. A class of few rows rests on few weights, and the error of its estimate is great: `k` is what
+    bounds the rows.
+Source
+    Sweeney 2002 for k-map; Horvitz and Thompson 1952 for the sum of weights. Weights are positive, so the sum of a
+    merged class is at least that of each part, and it is its own monotone core.
+"""
+
+
+def promise_by_weights(k: int) -> str:
+    """What holds by weights, in one sentence."""
+    return f"By the survey's weights, each row fits an estimated {k} persons of the population or more: no bound."
+
 
 def promise_of(k: int) -> str:
     """The guarantee in one sentence."""

@@ -175,9 +175,9 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
     brought = onto_bench(plan, engine, folded)
     if beside is not None:
         from sqldeid.tables.fold.population import fold_population
-        from sqldeid.tables.rows.population import check_once
+        from sqldeid.tables.rows.population import check_population
 
-        check_once(plan, engine)
+        check_population(plan, engine)
         both = fold_population(plan, engine, words_there, folded.words, brought.table)
         brought = replace(brought, both=both)
     return replace(brought, size=_total(plan, engine.bench, brought.table, coding, rows))

@@ -24,7 +24,7 @@ def refuse_outside(plan: TablePlan, engine: Engine, both: exp.Table, names: Sequ
         a filter keeps all persons or none of each combination, as one by the quasi-identifying columns would.
     """
     row = engine.row("tables/fold/count_outside", both=both, words=list(names))
-    where = f"{plan.key}.privacy.population.{'rest' if plan.rest else 'table'}"
+    where = f"{plan.key}.privacy.population.{'rest' if plan.rest else 'table' if plan.weight is None else 'weights'}"
     if row["uncoded"]:
         raise JobError.at(where, "gave other values when it was read again; it must not change while it is read")
     if row["outside"]:
@@ -65,7 +65,7 @@ def fold_population(
         source=plan.population,
         words=words,
         sensitive=[],
-        n=None,
+        n=plan.weight,
         person=None,
     )
     there = engine.to_bench(folded)

@@ -42,6 +42,7 @@ def folding(plan: TablePlan, target: Target) -> Iterator[Step]:
         yield step("tables/fold/fold_classes", 2)
         yield from once("tables/fold/join_population", "tables/fold/count_outside")
         yield from once(*(["tables/rows/check_person"] if plan.keyed else []))
+        yield from once(*(["tables/rows/count_unweighed"] if plan.weight is not None else []))
     yield from _persons(plan) if plan.many else _rows(plan)
 
 

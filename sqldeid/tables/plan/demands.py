@@ -60,6 +60,8 @@ class Demands:
         The shares of the population's classes that may be in the source.
     estimated
         k-map by an estimate; `k` is at least its least class.
+    weighed
+        Whether k-map counts persons by a survey's weights.
     """
 
     k: int
@@ -76,6 +78,7 @@ class Demands:
     game: NoAttack | None = None
     presence: DeltaPresence | None = None
     estimated: EstimatedMap | None = None
+    weighed: bool = False
 
     @property
     def named(self) -> set[str]:
@@ -154,6 +157,7 @@ class Demands:
 
     def _counted(self) -> dict[str, object]:
         mapped: dict[str, object] = {} if self.k_map is None else {"k_map": self.k_map}
+        mapped |= {"population": {"weights": True}} if self.weighed and mapped else {}
         mapped |= {} if self.estimated is None else self.estimated.said()
         present = {} if self.presence is None else self.presence.said()
         return {**mapped, **present, **({} if self.game is None else {"game": self.game.said()})}
@@ -248,6 +252,7 @@ def demands_of(asked: jobfile.Privacy, sensitive: Sequence[str], folder: Path, k
         game=_game(asked),
         presence=delta_presence(asked),
         estimated=estimated,
+        weighed=asked.population is not None and asked.population.weights is not None,
     )
 
 

@@ -88,6 +88,8 @@ class TablePlan:
     rest, keyed
         Whether the population is the source before its filter; whether it is known by a column of the person key's name
         that it has each person once, so that this is checked.
+    weight
+        The column of the population that tells for how many persons a row stands; None where each is one.
     numbered
         Whether the source is a table as it stands (no view, which may be slow to read) and its persons are integers:
         then keys are counted by their range where that is quicker.
@@ -121,6 +123,7 @@ class TablePlan:
     keyed: bool = False
     sample: Fraction | None = None
     drawn: bool = False
+    weight: exp.Column | None = None
 
     @property
     def qis(self) -> tuple[QuasiIdentifier, ...]:
@@ -255,7 +258,7 @@ def resolve_child(name: str, part: jobfile.Table, engine: Engine, folder: Path) 
     person = finder(there, label)(part.person, f"{key}.person") if part.person is not None else None
     if person is not None:
         _refuse_released_person({person.name, *stacked_keys(stacked, person.name)}, columns, key)
-    population, keyed = _population(part, columns, engine, key)
+    population, keyed = _population(part, relation, columns, engine, key)
     return TablePlan(
         name,
         key,
@@ -280,6 +283,7 @@ def resolve_child(name: str, part: jobfile.Table, engine: Engine, folder: Path) 
         stated=part.model_dump(mode="json", by_alias=True, exclude_unset=True),
         population=population,
         keyed=keyed,
+        weight=_weight(part, finder(there, label), key),
         sample=None if part.sample is None else Fraction(repr(part.sample)),
         rest=part.privacy.population is not None and part.privacy.population.rest is True,
         numbered=person is not None and person.kind == "integer" and stacked is None and _stands(relation, engine),
@@ -287,13 +291,25 @@ def resolve_child(name: str, part: jobfile.Table, engine: Engine, folder: Path) 
 
 
 def _population(
-    part: jobfile.Table, columns: Sequence[QuasiIdentifier | OtherColumn], engine: Engine, key: str
+    part: jobfile.Table,
+    source: exp.Expr,
+    columns: Sequence[QuasiIdentifier | OtherColumn],
+    engine: Engine,
+    key: str,
 ) -> tuple[exp.Expr | None, bool]:
     if part.privacy.population is None:
         return None, False
     from sqldeid.tables.plan.population import population_of
 
-    return population_of(part, columns, engine, key)
+    return population_of(part, source, columns, engine, key)
+
+
+def _weight(part: jobfile.Table, find: Find, key: str) -> exp.Column | None:
+    if part.privacy.population is None:
+        return None
+    from sqldeid.tables.plan.population import weight_of
+
+    return weight_of(part, find, key)
 
 
 def _outward(part: jobfile.Table) -> tuple[str, ...]:

@@ -18,18 +18,46 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sqldeid import job as jobfile
-from sqldeid.catalogue.columns import columns_of
+from sqldeid.catalogue.columns import Find, columns_of
 from sqldeid.catalogue.relations import resolve
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
-from sqldeid.sql import parse_expression
+from sqldeid.sql import column, parse_expression
 from sqldeid.tables.plan.columns import OtherColumn, QuasiIdentifier
 
 
+def weight_of(part: jobfile.Table, find: Find, key: str) -> exp.Column | None:
+    """The column of a survey's weights; None where the job names none.
+
+    Raises
+    ------
+    JobError
+        If it is not there, or does not hold whole numbers.
+    """
+    asked = part.privacy.population
+    if asked is None or asked.weights is None:
+        return None
+    where = f"{key}.privacy.population.weights"
+    found = find(asked.weights, where)
+    if found.kind != "integer":
+        raise JobError.at(
+            where,
+            f"{found.name} is of type {found.shown_type}; weights are whole numbers, whose sums are exact: round them "
+            "down in a source query, which errs towards fewer persons",
+        )
+    return column(found.name, "s")
+
+
 def population_of(
-    part: jobfile.Table, columns: Sequence[QuasiIdentifier | OtherColumn], engine: Engine, key: str
+    part: jobfile.Table,
+    rows: exp.Expr,
+    columns: Sequence[QuasiIdentifier | OtherColumn],
+    engine: Engine,
+    key: str,
 ) -> tuple[exp.Expr | None, bool]:
     """The population's table, and whether it has the person key; None where the job names none.
+
+    By weights it is the source, whose rows stand for it, and whose persons are checked as they are.
 
     Raises
     ------
@@ -39,6 +67,8 @@ def population_of(
     asked = part.privacy.population
     if asked is None or asked.size is not None:
         return None, False
+    if asked.weights is not None:
+        return rows, False
     if asked.table is None:
         return _rest(part, columns, engine, key), True
     where = f"{key}.privacy.population.table"

@@ -180,7 +180,7 @@ def criteria(plan: TablePlan) -> Iterator[tuple[str, object]]:
     for c in plan.criteria:
         yield known(c).name.capitalize(), f"{c.words.told}, of {c.column}"
     if plan.k_map is not None:
-        yield "K-map", f"k = {plan.k_map} persons of the population"
+        yield "K-map", f"k = {plan.k_map} persons of the population{', by weights' if plan.weight is not None else ''}"
     if plan.demands.estimated is not None:
         yield "K-map, estimated", plan.demands.estimated.told
     if plan.demands.game is not None:

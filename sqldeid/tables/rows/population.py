@@ -42,14 +42,22 @@ def join_values(source: pa.Array, n: Ints, population: pa.Array) -> Joined:
     return Joined(values, np.append(n, np.zeros(int(new.sum()), dtype=np.int64)), place)
 
 
-def check_once(plan: TablePlan, engine: Engine) -> None:
-    """Refuse a population of several rows a person, where its persons are known: rows would be taken for persons.
+def check_population(plan: TablePlan, engine: Engine) -> None:
+    """Refuse a population whose rows would be taken for other persons than they are.
 
     Raises
     ------
     JobError
-        If it is.
+        If all of the source is it, and a person has several rows; or if a row stands for less than its own person.
     """
+    if plan.weight is not None:
+        unweighed = engine.row("tables/rows/count_unweighed", source=plan.population, weight=plan.weight)["unweighed"]
+        if unweighed:
+            raise JobError.at(
+                f"{plan.key}.privacy.population.weights",
+                f"{plan.weight.name} is NULL, less than 1 or more than a milliard in {unweighed:,} rows of "
+                f"{plan.source_label}; a row stands for its own person at least: mend them in a source query",
+            )
     if not plan.keyed:
         return
     row = engine.row("tables/rows/check_person", source=plan.population, person=plan.person_column)

@@ -13,9 +13,9 @@ from sqldeid.result import Criterion, Measured
 from sqldeid.sql import identifier
 from sqldeid.tables.criteria.delta_presence import LEAST
 from sqldeid.tables.criteria.delta_presence import NAME as NAME_OF_PRESENCE
-from sqldeid.tables.criteria.k_map import NAME, promise_of
+from sqldeid.tables.criteria.k_map import NAME, WEIGHED, promise_by_weights, promise_of
 from sqldeid.tables.plan.plan import TablePlan
-from sqldeid.tables.rows.population import check_once
+from sqldeid.tables.rows.population import check_population
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,14 @@ class Population:
         """Count it; None where there is none. Cost: one scan of it."""
         if plan.population is None:
             return None
-        check_once(plan, engine)
+        check_population(plan, engine)
         grouped = engine.make(
             "tables/verify/group_source",
             f"{plan.name}_verify_population",
             source=plan.population,
             columns=list(labelled),
             others=[],
+            weight=plan.weight,
         )
         return cls(plan, engine, grouped)
 
@@ -151,7 +152,10 @@ class Population:
         found = self.measure(grouped)
         if found.least < asked and found.rows:
             raise VerificationError.at(self.plan.key, f"the release failed its re-check: a class fails {NAME}")
-        return (Criterion(NAME, None, asked, found.least, promise_of(asked)), *present)
+        name, promise = (
+            (WEIGHED, promise_by_weights(asked)) if self.plan.weight is not None else (NAME, promise_of(asked))
+        )
+        return (Criterion(name, None, asked, found.least, promise), *present)
 
     def measured(self, found: Mapped, source: exp.Table) -> tuple[Measured, ...]:
         """k-map of any table with the columns, and δ-presence of the source; met or not.
@@ -166,7 +170,8 @@ class Population:
         asked, shares = self.plan.k_map, self.shares(source)
         if asked is None:
             return shares
-        return (Measured(NAME, None, asked, float(found.least), found.least >= asked or not found.rows), *shares)
+        name = WEIGHED if self.plan.weight is not None else NAME
+        return (Measured(name, None, asked, float(found.least), found.least >= asked or not found.rows), *shares)
 
     @property
     def _names(self) -> list[exp.Identifier]:

@@ -27,6 +27,8 @@ def verifying(plan: TablePlan, target: Target, *, held: bool = False) -> Iterato
     yield step("tables/verify/group_source", 1 if plan.population is None else 2)
     if plan.keyed:
         yield step("tables/rows/check_person")
+    if plan.weight is not None:
+        yield step("tables/rows/count_unweighed")
     if plan.population is not None:
         yield from judging_mapped(plan)
     yield from flagging(plan)

@@ -166,8 +166,8 @@ PAGE = Path(__file__).parents[3] / "docs/population.md"
 
 def block() -> str:
     """The job of the page whose population has no table, as text."""
-    blocks = PAGE.read_text(encoding="utf-8").split("```toml\n")[1:]
-    return next(b.split("```")[0] for b in blocks if "fraction" in b)
+    blocks = [b.split("```")[0] for b in PAGE.read_text(encoding="utf-8").split("```toml\n")[1:]]
+    return next(b for b in blocks if "fraction" in b)
 
 
 def example() -> dict[str, Any]:
@@ -240,7 +240,7 @@ def test_an_estimate_that_asks_for_more_rows_than_there_are_is_told(study: Path)
 
 
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
-    "both": ("must hold exactly one of table, rest, size", {"population": {"table": "study"}}),
+    "both": ("must hold exactly one of table, rest, size, weights", {"population": {"table": "study"}}),
     "no fraction": (r"population\.fraction: missing", {"population": {"fraction": None}}),
     "presence": ("needs a table of the population", {"delta_presence": {"most": 0.5}}),
     "game": ("needs a table of the population", {"game": {"payout": 1.0, "cost": 1.0, "attacker": "journalist"}}),

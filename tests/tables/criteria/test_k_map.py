@@ -332,7 +332,7 @@ def test_a_rest_with_several_rows_of_a_person_is_refused(residents: Path) -> Non
     ("population", "where", "text"),
     [
         ({"rest": True}, None, "there is no where"),
-        ({"rest": True, "table": "residents"}, "enrolled", "must hold exactly one of table, rest"),
+        ({"rest": True, "table": "residents"}, "enrolled", "must hold exactly one of table, rest, size, weights"),
     ],
 )
 def test_a_population_is_one_of_two(population: dict[str, Any], where: str | None, text: str) -> None:
