@@ -155,7 +155,9 @@ RELEASES = {
         k=1,
         privacy={"k_map": 12, "population": {"table": "people"}},
     ),
-    "k-map, the rest": asked(COLUMNS, where="MOD(id, 3) = 1", k=1, privacy={"k_map": 12, "population": {"rest": True}}),
+    "k-map, the rest": asked(
+        COLUMNS, where="illness IN ('flu', 'cold')", k=1, privacy={"k_map": 12, "population": {"rest": True}}
+    ),
     "k-map, weights": asked(
         COLUMNS,
         source={"query": "SELECT *, 1 + MOD(id, 7) AS w FROM people"},
