@@ -36,12 +36,12 @@ def build(source: Path, target: Path, kind: str) -> Path:
 
 
 def checkout_files() -> set[str]:
-    """Templates and hierarchies of the checkout, by the path that they must have once installed."""
+    """Templates and hierarchies of the checkout, by their path once installed; what Python keeps is left out."""
     return {
         f"{inside}/{path.relative_to(ROOT / outside).as_posix()}"
         for outside, inside in DATA.items()
         for path in (ROOT / outside).rglob("*")
-        if path.is_file()
+        if path.is_file() and "__pycache__" not in path.parts
     }
 
 

@@ -169,6 +169,9 @@ SAMPLES: dict[tuple[str, str], Any] = {
     ("Table", "roll_up"): {"age": 1},
     ("Table", "secrets"): ["age"],
     ("Table", "attacks"): True,
+    ("Table", "parent"): "other",
+    ("Table", "items"): "age",
+    ("Table", "known"): 2,
     ("HierarchyRule", "bands"): [1],
     ("HierarchyRule", "edges"): [[1]],
     ("HierarchyRule", "tails"): True,
@@ -179,6 +182,14 @@ SAMPLES: dict[tuple[str, str], Any] = {
     ("HierarchyRule", "grid"): 5,
     ("HierarchyRule", "aggregate"): "mean",
     ("HierarchyRule", "median"): "range",
+    ("HierarchyRule", "table"): "people",
+    ("HierarchyRule", "query"): "SELECT sex FROM people",
+    ("HierarchyRule", "columns"): ["sex"],
+    ("HierarchyRule", "parents"): "codes",
+    ("HierarchyRule", "child"): "code",
+    ("HierarchyRule", "parent"): "code",
+    ("HierarchyRule", "separation"): "j",
+    ("HierarchyRule", "depths"): [1],
     ("Events", "gap_hours"): 5,
     ("Events", "end"): "duration",
     ("Events", "clusters"): {"share": 0.2},
@@ -212,6 +223,7 @@ SAMPLES: dict[tuple[str, str], Any] = {
     ("Series", "min_steps"): 2,
     ("Series", "resample"): "point",
     ("Series", "round"): 2.0,
+    ("Series", "wide"): {"value": "itemid"},
 }
 """A valid value of each key that some mode does not read; a key that is not here fails the test that meets it."""
 
