@@ -53,11 +53,11 @@ def make(result_file: Path, given: Given) -> Made:
     """
     content = content_of("result", result_file)
     result = read_result(content, str(result_file))
-    inputs, members = _inputs(result, given)
-    inputs["result"] = {"name": result_file.name, "bytes": len(content), "sha256": sha256(content)}
-    members[FINDINGS] = pretty(findings_of(result))
-    inputs["findings"] = {"name": FINDINGS, "sha256": sha256(members[FINDINGS])}
     try:
+        inputs, members = _inputs(result, given)
+        inputs["result"] = {"name": result_file.name, "bytes": len(content), "sha256": sha256(content)}
+        members[FINDINGS] = pretty(findings_of(result))
+        inputs["findings"] = {"name": FINDINGS, "sha256": sha256(members[FINDINGS])}
         findings = json.loads(members[FINDINGS])
         written, still_open = texts(Run(findings, shaped(findings, public=False), inputs))
     except UNSHOWN as error:
