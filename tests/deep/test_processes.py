@@ -18,9 +18,10 @@ SEEDS = range(4)
 
 
 def told(ran: Ran) -> tuple[int, str, str]:
-    """Without what differs between any two runs: seconds, digests, secret seeds."""
+    """Without what differs between any two runs: seconds, digests, secret seeds, the clock, free memory and disk."""
     return ran.code, *(
-        re.sub(r"\d+(\.\d+)? ?m?s\b|[0-9a-f]{16,}|0\.\d+|\d\.\d{3,}", "·", t) for t in (ran.out, ran.err)
+        re.sub(r"\d+(\.\d+)? ?(m?s|[KMGT]i?B)\b|[0-9a-f]{16,}|0\.\d+|\d\.\d{3,}|\d\d:\d\d:\d\d", "·", t)
+        for t in (ran.out, ran.err)
     )
 
 

@@ -88,7 +88,7 @@ def test_a_report_that_fails_leaves_the_result_and_says_what_was_published(cut: 
         (("columns", "age", "level"), 9, r"releases\.people\.columns\.age: level must be below height"),
         (("criteria", 0, "name"), "trust", r"releases\.people\.criteria\.0\.name: must be a criterion"),
         (("search", "loss"), "made-up", r"releases\.people\.search\.loss"),
-        (("kind",), "made-up", r"releases\.people\.kind: must be table, series or events"),
+        (("kind",), "made-up", r"releases\.people\.kind: must be table, child, series or events"),
     ],
 )
 def test_a_change_is_refused_with_its_place(

@@ -198,9 +198,9 @@ def test_what_goes_with_a_release_is_the_same(both: Both) -> None:
 
 def test_a_seeded_sample_is_the_same(both: Both, tmp_path: Path) -> None:
     """Only with a seed can two draws be compared; the sample goes back to Spark, to be written there."""
-    wanted = sampled(tmp_path)
+    wanted = sampled(tmp_path, schema="seeded")
     there, here = (anonymize(wanted, d).releases["r"] for d in (both.url, both.file))
     assert told(there) == told(here)
     assert there.released
-    assert bag(both.there("sampled.r")) == bag(both.here("sampled.r"))
+    assert bag(both.there("seeded.r")) == bag(both.here("seeded.r"))
     assert told(verify(wanted, both.spark)["r"]) == told(verify(wanted, both.file)["r"])
