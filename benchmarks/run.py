@@ -64,6 +64,7 @@ CASES: dict[str, Callable[[Bench], dict[str, list[dict[str, Any]]]]] = {
     "tradeoff": tradeoffs.tradeoff,
     "choices": choices.choices,
     "criteria": criteria.checks,
+    "criteria-1m": partial(criteria.checks, millions=1),
     "local-utility": local_use.local_utility,
     "local-k": local_use.losses_by_k,
     "local-adult": local_use.local_adult,
