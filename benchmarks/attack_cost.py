@@ -1,7 +1,8 @@
 """What attacks on a release cost beside the release itself, and how their statements are carried out.
 
 python benchmarks/run.py --only attacks-adult --only attacks-1m           CPU of the whole process, with and without
-python benchmarks/run.py --only attacks-postgres                          the same with a server, and its CPU
+python benchmarks/run.py --only attacks-postgres --only attacks-spark     the same with a server, and its CPU
+python benchmarks/run.py --only attacks-memory                            the most memory, by limit
 python benchmarks/run.py --only attacks-plans --only attacks-composition  each statement on a million rows, by its plan
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 from unittest.mock import patch
 
 import sqldeid
+from benchmarks.clusters import server
 from benchmarks.must import MUST, Tables, at_most, line
 from benchmarks.process import Row, finished
 from benchmarks.servers import loaded
@@ -61,6 +63,31 @@ def million(bench: Bench) -> Tables:
     return _compared(tasks, lambda task: _whole(task, bench))
 
 
+def memory(bench: Bench) -> Tables:
+    """A million rows with little memory: what of the attacks still ends, and the most that the process holds."""
+    rows: list[Row] = []
+    for limit in ("1GB", "500MB", "300MB"):
+        for name, task in {
+            "l = 3": Task("adult", millions=1, sensitive="occupation", criteria=ASKED["l = 3"], memory_limit=limit),
+            "local": Task("adult", millions=1, sensitive="occupation", method="local", memory_limit=limit),
+        }.items():
+            for attacks in (False, True):
+                rows.append({"limit": limit, "asked": name, **_limited(replace(task, attacks=attacks), bench)})
+    return {"Memory of attacks, a million rows": rows}
+
+
+def _limited(task: Task, bench: Bench) -> Row:
+    result, figures, _, _ = finished(task, bench, bench.database(task.data, task.millions))
+    made: Mapping[str, Any] = result["releases"][task.data].get("attacks") or {}
+    left = [one["attack"] for one in made.get("left_out", ())]
+    return {
+        "attacks": ", ".join(sorted(made.keys() - {"left_out"})) or "none asked",
+        "left out": ", ".join(left) or "-",
+        "peak_mb": round(figures["peak"] / 1e6),
+        "cpu_s": figures["cpu"],
+    }
+
+
 def postgres(bench: Bench) -> Tables:
     """A million rows in a server: CPU of the program and of the server."""
     task = Task("adult", millions=1, sensitive="occupation", criteria=ASKED["l = 3"])
@@ -73,6 +100,39 @@ def _in_server(task: Task, bench: Bench) -> Row:
         before = used()
         row = _whole(task, bench, address)
         return {**row, "cpu_s": row["cpu_s"] + used() - before}
+
+
+def spark(bench: Bench) -> Tables:
+    """Adult as it is on Spark: CPU of the program and of the JVM."""
+    tasks = [
+        (f"Adult on Spark, {name}, 5 %", Task("adult", sensitive="occupation", criteria=criteria))
+        for name, criteria in ASKED.items()
+    ]
+    tasks.append(("Adult on Spark, local recoding", Task("adult", sensitive="occupation", method="local")))
+    return _on_spark(tasks, bench)
+
+
+def spark_million(bench: Bench) -> Tables:
+    """A million rows on Spark."""
+    task = Task("adult", millions=1, sensitive="occupation", criteria=ASKED["l = 3"])
+    return _on_spark([("Adult ×33 on Spark, l = 3, 5 %", task)], bench)
+
+
+def _on_spark(tasks: list[tuple[str, Task]], bench: Bench) -> Tables:
+    """Runs in one JVM, which the first of them has warmed before they are measured."""
+    first = tasks[0][1]
+    with server(bench, bench.database(first.data, first.millions), first.data) as there:
+
+        def measured(task: Task) -> Row:
+            before = there.cpu_s()
+            row = _whole(task, bench, there.url)
+            for (name,) in there.session.sql("SHOW DATABASES").collect():
+                if name != "default":
+                    there.session.sql(f"DROP DATABASE `{name}` CASCADE")
+            return {**row, "cpu_s": row["cpu_s"] + there.cpu_s() - before}
+
+        measured(replace(first, attacks=True))
+        return _compared(tasks, measured)
 
 
 def _whole(task: Task, bench: Bench, database: str = "") -> Row:
