@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import filelock
 import pytest
 
 from sqldeid.engine import mark
@@ -80,11 +79,11 @@ def test_a_folder_that_cannot_be_locked_is_refused_and_nothing_stays(
 ) -> None:
     """Some network file systems have no locks; a read-only one has no folders."""
 
-    def no_locks(_: int) -> bool:
+    def no_locks(_: int, __: int) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     with monkeypatch.context() as patched:
-        patched.setattr(filelock._unix, "lock_fd_nonblocking", no_locks)
+        patched.setattr("fcntl.flock", no_locks)
         with pytest.raises(EngineError, match=r"no folder can be made there .*locks"):
             PrivateFolder(tmp_path / "out.duckdb")
         patched.setattr("tempfile.tempdir", str(tmp_path))
