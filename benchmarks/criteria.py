@@ -2,6 +2,7 @@
 
 python benchmarks/run.py --only criteria       the 30,162 rows
 python benchmarks/run.py --only criteria-1m    a million rows, resampled
+python benchmarks/run.py --only loss-checks    k = 5 alone, by each loss
 """
 
 from __future__ import annotations
@@ -21,6 +22,17 @@ from benchmarks.sources import Bench, Task
 LIMITS = (0.0, 0.02, 0.05, 0.2)
 SHARE = 0.1
 """The part of the rows that is drawn as a study; all rows are its population."""
+LOSSES = (
+    "loss",
+    "prec",
+    "height",
+    "entropy",
+    "normalised_entropy",
+    "ambiguity",
+    "payout",
+    "dm_star",
+    "class_size",
+)
 STUDY = "CREATE TABLE study AS SELECT *, 5 + id % 11 AS weight FROM adult WHERE hash(id) % 10 = 0"
 
 Privacy = Mapping[str, object]
@@ -93,6 +105,17 @@ def checks(bench: Bench, millions: int = 0) -> Tables:
     }
 
 
+def losses(bench: Bench) -> Tables:
+    """The checks by k alone, for each loss and limit; the table of docs/losses.md."""
+    path, rows = bench.database("adult", 0), []
+    for limit in LIMITS:
+        found = {loss: _searched(bench, path, Setting("", {}), {}, limit, 0, loss).search for loss in LOSSES}
+        rows.append({"limit": f"{limit:.0%}", **{loss: one.checks for loss, one in found.items()}})
+        if not all(one.optimal for one in found.values()):
+            raise RuntimeError("a search did not prove its optimum")
+    return {"Checks by loss": rows}
+
+
 def _rows(bench: Bench, path: Path, setting: Setting, millions: int) -> list[Row]:
     alone = {limit: _searched(bench, path, setting, {}, limit, millions) for limit in LIMITS}
     rows = [_row("k = 5 alone", alone, alone)]
@@ -110,9 +133,9 @@ def _row(name: str, found: Mapping[float, sqldeid.TableRelease], alone: Mapping[
 
 
 def _searched(
-    bench: Bench, path: Path, setting: Setting, privacy: Privacy, limit: float, millions: int
+    bench: Bench, path: Path, setting: Setting, privacy: Privacy, limit: float, millions: int, loss: str = "loss"
 ) -> sqldeid.TableRelease:
-    task = Task("adult", millions, k=5, limit=limit, sensitive=setting.sensitive, criteria=privacy)
+    task = Task("adult", millions, k=5, limit=limit, loss=loss, sensitive=setting.sensitive, criteria=privacy)
     with tempfile.TemporaryDirectory(dir=bench.cache) as folder:
         job = task.job(bench, Path(folder) / "release.duckdb")
         job["tables"]["adult"]["source"] = setting.source  # type: ignore[index]

@@ -65,6 +65,7 @@ CASES: dict[str, Callable[[Bench], dict[str, list[dict[str, Any]]]]] = {
     "choices": choices.choices,
     "criteria": criteria.checks,
     "criteria-1m": partial(criteria.checks, millions=1),
+    "loss-checks": criteria.losses,
     "local-utility": local_use.local_utility,
     "local-k": local_use.losses_by_k,
     "local-adult": local_use.local_adult,
