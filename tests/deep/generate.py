@@ -2,8 +2,8 @@
 
 A case is a folder with a source (DuckDB, CSV or Parquet), hierarchy files, a job and commands to run on them. What
 must never leave the source holds the word `CANARY`. To have a new key of the job tried, add it to `TABLE_KEYS`,
-`SERIES_KEYS`, `EVENTS_KEYS`, `CRITERIA` or `SEARCHES`, and an option or a command to `commands.py`: a key that the
-program does not know yet is refused, which is expected. Names, values and types are those of `hostile.py`.
+`SERIES_KEYS`, `EVENTS_KEYS`, `CRITERIA`, `SEARCHES` or `DEMANDS`, and an option or a command to `commands.py`: a key
+that the program does not know yet is refused, which is expected. Names, values and types are those of `hostile.py`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import tomlkit
 
 from sqldeid.tables.model.loss import LOSSES
 from tests.deep.commands import Case, story
+from tests.deep.demands import DEMANDS, STORED
 from tests.deep.hostile import CUT, FILES, JUNK, KEY, NAMES, Make, Random
 from tests.deep.sources import Made, source
 
@@ -30,6 +31,7 @@ RULES: dict[str, Make] = {
     ),
     "shipped": lambda r: r.choice(["adult/age", "adult/sex", "mimic3/gender", "icd9/diagnoses", "age/text"]),
     "none": lambda r: None,
+    **STORED,
 }
 NUMBERS = ({"bands": [5, 10]}, {"bands": [2]}, {"edges": [[3, 6]]}, {"edges": [[2, 4, 8], [4]], "tails": True})
 DATES = ({"dates": ["month", "year"]}, {"dates": ["day"]}, {"dates": ["quarter", "decade"]})
@@ -292,6 +294,8 @@ def _asked(r: Random, table: Part) -> None:
             content["column"] = r.choice(sensitive)
             content.pop("scope" if len(sensitive) < 2 else "", None)
         privacy[asked] = [content] if r.random() < 0.1 and asked != "m_concealing" else content
+    if r.random() < 0.25:
+        privacy |= r.choice(DEMANDS)(r)
     if any(c in privacy for c in CRITERIA) and r.random() < 0.4:
         table["search"] = {"choose": "by-k"}
         privacy["criteria_limit"] = r.choice([0.0, 0.5, 0.95])

@@ -9,7 +9,7 @@ import duckdb
 
 from tests.deep.hostile import CANARY, FILES, NAMES, TEXTS, TYPES, UNFIT, Random
 
-OWN = ("people", "visits", "stays", "charted", "moves")
+OWN = ("people", "visits", "stays", "charted", "moves", "levels", "tree")
 """Tables of a database; a file holds `people` alone."""
 PLAIN = "being-made"
 """What a file is called while hostile names do not matter."""
@@ -50,6 +50,7 @@ def source(r: Random, folder: Path, sound: bool) -> Made:
         )
         if kind == "duckdb":
             _children(r, c, key, rows, sound)
+            _levels(c)
             if not sound and r.random() < 0.15:
                 made.table = quoted(r.choice([n for n in NAMES if n.casefold() not in OWN]))
                 c.execute(f"CREATE VIEW {made.table} AS SELECT * FROM people")
@@ -121,6 +122,17 @@ def _children(r: Random, c: duckdb.DuckDBPyConnection, key: str, rows: int, soun
     c.execute(
         f"CREATE TABLE moves AS SELECT {key} AS id, TIMESTAMP '2020-01-01' + to_hours(CAST(i + j * 20 AS BIGINT)) AS at, j AS seq, "
         f"'w' || h(i, j) % 3 AS state, '{CANARY}' || i AS nurse FROM range({rows}) r(i), range(3) s(j)"
+    )
+
+
+def _levels(c: duckdb.DuckDBPyConnection) -> None:
+    """Hierarchies of whole numbers that stand in the database: as levels, and as children of two parents."""
+    c.execute(
+        "CREATE TABLE levels AS SELECT i AS value, CASE WHEN i < 10 THEN 'low' ELSE 'high' END AS label FROM range(60) r(i)"
+    )
+    c.execute(
+        "CREATE TABLE tree AS SELECT CAST(i AS VARCHAR) AS child, 'p' || j AS parent FROM range(60) r(i), range(2) s(j) "
+        "WHERE i % (j + 2) = 0"
     )
 
 
