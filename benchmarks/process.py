@@ -45,7 +45,7 @@ def measure_at(task: Task, bench: Bench, database: str, meter: Callable[[], floa
 
 def _once(task: Task, bench: Bench, database: Path | str, meter: Callable[[], float] | None = None) -> Row:
     result, figures, said, used = finished(task, bench, database, meter)
-    found = _row(task, result, figures, _steps(said))
+    found = _row(task, result, figures, listed_steps(said))
     return found if meter is None else {**found, "engine_cpu": used}
 
 
@@ -80,7 +80,7 @@ def _listen(command: list[str], meter: Callable[[], float] | None) -> tuple[str,
     return said, {step: after - at for (at, step), (after, _) in pairwise(marks)}
 
 
-def _steps(text: str) -> dict[str, float]:
+def listed_steps(text: str) -> dict[str, float]:
     """Seconds from the start of each step to the start of the next."""
     found = [(float(at), step) for at, step in _STEP.findall(text)]
     return {step: after - at for (at, step), (after, _) in pairwise(found)}

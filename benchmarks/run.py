@@ -30,6 +30,7 @@ from rich.console import Console
 import sqldeid
 from benchmarks import (
     attack_cost,
+    children,
     choices,
     clusters,
     criteria,
@@ -82,6 +83,8 @@ CASES: dict[str, Callable[[Bench], dict[str, list[dict[str, Any]]]]] = {
     "attacks-postgres": attack_cost.postgres,
     "attacks-spark": attack_cost.spark,
     "attacks-spark-1m": attack_cost.spark_million,
+    "child-100k": partial(children.child, persons=100_000, seconds=40),
+    "child-1m": partial(children.child, persons=1_000_000, seconds=300),
     "stacks": stacks.stacks,
     "distinct-30m": distinct.distinct_30m,
     "distinct-30m-spark": distinct.distinct_30m_spark,
