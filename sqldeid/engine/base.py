@@ -4,7 +4,8 @@ An engine is the *source engine* of one run: it holds the table, folds it, stage
 always runs in DuckDB, on the folded classes: `Engine.bench`. For a DuckDB source that is the engine itself; for another
 one it is an in-memory DuckDB of this run (`sqldeid.engine.remote`), and classes and labels go between the two by
 `to_bench` and `from_bench`. Rows of the source never do; of series, what was made of them does, by number, to be
-perturbed (`sqldeid.series.transfer`).
+perturbed (`sqldeid.series.transfer`), and of child tables the pairs of person and item, as numbers
+(`sqldeid.tables.itemset`).
 
 How an engine gets its own SQL
     Callers write ``engine.rows("area/verb_noun", …)`` (`Asked` has the forms) without knowing the engine. It renders a

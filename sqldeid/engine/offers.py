@@ -19,7 +19,7 @@ OFFERS: Mapping[str, frozenset[str]] = {
         "tables": "duckdb postgres spark",
         "stacks": "duckdb postgres spark",
         "links": "duckdb postgres spark",
-        "child tables": "duckdb",
+        "child tables": "duckdb postgres spark",
         "series links": "duckdb postgres spark",
         "pseudonyms": "duckdb postgres spark",
         "shifted dates": "duckdb postgres spark",

@@ -28,6 +28,7 @@ _OWN = {
         ),
         "tables/write/stage_rows": ("tables/write/stage_rows", "publish/create_staged"),
         "tables/write/stage_classes": ("tables/write/stage_classes", "publish/create_staged"),
+        "tables/itemset/stage_items": ("tables/itemset/stage_items", "publish/create_staged"),
         "tables/local/roll_up": ("tables/local/roll_up", "publish/create_staged"),
         "tables/local/write_hierarchies": ("tables/local/write_hierarchies", "publish/create_staged"),
     },

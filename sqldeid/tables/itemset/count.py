@@ -35,6 +35,8 @@ class Counter:
 
     Parameters
     ----------
+    engine
+        The workbench: cuts are tried on numbers.
     pairs
         Temporary table (class, person, leaf).
     total
@@ -53,7 +55,7 @@ class Counter:
         """Of each node, how many pairs k persons of a class share, and how many not. Cost: one pass for each level."""
         kept, failing = np.zeros(self.tree.nodes), np.zeros(self.tree.nodes)
         for level in range(len(self.tree.groups)):
-            nodes = self.nodes_of(self.tree.at(level))
+            nodes = self._put_nodes(self.tree.at(level))
             found = self.engine.ask("tables/itemset/count_nodes", pairs=self.pairs, nodes=nodes, k=self.k)
             self.engine.drop(nodes)
             node = found.column("node").to_numpy()
@@ -62,18 +64,29 @@ class Counter:
         there = self.engine.row("tables/itemset/measure_pairs", pairs=self.pairs)
         return Totals(kept, failing, sqrt(self.k * int(there["persons"]) * int(there["classes"])))
 
-    def nodes_of(self, cut: Ints) -> exp.Table:
-        """A temporary table of what each leaf is shown as: leaf, node."""
-        rows = pa.table({"leaf": pa.array(self.tree.leaves, pa.int32()), "node": pa.array(cut, pa.int32())})
-        return self.engine.put(f"{self.name}_nodes", rows)
+    def nodes_of(self, cut: Ints) -> pa.Table:
+        """What each leaf is shown as: leaf, node."""
+        return pa.table({"leaf": pa.array(self.tree.leaves, pa.int32()), "node": pa.array(cut, pa.int32())})
+
+    def _put_nodes(self, cut: Ints) -> exp.Table:
+        return self.engine.put(f"{self.name}_nodes", self.nodes_of(cut))
 
     def place(self, cut: Ints) -> tuple[exp.Table, exp.Table]:
         """The persons' items as the cut shows them, and the cells that k persons have."""
-        nodes = self.nodes_of(cut)
+        nodes = self._put_nodes(cut)
         placed = self.engine.make("tables/itemset/place_items", f"{self.name}_placed", pairs=self.pairs, nodes=nodes)
         cells = self.engine.make("tables/itemset/number_cells", f"{self.name}_cells", placed=placed, k=self.k)
         self.engine.drop(nodes)
         return placed, cells
+
+    def released(self, best: Judged) -> tuple[exp.Table, exp.Table]:
+        """The persons' items as the cut shows them, and the cells that are shown: class, node."""
+        placed, cells = self.place(best.cut)
+        dropped = self.engine.put(f"{self.name}_dropped", dropped_rows(best.dropped))
+        shown = self.engine.make("tables/itemset/keep_cells", f"{self.name}_shown", cells=cells, dropped=dropped)
+        self.engine.drop(cells)
+        self.engine.drop(dropped)
+        return placed, shown
 
     def judge(self, cut: Ints, *, by_count: bool = False) -> Judged | None:
         """What a cut costs with the cells that must be suppressed; None where too many sets fail to tell.

@@ -63,8 +63,8 @@ from sqldeid.publish import Note, Staging
 from sqldeid.sql import column, identifier, render
 from sqldeid.stages import Stage, walk
 from sqldeid.tables.disguise.disguise import PSEUDONYMISED, noted_secrets, person_digest
-from sqldeid.tables.disguise.pseudonyms import draw_secrets
-from sqldeid.tables.itemset.count import Counter, dropped_rows
+from sqldeid.tables.disguise.pseudonyms import by_text, draw_secrets
+from sqldeid.tables.itemset.count import Counter
 from sqldeid.tables.itemset.plan import ChildPlan
 from sqldeid.tables.itemset.result import ChildRelease, ChildVerified
 from sqldeid.tables.itemset.search import Found, Judged, find_cut
@@ -112,6 +112,7 @@ class ChildDraft:
     moved: tuple[int, int] = (0, 0)
     hierarchy: Hierarchy = field(init=False)
     persons: exp.Table = field(init=False)
+    pairs: exp.Table = field(init=False)
     counter: Counter | None = None
     found: Found = field(init=False)
     written: exp.Expr = field(init=False)
@@ -147,28 +148,30 @@ def _count(draft: ChildDraft) -> None:
         f"{plan.name}_persons",
         parent=there,
         pseudonym=column(plan.pseudonym.name, "p"),
-        columns=[column(q.name, "p") for q in plan.parent.qis],
+        columns=[{"value": column(q.name, "p"), "name": identifier(f"q{i}")} for i, q in enumerate(plan.parent.qis)],
         secrets=keys,
     )
     codes = engine.put(f"{plan.name}_codes", _codes(draft.hierarchy))
-    pairs = engine.make(
+    draft.pairs = engine.make(
         "tables/itemset/list_pairs",
         f"{plan.name}_pairs",
         source=source,
         key=plan.person,
         item=plan.items.column,
         type=plan.items.travel_type,
+        text=by_text(engine),
         persons=draft.persons,
         codes=codes,
     )
     for table in (keys, codes):
         engine.drop(table)
-    read = engine.ask("tables/itemset/count_leaves", pairs=pairs)
+    pairs = engine.to_bench(draft.pairs)  # numbers of persons, classes and items: neither a value nor a pseudonym
+    read = engine.bench.ask("tables/itemset/count_leaves", pairs=pairs)
     if read.num_rows:
         tree = CodeTree.over(draft.hierarchy.groups, read.column("leaf").to_numpy().astype(np.int64))
         _refuse_alike(plan, draft.hierarchy, tree)
         total = int(read.column("pairs").to_numpy().sum())
-        draft.counter = Counter(engine, plan.name, pairs, total, tree, plan.k, plan.known)
+        draft.counter = Counter(engine.bench, plan.name, pairs, total, tree, plan.k, plan.known)
 
 
 def _codes(hierarchy: Hierarchy) -> pa.Table:
@@ -215,14 +218,16 @@ def _write(draft: ChildDraft) -> None:
             lambda target: render("tables/itemset/stage_nothing", target=target, **names), note
         )
         return
-    placed, cells = counter.place(best.cut)
-    dropped = engine.put(f"{plan.name}_dropped", dropped_rows(best.dropped))
+    placed, cells = counter.released(best)
+    if engine is not engine.bench:
+        cells, nodes = engine.from_bench(cells), engine.put(f"{plan.name}_nodes", counter.nodes_of(best.cut))
+        placed = engine.make("tables/itemset/place_items", f"{plan.name}_placed", pairs=draft.pairs, nodes=nodes)
     labels = engine.put(f"{plan.name}_labels", _labels(plan, draft.hierarchy, counter.tree, best))
-    tables = {"placed": placed, "cells": cells, "dropped": dropped, "persons": draft.persons, "labels": labels}
+    tables = {"placed": placed, "cells": cells, "persons": draft.persons, "labels": labels}
     draft.written = draft.staging.write(
         lambda target: render("tables/itemset/stage_items", target=target, **tables, **names), note
     )
-    for table in (*tables.values(), counter.pairs):
+    for table in (*tables.values(), draft.pairs):
         engine.drop(table)
 
 

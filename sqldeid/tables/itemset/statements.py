@@ -27,7 +27,7 @@ def searching(planned: ChildPlan) -> Iterator[Step]:
 
 def writing(planned: ChildPlan, target: Target) -> Iterator[Step]:
     """What writes the items as the cut shows them."""
-    yield from once("tables/itemset/place_items", "tables/itemset/number_cells")
+    yield from once("tables/itemset/place_items", "tables/itemset/number_cells", "tables/itemset/keep_cells")
     yield step("run/sum_columns", None)
     yield from putting(target.kind, len(planned.columns), step("tables/itemset/stage_items"))
     yield from as_needed("tables/itemset/stage_nothing")

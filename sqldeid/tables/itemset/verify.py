@@ -20,7 +20,7 @@ from sqldeid.keys import Key
 from sqldeid.making import Published
 from sqldeid.sql import column, identifier
 from sqldeid.tables.disguise.disguise import Secrets, noted_secrets, person_digest
-from sqldeid.tables.disguise.pseudonyms import draw_secrets
+from sqldeid.tables.disguise.pseudonyms import by_text, draw_secrets
 from sqldeid.tables.itemset.plan import ChildPlan
 from sqldeid.tables.itemset.result import ChildVerified
 from sqldeid.tables.plan.versions import check_versions
@@ -144,6 +144,7 @@ def _compare(plan: ChildPlan, asked: Mapping[str, object], secrets: Secrets, eng
         source=source,
         key=plan.person,
         **items,
+        text=by_text(engine),
         secrets=keys,
         chains=chains,
         written=asked["written"],

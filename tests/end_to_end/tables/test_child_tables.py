@@ -374,12 +374,6 @@ def test_policies_ledgers_and_a_missing_key_are_refused(folder: Path) -> None:
         anonymize(job, c)
 
 
-@pytest.mark.parametrize("url", ["postgresql://nobody/nothing"])
-def test_other_engines_are_refused_before_anything_is_opened(folder: Path, url: str) -> None:
-    with pytest.raises(JobError, match=r"tables\.codes\.parent: not on Postgres: child tables; DuckDB can"):
-        anonymize(child_job(folder), url, options=options(folder))
-
-
 def test_keys_of_other_types_and_unfit_items_are_refused(folder: Path) -> None:
     groups, items = drawn(1)
     c = database(groups, items)
