@@ -54,7 +54,7 @@ def _privacy(privacy: Mapping[str, object]) -> Iterator[Found]:
 
 
 def _columns(table: Mapping[str, object]) -> Iterator[Found]:
-    """The items are the one column that leaves."""
+    """The items leave, and what nobody is said to know of them."""
     columns, items = section(table, "columns"), table.get("items")
     if isinstance(items, str) and items not in columns:
         yield ("items",), "must name a column of this table, with a hierarchy"
@@ -73,11 +73,18 @@ def _columns(table: Mapping[str, object]) -> Iterator[Found]:
                     )
             if one.get("top_code") is not None:
                 yield ("columns", name, "top_code"), "is of numbers, and items are codes; remove it"
+        elif role == "sensitive":
+            yield from (
+                (("columns", name, key), "does not go with a sensitive column of a child table, which leaves as it is")
+                for key in one
+                if key != "role" and one[key] is not None
+            )
         elif role not in ("identifying", "free-text") or one.get("pseudonym") is not None:
             yield (
                 ("columns", name),
-                "is not the column of items, and nothing else of a child table is released: order, dates and further "
-                "values of a row could be known as well; remove it",
+                "is not the column of items, and others of a child table are released as sensitive alone: order, dates "
+                'and further values of a row could be known as well; remove it, or write role = "sensitive", where '
+                "nobody knows it of a person",
             )
 
 

@@ -213,7 +213,7 @@ class Table(Section):
     parent: Text | None = Field(
         default=None,
         description="Of a child table, of many rows per person: the table release of this job that has its persons, "
-        "their classes and their pseudonyms. Of each person the different items are released, and nothing else.",
+        "their classes and their pseudonyms. Of each person the different items leave, and sensitive columns beside.",
     )
     items: Text | None = Field(
         default=None,

@@ -45,7 +45,11 @@ def _lost(release: Tree) -> Iterator[str]:
     loss, bound = float(release["loss"]), float(release["bound"])
     least = "that is proven to be the least" if release.get("optimal") else f"none loses less than {percent(bound)}"
     yield f"{percent(loss)} of the information in the items is lost; of releases of this kind, {least}."
-    yield "Order, dates and number of rows, and every other column of the source, are not released."
+    beside = [name for name, c in release["columns"].items() if c.get("role") == "sensitive"]
+    if beside:
+        yield f"{', '.join(beside)} leave as they are beside each item; every other column of the source stays."
+    else:
+        yield "Order, dates and number of rows, and every other column of the source, are not released."
 
 
 def _levels(release: Tree) -> Grid:

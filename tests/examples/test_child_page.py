@@ -18,7 +18,7 @@ PAGE = ROOT / "docs" / "child-tables.md"
 
 def test_the_job_of_the_page_runs(tmp_path: Path) -> None:
     text = PAGE.read_text(encoding="utf-8")
-    [job_text] = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    job_text, more = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     [session] = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
     asked = tomllib.loads(job_text)
     del asked["release"]
@@ -38,3 +38,16 @@ def test_the_job_of_the_page_runs(tmp_path: Path) -> None:
         assert re.search(rf"^  {name} +{re.escape(str(line))}$", session, re.MULTILINE), name
     assert re.search(r"`icd9_code_level`", text)
     assert list(found.columns) == ["subject_id", "icd9_code", "icd9_code_level"]
+    beside = tomllib.loads(more)["tables"]["diagnoses"]
+    asked["tables"]["diagnoses"]["source"] = beside["source"]
+    asked["tables"]["diagnoses"]["columns"] |= beside["columns"]
+    with duckdb.connect() as connection:
+        connection.execute("CREATE SCHEMA mimiciii")
+        for name, rows in mimic_rows(300, 1).items():
+            if name in ("patients", "diagnoses_icd", "admissions"):
+                connection.from_arrow(rows).create(f"mimiciii.{name}")
+        made = anonymize(Job.parse(asked, folder=tmp_path), connection, options=options).releases["diagnoses"]
+        assert list(made.columns)[3:] == ["half_year"]
+        steps = connection.execute("SELECT COUNT(DISTINCT half_year) FROM release.diagnoses").fetchone()
+        assert steps is not None
+        assert steps[0] > 1

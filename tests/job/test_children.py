@@ -62,7 +62,10 @@ def test_a_child_and_its_parent_are_one_for_whoever_compares() -> None:
         ({"sample": 0.5}, "c.sample: does not go with parent"),
         ({"never_with": ["p"]}, "c.never_with: does not go with parent"),
         ({"columns": {"code": QI, "seq": {"role": "insensitive"}}}, "c.columns.seq: is not the column of items"),
-        ({"columns": {"code": QI, "seq": {"role": "sensitive"}}}, "c.columns.seq: is not the column of items"),
+        (
+            {"columns": {"code": QI, "seq": {"role": "sensitive", "top_code": 3}}},
+            "c.columns.seq.top_code: does not go with a sensitive column of a child table",
+        ),
         ({"columns": {"code": QI, "day": QI}}, "c.columns.day: is not the column of items"),
         ({"columns": {"code": QI, "id": PSEUDONYM}}, "c.columns.id: is not the column of items"),
         ({"columns": {"code": {"role": "sensitive"}, "x": QI}}, "c.columns.code.role: holds the items"),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sqldeid.sql import column, identifier, table_name
-from tests.templates.cases import Case
+from tests.templates.cases import Case, Rows
 
 OUT = table_name("o'u\"t")
 FROM_OUT = 'SELECT {} FROM "o\'u""t" ORDER BY {}'
+A0 = identifier("a0")
 TEXT = exp.DataType.build("varchar", dialect="duckdb")
 
 RELEASED_SETUP = (
@@ -30,11 +31,10 @@ GROUPS = [
     {"value": column("select", "p"), "name": identifier("q0")},
     {"value": column("age", "p"), "name": identifier("q1")},
 ]
-SOURCE_SETUP = (
-    *RELEASED_SETUP,
-    'CREATE TABLE "sour ce" ("per son" INTEGER, "co de" TEXT)',
-    """INSERT INTO "sour ce" VALUES (1, 'a1'), (1, 'a1'), (1, 'b'), (2, 'a2'), (4, '😀'), (5, NULL), (7, 'a1'),
-       (NULL, 'b')""",
+SOURCES = (
+    'CREATE TABLE "sour_ce" ("per son" INTEGER, "co de" TEXT, "no te" TEXT)',
+    """INSERT INTO "sour_ce" VALUES (1, 'a1', 'x'), (1, 'a1', NULL), (1, 'b', 'x'), (2, 'a2', 'x'), (4, '😀', 'y'),
+       (5, NULL, 'z'), (7, 'a1', 'x'), (NULL, 'b', 'y')""",
     "CREATE TABLE se_crets (value INTEGER, pseudonym TEXT)",
     "INSERT INTO se_crets VALUES (1, 'p1'), (2, 'p2'), (4, 'p4'), (4, 'p4'), (5, 'p5'), (7, 'p7')",
     "CREATE TABLE texts (value TEXT, pseudonym TEXT)",
@@ -45,6 +45,7 @@ SOURCE_SETUP = (
     """INSERT INTO chains VALUES ('a1', 'a1', 0), ('a1', 'a', 1), ('a2', 'a2', 0), ('a2', 'a', 1), ('b', 'a', 0),
        ('b', 'a', 1), ('😀', '😀', 0), ('😀', 'x', 1)""",
 )
+SOURCE_SETUP = (*RELEASED_SETUP, *SOURCES)
 PLACED_SETUP = (
     "CREATE TABLE pairs (class INTEGER, person INTEGER, leaf INTEGER)",
     "INSERT INTO pairs VALUES (1, 1, 0), (1, 1, 1), (1, 2, 1), (2, 3, 2), (2, 4, 0)",
@@ -60,10 +61,15 @@ PLACED_SETUP = (
     "CREATE TABLE labels (node INTEGER, label TEXT, level INTEGER)",
     "INSERT INTO labels VALUES (7, 'it''s', 1), (2, 'b', 0)",
 )
-NAMES = {"pseudonym": identifier("per son"), "item": identifier("it's"), "level": identifier("it's_level")}
+NAMES = {"pseudonym": identifier("per son"), "item_name": identifier("it's"), "level": identifier("it's_level")}
+BESIDE = [{"written": column("no te", "r"), "value": column("no te", "s"), "name": A0, "own": identifier("no te")}]
 ALIASES = [
     {"alias": identifier("s0"), "earlier": None, "first": identifier("s0")},
     {"alias": identifier("s1"), "earlier": identifier("s0"), "first": identifier("s0")},
+]
+BESIDE_EXPECTED: Rows = [
+    *(("p1", "a", 0, "x"), ("p1", "a", 1, "x"), ("p1", "a", 1, None), ("p2", "a", 1, "x")),
+    *(("p4", "😀", 0, "y"), ("p7", "a", 1, "x")),
 ]
 
 CASES = [
@@ -89,7 +95,7 @@ CASES = [
             "tables/itemset/list_pairs",
             {
                 "pairs": OUT,
-                "source": table_name("sour ce"),
+                "source": table_name("sour_ce"),
                 "key": column("per son", "s"),
                 "item": column("co de", "s"),
                 "type": TEXT,
@@ -134,16 +140,22 @@ CASES = [
     ),
     Case(
         "tables/itemset/stage_nothing",
-        {"target": OUT, **NAMES},
+        {"target": OUT, "source": table_name("sour_ce"), "sensitive": BESIDE, **NAMES},
         [],
-        (),
-        read='SELECT "per son", "it\'s", "it\'s_level" FROM "o\'u""t"',
+        SOURCES,
+        read='SELECT "per son", "it\'s", "it\'s_level", "no te" FROM "o\'u""t"',
     ),
-    Case("tables/itemset/check_items", {**BOTH, **SHOWN}, [(5, 5, 5, 0, 4, 6, 6)], RELEASED_SETUP),
-    Case("tables/itemset/check_items", {**BOTH, **SHOWN}, [(9, 8, 7, 1, 5, 8, 6)], SPOILT_SETUP, note="spoilt"),
+    Case("tables/itemset/check_items", {**BOTH, **SHOWN, "sensitive": []}, [(5, 5, 5, 0, 4, 6, 6)], RELEASED_SETUP),
+    Case(
+        "tables/itemset/check_items",
+        {**BOTH, **SHOWN, "sensitive": []},
+        [(9, 8, 7, 1, 5, 8, 6)],
+        SPOILT_SETUP,
+        note="spoilt",
+    ),
     Case(
         "tables/itemset/join_shown",
-        {"shown": OUT, **BOTH, **SHOWN, "columns": GROUPS},
+        {"shown": OUT, **BOTH, **SHOWN, "columns": GROUPS, "several": False},
         [("p1", 1, 1), ("p1", 1, 2), ("p2", 1, 2), ("p4", 4, 3), ("p5", 4, 3)],
         RELEASED_SETUP,
         read=FROM_OUT.format("pseudonym, class, item", "pseudonym, item"),
@@ -166,7 +178,7 @@ CASES = [
             "tables/itemset/expect_items",
             {
                 "expected": OUT,
-                "source": table_name("sour ce"),
+                "source": table_name("sour_ce"),
                 "key": column("per son", "s"),
                 "item": column("co de", "s"),
                 "type": TEXT,
@@ -176,18 +188,23 @@ CASES = [
                 "written": table_name("ite ms"),
                 "label": column("it's", "r"),
                 "level": column("lev", "r"),
+                "sensitive": BESIDE if text else [],
             },
-            [("p1", "a", 0), ("p1", "a", 1), ("p2", "a", 1), ("p4", "😀", 0), ("p7", "a", 1)],
+            BESIDE_EXPECTED if text else [row[:3] for row in BESIDE_EXPECTED if row[3] is not None],
             SOURCE_SETUP,
-            read=FROM_OUT.format("pseudonym, label, level", "pseudonym, level"),
-            note="texts" if text else "numbers",
+            read=FROM_OUT.format("*" if text else "pseudonym, label, level", "pseudonym, level"),
+            ordered=False,
+            note="texts, and what stands beside" if text else "numbers",
         )
         for text in (False, True)
     ),
     Case(
         "tables/itemset/compare_items",
-        {"expected": table_name("expected"), "chains": table_name("chains"), "columns": GROUPS, **BOTH, **SHOWN},
-        [(1, 1, 1)],
+        {
+            **{"expected": table_name("expected"), "chains": table_name("chains"), "columns": GROUPS},
+            **{**BOTH, **SHOWN, "sensitive": []},
+        },
+        [(1, 0, 1, 1)],
         (
             *SOURCE_SETUP,
             "CREATE TABLE expected (pseudonym TEXT, label TEXT, level INTEGER)",
@@ -195,5 +212,73 @@ CASES = [
                ('p6', 'a', 1), ('p3', 'b', 0)""",
         ),
         note="a row that is not true, one that is missing of a cell, an item of two levels",
+    ),
+    Case(
+        "tables/itemset/compare_items",
+        {
+            **{"expected": table_name("expected"), "chains": table_name("chains"), "columns": GROUPS, **BOTH},
+            **{**SHOWN, "written": table_name("beside"), "sensitive": BESIDE},
+        },
+        [(1, 2, 0, 1)],
+        (
+            *SOURCE_SETUP,
+            'CREATE TABLE beside ("per son" TEXT, "it\'s" TEXT, lev INTEGER, "no te" TEXT)',
+            """INSERT INTO beside VALUES ('p1', 'a', 0, NULL), ('p1', 'a', 1, 'x'), ('p2', 'a', 1, 'y'),
+               ('p4', '😀', 0, 'y')""",
+            "CREATE TABLE expected (pseudonym TEXT, label TEXT, level INTEGER, a0 TEXT)",
+            """INSERT INTO expected VALUES ('p1', 'a', 0, NULL), ('p1', 'a', 1, 'x'), ('p1', 'a', 1, NULL),
+               ('p2', 'a', 1, 'x'), ('p4', '😀', 0, 'y'), ('p3', 'b', 0, 'x')""",
+        ),
+        note="beside an item a value that is not true, and two that are missing",
+    ),
+    *(
+        Case(
+            "tables/itemset/stage_rows",
+            {
+                "target": OUT,
+                "source": table_name("sour_ce"),
+                "key": column("per son", "s"),
+                "item": column("co de", "s"),
+                "type": TEXT,
+                "text": text,
+                "codes": table_name("codes"),
+                "nodes": table_name("of_leaf"),
+                "cells": table_name("cells"),
+                "persons": table_name("keyed"),
+                "labels": table_name("labels"),
+                "sensitive": BESIDE,
+                **NAMES,
+            },
+            [("p1", "b", 0, "x"), ("p1", "it's", 1, "x"), ("p1", "it's", 1, None), ("p2", "it's", 1, "x")],
+            (
+                *SOURCES,
+                *PLACED_SETUP,
+                "INSERT INTO cells VALUES (1, 2)",
+                "CREATE TABLE of_leaf (leaf INTEGER, node INTEGER)",
+                "INSERT INTO of_leaf VALUES (0, 7), (1, 7), (2, 2), (3, 2)",
+                f"CREATE TABLE keyed (value {kind}, pseudonym TEXT, person INTEGER, class INTEGER)",
+                f"INSERT INTO keyed VALUES {values}",
+            ),
+            read='SELECT "per son", "it\'s", "it\'s_level", "no te" FROM "o\'u""t"',
+            ordered=False,
+            note="texts" if text else "numbers",
+        )
+        for text, kind, values in (
+            (False, "INTEGER", "(1, 'p1', 1, 1), (2, 'p2', 2, 1), (4, 'p4', 3, 2)"),
+            (True, "TEXT", "('1', 'p1', 1, 1), ('2', 'p2', 2, 1), ('4', 'p4', 3, 2), ('4', 'p4', 3, 2)"),
+        )
+    ),
+    Case(
+        "tables/itemset/tell_items",
+        {"source": table_name("sour_ce"), "item": column("co de", "s"), "value": column("no te", "s")},
+        [(7, 0, 4)],
+        (*SOURCE_SETUP, "INSERT INTO sour_ce VALUES (8, '😀', 'x')"),
+    ),
+    Case(
+        "tables/itemset/tell_items",
+        {"source": table_name("sour_ce"), "item": column("per son", "s"), "value": column("no te", "s")},
+        [(6, 2, 5)],
+        SOURCE_SETUP,
+        note="some tell",
     ),
 ]

@@ -20,6 +20,9 @@ LEVEL = "_level"
 KINDS = ("text", "integer")
 """Kinds of item columns: values that are joined by equality alone."""
 
+SENSITIVE_KINDS = ("text", "integer", "float", "number", "boolean")
+"""Kinds of sensitive columns beside them."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChildPlan:
@@ -70,8 +73,18 @@ class ChildPlan:
         return pseudonym_of(self.parent)
 
     @property
-    def columns(self) -> tuple[str, str, str]:
-        """What the release's columns are called: the pseudonym, the item's label, its level."""
+    def sensitive(self) -> tuple[OtherColumn, ...]:
+        """Columns that leave as they are beside each item, since nobody is said to know them of a person."""
+        return tuple(c for c in self.table.others if c.role == "sensitive")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What the release's columns are called: the pseudonym, the item's label, its level, the sensitive ones."""
+        return *self.own_columns, *(c.name for c in self.sensitive)
+
+    @property
+    def own_columns(self) -> tuple[str, str, str]:
+        """The pseudonym, the item's label, its level."""
         return self.pseudonym.name, self.items.name, self.items.name + LEVEL
 
     @property
@@ -90,6 +103,7 @@ class ChildPlan:
             ("Items", f"{self.items.name}, {self.items.hierarchy_name}, {self.items.hierarchy.height} levels"),
             ("Promise", f"any {self.known} items that a person of a class has, {self.k} persons of it have, or none"),
             ("Suppression", f"at most {100 * float(self.limit):g} % of the pairs of person and item"),
+            *((("Sensitive", ", ".join(c.name for c in self.sensitive) + ", as they are"),) if self.sensitive else ()),
             ("Not released", "every other column: order, dates and number of rows among them"),
         )
 
@@ -103,6 +117,7 @@ class ChildPlan:
             "hierarchy": self.items.hierarchy_name,
             "height": self.items.hierarchy.height,
             "known": self.known,
+            "sensitive": [c.name for c in self.sensitive],
             "k": self.k,
             "suppression_limit": float(self.limit),
         }
@@ -134,6 +149,15 @@ def plan(name: str, job: Job, engine: Engine) -> ChildPlan:
             f"items are text or whole numbers, not of type {found.items.source.shown_type}; cast them to text in a "
             "source query",
         )
+    for c in found.sensitive:
+        if c.source.kind not in SENSITIVE_KINDS:
+            raise JobError.at(
+                f"{own.key}.columns.{c.name}",
+                f"is of type {c.source.shown_type}, and dates of a person's rows find the person; leave it out, or "
+                "make coarse steps since the person's first row of it in a source query (docs/child-tables.md)"
+                if c.source.kind in ("date", "timestamp")
+                else f"is of type {c.source.shown_type}; cast it to text or a number in a source query",
+            )
     _refuse_same_names(found)
     return found
 

@@ -34,6 +34,13 @@ Does not protect
     items besides. Two publications of the same persons can be compared by their items. Pseudonyms are pseudonyms:
     whoever has the key knows everybody.
 
+Sensitive columns
+    A column that the job calls sensitive leaves as it is beside each item that is shown, each different row once. The
+    promise is then of whoever knows items alone, and neither such a value nor how many rows there are. A column whose
+    values go with one item alone would tell the item whatever is shown of it: it is refused where more than half of the
+    rows hold such a value. That is a guard against a title beside its code, and no promise: a value that few items have
+    says which ones.
+
 Persons without a shown item have no row; persons whom the parent suppressed have none, either, and rows whose person
 is in no parent row are left out.
 
@@ -70,7 +77,7 @@ from sqldeid.tables.itemset.result import ChildRelease, ChildVerified
 from sqldeid.tables.itemset.search import Found, Judged, find_cut
 from sqldeid.tables.itemset.statements import counting, searching, verifying, writing
 from sqldeid.tables.itemset.tree import CodeTree
-from sqldeid.tables.itemset.verify import noted, verify
+from sqldeid.tables.itemset.verify import noted, sensitive_of, verify
 from sqldeid.tables.plan.versions import check_versions
 from sqldeid.tables.rows.bind import bind
 from sqldeid.tables.rows.shape import keep
@@ -110,6 +117,8 @@ class ChildDraft:
     parent: Published
     key: Callable[[], Key | None]
     moved: tuple[int, int] = (0, 0)
+    source: exp.Expr = field(init=False)
+    codes: exp.Table = field(init=False)
     hierarchy: Hierarchy = field(init=False)
     persons: exp.Table = field(init=False)
     pairs: exp.Table = field(init=False)
@@ -138,8 +147,9 @@ def _count(draft: ChildDraft) -> None:
     secrets = noted_secrets(plan.parent, note, draft.key())
     if secrets is None:
         raise JobError.at(f"{plan.key}.parent", "the key of the parent's pseudonyms is needed; name it with --key-file")
-    source = keep(plan.table, engine)
+    draft.source = source = keep(plan.table, engine)
     check_versions(plan.table.versions, source, engine)
+    _refuse_telling(plan, source, engine)
     draft.hierarchy = bind(plan.table, 0, engine, source).hierarchy
     digest = person_digest(plan.parent, secrets)
     keys = draw_secrets(plan.name, plan.person, source, engine, digest=digest, shifted=False)
@@ -151,20 +161,18 @@ def _count(draft: ChildDraft) -> None:
         columns=[{"value": column(q.name, "p"), "name": identifier(f"q{i}")} for i, q in enumerate(plan.parent.qis)],
         secrets=keys,
     )
-    codes = engine.put(f"{plan.name}_codes", _codes(draft.hierarchy))
+    draft.codes = engine.put(f"{plan.name}_codes", _codes(draft.hierarchy))
     draft.pairs = engine.make(
         "tables/itemset/list_pairs",
         f"{plan.name}_pairs",
         source=source,
         key=plan.person,
-        item=plan.items.column,
-        type=plan.items.travel_type,
+        **_read_items(plan),
         text=by_text(engine),
         persons=draft.persons,
-        codes=codes,
+        codes=draft.codes,
     )
-    for table in (keys, codes):
-        engine.drop(table)
+    engine.drop(keys)
     pairs = engine.to_bench(draft.pairs)  # numbers of persons, classes and items: neither a value nor a pseudonym
     read = engine.bench.ask("tables/itemset/count_leaves", pairs=pairs)
     if read.num_rows:
@@ -172,6 +180,18 @@ def _count(draft: ChildDraft) -> None:
         _refuse_alike(plan, draft.hierarchy, tree)
         total = int(read.column("pairs").to_numpy().sum())
         draft.counter = Counter(engine.bench, plan.name, pairs, total, tree, plan.k, plan.known)
+
+
+def _refuse_telling(plan: ChildPlan, source: exp.Expr, engine: Engine) -> None:
+    """Refuse a sensitive column that names the item, as a title does, or numbers the row."""
+    for c in plan.sensitive:
+        found = engine.row("tables/itemset/tell_items", source=source, item=plan.items.column, value=c.column)
+        if found["items"] > 1 and 2 * found["telling"] > found["rows"]:
+            raise JobError.at(
+                f"{plan.key}.columns.{c.name}",
+                f"more than half of its rows hold a value that goes with one value of {plan.items.name} alone, so it "
+                "would tell the item whatever is shown of that; make it coarser in a source query, or leave it out",
+            )
 
 
 def _codes(hierarchy: Hierarchy) -> pa.Table:
@@ -209,26 +229,41 @@ def _search(draft: ChildDraft) -> None:
 
 
 def _write(draft: ChildDraft) -> None:
+    """Write the items of the best cut; with sensitive columns the rows of the source, as often as they differ."""
     plan, engine, counter, best = draft.planned, draft.engine, draft.counter, draft.found.best
-    pseudonym, item, level = (identifier(name) for name in plan.columns)
-    names = {"pseudonym": pseudonym, "item": item, "level": level}
-    note = _note(plan)
+    pseudonym, item, level = (identifier(name) for name in plan.own_columns)
+    asked: dict[str, object] = {"pseudonym": pseudonym, "item_name": item, "level": level}
+    if plan.sensitive or counter is None:
+        asked |= {"source": draft.source, "sensitive": sensitive_of(plan)}
     if counter is None or best is None:
-        draft.written = draft.staging.write(
-            lambda target: render("tables/itemset/stage_nothing", target=target, **names), note
-        )
+        draft.written = draft.staging.write(_staging("stage_nothing", asked), _note(plan))
         return
     placed, cells = counter.released(best)
     if engine is not engine.bench:
-        cells, nodes = engine.from_bench(cells), engine.put(f"{plan.name}_nodes", counter.nodes_of(best.cut))
-        placed = engine.make("tables/itemset/place_items", f"{plan.name}_placed", pairs=draft.pairs, nodes=nodes)
+        cells = engine.from_bench(cells)
+    nodes = engine.put(f"{plan.name}_nodes", counter.nodes_of(best.cut))
     labels = engine.put(f"{plan.name}_labels", _labels(plan, draft.hierarchy, counter.tree, best))
-    tables = {"placed": placed, "cells": cells, "persons": draft.persons, "labels": labels}
-    draft.written = draft.staging.write(
-        lambda target: render("tables/itemset/stage_items", target=target, **tables, **names), note
-    )
-    for table in (*tables.values(), draft.pairs):
+    tables = {"cells": cells, "persons": draft.persons, "labels": labels}
+    if plan.sensitive:
+        tables |= {"codes": draft.codes, "nodes": nodes}
+        asked |= {"key": plan.person, "text": by_text(engine), **_read_items(plan)}
+    else:
+        if engine is not engine.bench:
+            placed = engine.make("tables/itemset/place_items", f"{plan.name}_placed", pairs=draft.pairs, nodes=nodes)
+        tables |= {"placed": placed}
+    asked |= tables
+    draft.written = draft.staging.write(_staging("stage_rows" if plan.sensitive else "stage_items", asked), _note(plan))
+    for table in dict.fromkeys((*tables.values(), nodes, draft.codes, draft.pairs)):
         engine.drop(table)
+
+
+def _staging(template: str, asked: Mapping[str, object]) -> Callable[[exp.Table], str]:
+    return lambda target: render(f"tables/itemset/{template}", target=target, **asked)
+
+
+def _read_items(plan: ChildPlan) -> dict[str, exp.Expr]:
+    """The item column of the source, and the type in which its values are compared."""
+    return {"item": plan.items.column, "type": plan.items.travel_type}
 
 
 def _labels(plan: ChildPlan, hierarchy: Hierarchy, tree: CodeTree, best: Judged) -> pa.Table:
@@ -247,11 +282,12 @@ def _labels(plan: ChildPlan, hierarchy: Hierarchy, tree: CodeTree, best: Judged)
 
 
 def _note(plan: ChildPlan) -> Note:
-    pseudonym, item, level = plan.columns
+    pseudonym, item, level = plan.own_columns
     shown = {
         pseudonym: f"pseudonym, the same as in {plan.parent.name}",
         item: f"item, generalised by {plan.items.hierarchy_name}",
         level: "level of the item's label, 0 is the code itself",
+        **{c.name: "sensitive, as it is; no promise is made to who knows it" for c in plan.sensitive},
     }
     return Note(plan.name, noted(plan), shown)
 
@@ -263,7 +299,7 @@ def _verify(draft: ChildDraft) -> None:
 def _tell(draft: ChildDraft) -> None:
     plan, found, verified = draft.planned, draft.found, draft.verified
     total = 0 if draft.counter is None else draft.counter.total
-    best, (pseudonym, item, level) = found.best, plan.columns
+    best, (pseudonym, item, level) = found.best, plan.own_columns
     suppressed = 0 if best is None else best.suppressed
     rows, size = (after - old for after, old in zip(draft.engine.moved, draft.moved, strict=True))
     draft.result = ChildRelease(
@@ -286,6 +322,7 @@ def _tell(draft: ChildDraft) -> None:
             pseudonym: {"role": "identifying", "shown": f"pseudonym, the same as in {plan.parent.name}"},
             item: {"role": "item", "hierarchy": plan.items.hierarchy_name, "shown": "generalised by one cut for all"},
             level: {"role": "level", "shown": "level of the item's label, 0 is the code itself"},
+            **{c.name: {"role": "sensitive", "shown": "as it is"} for c in plan.sensitive},
         },
         suppression_limit=float(plan.limit),
         warnings=(

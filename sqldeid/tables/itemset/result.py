@@ -13,6 +13,13 @@ LIMITS = (
 )
 
 
+BESIDE = (
+    "; {columns} leave as they are, and the promise is to nobody who knows a value of them, or how many rows a person "
+    "has; a value that goes with few items tells of them"
+)
+"""What sensitive columns add to the limits."""
+
+
 def guarantee_of(k: int, known: int, parent: str) -> str:
     """The promise in words."""
     items = "one item" if known == 1 else f"any {known} items"
@@ -34,7 +41,8 @@ class ChildRelease:
     pairs, released, suppressed
         Pairs of a released person and an item that the person has: of the source, shown in some way, and suppressed.
     rows
-        Of the release: an item that a person has twice at the level that is shown is one row.
+        Of the release: an item that a person has twice at the level that is shown is one row, or with sensitive
+        columns as many as there are different ones.
     persons, parents
         Persons with a row, and all persons of the parent's release.
     loss, bound
@@ -79,7 +87,8 @@ class ChildRelease:
     @property
     def limits(self) -> str:
         """What is not promised."""
-        return LIMITS.format(known=self.known)
+        beside = [name for name, c in self.columns.items() if c["role"] == "sensitive"]
+        return LIMITS.format(known=self.known) + (BESIDE.format(columns=", ".join(beside)) if beside else "")
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""

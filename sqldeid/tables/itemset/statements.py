@@ -9,10 +9,14 @@ from sqldeid.sql.steps import as_needed, once, step
 from sqldeid.stages import Step, Target
 from sqldeid.tables.itemset.plan import ChildPlan
 
+_STAGED = {False: "tables/itemset/stage_items", True: "tables/itemset/stage_rows"}
+"""What writes a release, by whether it has sensitive columns."""
+
 
 def counting(planned: ChildPlan) -> Iterator[Step]:
     """What numbers persons, classes and items."""
     yield from _reading(planned)
+    yield step("tables/itemset/tell_items", len(planned.sensitive))
     yield from once("tables/itemset/number_persons", "tables/itemset/list_pairs", "tables/itemset/count_leaves")
 
 
@@ -29,7 +33,7 @@ def writing(planned: ChildPlan, target: Target) -> Iterator[Step]:
     """What writes the items as the cut shows them."""
     yield from once("tables/itemset/place_items", "tables/itemset/number_cells", "tables/itemset/keep_cells")
     yield step("run/sum_columns", None)
-    yield from putting(target.kind, len(planned.columns), step("tables/itemset/stage_items"))
+    yield from putting(target.kind, len(planned.columns), step(_STAGED[bool(planned.sensitive)]))
     yield from as_needed("tables/itemset/stage_nothing")
 
 

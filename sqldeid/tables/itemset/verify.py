@@ -69,7 +69,13 @@ def verify(plan: ChildPlan, written: exp.Expr, parent: Published, engine: Engine
     """
     there, note = parent
     _same_columns(plan, written, engine)
-    asked = {**_released(plan), "written": written, "parent": there, "key": column(plan.pseudonym.name, "p")}
+    asked = {
+        **_released(plan),
+        "sensitive": sensitive_of(plan),
+        "written": written,
+        "parent": there,
+        "key": column(plan.pseudonym.name, "p"),
+    }
     counted = engine.row("tables/itemset/check_items", **asked)
     rows = int(counted["rows"])
     _refuse(plan, counted["different"] < rows, "a row is there twice")
@@ -97,7 +103,20 @@ def verify(plan: ChildPlan, written: exp.Expr, parent: Published, engine: Engine
 
 def _released(plan: ChildPlan) -> dict[str, exp.Expr]:
     """The release's columns, read as `r`."""
-    return {of: column(name, "r") for of, name in zip(("pseudonym", "item", "level"), plan.columns, strict=True)}
+    return {of: column(name, "r") for of, name in zip(("pseudonym", "item", "level"), plan.own_columns, strict=True)}
+
+
+def sensitive_of(plan: ChildPlan) -> list[dict[str, exp.Expr]]:
+    """The sensitive columns: what they are called, as written (read as `r`), and as the source has them (as `s`)."""
+    return [
+        {
+            "own": identifier(c.name),
+            "written": column(c.name, "r"),
+            "value": c.leaving,
+            "name": identifier(f"a{i}"),
+        }
+        for i, c in enumerate(plan.sensitive)
+    ]
 
 
 def _shown(plan: ChildPlan) -> list[dict[str, exp.Expr]]:
@@ -112,7 +131,14 @@ def _same_columns(plan: ChildPlan, written: exp.Expr, engine: Engine) -> None:
 
 def _fewest(plan: ChildPlan, asked: Mapping[str, object], engine: Engine) -> int | None:
     """The fewest persons of a class who have a set of items that somebody has."""
-    shown = engine.make("tables/itemset/join_shown", f"{plan.name}_shown", **asked, columns=_shown(plan))
+    rest = {name: one for name, one in asked.items() if name != "sensitive"}
+    shown = engine.make(
+        "tables/itemset/join_shown",
+        f"{plan.name}_shown",
+        **rest,
+        columns=_shown(plan),
+        several=bool(plan.sensitive),
+    )
     found = []
     for size in range(1, plan.known + 1):
         items = [_alias(at) for at in range(size)]
@@ -150,12 +176,14 @@ def _compare(plan: ChildPlan, asked: Mapping[str, object], secrets: Secrets, eng
         written=asked["written"],
         label=asked["item"],
         level=asked["level"],
+        sensitive=asked["sensitive"],
     )
     row = engine.row("tables/itemset/compare_items", expected=expected, chains=chains, columns=_shown(plan), **asked)
     for table in (expected, keys, chains):
         engine.drop(table)
     _refuse(plan, row["torn"] > 0, f"{row['torn']} items are shown at two levels")
     _refuse(plan, row["untrue"] > 0, f"{row['untrue']} rows are not what the source gives")
+    _refuse(plan, row["missing"] > 0, f"{row['missing']} rows of items that are shown are missing")
     _refuse(
         plan, row["partly"] > 0, f"{row['partly']} items are missing for some persons of a class and not for others"
     )

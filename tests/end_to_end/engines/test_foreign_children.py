@@ -21,7 +21,7 @@ from tests.support.foreign import Both, Foreign, foreign, hold_listed, in_duckdb
 from tests.support.foreign_tables import told
 from tests.support.on_spark import Both as BothSpark
 from tests.support.on_spark import on_both
-from tests.support.sources import INSENSITIVE, qi
+from tests.support.sources import INSENSITIVE, SENSITIVE, qi
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,43 +46,56 @@ def tables(seed: int = 5, persons: int = 90) -> dict[str, pa.Table]:
                 "true_id": pa.array(range(persons), pa.int64()),
             }
         ),
-        "codes": pa.table({"id": pa.array([i for i, _ in rows], pa.int64()), "code": [code for _, code in rows]}),
+        "codes": pa.table(
+            {
+                "id": pa.array([i for i, _ in rows], pa.int64()),
+                "code": [code for _, code in rows],
+                "do se": pa.array(
+                    [None if i % 7 == 0 else draw.choice([0.5, -1.0, 3.0]) for i, _ in rows], pa.float64()
+                ),
+            }
+        ),
         "tree": pa.table({"code": codes, "letter": [code[:-1] for code in codes]}),
     }
 
 
-def wanted(schema: str, kind: str = "table") -> Job:
+def wanted(schema: str, kind: str = "table", *, sensitive: bool = False) -> Job:
     parent = {
         **{"source": "people", "person": "id", "attacks": False, "privacy": {"k": K, "suppression_limit": 0.2}},
         **{"columns": {"id": PSEUDONYM, "select": qi(), "true_id": INSENSITIVE}},
     }
     child = {
         **{"source": "codes", "person": "id", "parent": "people", "items": "code", "known": 2},
-        **{"columns": {"code": qi({"table": "tree"})}, "privacy": {"k": K, "suppression_limit": 0.3}},
+        **{
+            "columns": {"code": qi({"table": "tree"}), **({"do se": SENSITIVE} if sensitive else {})},
+            "privacy": {"k": K, "suppression_limit": 0.3},
+        },
     }
     return Job.parse({"release": {"schema": schema, "as": kind}, "tables": {"people": parent, "items": child}})
 
 
-def seen(read: Rows, schema: str) -> tuple[dict[int, Any], list[tuple[int, str, int]]]:
+def seen(read: Rows, schema: str) -> tuple[dict[int, Any], list[tuple[Any, ...]]]:
     """The groups that are shown of true persons, and the items of each: pseudonyms are others in every publication."""
     people = read(f"{schema}.people")
     true = {pseudonym: person for pseudonym, _, person in people}
     assert len(true) == len(people)
-    return {t: g for _, g, t in people}, sorted((true[p], label, level) for p, label, level in read(f"{schema}.items"))
+    items = ((true[pseudonym], *rest) for pseudonym, *rest in read(f"{schema}.items"))
+    return {t: g for _, g, t in people}, sorted(items, key=repr)
 
 
-def fewest(groups: dict[int, Any], items: list[tuple[int, str, int]]) -> int:
+def fewest(groups: dict[int, Any], items: list[tuple[Any, ...]]) -> int:
     """Of all single items and pairs that somebody shows, the fewest persons of a group: counted by brute force."""
     counted = Counter[tuple[object, ...]]()
     for person, group in groups.items():
-        mine = sorted({(label, level) for p, label, level in items if p == person})
+        mine = sorted({(label, level) for p, label, level, *_ in items if p == person})
         counted.update((group, one) for one in mine)
         counted.update((group, *pair) for pair in combinations(mine, 2))
     return min(counted.values())
 
 
-def hold_alike(there: Any, here: Path, read: Rows, options: Options) -> None:
-    asked = wanted("items_there")
+def hold_alike(there: Any, here: Path, read: Rows, options: Options, *, sensitive: bool) -> None:
+    schema = f"items_{sensitive}".lower()
+    asked = wanted(schema, sensitive=sensitive)
     with running() as ran:
         made = anonymize(asked, there, options=options).releases
     listed = [step for unit in plan(asked, there) for step in explain(unit, asked, there).statements or ()]
@@ -92,8 +105,8 @@ def hold_alike(there: Any, here: Path, read: Rows, options: Options) -> None:
     assert made["items"].released
     assert made["items"].suppressed
     with duckdb.connect(str(here)) as c:
-        same = seen(lambda table: c.execute(f"SELECT * FROM {table}").fetchall(), "items_there")
-    groups, items = seen(read, "items_there")
+        same = seen(lambda table: c.execute(f"SELECT * FROM {table}").fetchall(), schema)
+    groups, items = seen(read, schema)
     assert (groups, items) == same
     assert fewest(groups, items) == made["items"].fewest >= K
     assert told(verify(asked, there, options=options)["items"]) == told(verify(asked, here, options=options)["items"])
@@ -113,8 +126,9 @@ def both(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Both:
     return Both(foreign, in_duckdb(tmp_path_factory.mktemp("both") / "people.duckdb", tables()))
 
 
-def test_a_child_in_postgres_is_that_of_duckdb(both: Both, options: Options) -> None:
-    hold_alike(both.foreign.database, both.file, both.foreign.read, options)
+@pytest.mark.parametrize("sensitive", [False, True])
+def test_a_child_in_postgres_is_that_of_duckdb(both: Both, options: Options, sensitive: bool) -> None:
+    hold_alike(both.foreign.database, both.file, both.foreign.read, options, sensitive=sensitive)
 
 
 def test_items_that_were_changed_in_postgres_are_refused(both: Both, options: Options) -> None:
@@ -135,5 +149,6 @@ def on_spark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 @pytest.mark.xdist_group("spark")
-def test_a_child_on_spark_is_that_of_duckdb(on_spark: BothSpark, options: Options) -> None:
-    hold_alike(on_spark.url, on_spark.file, on_spark.there, options)
+@pytest.mark.parametrize("sensitive", [False, True])
+def test_a_child_on_spark_is_that_of_duckdb(on_spark: BothSpark, options: Options, sensitive: bool) -> None:
+    hold_alike(on_spark.url, on_spark.file, on_spark.there, options, sensitive=sensitive)

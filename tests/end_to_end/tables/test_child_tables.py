@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -420,3 +423,105 @@ def test_what_is_sensitive_in_the_parent_stays_there(folder: Path) -> None:
     c = database(groups, {i: ["a1"] for i in groups})
     anonymize(child_job(folder, parent=parent, limit=0.0), c, options=options(folder))
     assert c.execute("SELECT DISTINCT code, COUNT(*) FROM release.codes GROUP BY code").fetchall() == [("a1", 8)]
+
+
+def test_sensitive_columns_leave_beside_the_items_that_are_shown(folder: Path) -> None:
+    draw = random.Random(11)
+    groups = {i: "xy"[i % 2] for i in range(40)}
+    rows = [(i, draw.choice(list(TREE)), draw.choice([1.5, 2.0, None])) for i in range(40) for _ in range(4)]
+    c = database(groups, {})
+    c.execute('ALTER TABLE codes ADD COLUMN "do se" DOUBLE')
+    c.executemany("INSERT INTO codes VALUES (?, ?, 0, ?)", [*rows, *rows[:20]])
+    columns = {"code": qi("items.csv"), "do se": SENSITIVE}
+    job = child_job(folder, k=4, limit=0.4, child={"columns": columns})
+    made = anonymize(job, c, options=options(folder)).releases["codes"]
+    assert [x[0] for x in c.execute("DESCRIBE release.codes").fetchall()] == ["id", "code", "code_level", "do se"]
+    true = dict(c.execute("SELECT id, true_id FROM release.people").fetchall())
+    shown = [(true[p], label, level, dose) for p, label, level, dose in c.execute("FROM release.codes").fetchall()]
+    assert len(shown) == len(set(shown)) == made.rows
+    # what is shown of an item of a person is every different row of the source, and nothing else
+    chains = {item: [item, *above, "*"] for item, above in TREE.items()}
+    cells = {(groups[person], label, level) for person, label, level, _ in shown}
+    wanted = {
+        (person, label, level, dose)
+        for person, item, dose in rows
+        for level, label in enumerate(chains[item])
+        if (groups[person], label, level) in cells
+    }
+    assert set(shown) == wanted
+    counted = Counter[tuple[object, ...]]()
+    for person, group in groups.items():
+        mine = sorted({(label, level) for p, label, level, _ in shown if p == person})
+        counted.update((group, *some) for size in (1, 2) for some in combinations(mine, size))
+    assert min(counted.values()) == made.fewest >= 4
+    assert "do se leave as they are" in str(made.to_public()["limits"])
+    told = anonymize(job, c, options=options(folder, replace=True)).to_dict()
+    assert "do se leave as they are beside each item" in report_page(told)
+    assert verify(job, c, options=options(folder))["codes"].compared
+    for change, told in (
+        ('UPDATE release.codes SET "do se" = 7 WHERE "do se" = 2', "not what the source gives"),
+        (
+            'DELETE FROM release.codes WHERE "do se" IS NULL AND (id, code, code_level) IN '
+            '(SELECT (id, code, code_level) FROM release.codes WHERE "do se" = 2)',
+            "rows of items that are shown are missing",
+        ),
+    ):
+        c.execute("CREATE OR REPLACE TABLE kept AS FROM release.codes")
+        c.execute(change)
+        with pytest.raises(VerificationError, match=told):
+            verify(job, c, options=options(folder))
+        c.execute("DELETE FROM release.codes")
+        c.execute("INSERT INTO release.codes FROM kept")
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["'title of ' || code", "ROW_NUMBER() OVER (ORDER BY id, code, seq)", "CASE WHEN id < 5 THEN 'x' ELSE code END"],
+)
+def test_a_column_that_tells_the_item_is_refused(folder: Path, what: str) -> None:
+    groups, items = drawn(3, persons=12, items=4)
+    source = {"query": f"SELECT id, code, {what} AS beside FROM codes"}
+    job = child_job(folder, child={"source": source, "columns": {"code": qi("items.csv"), "beside": SENSITIVE}})
+    c = database(groups, items)
+    with pytest.raises(JobError, match=r"columns\.beside: more than half of its rows hold a value that goes with one"):
+        anonymize(job, c, options=options(folder))
+    assert c.execute("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = 'release'").fetchone() == (
+        0,
+    )
+
+
+@pytest.mark.parametrize("kind", ["DATE '2020-01-01'", "TIMESTAMP '2020-01-01'", "[1]"])
+def test_dates_and_lists_do_not_leave_beside_items(folder: Path, kind: str) -> None:
+    groups, items = drawn(1)
+    source = {"query": f"SELECT id, code, {kind} AS beside FROM codes"}
+    job = child_job(folder, child={"source": source, "columns": {"code": qi("items.csv"), "beside": SENSITIVE}})
+    with pytest.raises(JobError, match=r"dates of a person's rows find the person|cast it to text"):
+        plan(job, database(groups, items))
+
+
+def test_steps_since_the_first_row_leave_beside_items(folder: Path) -> None:
+    groups = dict.fromkeys(range(12), "x")
+    c = database(groups, {i: ["a1", "b1", "a1"] for i in range(12)})
+    c.execute("ALTER TABLE codes ADD COLUMN charted DATE")
+    c.execute("UPDATE codes SET charted = DATE '2020-01-01' + seq * 50 + id")
+    query = """SELECT id, code, DATE_DIFF('day', MIN(charted) OVER (PARTITION BY id), charted) // 90 AS quarter
+               FROM codes"""
+    job = child_job(
+        folder, child={"source": {"query": query}, "columns": {"code": qi("items.csv"), "quarter": SENSITIVE}}
+    )
+    made = anonymize(job, c, options=options(folder)).releases["codes"]
+    assert c.execute("SELECT DISTINCT code, quarter FROM release.codes ORDER BY ALL").fetchall() == [
+        ("a1", 0),
+        ("a1", 1),
+        ("b1", 0),
+    ]
+    assert made.rows == 36
+
+
+def test_nothing_is_released_with_its_sensitive_columns(folder: Path) -> None:
+    c = database({0: "x", 1: "x"}, {})
+    c.execute("ALTER TABLE codes ADD COLUMN dose DOUBLE")
+    job = child_job(folder, child={"columns": {"code": qi("items.csv"), "dose": SENSITIVE}})
+    anonymize(job, c, options=options(folder))
+    assert [x[:2] for x in c.execute("DESCRIBE release.codes").fetchall()][3] == ("dose", "DOUBLE")
+    verify(job, c, options=options(folder))
