@@ -13,6 +13,7 @@ from typing import Any
 from sqldeid.errors import JobError
 
 HEAD = "For the data holder only: these counts are statistics about people."
+PLANNED = "The plan, from the job and the catalogue. No row was read, nothing was written."
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,27 @@ def html_of_tradeoff(traded: Any) -> str:
     return (
         f"<div><p>{HEAD}</p>{table(f'{traded.name}: loss in {traded.loss}, {traded.rows:,} rows', heads, rows)}</div>"
     )
+
+
+def html_of_plan(plans: Sequence[Any]) -> str:
+    """Each planned release: its facts, its columns with their levels, and what statements run, folded away."""
+    shown = "".join(_part(part) for planned in plans for part in planned.parts)
+    steps = [(step.template, step.purpose, _times(step.times)) for p in plans for step in p.statements or ()]
+    listed = table("Statements, in order", ("template", "what it does", "how often"), steps) if steps else ""
+    folded = f"<details><summary>{len(steps)} statements</summary>{listed}</details>" if steps else ""
+    return f"<div><p>{PLANNED}</p>{shown}{folded}</div>"
+
+
+def _part(part: Any) -> str:
+    told = table(" ".join(filter(None, (part.name, part.said))), ("what", "value"), part.facts)
+    if part.columns is None:
+        return told
+    columns = [(c.name, c.hierarchy, " → ".join(c.levels)) for c in part.columns]
+    return told + table(f"{part.name}: columns that are generalised", ("column", "hierarchy", "levels"), columns)
+
+
+def _times(times: int | None) -> str:
+    return "as needed" if times is None else "once" if times == 1 else f"{times} times"
 
 
 def _facts(release: Any) -> Iterable[Sequence[object]]:

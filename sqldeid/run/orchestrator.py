@@ -43,6 +43,7 @@ from sqldeid.run.places import (
     refuse_unread,
     telling_causes,
 )
+from sqldeid.run.planned import Plans, explain_for
 from sqldeid.run.unchanged import Sources
 from sqldeid.run.wings import (
     Plan,
@@ -56,7 +57,7 @@ from sqldeid.run.wings import (
     wing_of,
     with_layers,
 )
-from sqldeid.stages import Explained, Target
+from sqldeid.stages import Explained
 from sqldeid.tables import Listener
 
 if TYPE_CHECKING:
@@ -172,8 +173,14 @@ def _together(releases: Sequence[Release], cohorts: Compared | None, engine: Eng
     return [with_composition(r, composed) for r in releases]
 
 
-def plan(job: Job, database: Database | Frames, *, options: Options | None = None) -> list[Plan]:
-    """What `anonymize` would do, from the catalogue alone; nothing is read and nothing is written."""
+def plan(job: Job, database: Database | Frames, *, options: Options | None = None) -> Plans:
+    """What `anonymize` would do, from the catalogue alone; nothing is read and nothing is written.
+
+    Returns
+    -------
+    Plans
+        A plan for each release; a notebook shows them as `--plan` does.
+    """
     options = options or Options()
     if in_memory(database):
         from sqldeid.run.frames import held
@@ -187,12 +194,12 @@ def plan(job: Job, database: Database | Frames, *, options: Options | None = Non
         plans = gather(job, selected(job, options.only), lambda group: plan_release(job, group, engine))
         for planned in plans:
             wing_of(planned).check_promise(planned)
-        return tell(plans, pair(job, plans, engine, options))
+        return Plans(tell(plans, pair(job, plans, engine, options)), job, dialect_of(database))
 
 
 def explain(planned: Plan, job: Job, database: Database) -> Explained:
     """What `--plan` shows of a plan; no statement is run."""
-    return wing_of(planned).explain(planned, Target(job.release.kind, dialect_of(database), destination(job).shown))
+    return explain_for(planned, job, dialect_of(database))
 
 
 def verify(job: Job, database: Database, *, options: Options | None = None) -> Rechecked:

@@ -230,6 +230,12 @@ def test_what_a_notebook_shows_is_escaped_and_loads_nothing(frame: pd.DataFrame)
         assert heard.tags <= {"div", "p", "table", "caption", "thead", "tbody", "tr", "th", "td"}
         assert heard.attributes <= {"scope"}
     assert all("For the data holder only" in page for page in shown[:-1])
+    heard = Heard()
+    heard.feed(plans := sqldeid.plan(made, mine)._repr_html_())
+    assert heard.tags - {"div", "p", "table", "caption", "thead", "tbody", "tr", "th", "td"} == {"details", "summary"}
+    assert heard.attributes <= {"scope"}
+    assert "tables/fold/fold_classes" in plans and "&lt;script&gt;" in plans and "No row was read" in plans
+    assert sqldeid.plan(made, mine)[0].name == evil
     assert f"<td>{result[evil].k}</td>" in shown[0] and "none is admissible" not in shown[0]
 
 
