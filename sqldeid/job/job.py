@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import Field, PrivateAttr, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -100,7 +100,7 @@ class Job(Section):
         Parameters
         ----------
         data
-            Sections and keys as in the file. It is copied.
+            Sections and keys as in the file; parts of `sqldeid.build` may stand for mappings. It is copied.
         folder
             What relative paths are relative to.
         name
@@ -146,6 +146,12 @@ class Job(Section):
     def sha256(self) -> str:
         """64 hexadecimal digits: of the file's bytes, or of the mapping's canonical JSON."""
         return self._sha256 or canonical(self.model_dump(by_alias=True, exclude_unset=True))
+
+    def to_toml(self) -> str:
+        """The text of a job file that reads as this job: what was said, without comments, defaults left out."""
+        from sqldeid.job.writing import toml_of
+
+        return toml_of(self.model_dump(by_alias=True, exclude_unset=True))
 
     def locate(self, file: str) -> Path:
         """A path as the job writes it, relative to `folder` unless absolute. The file system is not asked."""
@@ -248,6 +254,24 @@ class JobSchema(GenerateJsonSchema):
 def _schema() -> dict[str, Any]:
     made = Job.model_json_schema(schema_generator=JobSchema)
     return {"$schema": GenerateJsonSchema.schema_dialect} | made | {"title": "sqldeid job file"}
+
+
+P = TypeVar("P", bound=Section)
+
+
+def make_part(part: type[P], given: Mapping[str, object]) -> P:
+    """A part of a job by its keys, for `sqldeid.build`.
+
+    Raises
+    ------
+    JobError
+        If it breaks the contract; one line for each problem, which names the part and its keys.
+    """
+    try:
+        return part.model_validate(plain(given, part.__name__))
+    except ValidationError as error:
+        made = part.model_json_schema(schema_generator=JobSchema)
+        raise refusal(part.__name__, translate(error, made)) from None
 
 
 def schema() -> dict[str, object]:

@@ -9,6 +9,8 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from sqldeid.errors import JobError
 from sqldeid.files import read_limited
 from sqldeid.job.problems import dotted
@@ -111,6 +113,8 @@ def _mapping(data: Mapping[str, object], name: str) -> dict[str, object]:
 
 
 def _plain(value: object, name: str) -> object:
+    if isinstance(value, BaseModel):  # a part of `sqldeid.build`
+        return _mapping(value.model_dump(by_alias=True, exclude_unset=True), name)
     if isinstance(value, Mapping):
         return _mapping(value, name)
     if isinstance(value, (list, tuple)):
