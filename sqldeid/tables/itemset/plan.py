@@ -154,7 +154,8 @@ def plan(name: str, job: Job, engine: Engine) -> ChildPlan:
             raise JobError.at(
                 f"{own.key}.columns.{c.name}",
                 f"is of type {c.source.shown_type}, and dates of a person's rows find the person; leave it out, or "
-                "make coarse steps since the person's first row of it in a source query (docs/child-tables.md)"
+                "make coarse steps since the person's first row of it in a source query: "
+                "DATE_DIFF('day', MIN(d) OVER (PARTITION BY person), d) // 180"
                 if c.source.kind in ("date", "timestamp")
                 else f"is of type {c.source.shown_type}; cast it to text or a number in a source query",
             )
