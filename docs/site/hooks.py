@@ -19,6 +19,7 @@ MADE = {
     "reference/command-line.md": pages.command_line,
     "reference/errors.md": pages.errors,
     "reference/python.md": pages.python,
+    "reference/result.md": pages.result,
 }
 OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 MORE = {

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from inspect import cleandoc
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from inspect import cleandoc, get_annotations, getsource
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import click
 import tomlkit
@@ -20,6 +22,7 @@ import sqldeid.errors
 from sqldeid.cli.app import cli
 from sqldeid.errors import SqldeidError
 from sqldeid.job import schema
+from sqldeid.result import Result
 
 MOST = 200
 """Letters of an example that a cell has room for."""
@@ -265,6 +268,151 @@ def python() -> str:
     entries = [f"::: {sqldeid._HOMES.get(name, 'sqldeid.errors')}.{name}" for name in sqldeid.__all__]
     said = "Made from the docstrings. [From Python](../how-to/python.md) shows it in use."
     return "\n\n".join(["# Python", said, *entries]) + "\n"
+
+
+# ------------------------------------------------------------------------------------------------ keys of a result
+
+RELEASES = {
+    "sqldeid.result": "TableRelease",
+    "sqldeid.tables.local.result": "LocalRelease",
+    "sqldeid.tables.mondrian.result": "PartitionRelease",
+    "sqldeid.tables.itemset.result": "ChildRelease",
+    "sqldeid.series.result": "SeriesRelease",
+    "sqldeid.events.result": "EventsRelease",
+}
+"""What may stand below `releases`, by the module that has it."""
+
+COMMON = {
+    "about": "title, contact, date and text that the job has for recipients",
+    "after": "how lengths single people out in the release",
+    "asked": "k as the job asks for it",
+    "before": "the same in the source",
+    "below_k": "persons in groups of fewer than k",
+    "certificate": "the file that the proof was written to; absent where none was asked for",
+    "checks": "nodes, or cuts, that were judged",
+    "classes": "groups of persons who look alike in what is released",
+    "cluster_sizes": "how many parts the clusters of the source have: size, and number of clusters",
+    "column": "the column that it speaks of, if it does",
+    "columns": "the released columns by name",
+    "criteria": "the criteria, with what was asked for and achieved",
+    "differentially_private": "whether the promise is differential privacy",
+    "epsilon": "the budget that was spent, where the promise has one",
+    "guarantee": "the promise in words, or by criterion",
+    "height": "levels of the hierarchy",
+    "heuristic": "how it was chosen which part is divided next, and where",
+    "hierarchy": "the hierarchy, as the job names it",
+    "job_sha256": "hash of the job file, 64 hexadecimal digits",
+    "journalist_is_prosecutor": "whether no population was given, so that both are one",
+    "k": "persons who share a length, at least",
+    "kind": "what the release is",
+    "lattice_size": "nodes that there are",
+    "layers": "how many coarser releases of the same persons it consists of",
+    "lengths": "different lengths",
+    "level_name": "the level's name",
+    "met": "whether every class meets it",
+    "method": "the method, as the job names it",
+    "moved": "rows and bytes that left the source's engine, or went to it; of lengths, persons who got another one",
+    "node": "the level of each column",
+    "nulls": "how gaps of series are treated",
+    "one_over_m": "persons that the riskiest one hides among, from whoever may know the columns of m_concealing",
+    "optimal": "whether it is proven that nothing is better",
+    "pseudonymised": "columns that hold pseudonyms",
+    "reason": "why",
+    "records_lost": "records of the source that no released step has",
+    "role": "the column's role",
+    "rows": "rows of the source",
+    "seconds": "how long it took",
+    "share_lost_mean": "mean, over persons, of the share of a person's steps that is lost",
+    "share_lost_sd": "its standard deviation",
+    "shown": "the label that rows show",
+    "source": "the database, as the user named it, and its engine",
+    "statements": "SQL statements that the search ran",
+    "steps_lost_mean": "mean of the steps that a person loses",
+    "steps_lost_sd": "its standard deviation",
+    "suppressed": "rows that are left out",
+    "suppression_by": "for each column and value, the share of its rows that is left out",
+    "suppression_limit": "the greatest share that the job lets be left out",
+    "text": "the promise in words",
+    "too_short": "persons whose series are too short to be released",
+    "type": "the type of the released column",
+    "unit": "what k counts: persons, or rows where no key tells persons",
+    "utility": "figures of what analyses lose, by name",
+    "verified": "what the re-check counted on what was written",
+    "warnings": "what deserves a second look, one sentence each",
+    "written": "where it was written",
+}
+"""What keys say of which neither a docstring nor its list of parameters tells."""
+
+KNOWN = {"Any": Any, "Callable": Callable, "Mapping": Mapping}
+"""Names of types that modules import for their checks alone."""
+
+UNWRITTEN = {"page", "tables_in_memory"}
+"""Fields that no JSON has: what is in memory alone. Nor has a release its name, which is the key that leads to it."""
+
+
+def result() -> str:
+    """The page of a result's keys: fields and properties of what `to_dict` writes, with their docstrings."""
+    roots = [Result, *(getattr(import_module(module), name) for module, name in RELEASES.items())]
+    text = [
+        "# Every key of a result",
+        "Made from the docstrings of what `--json` writes. A result is for the data holder only, as `audience` says; "
+        "`--public` writes what may go with a release. [Your first run](../tutorial/first-run.md) shows one.",
+    ]
+    for part in dict.fromkeys(found for root in roots for found in parts_of(root)):
+        said, told = documented(part)
+        rows = [
+            f"| `{name}` | {cell(kind)} | {plain(told.get(name, '') or said_of(part, name))} |"
+            for name, kind in keys_of(part)
+        ]
+        text += [f"## {part.__name__}", said, "| key | type | what it says |\n|---|---|---|\n" + "\n".join(rows)]
+    return "\n\n".join(text) + "\n"
+
+
+def parts_of(part: type) -> Iterator[type]:
+    """A dataclass, and those that its fields hold, each before what it holds itself."""
+    yield part
+    hints = get_type_hints(part, vars(import_module(part.__module__)) | KNOWN)
+    for one in fields(part):
+        if one.name not in UNWRITTEN:
+            for inside in held_by(hints[one.name]):
+                yield from parts_of(inside)
+
+
+def held_by(kind: Any) -> Iterator[type]:
+    """The dataclasses in a type."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        yield kind
+    for inside in get_args(kind):
+        yield from held_by(inside)
+
+
+def keys_of(part: type) -> Iterator[tuple[str, str]]:
+    """Each key with its type: fields, then what properties add."""
+    named = {"name"} if any(one.name == "kind" for one in fields(part)) else set()
+    for one in fields(part):
+        if one.name not in UNWRITTEN | named:
+            yield one.name, f"`{one.type}`"
+    written = getsource(part.to_dict) if hasattr(part, "to_dict") else ""
+    for name, value in vars(part).items():
+        if isinstance(value, property) and f'"{name}"' in written:
+            yield name, f"`{get_annotations(value.fget).get('return', '')}`"
+
+
+def documented(part: type) -> tuple[str, dict[str, str]]:
+    """The prose of a class, and what its docstring says of each parameter."""
+    prose, _, listed = cleandoc(part.__doc__ or "").partition("\nParameters\n----------\n")
+    told = {}
+    for names, text in re.findall(r"^(\w[\w, ]*)\n((?: {4}.*\n?)+)", listed + "\n", flags=re.MULTILINE):
+        told |= dict.fromkeys(names.split(", "), " ".join(text.split()))
+    return prose.strip(), told
+
+
+def said_of(part: type, name: str) -> str:
+    """The docstring of a property; of a field that no list names, where the prose tells of it, else what is common."""
+    value = vars(part).get(name)
+    if isinstance(value, property):
+        return cleandoc(value.__doc__ or "")
+    return "see above" if f"`{name}`" in (part.__doc__ or "") else COMMON.get(name, "as its name says")
 
 
 # --------------------------------------------------------------------------------------------------------- Markdown

@@ -8,9 +8,12 @@ import tomllib
 from types import ModuleType
 
 import click
+import pyarrow as pa
 import pytest
 
+import sqldeid
 import sqldeid.errors
+from sqldeid import demo
 from sqldeid.cli.app import COMMANDS, cli
 from sqldeid.job import schema
 from tests.support.places import ROOT
@@ -94,3 +97,44 @@ def test_every_public_name_of_python_is_asked_for(pages):
 def test_lists_and_tables_are_set_apart_but_not_in_code(pages):
     text = "prose\n- a\n  more\n- b\n\n```sh\nx\n- y\n```\nand\n| c |\n|---|\n| d |\n1. e\n"
     assert pages.apart(text) == ("prose\n\n- a\n  more\n- b\n\n```sh\nx\n- y\n```\nand\n\n| c |\n|---|\n| d |\n1. e\n")
+
+
+def keys_told(text: str) -> dict[str, set[str]]:
+    """By dataclass, the keys that the page of a result tells."""
+    found: dict[str, set[str]] = {}
+    for name, part in re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL):
+        rows = re.findall(r"^\| `(\w+)` \| (?:.+) \| (.+) \|$", part, flags=re.MULTILINE)
+        assert rows and all(len(says) > 2 for _, says in rows)
+        found.setdefault(name, set()).update(key for key, _ in rows)
+    return found
+
+
+def test_every_key_of_a_result_is_told(pages, tmp_path):
+    told = keys_told(pages.result())
+    demo.adult(tmp_path / "a.duckdb", 300)
+    job = sqldeid.Job.load(tmp_path / "a.job.toml")
+    made = sqldeid.anonymize(job, tmp_path / "a.duckdb").to_dict()
+    assert made.keys() <= told["Result"] | {"audience"}
+    [table] = made["releases"].values()
+    assert table.keys() <= told["TableRelease"]
+    for column in table["columns"].values():
+        assert column.keys() <= told["ColumnResult"]
+    assert table["search"].keys() <= told["SearchResult"]
+    for criterion in table["criteria"]:
+        assert criterion.keys() <= told["Criterion"]
+    demo.events(tmp_path / "e.duckdb", 600)
+    made = sqldeid.anonymize(sqldeid.Job.load(tmp_path / "e.job.toml"), tmp_path / "e.duckdb").to_dict()
+    for release in made["releases"].values():
+        assert release.keys() <= told["EventsRelease"] | {"audience"}
+    (tmp_path / "key").write_text("0123456789abcdef" * 4)
+    rows = {
+        "people": pa.table({"id": range(40), "sex": ["f", "m"] * 20}),
+        "codes": pa.table({"id": range(40), "code": ["a", "a", "b", "b"] * 10}),
+    }
+    qi = {"role": "quasi-identifying", "hierarchy": {"suppress": True}}
+    pseudonym = {"role": "identifying", "pseudonym": True}
+    parent = {"source": "people", "person": "id", "columns": {"id": pseudonym, "sex": qi}, "privacy": {"k": 5}}
+    child = {"source": "codes", "person": "id", "parent": "p", "items": "code", "known": 1, "columns": {"code": qi}}
+    job = sqldeid.Job.parse({"tables": {"p": parent, "c": {**child, "privacy": {"k": 5}}}})
+    made = sqldeid.anonymize(job, rows, options=sqldeid.Options(key_file=tmp_path / "key")).to_dict()
+    assert made["releases"]["c"].keys() <= told["ChildRelease"]
