@@ -283,6 +283,8 @@ RELEASES = {
 """What may stand below `releases`, by the module that has it."""
 
 COMMON = {
+    "achieved": "what the release achieves",
+    "alone": "persons who are alone with theirs",
     "about": "title, contact, date and text that the job has for recipients",
     "after": "how lengths single people out in the release",
     "asked": "k as the job asks for it",
@@ -305,8 +307,20 @@ COMMON = {
     "journalist_is_prosecutor": "whether no population was given, so that both are one",
     "k": "persons who share a length, at least",
     "kind": "what the release is",
+    "attack": "the attack",
     "lattice_size": "nodes that there are",
     "layers": "how many coarser releases of the same persons it consists of",
+    "level": "the level, 0 is the source's own values",
+    "loss": "what is lost by the job's loss",
+    "name": "of what",
+    "parent": "the release of the persons",
+    "persons": "of the source",
+    "recoding": "local, where classes have levels of their own",
+    "released": "rows, or persons, that are released",
+    "releases": "the releases by name",
+    "risk": "risks of `source` and `release`",
+    "search": "how the node was found",
+    "sqldeid": "the version",
     "lengths": "different lengths",
     "level_name": "the level's name",
     "met": "whether every class meets it",
@@ -332,11 +346,13 @@ COMMON = {
     "suppressed": "rows that are left out",
     "suppression_by": "for each column and value, the share of its rows that is left out",
     "suppression_limit": "the greatest share that the job lets be left out",
+    "targets": "what features are moved to, as the job says",
     "text": "the promise in words",
     "too_short": "persons whose series are too short to be released",
     "type": "the type of the released column",
     "unit": "what k counts: persons, or rows where no key tells persons",
     "utility": "figures of what analyses lose, by name",
+    "variables": "the variables, with their units",
     "verified": "what the re-check counted on what was written",
     "warnings": "what deserves a second look, one sentence each",
     "written": "where it was written",
@@ -391,16 +407,29 @@ def keys_of(part: type) -> Iterator[tuple[str, str]]:
     named = {"name"} if any(one.name == "kind" for one in fields(part)) else set()
     for one in fields(part):
         if one.name not in UNWRITTEN | named:
-            yield one.name, f"`{one.type}`"
+            yield one.name, in_json(str(one.type))
     written = getsource(part.to_dict) if hasattr(part, "to_dict") else ""
     for name, value in vars(part).items():
         if isinstance(value, property) and f'"{name}"' in written:
-            yield name, f"`{get_annotations(value.fget).get('return', '')}`"
+            yield name, in_json(str(get_annotations(value.fget)["return"]))
+
+
+def in_json(kind: str) -> str:
+    """A type as JSON has it."""
+    words = {"str": "text", "int": "number", "float": "number", "bool": "true or false", "None": "null", "list": "list"}
+    found = []
+    for one in re.split(r" \| (?![^\[]*\])", kind):
+        name = one.partition("[")[0]
+        found.append(
+            words.get(name, "list" if name in ("tuple", "Sequence") else "text" if name == "Literal" else "object")
+        )
+    return " or ".join(dict.fromkeys(found))
 
 
 def documented(part: type) -> tuple[str, dict[str, str]]:
     """The prose of a class, and what its docstring says of each parameter."""
-    prose, _, listed = cleandoc(part.__doc__ or "").partition("\nParameters\n----------\n")
+    prose, *rest = re.split(r"\n(?:Parameters|Attributes)\n-{10}\n", cleandoc(part.__doc__ or ""))
+    listed = "\n".join(rest)
     told = {}
     for names, text in re.findall(r"^(\w[\w, ]*)\n((?: {4}.*\n?)+)", listed + "\n", flags=re.MULTILINE):
         told |= dict.fromkeys(names.split(", "), " ".join(text.split()))
@@ -412,7 +441,7 @@ def said_of(part: type, name: str) -> str:
     value = vars(part).get(name)
     if isinstance(value, property):
         return cleandoc(value.__doc__ or "")
-    return "see above" if f"`{name}`" in (part.__doc__ or "") else COMMON.get(name, "as its name says")
+    return "see above" if f"`{name}`" in (part.__doc__ or "") else COMMON[name]
 
 
 # --------------------------------------------------------------------------------------------------------- Markdown
