@@ -352,7 +352,7 @@ COMMON = {
     "type": "the type of the released column",
     "unit": "what k counts: persons, or rows where no key tells persons",
     "utility": "figures of what analyses lose, by name",
-    "variables": "the variables, with their units",
+    "variables": "names of the variables",
     "verified": "what the re-check counted on what was written",
     "warnings": "what deserves a second look, one sentence each",
     "written": "where it was written",

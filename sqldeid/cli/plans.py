@@ -16,13 +16,19 @@ from sqldeid.report.text import cell, facts, plain, print_table, put, table
 from sqldeid.run import Options, destination
 from sqldeid.stages import Explained, Generalised, Part, Step
 
+MANY = 6
+"""So many releases are told a line each; who wants all of one names it by --only, and --verbose tells all of all."""
+
 
 def print_plans(
     plans: Mapping[str, Explained], job: Job, database: str, to: Console, *, verbose: bool, certificate: bool = False
 ) -> None:
     """Print columns, hierarchies, lattice, criteria, destination and statements of each release."""
     put(to, "The plan, from the job and the catalogue. No row was read, nothing was written.", style="dim")
-    for planned in plans.values():
+    short = len(plans) >= MANY and not verbose
+    if short:
+        _print_short(plans, to)
+    for planned in () if short else plans.values():
         _print_plan(planned, job, to, verbose)
         if certificate and planned.may_be_proven:
             _print_certificate(planned, to)
@@ -32,7 +38,28 @@ def print_plans(
     given = f"sqldeid anonymize {quote(plain(again(database)))} --job {quote(plain(job.path or job.name))}"
     listed = any(step.statements for p in plans.values() for step in p.statements or ())
     sql = [(f"{given} --plan -v", "prints the SQL that is known before the run")]
-    print_commands([(given, "does it"), *(sql if listed else [])], to)
+    one = [(f"{given} --plan --only {quote(plain(next(iter(plans))))}", "tells all of one release")] if short else []
+    print_commands([(given, "does it"), *one, *(sql if listed else [])], to)
+
+
+def _print_short(plans: Mapping[str, Explained], to: Console) -> None:
+    """A line for each release: where it comes from, what is promised, and how many columns are generalised."""
+    made = table("Release", "From", "Asked", "Generalised", right=(3,))
+    for planned in plans.values():
+        for part in planned.parts:
+            told = {name.casefold(): value for name, value in part.facts}
+            source = told.get("source") or plain(part.said).strip().removeprefix("from ")
+            asked = next((told[name] for name in _ASKED if name in told), "")
+            made.add_row(
+                cell(part.name), cell(source), cell(asked), "" if part.columns is None else str(len(part.columns))
+            )
+    print_table(made, to)
+    to.print()
+    put(to, f"{sum(len(p.parts) for p in plans.values())} releases, all or none of them.")
+
+
+_ASKED = ("k-anonymity", "promise", "privacy", "durations")
+"""What is told of a promise, by its name in a plan; the first that is there."""
 
 
 def _print_plan(planned: Explained, job: Job, to: Console, verbose: bool) -> None:
