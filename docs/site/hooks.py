@@ -54,6 +54,14 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return pages.apart(markdown) + (f"\n{MORE[path]}\n" if path in MORE else "")
 
 
+def on_post_page(output: str, **_: Any) -> str:
+    """Name the two buttons of narrow screens to which the theme gives a picture alone."""
+    for part, name in (("__drawer", "Navigation"), ("__search", "Search")):
+        button = f'class="md-header__button md-icon" for="{part}"'
+        output = output.replace(button, f'{button} title="{name}" aria-label="{name}"')
+    return output
+
+
 def on_post_build(config: Any) -> None:
     """Refuse a site that loads something from the net: it must work from files, where there is none.
 
