@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import tomllib
@@ -138,3 +139,14 @@ def test_every_key_of_a_result_is_told(pages, tmp_path):
     job = sqldeid.Job.parse({"tables": {"p": parent, "c": {**child, "privacy": {"k": 5}}}})
     made = sqldeid.anonymize(job, rows, options=sqldeid.Options(key_file=tmp_path / "key")).to_dict()
     assert made["releases"]["c"].keys() <= told["ChildRelease"]
+
+
+def test_every_chart_stands_on_its_page_with_its_command():
+    page = (ROOT / "docs" / "explanation" / "charts.md").read_text(encoding="utf-8")
+    made = (ROOT / "docs" / "site" / "charts.py").read_text(encoding="utf-8")
+    [listed] = re.findall(r"^COMMANDS = (\(\n.*?^\))", made, flags=re.MULTILINE | re.DOTALL)
+    for command in ast.literal_eval(listed):
+        assert f"sqldeid {command}" in page, command
+    shown = set(re.findall(r"!\[.{40,}\]\(\.\./figures/(charts-[\w-]+\.png)\)", page))
+    assert shown == {path.name for path in (ROOT / "docs" / "figures").glob("charts-*.png")}
+    assert len(shown) >= 8
