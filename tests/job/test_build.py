@@ -108,7 +108,7 @@ def test_what_is_wrong_is_told_as_of_a_file(make: Any, told: str) -> None:
 def test_every_part_of_a_job_can_be_built() -> None:
     parts, waiting = set[str](), [Section]
     while waiting:
-        below = waiting.pop().__subclasses__()
+        below = [part for part in waiting.pop().__subclasses__() if part.__module__.startswith("sqldeid.job.")]
         parts |= {part.__name__ for part in below if not part.__name__.startswith("_")}
         waiting += below
     assert parts - {"Job", "Disagreeing"} == set(build.__all__)
