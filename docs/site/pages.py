@@ -287,8 +287,8 @@ COMMON = {
     "alone": "persons who are alone with theirs",
     "about": "title, contact, date and text that the job has for recipients",
     "after": "how lengths single people out in the release",
-    "asked": "k as the job asks for it",
-    "before": "the same in the source",
+    "asked": "what the job asks for",
+    "before": "how lengths single people out in the source",
     "below_k": "persons in groups of fewer than k",
     "certificate": "the file that the proof was written to; absent where none was asked for",
     "checks": "nodes, or cuts, that were judged",
@@ -299,23 +299,23 @@ COMMON = {
     "criteria": "the criteria, with what was asked for and achieved",
     "differentially_private": "whether the promise is differential privacy",
     "epsilon": "the budget that was spent, where the promise has one",
-    "guarantee": "the promise in words, or by criterion",
+    "guarantee": "the promise in words; of a release that has several, by name",
     "height": "levels of the hierarchy",
-    "heuristic": "how it was chosen which part is divided next, and where",
+    "heuristic": "by what a part is cut, as the job names it",
     "hierarchy": "the hierarchy, as the job names it",
     "job_sha256": "hash of the job file, 64 hexadecimal digits",
     "journalist_is_prosecutor": "whether no population was given, so that both are one",
-    "k": "persons who share a length, at least",
+    "k": "k, as tried or as reached",
     "kind": "what the release is",
     "attack": "the attack",
     "lattice_size": "nodes that there are",
     "layers": "how many coarser releases of the same persons it consists of",
     "level": "the level, 0 is the source's own values",
-    "loss": "what is lost by the job's loss",
-    "name": "of what",
+    "loss": "what is lost, by the job's loss",
+    "name": "what it is called",
     "parent": "the release of the persons",
     "persons": "of the source",
-    "recoding": "local, where classes have levels of their own",
+    "recoding": "whether classes have levels of their own",
     "released": "rows, or persons, that are released",
     "releases": "the releases by name",
     "risk": "risks of `source` and `release`",
@@ -325,17 +325,17 @@ COMMON = {
     "level_name": "the level's name",
     "met": "whether every class meets it",
     "method": "the method, as the job names it",
-    "moved": "rows and bytes that left the source's engine, or went to it; of lengths, persons who got another one",
-    "node": "the level of each column",
-    "nulls": "how gaps of series are treated",
-    "one_over_m": "persons that the riskiest one hides among, from whoever may know the columns of m_concealing",
+    "moved": "rows and bytes that left the source's engine, or went to it",
+    "node": "the level of each column; null where there is none",
+    "nulls": "what the job asks of missing variables",
+    "one_over_m": "persons the riskiest hides among: by m-concealing where that is asked for, else the smallest class",
     "optimal": "whether it is proven that nothing is better",
     "pseudonymised": "columns that hold pseudonyms",
     "reason": "why",
     "records_lost": "records of the source that no released step has",
     "role": "the column's role",
     "rows": "rows of the source",
-    "seconds": "how long it took",
+    "seconds": "how long it took; of series, by step",
     "share_lost_mean": "mean, over persons, of the share of a person's steps that is lost",
     "share_lost_sd": "its standard deviation",
     "shown": "the label that rows show",
@@ -358,6 +358,15 @@ COMMON = {
     "written": "where it was written",
 }
 """What keys say of which neither a docstring nor its list of parameters tells."""
+
+OWN = {
+    ("DurationReport", "k"): "persons who share a length, at least",
+    ("DurationReport", "moved"): "persons who got another length",
+    ("SearchResult", "loss"): "the job's loss by its name",
+    ("SetRisk", "columns"): "the columns of the set",
+    ("Tradeoff", "loss"): "the job's loss by its name",
+}
+"""The same of keys that mean something else in a part of their own."""
 
 KNOWN = {"Any": Any, "Callable": Callable, "Mapping": Mapping}
 """Names of types that modules import for their checks alone."""
@@ -441,7 +450,7 @@ def said_of(part: type, name: str) -> str:
     value = vars(part).get(name)
     if isinstance(value, property):
         return cleandoc(value.__doc__ or "")
-    return "see above" if f"`{name}`" in (part.__doc__ or "") else COMMON[name]
+    return "see above" if f"`{name}`" in (part.__doc__ or "") else OWN.get((part.__name__, name)) or COMMON[name]
 
 
 # --------------------------------------------------------------------------------------------------------- Markdown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
 
 from rich.console import Console
@@ -10,10 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from sqldeid.engine.choosing import again
+from sqldeid.errors import JobError
 from sqldeid.job import Job
 from sqldeid.report.terminal import print_commands, print_warnings
 from sqldeid.report.text import cell, facts, plain, print_table, put, table
-from sqldeid.run import Options, destination
+from sqldeid.run import Options, destination, selected
 from sqldeid.stages import Explained, Generalised, Part, Step
 
 MANY = 6
@@ -27,7 +28,7 @@ def print_plans(
     put(to, "The plan, from the job and the catalogue. No row was read, nothing was written.", style="dim")
     short = len(plans) >= MANY and not verbose
     if short:
-        _print_short(plans, to)
+        _print_short(plans, job, to, certificate)
     for planned in () if short else plans.values():
         _print_plan(planned, job, to, verbose)
         if certificate and planned.may_be_proven:
@@ -38,28 +39,51 @@ def print_plans(
     given = f"sqldeid anonymize {quote(plain(again(database)))} --job {quote(plain(job.path or job.name))}"
     listed = any(step.statements for p in plans.values() for step in p.statements or ())
     sql = [(f"{given} --plan -v", "prints the SQL that is known before the run")]
-    one = [(f"{given} --plan --only {quote(plain(next(iter(plans))))}", "tells all of one release")] if short else []
+    name = _alone(plans, job) if short else None
+    one = [(f"{given} --plan --only {quote(plain(name))}", "tells all of one release")] if name is not None else []
     print_commands([(given, "does it"), *one, *(sql if listed else [])], to)
 
 
-def _print_short(plans: Mapping[str, Explained], to: Console) -> None:
-    """A line for each release: where it comes from, what is promised, and how many columns are generalised."""
+def _alone(names: Iterable[str], job: Job) -> str | None:
+    """The first release that --only may name by itself: linked tables, and parent and child, are made together."""
+    for name in names:
+        try:
+            selected(job, [name])
+        except JobError:
+            continue
+        return name
+    return None
+
+
+def _print_short(plans: Mapping[str, Explained], job: Job, to: Console, certificate: bool) -> None:
+    """A line for each release: where it comes from, all that is promised, and how many columns are generalised."""
     made = table("Release", "From", "Asked", "Generalised", right=(3,))
-    for planned in plans.values():
-        for part in planned.parts:
-            told = {name.casefold(): value for name, value in part.facts}
-            source = told.get("source") or plain(part.said).strip().removeprefix("from ")
-            asked = next((told[name] for name in _ASKED if name in told), "")
-            made.add_row(
-                cell(part.name), cell(source), cell(asked), "" if part.columns is None else str(len(part.columns))
-            )
+    for part in (part for planned in plans.values() for part in planned.parts):
+        source = dict(part.facts).get("source") or plain(part.said).strip().removeprefix("from ")
+        columns = "" if part.columns is None else str(len(part.columns))
+        made.add_row(cell(part.name), cell(source), cell(_asked(part.facts)), columns)
     print_table(made, to)
     to.print()
-    put(to, f"{sum(len(p.parts) for p in plans.values())} releases, all or none of them.")
+    target = destination(job)
+    exists = " (exists: needs --replace)" if target.into is not None and target.into.exists() else ""
+    where = f", in {plain(str(target.into))}{exists}" if target.into is not None else ""
+    put(to, f"{len(plans)} releases, all or none of them, each as a {target.kind}{where}.")
+    for name, planned in plans.items() if certificate else ():
+        if planned.may_be_proven and planned.certificate is None:
+            put(to, Text("Warning: ", style="yellow"), f"{plain(name)}: no certificate: {planned.no_certificate}")
 
 
-_ASKED = ("k-anonymity", "promise", "privacy", "durations")
-"""What is told of a promise, by its name in a plan; the first that is there."""
+def _asked(told: Sequence[tuple[str, object]]) -> str:
+    """What is promised: of a table every criterion, of others the line that says it."""
+    names = [name.casefold() for name, _ in told]
+    if "k-anonymity" in names and "suppression" in names:
+        among = told[names.index("k-anonymity") : names.index("suppression")]
+        return "; ".join(str(value) if name == "K-anonymity" else f"{name}: {value}" for name, value in among)
+    return next((str(value) for name, value in told if name.casefold() in _PROMISES), "")
+
+
+_PROMISES = ("k-anonymity", "promise", "privacy")
+"""What releases that are no tables of classes call it."""
 
 
 def _print_plan(planned: Explained, job: Job, to: Console, verbose: bool) -> None:

@@ -47,7 +47,7 @@ def _lost(release: Tree) -> Iterator[str]:
     yield f"{percent(loss)} of the information in the items is lost; of releases of this kind, {least}."
     beside = [name for name, c in release["columns"].items() if c.get("role") == "sensitive"]
     if beside:
-        yield f"{', '.join(beside)} leave as they are beside each item; every other column of the source stays."
+        yield f"Beside each item leave as they are: {', '.join(beside)}. No other column of the source is released."
     else:
         yield "Order, dates and number of rows, and every other column of the source, are not released."
 

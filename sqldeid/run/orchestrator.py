@@ -43,7 +43,6 @@ from sqldeid.run.places import (
     refuse_unread,
     telling_causes,
 )
-from sqldeid.run.planned import Plans, explain_for
 from sqldeid.run.unchanged import Sources
 from sqldeid.run.wings import (
     Plan,
@@ -62,6 +61,7 @@ from sqldeid.tables import Listener
 
 if TYPE_CHECKING:
     from sqldeid.engine.frames import Frames
+    from sqldeid.run.planned import Plans
     from sqldeid.tables import Linked, Proven, ProvenBound, TablePlan
 
 
@@ -181,6 +181,8 @@ def plan(job: Job, database: Database | Frames, *, options: Options | None = Non
     Plans
         A plan for each release; a notebook shows them as `--plan` does.
     """
+    from sqldeid.run.planned import Plans
+
     options = options or Options()
     if in_memory(database):
         from sqldeid.run.frames import held
@@ -199,6 +201,8 @@ def plan(job: Job, database: Database | Frames, *, options: Options | None = Non
 
 def explain(planned: Plan, job: Job, database: Database) -> Explained:
     """What `--plan` shows of a plan; no statement is run."""
+    from sqldeid.run.planned import explain_for
+
     return explain_for(planned, job, dialect_of(database))
 
 

@@ -43,9 +43,13 @@ def database(tmp_path: Path) -> Path:
     return tmp_path / "h.duckdb"
 
 
-def shown(capsys: pytest.CaptureFixture[str], database: Path, names: list[str], *more: str) -> str:
+def shown(
+    capsys: pytest.CaptureFixture[str], database: Path, names: list[str], *more: str, first: str = "", last: str = ""
+) -> str:
+    """What `--plan` prints of a child table after its parent and, before them, of a table for each name."""
     job = database.with_name("job.toml")
-    job.write_text('[release]\ninto = "out.duckdb"\n' + "".join(TABLE.format(name=n) for n in names) + CHILD)
+    tables = "".join(TABLE.format(name=n) for n in names)
+    job.write_text('[release]\ninto = "out.duckdb"\n' + first + tables + last + CHILD)
     done = run(capsys, "anonymize", str(database), "--job", str(job), "--plan", *more)
     assert done.code == 0, done.err
     return done.out
@@ -58,7 +62,8 @@ def test_many_releases_are_a_line_each(capsys: pytest.CaptureFixture[str], datab
     assert [name for name, _ in lines] == ["a b", "b", "select", "d", "parent"]
     assert lines[0][1] == "k = 2"
     assert re.search(r"^  codes +\(child table\) +any 1 items", told, flags=re.MULTILINE)
-    assert "6 releases, all or none of them." in told
+    unbroken = "".join(told.split())  # a long path is broken wherever the line ends
+    assert re.search(r"6releases,allornoneofthem,eachasatable,in\S*/out\.duckdb\.", unbroken)
     assert "--plan --only 'a b'" in told
 
 
@@ -71,3 +76,31 @@ def test_all_is_told_on_request(capsys: pytest.CaptureFixture[str], database: Pa
 
 def test_few_releases_are_told_as_ever(capsys: pytest.CaptureFixture[str], database: Path) -> None:
     assert "Statements, in order" in shown(capsys, database, ["a", "b", "c"])
+
+
+def test_what_is_offered_can_be_asked_for(capsys: pytest.CaptureFixture[str], database: Path) -> None:
+    """Parent and child are made together, so neither is offered alone."""
+    parents = CHILD.replace('"parent"', '"other"').replace("[tables.parent]", "[tables.other]")
+    parents = parents.replace("[tables.codes]", '[tables."more codes"]')
+    told = shown(capsys, database, ["z", "y"], first=parents)
+    offered = re.search(r"--plan --only (\S+)", told)
+    assert offered is not None
+    assert offered[1] == "z"
+    again = ("anonymize", str(database), "--job", str(database.with_name("job.toml")), "--plan", "--only", "z")
+    assert run(capsys, *again).code == 0
+
+
+def test_every_criterion_is_told(capsys: pytest.CaptureFixture[str], database: Path) -> None:
+    with duckdb.connect(database) as c:
+        c.execute("CREATE OR REPLACE TABLE people AS SELECT i AS id, 'f' AS sex, i % 5 AS ill FROM RANGE(10) AS r(i)")
+    last = TABLE.format(name="e").replace("{ k = 2 }", '{ k = 2, l_diversity = { column = "ill", l = 2 } }')
+    last = last.replace("privacy", 'columns.ill = { role = "sensitive" }\nprivacy')
+    told = shown(capsys, database, ["a", "b", "c"], "--certificate", "proof.json", last=last)
+    line = next(text for text in told.splitlines() if text.startswith("  e "))
+    assert "k = 2; Distinct l-diversity: l = 2" in line
+
+
+def test_a_file_that_is_there_is_told(capsys: pytest.CaptureFixture[str], database: Path) -> None:
+    duckdb.connect(database.with_name("out.duckdb")).close()
+    told = shown(capsys, database, ["a", "b", "c", "d"])
+    assert "(exists:needs--replace)" in "".join(told.split())

@@ -84,8 +84,8 @@ class Counter:
         placed, cells = self.place(best.cut)
         dropped = self.engine.put(f"{self.name}_dropped", dropped_rows(best.dropped))
         shown = self.engine.make("tables/itemset/keep_cells", f"{self.name}_shown", cells=cells, dropped=dropped)
-        self.engine.drop(cells)
-        self.engine.drop(dropped)
+        for table in (cells, dropped):
+            self.engine.drop(table)
         return placed, shown
 
     def judge(self, cut: Ints, *, by_count: bool = False) -> Judged | None:

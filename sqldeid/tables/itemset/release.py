@@ -239,6 +239,8 @@ def _write(draft: ChildDraft) -> None:
         draft.written = draft.staging.write(_staging("stage_nothing", asked), _note(plan))
         return
     placed, cells = counter.released(best)
+    if plan.sensitive or engine is not engine.bench:
+        counter.engine.drop(placed)  # rows are written, or the items are placed where the release goes
     if engine is not engine.bench:
         cells = engine.from_bench(cells)
     nodes = engine.put(f"{plan.name}_nodes", counter.nodes_of(best.cut))
@@ -249,7 +251,8 @@ def _write(draft: ChildDraft) -> None:
         asked |= {"key": plan.person, "text": by_text(engine), **_read_items(plan)}
     else:
         if engine is not engine.bench:
-            placed = engine.make("tables/itemset/place_items", f"{plan.name}_placed", pairs=draft.pairs, nodes=nodes)
+            placing = {"pairs": draft.pairs, "nodes": nodes}
+            placed = engine.make("tables/itemset/place_items", f"{plan.name}_placed", **placing)
         tables |= {"placed": placed}
     asked |= tables
     draft.written = draft.staging.write(_staging("stage_rows" if plan.sensitive else "stage_items", asked), _note(plan))

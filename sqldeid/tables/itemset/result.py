@@ -14,8 +14,8 @@ LIMITS = (
 
 
 BESIDE = (
-    "; {columns} leave as they are, and the promise is to nobody who knows a value of them, or how many rows a person "
-    "has; a value that goes with few items tells of them"
+    "; sensitive columns leave as they are ({columns}), and nothing is promised against whoever knows one of their "
+    "values, or how many rows a person has; a value that goes with few items tells of them"
 )
 """What sensitive columns add to the limits."""
 

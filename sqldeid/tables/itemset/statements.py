@@ -16,7 +16,8 @@ _STAGED = {False: "tables/itemset/stage_items", True: "tables/itemset/stage_rows
 def counting(planned: ChildPlan) -> Iterator[Step]:
     """What numbers persons, classes and items."""
     yield from _reading(planned)
-    yield step("tables/itemset/tell_items", len(planned.sensitive))
+    if planned.sensitive:
+        yield step("tables/itemset/tell_items", len(planned.sensitive))
     yield from once("tables/itemset/number_persons", "tables/itemset/list_pairs", "tables/itemset/count_leaves")
 
 

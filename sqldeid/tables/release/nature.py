@@ -27,7 +27,13 @@ if TYPE_CHECKING:
 def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan) -> Nature:
     """What a run must know of a planned release."""
     if isinstance(plan, ChildPlan):  # neither a node nor classes of its own: it goes with its parent
-        return Nature((plan.name,), plan.table.source, beside=(plan.parent.name,))
+        return Nature(
+            (plan.name,),
+            plan.table.source,
+            beside=(plan.parent.name,),
+            released=tuple((plan.key, c.name, c.source) for c in plan.sensitive),
+            typed=tuple((f"{plan.key}.columns.{c.name}", c.source) for c in plan.sensitive if c.typed),
+        )
     if isinstance(plan, LocalPlan):
         held = not by_k(plan.table)  # who stays is judged by all criteria, and so would the levels of the others be
         return replace(nature(plan.table), policy=False, ledger=held, lattice=False, beside=plan.beside)
@@ -145,7 +151,8 @@ def _source(source: exp.Expr, *, filtered: bool) -> str:
 def reads(plan: TablePlan | PartitionPlan | LocalPlan | ChildPlan, engine: Engine) -> Iterator[Read]:
     """What a release reads."""
     if isinstance(plan, ChildPlan):
-        yield Read("source", plan.table.source, plan.table.person_column, named([plan.items.source]))
+        columns = [plan.items.source, *(c.source for c in plan.sensitive)]
+        yield Read("source", plan.table.source, plan.table.person_column, named(columns))
         return
     if isinstance(plan, LocalPlan):
         yield from reads(plan.table, engine)

@@ -454,9 +454,9 @@ def test_sensitive_columns_leave_beside_the_items_that_are_shown(folder: Path) -
         mine = sorted({(label, level) for p, label, level, _ in shown if p == person})
         counted.update((group, *some) for size in (1, 2) for some in combinations(mine, size))
     assert min(counted.values()) == made.fewest >= 4
-    assert "do se leave as they are" in str(made.to_public()["limits"])
+    assert "leave as they are (do se)" in str(made.to_public()["limits"])
     told = anonymize(job, c, options=options(folder, replace=True)).to_dict()
-    assert "do se leave as they are beside each item" in report_page(told)
+    assert "Beside each item leave as they are: do se." in report_page(told)
     assert verify(job, c, options=options(folder))["codes"].compared
     for change, told in (
         ('UPDATE release.codes SET "do se" = 7 WHERE "do se" = 2', "not what the source gives"),
@@ -525,3 +525,31 @@ def test_nothing_is_released_with_its_sensitive_columns(folder: Path) -> None:
     anonymize(job, c, options=options(folder))
     assert [x[:2] for x in c.execute("DESCRIBE release.codes").fetchall()][3] == ("dose", "DOUBLE")
     verify(job, c, options=options(folder))
+
+
+@pytest.mark.parametrize("sensitive", [False, True])
+def test_a_release_is_not_replaced_where_a_sensitive_value_has_changed(folder: Path, sensitive: bool) -> None:
+    """Two releases of a source would tell whose value it was; what neither shows may change."""
+    c = database(dict.fromkeys(range(6), "x"), {i: ["a1"] for i in range(6)})
+    c.execute("ALTER TABLE codes ADD COLUMN dose INTEGER DEFAULT 1")
+    columns = {"code": qi("items.csv")} | ({"dose": SENSITIVE} if sensitive else {})
+    job = child_job(folder, child={"columns": columns})
+    anonymize(job, c, options=options(folder))
+    before = c.execute("FROM release.codes ORDER BY ALL").fetchall()
+    c.execute("UPDATE codes SET dose = 2 WHERE id = 3")
+    if sensitive:
+        with pytest.raises(JobError, match="source has changed"):
+            anonymize(job, c, options=options(folder, replace=True))
+        assert c.execute("FROM release.codes ORDER BY ALL").fetchall() == before
+    else:
+        anonymize(job, c, options=options(folder, replace=True))
+
+
+def test_a_type_that_parquet_does_not_hold_is_refused_beside_items(folder: Path) -> None:
+    c = database({0: "x", 1: "x"}, {0: ["a1"], 1: ["a1"]})
+    c.execute("ALTER TABLE codes ADD COLUMN dose BIT DEFAULT '101'")
+    columns = {"code": qi("items.csv"), "dose": SENSITIVE}
+    job = child_job(folder, child={"columns": columns}, release={"into": "out", "as": "parquet"})
+    with pytest.raises(JobError, match=r"tables\.codes\.columns\.dose: .*Parquet"):
+        plan(job, c, options=options(folder))
+    assert not (folder / "out").exists()
