@@ -6,6 +6,7 @@ Every picture comes from a command on a demo database, whose seed is fixed; the 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,8 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-FIGURES = Path(__file__).resolve().parents[1] / "figures"
+DOCS = Path(__file__).resolve().parents[1]
+FIGURES = DOCS / "figures"
 PROGRAM = Path(sys.executable).with_name("sqldeid")
 COMMANDS = (
     "demo adult census.duckdb",
@@ -25,8 +27,13 @@ COMMANDS = (
     "--plot sequences.png",
     "anonymize census.duckdb --job census.job.toml --report table.html",
     "anonymize ward.duckdb --job ward.job.toml --report events.html",
+    "anonymize hospital.duckdb --job vitals.toml --report series.html",
+    "tradeoff census.duckdb --job census.job.toml --html tradeoff.html",
 )
-REPORTS = ("table", "events")
+REPORTS = ("table", "events", "series", "tradeoff")
+JOBS = ("tutorial/series.md", "explanation/charts.md")
+"""Pages whose blocks of TOML are together the job `vitals.toml`."""
+
 LEFT_OUT = {("events", 3)}
 """It looks like the first of its report."""
 
@@ -37,6 +44,9 @@ def main() -> None:
     """Run the commands in a folder of their own, and take the pictures."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        pages = [(DOCS / page).read_text(encoding="utf-8") for page in JOBS]
+        blocks = [re.search(r"^```toml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL) for page in pages]
+        (folder / "vitals.toml").write_text("".join(block[1] for block in blocks if block), encoding="utf-8")
         for command in COMMANDS:
             words = [str(PROGRAM), *command.split()]
             subprocess.run(words, cwd=folder, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - our own program

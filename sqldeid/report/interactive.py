@@ -107,6 +107,10 @@ def lines(series: Sequence[Line], *, across: str, up: str, legend: str = "", log
     return figure
 
 
+LEGEND_BELOW, BESIDE_BARS = -65, 110
+"""Pixels: where the legend begins below the axis, and what a chart's height has besides the bars."""
+
+
 def bars(
     names: Sequence[str],
     groups: Sequence[tuple[str, Sequence[float]]],
@@ -148,7 +152,8 @@ def bars(
     if lying:
         figure.update_xaxes(rangemode="tozero")
         figure.update_yaxes(type="category", autorange="reversed", title=None, tickfont={"size": 12})
-        figure.update_layout(height=160 + 16 * len(labels) * (2 if stacked else 1 + len(groups)))
+        height = 160 + 16 * len(labels) * (2 if stacked else 1 + len(groups))
+        figure.update_layout(height=height, legend={"y": LEGEND_BELOW / (height - BESIDE_BARS)})
     else:
         figure.update_xaxes(type="category")
     return figure
