@@ -108,6 +108,12 @@ class Explored:
         """As `--json` writes it."""
         return asdict(self)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows; for the data holder."""
+        from sqldeid.notebook import html_of_explored
+
+        return html_of_explored(self.table, self.sets)
+
 
 @dataclass(frozen=True, slots=True)
 class ExploredSequences:
@@ -136,6 +142,12 @@ class ExploredSequences:
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
         return asdict(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows; for the data holder."""
+        from sqldeid.notebook import html_of_explored
+
+        return html_of_explored(self.table, self.patterns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +183,12 @@ class ExploredText:
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
         return asdict(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows; for the data holder."""
+        from sqldeid.notebook import html_of_explored
+
+        return html_of_explored(self.table, self.prefixes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,10 @@ class Released:
         """The same as a data frame of pandas, with an index of row numbers."""
         return self.to_arrow().to_pandas()
 
+    def __repr__(self) -> str:
+        """Name and kind: a notebook keeps this text unseen beside what it shows."""
+        return f"<{self.release.name} ({self.release.kind})>"
+
     def _repr_html_(self) -> str:
         """What a notebook shows; for the data holder."""
         return html_of_result({self.release.name: self.release})
@@ -91,8 +95,28 @@ def html_of_risk(risk: Any) -> str:
     return f"<div><p>{HEAD}</p>{table(f'Risk, counted in {risk.counted}', ('what', 'value'), rows)}</div>"
 
 
+def html_of_explored(name: str, tried: Sequence[Any]) -> str:
+    """Of each set of columns that was tried, how many persons are alone by it, or among few."""
+    heads = ("known", "alone", *(f"among fewer than {size}" for size in _few(tried)), "persons", "classes")
+    rows = [
+        (
+            ", ".join(found.columns),
+            _share(found.alone),
+            *(found.persons_below[size] for size in _few(tried)),
+            *(found.persons, found.classes),
+        )
+        for found in tried
+    ]
+    return f"<div><p>{HEAD}</p>{table(f'{name}: who stands alone', heads, rows)}</div>"
+
+
+def _few(tried: Sequence[Any]) -> Sequence[int]:
+    return [size for size in tried[0].persons_below if size > 2] if tried else []
+
+
 def html_of_tradeoff(traded: Any) -> str:
     """The least loss for each pair of k and limit."""
+    by = "least loss" if traded.loss == "loss" else f"least loss by {traded.loss}"
     heads = ("k", "suppression limit", "least loss", "proven", "suppressed", "classes", "node")
     rows = [
         (
@@ -101,9 +125,7 @@ def html_of_tradeoff(traded: Any) -> str:
         )
         for p in traded.points
     ]
-    return (
-        f"<div><p>{HEAD}</p>{table(f'{traded.name}: loss in {traded.loss}, {traded.rows:,} rows', heads, rows)}</div>"
-    )
+    return f"<div><p>{HEAD}</p>{table(f'{traded.name}: {by}, {traded.rows:,} rows', heads, rows)}</div>"
 
 
 def html_of_plan(plans: Sequence[Any]) -> str:

@@ -454,6 +454,10 @@ class Result:
 
         return Released(self.releases[name], self.tables_in_memory.get(name))
 
+    def __repr__(self) -> str:
+        """Its releases by name: a notebook keeps this text beside what it shows, unseen, so it holds no value."""
+        return f"<Result of {', '.join(f'{name} ({r.kind})' for name, r in self.releases.items())}>"
+
     def _repr_html_(self) -> str:
         """What a notebook shows: per release the figures asked for first; for the data holder."""
         from sqldeid.notebook import html_of_result

@@ -20,12 +20,15 @@ MADE = {
     "reference/errors.md": pages.errors,
     "reference/python.md": pages.python,
     "reference/result.md": pages.result,
+    **pages.NOTEBOOKS,
 }
 OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 MORE = {
     "reference/job-file.md": "All keys, one by one: [every key of a job](job-keys.md).",
     "reference/commands.md": "All options, one by one: [every command and option](command-line.md).",
     "reference/exit-codes.md": "What raises them: [errors](errors.md).",
+    "how-to/notebooks.md": "They are on this site, too: [a table](../tutorial/notebook-tables.md), "
+    "[time series](../tutorial/notebook-series.md), [event sequences](../tutorial/notebook-events.md).",
     "how-to/python.md": "All names, one by one: [Python](../reference/python.md).",
 }
 FETCHED = re.compile(r"""<(?:script|img|iframe|link)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//[^"'\s>]+""")

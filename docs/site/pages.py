@@ -6,10 +6,13 @@ An example of a key is the first that a job of the repository or of its pages gi
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
+from html import escape
 from importlib import import_module
 from inspect import cleandoc, get_annotations, getsource
 from pathlib import Path
@@ -451,6 +454,40 @@ def said_of(part: type, name: str) -> str:
     if isinstance(value, property):
         return cleandoc(value.__doc__ or "")
     return "see above" if f"`{name}`" in (part.__doc__ or "") else OWN.get((part.__name__, name)) or COMMON[name]
+
+
+# ------------------------------------------------------------------------------------------------ executed notebooks
+
+
+def notebook(name: str) -> str:
+    """A notebook of `examples/notebooks` as a page: its text, its code, and what it showed when it was executed."""
+    cells = json.loads((ROOT / "examples" / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+    head, _, rest = "".join(cells[0]["source"]).partition("\n")
+    where = f"This is the notebook `examples/notebooks/{name}.ipynb`, with what it showed when it was executed last."
+    parts = [head, where, rest.strip()]
+    for cell in cells[1:]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(source)
+        else:
+            parts.append(f"```python\n{source}\n```")
+            parts += [_output(output, cell["metadata"].get("alt", "")) for output in cell["outputs"]]
+    return "\n\n".join(parts) + "\n"
+
+
+NOTEBOOKS = {f"tutorial/notebook-{name}.md": partial(notebook, name) for name in ("tables", "series", "events")}
+"""By the page's place, what makes it."""
+
+
+def _output(output: Mapping[str, Any], alt: str) -> str:
+    """What a cell shows: of several kinds the one that a notebook shows."""
+    data = output.get("data", {"text/plain": output.get("text", "")})
+    if "image/png" in data:
+        return f'<img alt="{escape(alt)}" src="data:image/png;base64,{"".join(data["image/png"]).strip()}">'
+    if "text/html" in data:
+        html = re.sub(r"<style.*?</style>", "", "".join(data["text/html"]), flags=re.DOTALL)
+        return " ".join(re.sub(r' (?:border|class|style)="[^"]*"', "", html).split())  # a blank line would end it
+    return f"```text\n{''.join(data['text/plain']).strip()}\n```"
 
 
 # --------------------------------------------------------------------------------------------------------- Markdown

@@ -239,7 +239,9 @@ def own_instance(spill: Path | None, settings: Settings) -> duckdb.DuckDBPyConne
         config["threads"] = settings.threads
     try:
         connection = duckdb.connect(":memory:", config=config)
-        connection.execute(render("engine/hide_progress")).fetchall()
+        [(progress,)] = connection.execute(render("engine/shows_progress")).fetchall()
+        if progress:
+            connection.execute(render("engine/hide_progress")).fetchall()
         _pin(connection)
         return connection
     except duckdb.Error as error:

@@ -28,6 +28,10 @@ class Plans(list[Plan]):
         """Each plan in words, with its statements; no statement is run."""
         return tuple(explain_for(planned, self.job, self.dialect) for planned in self)
 
+    def __repr__(self) -> str:
+        """The releases by name: a notebook keeps this text unseen beside what it shows."""
+        return f"<Plans of {', '.join(part.name for told in self.explained for part in told.parts)}>"
+
     def _repr_html_(self) -> str:
         """What a notebook shows; no row was read for it."""
         from sqldeid.notebook import html_of_plan

@@ -34,7 +34,7 @@ EACH = 6
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     program = Path(sys.executable).with_name("mkdocs")
-    command = [str(program), "build", "--strict", "--quiet", "--config-file", "docs/site/mkdocs.yml", "-d", str(folder)]
+    command = [str(program), "build", "--strict", "--config-file", "docs/site/mkdocs.yml", "-d", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     return folder
 

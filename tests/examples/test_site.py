@@ -150,3 +150,22 @@ def test_every_chart_stands_on_its_page_with_its_command():
     shown = set(re.findall(r"!\[.{40,}\]\(\.\./figures/(charts-[\w-]+\.png)\)", page))
     assert shown == {path.name for path in (ROOT / "docs" / "figures").glob("charts-*.png")}
     assert len(shown) >= 8
+
+
+def test_the_strict_build_is_not_quiet():
+    """With --quiet mkdocs counts no warning, so that --strict refuses none: dead links passed for months."""
+    made = (ROOT / "Makefile").read_text(encoding="utf-8")
+    lines = [line for line in made.splitlines() if "mkdocs build" in line or line.startswith("\t$(SITE)")]
+    assert len(lines) == 3 and "--strict" in lines[0]
+    assert not any(re.search(r"\s(-q|--quiet)\b", line) for line in lines)
+
+
+def test_a_notebook_becomes_a_page(pages):
+    for path, make in pages.NOTEBOOKS.items():
+        text = make()
+        assert text.startswith("# ") and (ROOT / "examples" / "notebooks" / f"{path[18:-3]}.ipynb").exists()
+        assert re.findall(r"<img [^>]*>", text) == re.findall(
+            r'<img alt="[^"]{40,}" src="data:image/png;base64,[^"]+">', text
+        )
+        assert "<table>" in text and "<style" not in text and "```python" in text
+        assert not any("<div>" in line and "</div>" not in line for line in text.splitlines())

@@ -222,6 +222,7 @@ def test_what_a_notebook_shows_is_escaped_and_loads_nothing(frame: pd.DataFrame)
         result[evil]._repr_html_(),
         sqldeid.assess(made, mine)[evil]._repr_html_(),
         sqldeid.tradeoff(made, mine, asked)[evil]._repr_html_(),
+        shown_of_sets(mine, evil),
         html_table(evil, [evil], [(evil, evil)]),
     ]
     for page in shown:
@@ -237,6 +238,20 @@ def test_what_a_notebook_shows_is_escaped_and_loads_nothing(frame: pd.DataFrame)
     assert "tables/fold/fold_classes" in plans and "&lt;script&gt;" in plans and "No row was read" in plans
     assert sqldeid.plan(made, mine)[0].name == evil
     assert f"<td>{result[evil].k}</td>" in shown[0] and "none is admissible" not in shown[0]
+
+
+def shown_of_sets(frame: pd.DataFrame, column: str) -> str:
+    """What a notebook shows of who stands alone by a column."""
+    with sqldeid.hold({"people": frame}) as held:
+        return sqldeid.explore(held, "people", columns=[column, "sex"], person="id")._repr_html_()
+
+
+def test_what_a_notebook_keeps_unseen_holds_names_alone(frame: pd.DataFrame) -> None:
+    """Beside HTML a notebook keeps the text of `repr`: who clears what is seen may not clear that."""
+    result = sqldeid.anonymize(job(), frame)
+    assert repr(result) == "<Result of people (table)>"
+    assert repr(result["people"]) == "<people (table)>"
+    assert repr(sqldeid.plan(job(), frame)) == "<Plans of people>"
 
 
 def test_a_release_with_its_rows_can_be_copied(frame: pd.DataFrame) -> None:
