@@ -12,11 +12,12 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import duckdb
 import pytest
 
-from sqldeid.errors import VerificationError
+from sqldeid.errors import EngineError, VerificationError
 from tests.support.places import EXAMPLES
 
 EXAMPLE = EXAMPLES / "nightly"
@@ -104,6 +105,53 @@ def test_the_dagster_asset(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.syspath_prepend(EXAMPLE)
     found = module("dagster_assets", EXAMPLE / "dagster_assets.py")
     assert found.dg.materialize([found.visits_release]).success
+
+
+class FailsAtOnce(Exception):
+    """Stands for Airflow's exception that ends a task without a retry."""
+
+
+def test_the_airflow_task(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Airflow stands in as two decorators and an exception, for it does not go into our environment."""
+    made: dict[str, Any] = {}
+
+    def decorator(**settings: object) -> Callable[[Callable[[], object]], Callable[[], object]]:
+        def keep(function: Callable[[], object]) -> Callable[[], object]:
+            made[function.__name__] = (function, settings)
+            return lambda: None
+
+        return keep
+
+    sdk, exceptions = ModuleType("airflow.sdk"), ModuleType("airflow.exceptions")
+    vars(sdk).update(dag=decorator, task=decorator)
+    vars(exceptions).update(AirflowFailException=FailsAtOnce)
+    for name, stand_in in (
+        ("airflow", ModuleType("airflow")),
+        ("airflow.sdk", sdk),
+        ("airflow.exceptions", exceptions),
+    ):
+        monkeypatch.setitem(sys.modules, name, stand_in)
+    monkeypatch.setenv("DATABASE", str(folder / "hospital.duckdb"))
+    monkeypatch.setenv("FOLDER", str(folder / "release"))
+    monkeypatch.syspath_prepend(EXAMPLE)
+    monkeypatch.delitem(sys.modules, "release", raising=False)
+    module("airflow_dag", EXAMPLE / "airflow_dag.py")
+    assert made["nightly"][1]["max_active_runs"] == 1
+    assert made["nightly"][1]["catchup"] is False
+    run = made["visits_release"][0]
+    found = run()
+    assert found.keys() == {"rows", "released", "k"}
+    assert found["rows"] == 1500
+    change(folder, "DELETE FROM visits WHERE patient > 3")
+    with pytest.raises(FailsAtOnce, match="cannot be applied"):
+        run()
+
+    def locked(*_: object) -> None:
+        raise EngineError("the database is locked")
+
+    monkeypatch.setattr(sys.modules["release"], "release", locked)
+    with pytest.raises(EngineError):
+        run()
 
 
 class Config:
