@@ -16,6 +16,7 @@ from sqldeid.engine.choosing import again
 from sqldeid.errors import JobError
 from sqldeid.report.terminal import print_commands
 from sqldeid.report.text import console, plain, put
+from sqldeid.schemas import PARTS
 
 
 @click.command(
@@ -23,6 +24,7 @@ from sqldeid.report.text import console, plain, put
         "sqldeid init hospital.duckdb main.patients -o job.toml",
         "sqldeid init people.csv > job.toml",
         "sqldeid init warehouse.duckdb --preset omop54 --preset cms-11 -o job.toml",
+        "sqldeid init warehouse.duckdb --preset omop54 --part diagnoses -o diagnoses.toml",
         "sqldeid init postgresql://me@db.example.org/hospital public.patients -o job.toml",
         "sqldeid anonymize hospital.duckdb --job job.toml --plan",
     )
@@ -37,8 +39,15 @@ from sqldeid.report.text import console, plain, put
     help="Begin with hipaa-safe-harbor, cms-11 (k = 11) or risk-0.09 (k = 12); or with a whole schema: omop54, "
     "mimiciv, mimiciii, eicu (TABLE is then the name of yours, if it must be told). One of each goes together.",
 )
+@click.option(
+    "--part",
+    type=click.Choice(["persons", *PARTS]),
+    default="persons",
+    help="Of such a schema: one row per person (the default), the diagnoses as a child table, or the vital signs as "
+    "time series; each a job of its own.",
+)
 @common
-def init(common: Common, database: str, table: str | None, output: str, preset: tuple[str, ...]) -> None:
+def init(common: Common, database: str, table: str | None, output: str, preset: tuple[str, ...], part: str) -> None:
     """Profile a table and print a commented job that runs as it is.
 
     Each column gets a role, a hierarchy and the reason, guessed from its name, type, look and number of different
@@ -50,7 +59,7 @@ def init(common: Common, database: str, table: str | None, output: str, preset: 
         if os.path.lexists(output) and not is_stream(output):
             raise JobError(f"-o: {output} exists already; remove it, or name another file", key="output")
     refuse_kind("-o", output, JOB)
-    text = sqldeid.init(database, table, settings=common.settings, preset=preset)
+    text = sqldeid.init(database, table, settings=common.settings, preset=preset, part=part)
     if is_stdout(output):
         in_utf8()  # a job file is UTF-8 wherever it is printed
     write_text(output, text)
@@ -60,7 +69,11 @@ def init(common: Common, database: str, table: str | None, output: str, preset: 
         for line in _told(text):
             put(to, line)
         given = f"sqldeid anonymize {quote(plain(again(database)))} --job {quote(plain(output))}"
-        print_commands([(f"{given} --plan", "shows what would be done"), (given, "does it")], to)
+        key = [("(umask 077; openssl rand -hex 32 > key)", "makes the secret key of its pseudonyms")]
+        keyed = part == "diagnoses"
+        given += " --key-file key" if keyed else ""
+        steps = [(f"{given} --plan", "shows what would be done"), (given, "does it")]
+        print_commands([*(key if keyed else []), *steps], to)
 
 
 def _told(text: str) -> list[str]:

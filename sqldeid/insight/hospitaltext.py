@@ -69,6 +69,8 @@ def told(found: FoundSchema, released: list[Released]) -> Iterator[str]:
     gone = [c.name for c in shared.columns if c not in released]
     if gone:
         yield f"Not released: {', '.join(gone)}. The database does not have what they are made of, or a preset forbids."
+    if shared.parts:
+        yield f"Proposed by this command with --part {' or '.join(shared.parts)}: a job for them alone."
     missing = [name for name in shared.tables if name not in found.tables]
     if missing:
         yield f"Not in this database: {', '.join(missing)}."
@@ -77,7 +79,7 @@ def told(found: FoundSchema, released: list[Released]) -> Iterator[str]:
 def _release(found: FoundSchema, released: list[Released], preset: Preset | None) -> Table:
     shared, table = found.shared, tomlkit.table()
     add_comment(table, "One row per person: of a table with many rows of a person the first, which nothing else tells.")
-    table.add("source", _query(query_of(found, released)))
+    add_query(table, query_of(found, released))
     person = found.tables[shared.base].columns[shared.person]
     add_explained(table, "person", person, "at most one row each, which is checked; never released")
     table.add(tomlkit.nl())
@@ -98,10 +100,11 @@ def _release(found: FoundSchema, released: list[Released], preset: Preset | None
     return table
 
 
-def _query(query: str) -> tomlkit.items.InlineTable:
+def add_query(table: Table, query: str) -> None:
+    """The source of a release as a query on lines of its own."""
     source = tomlkit.inline_table()
     source.append("query", tomlkit.string(f"\n{query}\n", multiline=True))
-    return source
+    table.add("source", source)
 
 
 def _decisions(found: FoundSchema, released: list[Released]) -> Iterator[str]:

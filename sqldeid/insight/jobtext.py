@@ -73,7 +73,7 @@ def add_place(into: str | None) -> Table:
 
 def _release(proposed: Proposed) -> Table:
     release = tomlkit.table()
-    release.add("source", _item(_source(proposed.facts.parts)))
+    release.add("source", _item(source_name(proposed.facts.parts)))
     if proposed.person is not None:
         add_explained(release, "person", proposed.person, proposed.person_why)
         if not proposed.known:
@@ -192,7 +192,7 @@ def release_name(table: str, dialect: str = "duckdb") -> str:
     return "release" if name_flaw(name) else name
 
 
-def _source(parts: tuple[str, ...]) -> str:
+def source_name(parts: tuple[str, ...]) -> str:
     """Schema and table as a job names them; the catalogue is the database that is opened."""
     if all(_BARE_NAME.fullmatch(p) for p in parts[-2:]):
         return ".".join(parts[-2:])

@@ -9,15 +9,20 @@ from pathlib import Path
 from sqldeid.engine.choosing import dialect_of, is_foreign, shown
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.engine.settings import Settings
-from sqldeid.insight.hospital import FoundSchema, find_schema
+from sqldeid.errors import JobError
+from sqldeid.insight.hospital import find_schema
+from sqldeid.insight.hospitalparts import part_of, part_text
 from sqldeid.insight.hospitaltext import hospital_text
 from sqldeid.insight.identifiers import PATTERNS, Finding
 from sqldeid.insight.identifiers import safe_harbor as look
 from sqldeid.insight.jobtext import job_text
-from sqldeid.insight.presets import Preset, presets_of
+from sqldeid.insight.presets import presets_of
 from sqldeid.insight.profile import profile
 from sqldeid.insight.proposals import propose
 from sqldeid.run.places import reading
+
+PERSONS = "persons"
+"""The part of a schema that `init` takes unasked: one row per person."""
 
 
 def init(
@@ -26,6 +31,7 @@ def init(
     *,
     settings: Settings | None = None,
     preset: str | Sequence[str] | None = None,
+    part: str = PERSONS,
 ) -> str:
     """Profile a table and propose a job for it: commented TOML that runs as it is.
 
@@ -42,6 +48,8 @@ def init(
     preset
         ``hipaa-safe-harbor``, ``cms-11`` or ``risk-0.09``: what the job begins with (`insight.presets`); ``omop54``,
         ``mimiciv``, ``mimiciii`` or ``eicu``: the schema of the whole database (`schemas`); or one of each.
+    part
+        Of such a schema ``persons``, ``diagnoses`` (a child table, whose job needs a key) or ``vitals`` (time series).
 
     Returns
     -------
@@ -51,7 +59,7 @@ def init(
     Raises
     ------
     JobError
-        If there is no such table or preset, or nothing in the table that could be generalised.
+        If there is no such table, preset or part, or nothing in the table that could be generalised.
 
     Cost: two scans of the table, one of each column, and one more of those for which shipped hierarchies are tried, and
     where no name tells a person key, of up to eight that may be one.
@@ -60,10 +68,20 @@ def init(
     begun, schema = presets_of(preset)
     with reading(database, _beside(database), settings or Settings(), command="init") as engine:
         found = None if table and not schema else find_schema(engine, schema, table)
+        if found is None and part != PERSONS:
+            raise JobError.at("part", "goes with a schema that hospitals share, and this database has none of them")
         if found is None:
             proposed = propose(profile(table, engine, PATTERNS), engine, begun)
+        elif part != PERSONS:
+            part_of(found, part)  # before the database is asked
+            base = engine.resolve(found.tables[found.shared.base].parts, key="preset")
+            persons = int(engine.row("engine/count_rows", table=base)["rows"])
+    if found is not None and part != PERSONS:
+        name, into = _named(database, part)
+        return part_text(found, part, persons, name, into, begun)
     if found is not None:
-        return _of_schema(found, database, begun)
+        name, into = _named(database, found.shared.release)
+        return hospital_text(found, name, into, begun)
     if is_foreign(database):
         return job_text(proposed, shown(database) if isinstance(database, str) else "DB", None, dialect_of(database))
     name = "DB" if is_connection(database) else Path(os.fspath(database)).name  # type: ignore[arg-type]
@@ -72,12 +90,12 @@ def init(
     return job_text(proposed, name, f"{safe}_release.duckdb")
 
 
-def _of_schema(found: FoundSchema, database: Database, begun: Preset | None) -> str:
-    """The job for a whole schema; its release goes where that of a table goes."""
+def _named(database: Database, release: str) -> tuple[str, str | None]:
+    """The database as a job of a whole schema names it, and where the release goes: as that of a table does."""
     if is_foreign(database):
-        return hospital_text(found, shown(database) if isinstance(database, str) else "DB", None, begun)
+        return (shown(database) if isinstance(database, str) else "DB"), None
     name = "DB" if is_connection(database) else Path(os.fspath(database)).name  # type: ignore[arg-type]
-    return hospital_text(found, name, f"{found.shared.release}_release.duckdb", begun)
+    return name, f"{release}_release.duckdb"
 
 
 def safe_harbor(

@@ -14,9 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
+from typing import Any
 
 SCHEMAS = ("omop54", "mimiciv", "mimiciii", "eicu")
 """Names of the schemas, as `--preset` has them."""
+
+PARTS = ("diagnoses", "vitals")
+"""Names of the parts that schemas have, as `--part` has them."""
 
 TYPES = {"i": "INTEGER", "b": "BIGINT", "s": "VARCHAR", "d": "DATE", "t": "TIMESTAMP", "f": "DOUBLE"}
 """Types of columns by the letter that the files use."""
@@ -87,6 +91,53 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
+class Stays:
+    """The table through which rows are a person's; with `order` those of the person's first row there alone."""
+
+    table: str
+    on: str
+    order: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaPart:
+    """A part of a schema that is released by a job of its own: a child table, or time series.
+
+    Parameters
+    ----------
+    table
+        The table of many rows per person.
+    stays
+        How its rows are a person's, if it has no person key or only the first stay's rows are meant.
+    item
+        Of a child table the column of the items; None of series.
+    first_of
+        What separates several codes in one text, of which the first is the item; or empty.
+    vocabulary
+        Table and columns (``table``, ``child``, ``parent``, ``separation``) of which the items' hierarchy is made.
+    persons
+        Of a child table the parent's columns, those of the schema's release, with what the job says of each.
+    time, variable, value, wide
+        Columns of series; of a wide table the variable by its column.
+    keys
+        What the job says besides: of a child table's items, or of the series.
+    """
+
+    name: str
+    table: str
+    stays: Stays | None
+    item: str | None
+    first_of: str
+    vocabulary: Mapping[str, str]
+    persons: Mapping[str, Mapping[str, object]]
+    time: str | None
+    variable: str | None
+    value: str | None
+    wide: Mapping[str, str]
+    keys: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
 class SharedSchema:
     """A schema that many hospitals have.
 
@@ -102,6 +153,8 @@ class SharedSchema:
         What makes one of a person's rows of `base` the first.
     first
         Tables that are joined to it, by name.
+    parts
+        What is released by jobs of their own, by name.
     """
 
     name: str
@@ -113,6 +166,7 @@ class SharedSchema:
     order: tuple[str, ...]
     first: Mapping[str, First]
     columns: tuple[Released, ...]
+    parts: Mapping[str, SchemaPart]
 
     def decision(self, released: Released) -> SchemaColumn:
         """What is decided of the column that a column of the release is made of; deaths and the like are sensitive."""
@@ -140,6 +194,7 @@ def shared_schema(name: str) -> SharedSchema:
         order=tuple(release["order"]),
         first=first,
         columns=tuple(_released(n, c) for n, c in release["columns"].items()),
+        parts={name: _part(name, told) for name, told in raw.get("parts", {}).items()},
     )
 
 
@@ -164,4 +219,22 @@ def _released(name: str, told: Mapping[str, object]) -> Released:
         there="there" in told,
         age_at=(str(at[0]), str(at[1])) if isinstance(at, list) else None,
         keys=keys,
+    )
+
+
+def _part(name: str, told: Mapping[str, Any]) -> SchemaPart:
+    stays = told.get("stays")
+    return SchemaPart(
+        name=name,
+        table=told["table"],
+        stays=None if stays is None else Stays(stays["table"], stays["on"], tuple(stays.get("order", ()))),
+        item=told.get("item"),
+        first_of=told.get("first_of", ""),
+        vocabulary=told.get("vocabulary", {}),
+        persons=told.get("persons", {}),
+        time=told.get("time"),
+        variable=told.get("variable"),
+        value=told.get("value"),
+        wide=told.get("wide", {}),
+        keys=told["keys"],
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
 
 from sqldeid.job import Job
 from tests.support.sources import IDENTIFYING, INSENSITIVE, qi
@@ -176,3 +177,14 @@ def best_loss(
             lost = (suppressed + sum(loss[cut[item]] for _, item in left)) / len(pairs)
             best = lost if best is None else min(best, lost)
     return best
+
+
+def fewest_who_fit(joined: pd.DataFrame, person: str, item: str, columns: list[str]) -> int:
+    """Of all labels, and pairs of labels, that a person of a class shows, the fewest persons of the class who do."""
+    joined = joined.assign(shown=list(zip(joined[item], joined[f"{item}_level"], strict=True)))
+    counts: list[int] = []
+    for _, own in joined.groupby(columns, dropna=False):
+        sets = [sorted(set(shown)) for _, shown in own.groupby(person)["shown"]]
+        for size in (1, 2):
+            counts += pd.Series([some for one in sets for some in combinations(one, size)]).value_counts().tolist()
+    return min(counts)

@@ -194,4 +194,29 @@ CASES = [
         PEOPLE_SETUP,
         ordered=False,
     ),
+    *(
+        Case(
+            "insight/join_stays",
+            {
+                "table": PEOPLE,
+                "columns": [
+                    {"value": column("ünï code", "r"), "first_of": literal("\n"), "name": identifier("be fore")},
+                    {"value": column("id", "r"), "first_of": None, "name": identifier("row")},
+                ],
+                "person": identifier(SEX),
+                "stays": PEOPLE,
+                "stay": identifier("id"),
+                "stays_on": identifier("id"),
+                "order": order,
+            },
+            expected,
+            PEOPLE_SETUP,
+            ordered=False,
+            note=note,
+        )
+        for order, expected, note in (
+            ([], [("it's", "b", 1), ("it's", "a", 2), ("😀", None, 3), ("😀", "a", 4)], "all stays"),
+            ([column("id", "s")], [("it's", "b", 1), ("😀", None, 3)], "first stays"),
+        )
+    ),
 ]

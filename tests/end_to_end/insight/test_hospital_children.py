@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import pandas as pd
 import pytest
 
 import sqldeid
 from sqldeid import demo
 from sqldeid.job import Job
-from tests.support.child_tables import KEY, PSEUDONYM
+from tests.support.child_tables import KEY, PSEUDONYM, fewest_who_fit
 from tests.support.files import read
 from tests.support.sources import qi
 
@@ -76,17 +74,6 @@ def test_whoever_knows_two_diagnoses_finds_five_persons(name: str, tmp_path: Pat
     # no key of the source: it numbers persons by five digits and more
     keys = {str(v) for (v,) in read(made.database, f'SELECT DISTINCT "{person}" FROM {source}') if len(str(v)) >= 5}
     assert not keys & {str(v) for frame in (people, items) for column in frame for v in frame[column]}
-
-
-def fewest_who_fit(joined: pd.DataFrame, person: str, item: str, columns: list[str]) -> int:
-    """Of all labels, and pairs of labels, that a person of a class shows, the fewest persons of the class who do."""
-    joined = joined.assign(shown=list(zip(joined[item], joined[f"{item}_level"], strict=True)))
-    counts: list[int] = []
-    for _, own in joined.groupby(columns, dropna=False):
-        sets = [sorted(set(shown)) for _, shown in own.groupby(person)["shown"]]
-        for size in (1, 2):
-            counts += pd.Series([some for one in sets for some in combinations(one, size)]).value_counts().tolist()
-    return min(counts)
 
 
 CHAPTER_10 = re.compile(r"[A-TV-Z][0-9][0-9AB][0-9A-Z]{0,4}")
