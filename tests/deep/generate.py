@@ -208,7 +208,17 @@ def case(seed: int, folder: Path, *, sound: bool = False) -> Case:
     (folder / "rules.toml").write_text('organisation = "H"\n[tables]\nleast_k = 2\nforbidden = ["blank"]\n[series]\n')
     found = Case(seed, folder, made, job)
     found.steps = [["anonymize", str(made.path), "--job", "job.toml"]] if sound else story(r, found)
+    if any(isinstance(t, dict) and "parent" in t for t in _parts(job, "tables")) and (r.odd() or r.random() < 0.9):
+        for step in found.steps:
+            if isinstance(step, list) and step[0] in ("anonymize", "verify") and "--key-file" not in step:
+                step += ["--key-file", "key.txt"]
     return found
+
+
+def _parts(job: Part, wing: str) -> list[Any]:
+    """The parts of a wing; a spoilt job may have anything there."""
+    found = job.get(wing)
+    return list(found.values()) if isinstance(found, dict) else []
 
 
 def is_searched(made: Case) -> bool:
@@ -431,6 +441,54 @@ def _linked(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
     }
 
 
+def _child(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
+    """Rows of which a person has many, below a table of the persons."""
+    _table(r, job, name, made, sound)
+    parent = job["tables"][name]
+    parent["person"] = "id"
+    parent.pop("rows_are_persons", None)
+    parent["columns"]["id"] = {"role": "identifying", "pseudonym": True}
+    if not r.odd():  # what a parent may not have
+        few = r.sample(list(made.types), min(len(made.types), 1))
+        parent["columns"] = {n: c for n, c in parent["columns"].items() if c["role"] != "quasi-identifying" or n in few}
+        for n in few:
+            parent["columns"][n] = {"role": "quasi-identifying", "hierarchy": {"suppress": True}}
+        parent["privacy"] = {"k": parent["privacy"]["k"], "suppression_limit": 1.0}
+        for key in ("stack", "sample", "link", "search", "rows", "stretches"):
+            parent.pop(key, None)
+    items = r.choice(["code", "code", "code", "ward", "seq", *NAMES])
+    rule = {"suppress": True} if items != "code" or r.random() < 0.5 else {"mask": [1]}
+    source = [
+        "visits",
+        "visits",
+        {"query": "SELECT * FROM visits WHERE seq > 0"},
+        {"query": "SELECT id, code FROM visits"},
+    ]
+    empty = {"query": "SELECT id, CAST(NULL AS VARCHAR) AS code, seq, ward FROM visits"}
+    job["tables"]["child of " + name if r.random() < 0.2 else "child"] = {
+        **{"source": r.choice([*source, empty]), "person": "id", "parent": name, "items": items},
+        "known": r.choice([1, 2, 2, 3] if not r.odd() else [0, 1, 2, 3, 9]),
+        "columns": {
+            items: {"role": "quasi-identifying", "hierarchy": rule},
+            **r.choice([{}, {}, {"ward": {"role": "sensitive"}}, {"seq": {"role": "sensitive"}}]),
+        },
+        "privacy": {"k": r.choice([2, 2, 3]), "suppression_limit": r.choice([0.0, 0.3, 1.0])},
+        **r.choice([{}, {}, {"where": r.choice(["seq < 2", "FALSE", "code = "])}]),
+    }
+
+
+def _wide(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
+    """Series of a table with a column for each variable."""
+    _series(r, job, name, made, sound)
+    part = job["series"][name]
+    pivoted = "max(value) FILTER (item = '1') AS hr, max(value) FILTER (item = '2') AS \"select\""
+    part["source"] = {"query": f"SELECT id, minute, {pivoted} FROM charted GROUP BY ALL"}
+    part["wide"] = r.choice([{"hr": "HR", "select": "1"}, {"hr": "HR"}, {"hr": "HR", r.choice(NAMES): "x"}, {}])
+    if not r.odd():
+        for key in ("variable", "value", "variables", "drop"):
+            part.pop(key, None)
+
+
 def _series(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
     part: Part = {
         **{"source": "charted", "person": "id", "time": "minute", "time_unit": "minutes", "variable": "item"},
@@ -468,6 +526,8 @@ _PARTS = {
     "mondrian": _mondrian,
     "stack": _stack,
     "linked": _linked,
+    "child": _child,
+    "wide": _wide,
     "series": _series,
     "events": _events,
 }
