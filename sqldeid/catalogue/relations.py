@@ -31,6 +31,24 @@ def resolve(source: Source, engine: Engine, key: str, *, query: str = "the sourc
     return exp.Subquery(this=bound), query
 
 
+def parts_of(table: str, engine: Engine, key: str) -> tuple[str, ...]:
+    """The parts of a table's name from the command line: as SQL writes it, or bare as a file or database has it.
+
+    A file `my people.csv` holds the table `my people`, and a shell takes the double quotes away that SQL wants.
+
+    Raises
+    ------
+    JobError
+        If the text is no name as SQL writes one, and no table is called so.
+    """
+    try:
+        return parse_table(table, key=key)
+    except JobError:
+        if any(r.parts[-1] == table for r in engine.relations()):
+            return (table,)
+        raise
+
+
 def resolve_expression(text: str, engine: Engine, key: str) -> exp.Expr:
     """A condition or value of the job, whose tables are those of the catalogue."""
     return bind(parse_expression(text, key=key), lambda parts: engine.resolve(parts, key=key))

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sqldeid.catalogue.relations import parts_of
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
-from sqldeid.sql import column, parse_table, render
+from sqldeid.sql import column, render
 from sqldeid.tables.plan.plan import travel_type
 
 
@@ -44,7 +45,7 @@ def read_values(table: str, name: str, engine: Engine) -> ColumnValues:
     JobError
         If there is no such table or column, or its type has no hierarchies.
     """
-    relation = engine.resolve(parse_table(table, key="--table"), key="--table")
+    relation = engine.resolve(parts_of(table, engine, "--table"), key="--table")
     there = {c.name.casefold(): c for c in engine.columns(relation, key="--table")}
     found = there.get(name.casefold())
     if found is None:

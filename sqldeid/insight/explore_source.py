@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sqldeid.catalogue.columns import no_column, with_one_zero
+from sqldeid.catalogue.relations import parts_of
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.findings import BELOW, Uniqueness
-from sqldeid.sql import column, identifier, parse_table, render
+from sqldeid.sql import column, identifier, render
 
 ROWS_AT_ONCE, PERSONS_AT_ONCE = 16, 4
 """Groupings in one statement: more are no faster and need more memory at once (each holds its classes)."""
@@ -78,7 +79,7 @@ def open_table(table: str, person: str | None, engine: Engine) -> Source:
     JobError
         If there is no such table or column, the table is empty, or a row has no person.
     """
-    relation = engine.resolve(parse_table(table, key="--table"), key="--table")
+    relation = engine.resolve(parts_of(table, engine, "--table"), key="--table")
     columns = engine.columns(relation, key="--table")
     found = _find(columns, table, person, "--person") if person is not None else None
     key = column(found.name, "s") if found else None

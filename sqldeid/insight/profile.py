@@ -12,9 +12,10 @@ from math import isfinite
 
 from sqlglot import exp
 
+from sqldeid.catalogue.relations import parts_of
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
-from sqldeid.sql import column, identifier, literal, parse_table, render
+from sqldeid.sql import column, identifier, literal, render
 from sqldeid.sql.names import refuse_same_names
 
 SAMPLE_ROWS = 2_000
@@ -104,7 +105,7 @@ def profile(table: str | None, engine: Engine, patterns: Mapping[str, str], *, k
     JobError
         If there is no such table, or none was named and there are several.
     """
-    parts = _only_table(engine, key) if table is None else parse_table(table, key=key)
+    parts = _only_table(engine, key) if table is None else parts_of(table, engine, key)
     relation = engine.resolve(parts, key=key)
     there = engine.columns(relation, key=key)
     refuse_same_names((c.name for c in there), what=relation.name, key=key)
