@@ -14,6 +14,7 @@ from sqldeid.cli.streams import STDOUT, close_streams
 from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError
 
 _OF_A_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.ENOMEM)
+_OF_A_NAME = (errno.ENAMETOOLONG, errno.ELOOP)
 LEAST_BYTES = 2 << 30
 """Addresses without which DuckDB, Arrow and their threads cannot begin."""
 
@@ -83,6 +84,8 @@ def of_the_machine(error: BaseException) -> EngineError | None:
     if isinstance(error, OSError) and error.errno in _OF_A_DISK:
         place = f"{error.filename}: " if error.filename is not None else ""
         return EngineError(f"{place}the system cannot write or read there ({error.strerror})")
+    if isinstance(error, OSError) and error.errno in _OF_A_NAME:
+        return EngineError(f"the system does not take a path that was given ({error.strerror}); name another")
     return None
 
 

@@ -65,9 +65,18 @@ def path_of(database: Database) -> Path:
     Raises
     ------
     JobError
-        If there is no such file.
+        If there is no such file, or its name is none that the system takes.
     """
     text = _text(database)
+    try:
+        return _looked_up(text)
+    except OSError as error:  # a name that is too long, a folder that may not be entered
+        said = error.strerror or "unknown reason"
+        shown = "the database" if may_hold_secret(text) else text
+        raise JobError(f"{shown}: cannot be looked up ({said}); give the path of a file that you may read") from None
+
+
+def _looked_up(text: str) -> Path:
     if (flaw := _other_engine(text)) and not Path(text).exists():
         raise JobError(flaw)
     if _URL.match(text) and not Path(text).exists():

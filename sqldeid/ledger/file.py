@@ -122,6 +122,13 @@ class LedgerFile:
         self._mark.unlink(missing_ok=True)
 
     def _refuse_place(self) -> None:
+        try:
+            self._refuse_unfit()
+        except OSError as error:
+            said = error.strerror or "unknown reason"
+            raise JobError.at(_OPTION, f"{self.path} cannot be looked up ({said}); name another file") from None
+
+    def _refuse_unfit(self) -> None:
         if not self.path.parent.is_dir():
             raise JobError.at(_OPTION, f"there is no folder {self.path.parent}; make it first")
         if self.path.exists() and not self.path.is_file():

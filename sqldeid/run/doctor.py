@@ -240,6 +240,7 @@ def _target(job_file: str | None) -> Iterator[Looked]:
     if job_file is None:
         return
     from sqldeid.job import Job
+    from sqldeid.run.places import destination
 
     job = Job.load(job_file)
     releases = len(job.tables) + len(job.series) + len(job.events)
@@ -247,7 +248,11 @@ def _target(job_file: str | None) -> Iterator[Looked]:
     if job.release.into is None:
         yield Looked("job", "target", OK, "the source database itself; whether it can be written is seen by a run")
         return
-    into = job.locate(job.release.into)
+    try:
+        into = destination(job).into or job.folder
+    except SqldeidError as error:
+        yield Looked("job", "target", FAIL, error.message, "name another place by release.into")
+        return
     looked = _writable("target", into.parent, NOTE, "name another place by release.into, or make the folder writable")
     there = f"; {into.name} is there, so that a run needs --replace" if into.exists() else ""
     yield Looked("job", "target", looked.state, f"{looked.said}{there}", looked.mend)

@@ -231,3 +231,49 @@ def test_ctrl_c_ends_a_statement_that_would_take_days(tmp_path):
     assert "nterrupted" in ran.err
     assert "Traceback" not in ran.err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["db.duckdb", "job.toml"]
+
+
+LONG = "x" * 300
+"""A name that no file system takes: it answers otherwise than that there is no such file."""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("anonymize", LONG, "--job", "job.toml"),
+        ("init", LONG),
+        ("explore", LONG, "--table", "people"),
+        ("doctor", LONG),
+        ("anonymize", "db.duckdb", "--job", "long.toml"),
+        ("anonymize", "db.duckdb", "--job", "long.toml", "--plan"),
+        ("verify", "db.duckdb", "--job", "long.toml"),
+        ("anonymize", "db.duckdb", "--job", "job.toml", "--ledger", LONG, "--key-file", "key"),
+    ],
+    ids=lambda command: " ".join(word[:12] for word in command),
+)
+def test_a_path_that_the_system_does_not_take_is_named(command, folder, capsys):
+    change(folder, '"out.duckdb"', f'"{LONG}"')
+    (folder / "job.toml").rename(folder / "long.toml")
+    (folder / "job.toml").write_text(JOB)
+    (folder / "key").write_text("0123456789abcdef" * 4)
+    before = tree(folder)
+    ran = run(capsys, *command)
+    assert ran.code == 2
+    assert f"{LONG} cannot be looked up (File name too long)" in ran.err.replace(": cannot", " cannot")
+    assert tree(folder) == before
+
+
+def test_doctor_and_evidence_tell_of_such_a_path_as_well(folder, capsys):
+    change(folder, '"out.duckdb"', f'"{LONG}"')
+    ran = run(capsys, "doctor", "db.duckdb", "--job", "job.toml")
+    assert "release.into" in ran.out and "File name too long" in ran.out
+    command = [sys.executable, "-m", "sqldeid", "evidence", LONG, "-o", "evidence.zip"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "does not take a path" in done.stderr
+
+
+def test_a_password_in_a_path_that_is_too_long_is_not_shown(capsys, folder):
+    ran = run(capsys, "init", f"postgresql:/me:{SECRET}@host/{LONG}")
+    assert ran.code == 2
+    assert SECRET not in ran.err + ran.out

@@ -456,7 +456,7 @@ def _child(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
         parent["privacy"] = {"k": parent["privacy"]["k"], "suppression_limit": 1.0}
         for key in ("stack", "sample", "link", "search", "rows", "stretches"):
             parent.pop(key, None)
-    items = r.choice(["code", "code", "code", "ward", "seq", *NAMES])
+    items = r.choice(["code", "code", "code", "ward", "seq"] if not r.odd() else ["code", *NAMES])
     rule = {"suppress": True} if items != "code" or r.random() < 0.5 else {"mask": [1]}
     source = [
         "visits",
@@ -472,7 +472,7 @@ def _child(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
             items: {"role": "quasi-identifying", "hierarchy": rule},
             **r.choice([{}, {}, {"ward": {"role": "sensitive"}}, {"seq": {"role": "sensitive"}}]),
         },
-        "privacy": {"k": r.choice([2, 2, 3]), "suppression_limit": r.choice([0.0, 0.3, 1.0])},
+        "privacy": {"k": 2 if not r.odd() else r.choice([2, 3]), "suppression_limit": r.choice([0.0, 0.3, 1.0])},
         **r.choice([{}, {}, {"where": r.choice(["seq < 2", "FALSE", "code = "])}]),
     }
 
@@ -483,7 +483,9 @@ def _wide(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
     part = job["series"][name]
     pivoted = "max(value) FILTER (item = '1') AS hr, max(value) FILTER (item = '2') AS \"select\""
     part["source"] = {"query": f"SELECT id, minute, {pivoted} FROM charted GROUP BY ALL"}
-    part["wide"] = r.choice([{"hr": "HR", "select": "1"}, {"hr": "HR"}, {"hr": "HR", r.choice(NAMES): "x"}, {}])
+    part["wide"] = r.choice(
+        [{"hr": "HR", "select": "1"}, {"hr": "HR"}, {"hr": "HR", r.choice(NAMES): "x"}] + [{}] * r.odd()
+    )
     if not r.odd():
         for key in ("variable", "value", "variables", "drop"):
             part.pop(key, None)
