@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from sqldeid.engine.base import Engine
-from sqldeid.errors import JobError, UnknownKindError
+from sqldeid.errors import JobError, SqldeidError, UnknownKindError
 from sqldeid.job import Job
 from sqldeid.job.link_rules import link_groups
 from sqldeid.job.local_rules import BESIDE
@@ -196,7 +196,30 @@ def _refuse_orphans(job: Job, names: Sequence[str]) -> None:
 
 
 def gather(job: Job, names: Sequence[str], plan: Callable[[Sequence[str]], T]) -> list[T]:
-    """Plan releases in their order, linked ones at once and in the place of the first of them."""
+    """Plan releases in their order, linked ones at once and in the place of the first of them.
+
+    Raises
+    ------
+    JobError
+        With all releases that are refused, a line each: who mends a job of many is told of them at once.
+    """
     linked = {name: group for group in groups_of(job) for name in group}
     groups = [linked.get(name, (name,)) for name in names]
-    return [plan(group) for name, group in zip(names, groups, strict=True) if name == group[0]]
+    planned: list[T] = []
+    refused: dict[str, JobError] = {}
+    for group in (group for name, group in zip(names, groups, strict=True) if name == group[0]):
+        try:
+            planned.append(plan(group))
+        except JobError as error:
+            refused.setdefault(error.message, error)
+        except SqldeidError:
+            if not refused:
+                raise
+            break  # a server may answer nothing after it refused a statement
+    if len(refused) > 1:
+        first, *others = refused
+        lines = (text if text.startswith(f"{job.name}: ") else f"{job.name}: {text}" for text in others)
+        raise JobError("\n".join([first, *lines]), key=refused[first].key)
+    if refused:
+        raise next(iter(refused.values()))
+    return planned

@@ -104,3 +104,20 @@ def test_a_file_that_is_there_is_told(capsys: pytest.CaptureFixture[str], databa
     duckdb.connect(database.with_name("out.duckdb")).close()
     told = shown(capsys, database, ["a", "b", "c", "d"])
     assert "(exists:needs--replace)" in "".join(told.split())
+
+
+@pytest.mark.parametrize("command", [("anonymize",), ("anonymize", "--plan")])
+def test_all_releases_that_are_refused_are_told(
+    capsys: pytest.CaptureFixture[str], database: Path, command: tuple[str, ...]
+) -> None:
+    """Who mends a job of many releases is told of all at once."""
+    job = database.with_name("job.toml")
+    wrong = TABLE.format(name="b").replace("columns.sex", "columns.sax")
+    fine, third = TABLE.format(name="a"), TABLE.format(name="c").replace('"people"', '"poeple"')
+    job.write_text('[release]\ninto = "out.duckdb"\n' + fine + wrong + third)
+    done = run(capsys, command[0], str(database), "--job", str(job), *command[1:])
+    assert done.code == 2
+    lines = done.err.strip().splitlines()
+    assert len(lines) == 2
+    assert "tables.b.columns.sax" in lines[0] and lines[1].startswith("job.toml: tables.c")
+    assert not database.with_name("out.duckdb").exists()
