@@ -6,17 +6,18 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from sqldeid.engine.base import Engine
 from sqldeid.engine.choosing import dialect_of, is_foreign, shown
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.engine.settings import Settings
 from sqldeid.errors import JobError
-from sqldeid.insight.hospital import find_schema
+from sqldeid.insight.hospital import FoundSchema, find_schema
 from sqldeid.insight.hospitalparts import part_of, part_text
 from sqldeid.insight.hospitaltext import hospital_text
 from sqldeid.insight.identifiers import PATTERNS, Finding
 from sqldeid.insight.identifiers import safe_harbor as look
 from sqldeid.insight.jobtext import job_text
-from sqldeid.insight.presets import presets_of
+from sqldeid.insight.presets import Preset, presets_of
 from sqldeid.insight.profile import profile
 from sqldeid.insight.proposals import propose
 from sqldeid.run.places import reading
@@ -68,30 +69,32 @@ def init(
     begun, schema = presets_of(preset)
     with reading(database, _beside(database), settings or Settings(), command="init") as engine:
         found = None if table and not schema else find_schema(engine, schema, table)
-        if found is None and part != PERSONS:
+        if found is not None:
+            return _of_schema(found, part, database, engine, begun)
+        if part != PERSONS:
             raise JobError.at("part", "goes with a schema that hospitals share, and this database has none of them")
-        if found is None:
-            proposed = propose(profile(table, engine, PATTERNS), engine, begun)
-        elif part != PERSONS:
-            part_of(found, part)  # before the database is asked
-            base = engine.resolve(found.tables[found.shared.base].parts, key="preset")
-            persons = int(engine.row("engine/count_rows", table=base)["rows"])
-    if found is not None and part != PERSONS:
-        name, into = _named(database, part)
-        return part_text(found, part, persons, name, into, begun)
-    if found is not None:
-        name, into = _named(database, found.shared.release)
-        return hospital_text(found, name, into, begun)
+        proposed = propose(profile(table, engine, PATTERNS), engine, begun)
+    name, _ = _named(database, "")
     if is_foreign(database):
-        return job_text(proposed, shown(database) if isinstance(database, str) else "DB", None, dialect_of(database))
-    name = "DB" if is_connection(database) else Path(os.fspath(database)).name  # type: ignore[arg-type]
+        return job_text(proposed, name, None, dialect_of(database))
     stem = proposed.facts.parts[-1]
     safe = "".join(c if c.isalnum() or c in "_-" else "_" for c in stem) or "data"
     return job_text(proposed, name, f"{safe}_release.duckdb")
 
 
+def _of_schema(found: FoundSchema, part: str, database: Database, engine: Engine, begun: Preset | None) -> str:
+    """The job for a whole schema, or for a part of it."""
+    name, into = _named(database, found.shared.release if part == PERSONS else part)
+    if part == PERSONS:
+        return hospital_text(found, name, into, begun)
+    part_of(found, part)  # before the database is asked
+    base = engine.resolve(found.tables[found.shared.base].parts, key="preset")
+    persons = int(engine.row("engine/count_rows", table=base)["rows"])
+    return part_text(found, part, persons, name, into, begun)
+
+
 def _named(database: Database, release: str) -> tuple[str, str | None]:
-    """The database as a job of a whole schema names it, and where the release goes: as that of a table does."""
+    """The database as a job names it, and where the release goes."""
     if is_foreign(database):
         return (shown(database) if isinstance(database, str) else "DB"), None
     name = "DB" if is_connection(database) else Path(os.fspath(database)).name  # type: ignore[arg-type]
