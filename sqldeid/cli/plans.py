@@ -22,9 +22,10 @@ MANY = 6
 
 
 def print_plans(
-    plans: Mapping[str, Explained], job: Job, database: str, to: Console, *, verbose: bool, certificate: bool = False
+    plans: Mapping[str, Explained], job: Job, database: str, to: Console, options: Options, *, verbose: bool
 ) -> None:
     """Print columns, hierarchies, lattice, criteria, destination and statements of each release."""
+    certificate = options.certificate
     put(to, "The plan, from the job and the catalogue. No row was read, nothing was written.", style="dim")
     short = len(plans) >= MANY and not verbose
     if short:
@@ -37,6 +38,8 @@ def print_plans(
     to.print()
     to.print("Next:")
     given = f"sqldeid anonymize {quote(plain(again(database)))} --job {quote(plain(job.path or job.name))}"
+    if options.key_file is not None:
+        given += f" --key-file {quote(plain(options.key_file))}"
     listed = any(step.statements for p in plans.values() for step in p.statements or ())
     sql = [(f"{given} --plan -v", "prints the SQL that is known before the run")]
     name = _alone(plans, job) if short else None

@@ -268,7 +268,7 @@ def _plan(common: Common, job: sqldeid.Job, database: str, options: sqldeid.Opti
         write_json(json_file, {"plan": found, "warnings": job.warnings()})
     if not common.quiet:
         screen = common.screen(json_file)
-        print_plans(plans, job, database, screen, verbose=common.verbose, certificate=options.certificate)
+        print_plans(plans, job, database, screen, options, verbose=common.verbose)
 
 
 @click.command(

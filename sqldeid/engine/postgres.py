@@ -332,12 +332,17 @@ class PostgresEngine(Remote):
             self._guarded = False
         self._begun = False
         try:
-            _to_the_end(lambda: self._send(render("engine/commit_transaction")))
+            _to_the_end(self._commit)
         except EngineError as error:
             raise EngineError(
                 f"{error.message.removesuffix('; nothing was published')}; that happened while the release was being "
                 "committed: see with verify whether it is there"
             ) from None
+
+    def _commit(self) -> None:
+        """In a thread that no signal reaches, so that it is known whether the transaction was committed."""
+        self._send(render("engine/commit_transaction"))
+        self.committed = True
 
     def close(self) -> SqldeidError | None:
         """Roll back what is open, give a user's connection its own mode back, close our own, and the bench."""

@@ -41,6 +41,9 @@ class Remote(Asked, ABC):
     own = True
     """Whether the connection is ours to close."""
 
+    committed = False
+    """Whether what was published stays: from then on no interruption undoes it."""
+
     def __init__(self, bench: DuckDBEngine, label: str, schemas: Sequence[str]) -> None:
         self.bench = bench
         self.label = label

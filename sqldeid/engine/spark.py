@@ -319,6 +319,7 @@ class SparkEngine(Remote):
 
     def commit(self) -> None:
         """What was published stays (`sqldeid.publish.spark` made it appear); nothing is undone from here on."""
+        self.committed = True
         self.undo.clear()
 
     def close(self) -> SqldeidError | None:

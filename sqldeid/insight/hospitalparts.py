@@ -15,7 +15,7 @@ from tomlkit.items import Table
 
 from sqldeid.errors import JobError
 from sqldeid.insight.hospital import FoundSchema, query_of
-from sqldeid.insight.hospitaltext import TOLD, add_query
+from sqldeid.insight.hospitaltext import TOLD, add_query, add_released
 from sqldeid.insight.jobtext import add_comment, add_explained, add_place, safe_text, source_name
 from sqldeid.insight.presets import CAUTION, Preset
 from sqldeid.insight.proposals import SUPPRESSION_LIMIT, K
@@ -65,8 +65,8 @@ def part_of(found: FoundSchema, name: str) -> SchemaPart:
         there = found.tables[table].columns if table in found.tables else {}
         missing = [c for c in columns if c not in there]
         if missing:
-            what = f"columns {', '.join(missing)} of table {table}" if there else f"table {table}"
-            raise JobError.at("part", f"{name} is made of {what}, which is not in the database")
+            what = f"table {table} with {', '.join(missing)}" if there else f"table {table}"
+            raise JobError.at("part", f"{name} is made of {what}, which the database does not have")
     if part.wide and not any(c in found.tables[part.table].columns for c in part.wide):
         raise JobError.at("part", f"{name} is made of columns of table {part.table}, of which the database has none")
     return part
@@ -161,11 +161,7 @@ def _parent(found: FoundSchema, released: list[Released], k: int) -> Table:
     add_explained(
         columns, person, {"role": "identifying", "pseudonym": True}, "by which the items are joined; made with the key"
     )
-    for c in released:
-        decided = shared.decision(c)
-        keys = {key: value for key, value in c.keys.items() if key != "harbor"}
-        add_explained(columns, c.name, {"role": decided.decision, **keys}, decided.why)
-    columns.add(tomlkit.nl())
+    add_released(columns, shared, released)
     table.add("columns", columns)
     privacy = tomlkit.table()
     add_explained(privacy, "k", k, "the larger the classes, the finer the items")

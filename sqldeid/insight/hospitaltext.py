@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import tomlkit
 from tomlkit.items import Table
@@ -11,7 +11,7 @@ from sqldeid.insight.hospital import FoundSchema, FoundTable, query_of
 from sqldeid.insight.jobtext import add_comment, add_explained, add_place, add_search, safe_text
 from sqldeid.insight.presets import CAUTION, Preset
 from sqldeid.insight.proposals import SUPPRESSION_LIMIT, K
-from sqldeid.schemas import Released
+from sqldeid.schemas import Released, SharedSchema
 
 TOLD = "> "
 """Begins the lines of the head that `sqldeid init` prints as well."""
@@ -84,11 +84,7 @@ def _release(found: FoundSchema, released: list[Released], preset: Preset | None
     add_explained(table, "person", person, "at most one row each, which is checked; never released")
     table.add(tomlkit.nl())
     columns = tomlkit.table()
-    for c in released:
-        decided = shared.decision(c)
-        keys = {k: v for k, v in c.keys.items() if k != "harbor"}
-        add_explained(columns, c.name, {"role": decided.decision, **keys}, decided.why)
-    columns.add(tomlkit.nl())
+    add_released(columns, shared, released)
     table.add("columns", columns)
     privacy = tomlkit.table()
     k = preset.k if preset is not None and preset.k else K
@@ -98,6 +94,15 @@ def _release(found: FoundSchema, released: list[Released], preset: Preset | None
     table.add("privacy", privacy)
     table.add("search", add_search())
     return table
+
+
+def add_released(columns: Table, shared: SharedSchema, released: Iterable[Released]) -> None:
+    """A line for each column of a release of persons: its role, its keys, and why."""
+    for c in released:
+        decided = shared.decision(c)
+        keys = {key: value for key, value in c.keys.items() if key != "harbor"}
+        add_explained(columns, c.name, {"role": decided.decision, **keys}, decided.why)
+    columns.add(tomlkit.nl())
 
 
 def add_query(table: Table, query: str) -> None:

@@ -17,6 +17,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.engine.choosing import dialect_of, shown
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.opening import Database, in_memory, is_connection, path_of
+from sqldeid.engine.remote import Remote
 from sqldeid.engine.undisturbed import undisturbed
 from sqldeid.errors import AttackFailedError, Interrupted, VerificationError
 from sqldeid.job import Job
@@ -124,6 +125,7 @@ def _anonymize(
     releases: list[Release] = []
     written: dict[str, str] = {}
     joinable: tuple[Joinable, ...] = ()
+    engine: Engine | None = None
     try:
         with ExitStack() as stack:
             engine, staging, there = open_run(job, database, with_layers(job, names), options, stack)
@@ -149,14 +151,22 @@ def _anonymize(
             with undisturbed() if isinstance(engine, DuckDBEngine) else nullcontext():  # no doubt whether it is there
                 written = dict(zip(noticing.written, earlier.publish(staging, certain=certain), strict=True))
     except Interrupted as stopped:
+        if _committed(engine):
+            raise Interrupted("interrupted; the releases were published") from None
         if "published" not in stopped.message:  # by a search beside the releases' own
             stopped.message += "; nothing was published"
         raise
     except KeyboardInterrupt:
         if not written:  # between two statements; within one the engine says so
-            raise Interrupted("interrupted; nothing was published") from None
+            done = "the releases were" if _committed(engine) else "nothing was"
+            raise Interrupted(f"interrupted; {done} published") from None
     found = {r.name: _published(r, written) for r in releases}
     return _result(job, database, found, joinable, options, monotonic() - started)
+
+
+def _committed(engine: Engine | None) -> bool:
+    """Whether a server has taken the releases in, though the run was stopped before it could note that."""
+    return isinstance(engine, Remote) and engine.committed
 
 
 def _together(releases: Sequence[Release], cohorts: Compared | None, engine: Engine, making: Making) -> list[Release]:

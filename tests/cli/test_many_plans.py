@@ -121,3 +121,11 @@ def test_all_releases_that_are_refused_are_told(
     assert len(lines) == 2
     assert "tables.b.columns.sax" in lines[0] and lines[1].startswith("job.toml: tables.c")
     assert not database.with_name("out.duckdb").exists()
+
+
+def test_the_key_is_named_in_what_comes_next(capsys: pytest.CaptureFixture[str], database: Path) -> None:
+    key = database.with_name("my key")
+    key.write_text("0123456789abcdef" * 4)
+    told = shown(capsys, database, ["a"], "--key-file", str(key))
+    assert "--key-file '" in told
+    assert told.count("--key-file") == told.count("sqldeid anonymize")

@@ -117,6 +117,29 @@ CASES = [
             (True, "('1', 1, 1), ('2', 2, 1), ('4', 3, 2), ('5', 4, 2)"),
         )
     ),
+    *(
+        Case(
+            "tables/itemset/count_left_out",
+            {
+                "source": table_name("sour_ce"),
+                "key": column("per son", "s"),
+                "item": column("co de", "s"),
+                "text": text,
+                "persons": table_name("keyed"),
+            },
+            [(1, 1, 2)],
+            (
+                *SOURCE_SETUP,
+                f"CREATE TABLE keyed (value {'TEXT' if text else 'INTEGER'}, person INTEGER, class INTEGER)",
+                f"INSERT INTO keyed VALUES {values}",
+            ),
+            note="texts" if text else "numbers",
+        )
+        for text, values in (
+            (False, "(1, 1, 1), (2, 2, 1), (5, 4, 2)"),
+            (True, "('1', 1, 1), ('2', 2, 1), ('5', 4, 2)"),
+        )
+    ),
     Case(
         "tables/itemset/place_items",
         {"placed": OUT, "pairs": table_name("pairs"), "nodes": table_name("nodes")},

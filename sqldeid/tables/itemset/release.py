@@ -122,6 +122,7 @@ class ChildDraft:
     hierarchy: Hierarchy = field(init=False)
     persons: exp.Table = field(init=False)
     pairs: exp.Table = field(init=False)
+    left_out: Mapping[str, int] = field(init=False)
     counter: Counter | None = None
     found: Found = field(init=False)
     written: exp.Expr = field(init=False)
@@ -173,6 +174,8 @@ def _count(draft: ChildDraft) -> None:
         codes=draft.codes,
     )
     engine.drop(keys)
+    asked = {"source": source, "key": plan.person, "item": plan.items.column, "text": by_text(engine)}
+    draft.left_out = engine.row("tables/itemset/count_left_out", persons=draft.persons, **asked)
     pairs = engine.to_bench(draft.pairs)  # numbers of persons, classes and items: neither a value nor a pseudonym
     read = engine.bench.ask("tables/itemset/count_leaves", pairs=pairs)
     if read.num_rows:
@@ -330,10 +333,27 @@ def _tell(draft: ChildDraft) -> None:
         suppression_limit=float(plan.limit),
         warnings=(
             f"{plan.key}: is {PSEUDONYMISED}: whoever holds the key can tell whose the items are",
+            *_left_out(draft),
             *_limited(plan, found, total),
         ),
         moved={"rows": rows, "bytes": size},
     )
+
+
+def _left_out(draft: ChildDraft) -> Iterator[str]:
+    """What rows of the source say nothing in the release, for the data holder: no limit counts them as suppressed."""
+    plan = draft.planned
+    reasons = {
+        "keyless": f"no {plan.table.person}",
+        "itemless": f"no {plan.items.name}",
+        "strangers": f"the {plan.table.person} of nobody in the release of {plan.parent.name}",
+    }
+    for name, reason in reasons.items():
+        if rows := draft.left_out[name]:
+            has = "row has" if rows == 1 else "rows have"
+            yield f"{plan.key}: {rows:,} {has} {reason}: they are not released, and count as no suppression"
+    if draft.counter is None:
+        yield f"{plan.key}: the release is empty"
 
 
 def _limited(plan: ChildPlan, found: Found, total: int) -> Iterator[str]:
@@ -347,11 +367,15 @@ def _limited(plan: ChildPlan, found: Found, total: int) -> Iterator[str]:
 
 
 def _levels(draft: ChildDraft) -> Mapping[str, float]:
-    """Of the pairs that are released, the share at each level."""
+    """Of the pairs that are released, the share at each level; what shows the top's label counts as the top."""
     counter, best = draft.counter, draft.found.best
     if counter is None or best is None or best.suppressed == counter.total:
         return {}
-    by_level = np.zeros(draft.hierarchy.height)
-    np.add.at(by_level, [counter.tree.level(node) for node in range(counter.tree.nodes)], best.released)
-    names = draft.hierarchy.level_names
+    hierarchy, tree = draft.hierarchy, counter.tree
+    shown = [draft.planned.items.labels(hierarchy, level) for level in range(hierarchy.height)]
+    top, by_level = hierarchy.height - 1, np.zeros(hierarchy.height)
+    for node, pairs in enumerate(best.released):
+        level, group = tree.origin(node)
+        by_level[top if shown[level][group] == shown[top][0] else level] += pairs
+    names = hierarchy.level_names
     return {names[i]: float(n) / float(by_level.sum()) for i, n in enumerate(by_level) if n > 0}

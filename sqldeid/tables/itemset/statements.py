@@ -18,7 +18,8 @@ def counting(planned: ChildPlan) -> Iterator[Step]:
     yield from _reading(planned)
     if planned.sensitive:
         yield step("tables/itemset/tell_items", len(planned.sensitive))
-    yield from once("tables/itemset/number_persons", "tables/itemset/list_pairs", "tables/itemset/count_leaves")
+    yield from once("tables/itemset/number_persons", "tables/itemset/list_pairs", "tables/itemset/count_left_out")
+    yield step("tables/itemset/count_leaves")
 
 
 def searching(planned: ChildPlan) -> Iterator[Step]:

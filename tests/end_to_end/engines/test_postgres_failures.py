@@ -459,3 +459,31 @@ def test_names_of_tables_schemas_and_roles_are_no_sql(hospital: Hospital) -> Non
         hospital.run(
             f"DROP SCHEMA {quoted[schema]} CASCADE", f"DROP TABLE {quoted[source]}", f"DROP ROLE {quoted[role]}"
         )
+
+
+def test_ctrl_c_just_after_the_commit_does_not_say_that_nothing_was_published(
+    hospital: Hospital, command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = PostgresEngine.commit
+
+    def interrupted(engine: PostgresEngine) -> None:
+        commit(engine)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PostgresEngine, "commit", interrupted)
+    error = command()
+    assert error.code == 130
+    assert error.json["error"]["message"] == "interrupted; the releases were published"
+    assert hospital.read("SELECT COUNT(*) > 100 FROM out.r") == [(True,)]
+
+
+def test_ctrl_c_just_before_the_commit_leaves_nothing(
+    hospital: Hospital, command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: PostgresEngine) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PostgresEngine, "commit", interrupted)
+    error = command()
+    assert error.json["error"]["message"] == "interrupted; nothing was published"
+    assert hospital.read("SELECT to_regclass('out.r')") == [(None,)]

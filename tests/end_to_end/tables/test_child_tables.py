@@ -319,6 +319,27 @@ def test_hostile_names_and_values(folder: Path) -> None:
     assert verify(job, c, options=options(folder))["ta;ble"].compared
 
 
+def test_rows_that_say_nothing_of_a_released_person_are_told(folder: Path) -> None:
+    c = database(dict.fromkeys(range(8), "f"), {i: ["a1"] for i in range(8)})
+    c.execute("INSERT INTO codes VALUES (NULL, 'a1', 0), (NULL, NULL, 0), (1, NULL, 0), (99, 'a1', 0), (99, 'b1', 0)")
+    made = anonymize(child_job(folder), c, options=options(folder)).releases["codes"]
+    told = " ".join(made.warnings)
+    assert "2 rows have no id: they are not released" in told
+    assert "1 row has no code" in told
+    assert "2 rows have the id of nobody in the release of people" in told
+    c.execute("DELETE FROM codes WHERE id IS NOT NULL AND code IS NOT NULL")
+    made = anonymize(child_job(folder), c, options=options(folder, replace=True, without_ledger=True)).releases["codes"]
+    assert "tables.codes: the release is empty" in made.warnings
+
+
+def test_a_code_that_the_hierarchy_does_not_cover_is_at_the_top(folder: Path) -> None:
+    c = database(dict.fromkeys(range(8), "f"), {i: ["zz" if i % 2 else "yy"] for i in range(8)})
+    job = child_job(folder, k=5, limit=0.0, child={"columns": {"code": qi("items.csv", uncovered="top")}})
+    made = anonymize(job, c, options=options(folder)).releases["codes"]
+    assert c.execute("SELECT DISTINCT code FROM release.codes").fetchall() == [("*",)]
+    assert made.levels == {"*": 1.0}
+
+
 def test_what_is_told(folder: Path) -> None:
     groups, items = drawn(4, persons=20)
     job = child_job(folder)
