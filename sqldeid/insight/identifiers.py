@@ -162,7 +162,8 @@ KINDS: tuple[Kind, ...] = (
         "identifying",
         _words(
             "id, uid, guid, uuid, pid, key, subject, patient id, person id, hadm id, stay id, encounter, visit id, "
-            "row id, user, username, login, person source value, patient source value"
+            "row id, user, username, login, person source value, patient source value, patienten nr, patienten nummer, "
+            "pat id, pat nr, pat nummer, fall nr, fall nummer, fall id"
         ),
         (("uuid", r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),),
     ),

@@ -61,10 +61,10 @@ _RANKED: tuple[Sequence[str], ...] = (
 )
 """What strangers know of people, from the most to the least."""
 
-_PERSONS = ("subject", "patient", "person", "member", "pid", "mrn", "ssn")
-_VISITS = ("stay", "visit", "encounter", "admission", "hadm", "unit", "episode", "case")
+_PERSONS = ("subject", "patient", "patienten", "pat", "person", "member", "pid", "mrn", "ssn")
+_VISITS = ("stay", "visit", "encounter", "admission", "hadm", "unit", "episode", "case", "fall")
 """With a person's word in a name they say that the key is of something that a person has several of."""
-_KEYS = ("id", "key", "number", "no", "nr", "code", "pid", "mrn", "ssn")
+_KEYS = ("id", "key", "number", "nummer", "no", "nr", "code", "pid", "mrn", "ssn")
 
 
 @dataclass(frozen=True, slots=True)

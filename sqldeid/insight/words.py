@@ -10,7 +10,7 @@ _PARTS = frozenset(
     "patient person subject unique health system unit stay icu hosp hospital ward admission admit admitted discharge "
     "disch time date datetime day month year of birth death dead died offset source location status type visit number "
     "height weight dx diagnosis apache gender sex race ethnicity age id pid first last zip city provider care site "
-    "concept value encounter hadm user record case code".split()
+    "concept value encounter hadm user record case code patienten pat fall nummer".split()
 )
 """Of names that are written in one word, as eICU's are: ``patientunitstayid``."""
 
