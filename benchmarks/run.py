@@ -96,6 +96,7 @@ CASES: dict[str, Callable[[Bench], dict[str, list[dict[str, Any]]]]] = {
     "spark-growth": clusters.spark_growth,
     "series": series.whole_run,
     "series-100m": series.prepare_large,
+    "series-wide": series.prepare_wide,
     "events-1m": events.model_and_make,
     "events-10m": events.make_many,
     "spark-events-1m": events.spark_million,

@@ -101,12 +101,7 @@ def parent_problems(job: Mapping[str, object]) -> Iterator[Found]:
             there = ", ".join(str(n) for n in tables if n != name) or "none"
             yield where, f"names no other table release of this job; there: {there}"
             continue
-        if seen.setdefault(parent, name) != name:
-            yield (
-                where,
-                f"tables.{parent} has the child tables.{seen[parent]} already, and who knows items of both would find "
-                "fewer; put both into one source query, as items of one column",
-            )
+        yield from _beside(name, seen.setdefault(parent, name), tables)
         yield from ((("tables", parent, *keys), text) for keys, text in _parent(section(tables, parent)))
         yield from _classes(name, parent, child, section(tables, parent))
     children = {n for n in tables if section(tables, n).get("parent") is not None}
@@ -127,6 +122,19 @@ def parent_problems(job: Mapping[str, object]) -> Iterator[Found]:
                 ("tables", name, "link"),
                 "names a table that has a child table, and the classes of linked tables are those of their join; "
                 "remove one of both",
+            )
+
+
+def _beside(name: str, first: str, tables: Mapping[str, object]) -> Iterator[Found]:
+    """Child tables of one parent share one promise: whoever knows items of several of them counts them together."""
+    child, other = section(tables, name), section(tables, first)
+    for keys in (("known",), ("privacy", "k")):
+        mine, theirs = (section(t, "privacy").get("k") if len(keys) > 1 else t.get("known") for t in (child, other))
+        if mine is not None and theirs is not None and mine != theirs:
+            yield (
+                ("tables", name, *keys),
+                f"must be {theirs!r}, as in tables.{first}: child tables of one parent share one promise, of items of "
+                "all of them together",
             )
 
 

@@ -179,18 +179,19 @@ def _refuse_split(job: Job, names: Sequence[str], only: Sequence[str]) -> None:
 
 
 def _refuse_orphans(job: Job, names: Sequence[str]) -> None:
-    """A child table and its parent are made and checked together: pseudonyms are others in each publication.
+    """Child tables and their parent are made and checked together: pseudonyms are others in each publication.
 
     Raises
     ------
     JobError
-        If one of them is chosen alone.
+        If some of them are chosen alone.
     """
     for name, table in job.tables.items():
         if table.parent is not None and (name in names) != (table.parent in names):
+            family = [table.parent, *(child for child in job.tables if job.tables[child].parent == table.parent)]
             raise JobError(
                 f"{job.name}: --only: tables.{name} is a child of tables.{table.parent} and has its pseudonyms, so "
-                f"both are released together; give --only {table.parent} --only {name}",
+                f"they are released together; give --only {' --only '.join(family)}",
                 key="--only",
             )
 

@@ -465,7 +465,7 @@ def _child(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
         {"query": "SELECT id, code FROM visits"},
     ]
     empty = {"query": "SELECT id, CAST(NULL AS VARCHAR) AS code, seq, ward FROM visits"}
-    job["tables"]["child of " + name if r.random() < 0.2 else "child"] = {
+    child = {
         **{"source": r.choice([*source, empty]), "person": "id", "parent": name, "items": items},
         "known": r.choice([1, 2, 2, 3] if not r.odd() else [0, 1, 2, 3, 9]),
         "columns": {
@@ -475,6 +475,12 @@ def _child(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:
         "privacy": {"k": 2 if not r.odd() else r.choice([2, 3]), "suppression_limit": r.choice([0.0, 0.3, 1.0])},
         **r.choice([{}, {}, {"where": r.choice(["seq < 2", "FALSE", "code = "])}]),
     }
+    job["tables"]["child of " + name if r.random() < 0.2 else "child"] = child
+    if r.random() < 0.4:  # a second one, whose items are known beside those of the first
+        other = {**child, "source": r.choice(source[:3]), "items": "ward", "where": "ward > 0"}
+        other["columns"] = {"ward": {"role": "quasi-identifying", "hierarchy": r.choice([{"suppress": True}, rule])}}
+        other["known"] = child["known"] if not r.odd() else 1
+        job["tables"][r.choice(["select", "child 2"])] = other
 
 
 def _wide(r: Random, job: Part, name: str, made: Made, sound: bool) -> None:

@@ -106,8 +106,15 @@ def test_a_parent_with_a_criterion_beyond_k_is_refused() -> None:
     assert "p.privacy.l_diversity: does not go with a child table" in refusal(c=child(), p=guarded)
 
 
-def test_a_parent_has_one_child_and_is_no_child() -> None:
-    assert "d.parent: tables.p has the child tables.c already" in refusal(c=child(), d=child(), p=parent())
+def test_children_of_one_parent_share_one_promise() -> None:
+    Job.parse({"tables": {"c": child(), "d": child(), "p": parent()}})
+    told = refusal(c=child(), d=child(known=1), p=parent())
+    assert "d.known: must be 2, as in tables.c: child tables of one parent share one promise" in told
+    lower = child(privacy={"k": 2, "suppression_limit": 0.1})
+    assert "d.privacy.k: must be 3, as in tables.c" in refusal(c=child(), d=lower, p=parent())
+
+
+def test_a_parent_is_no_child() -> None:
     told = refusal(c=child(), d=child(parent="c"), p=parent())
     assert "c.parent: does not go with a child table of this one" in told
 

@@ -26,7 +26,16 @@ SPOILT_SETUP = (
     "INSERT INTO \"par ents\" VALUES ('p1', 'f', 2), (NULL, 'f', 2)",
 )
 SHOWN = {"pseudonym": column("per son", "r"), "item": column("it's", "r"), "level": column("lev", "r")}
-BOTH = {"written": table_name("ite ms"), "parent": table_name("par ents"), "key": column("per son", "p")}
+ITEMS = {"written": table_name("ite ms"), **SHOWN}
+PARENT = {"parent": table_name("par ents"), "key": column("per son", "p")}
+BOTH = {"written": table_name("ite ms"), **PARENT}
+TWO = [{**ITEMS, "number": 0}, {**ITEMS, "written": table_name("dru gs"), "number": 1}]
+TWO_SETUP = (
+    *RELEASED_SETUP,
+    'CREATE TABLE "dru gs" ("per son" TEXT, "it\'s" TEXT, lev INTEGER)',
+    """INSERT INTO "dru gs" VALUES ('p1', 'a', 0), ('p3', 'it''s', 2), ('p1', 'a', 0)""",
+)
+"""Of a second child table, with a label that the first has, too; a person shows it in two rows."""
 GROUPS = [
     {"value": column("select", "p"), "name": identifier("q0")},
     {"value": column("age", "p"), "name": identifier("q1")},
@@ -178,10 +187,29 @@ CASES = [
     ),
     Case(
         "tables/itemset/join_shown",
-        {"shown": OUT, **BOTH, **SHOWN, "columns": GROUPS, "several": False},
+        {"shown": OUT, **PARENT, "tables": [{**ITEMS, "number": 0}], "columns": GROUPS, "several": False},
         [("p1", 1, 1), ("p1", 1, 2), ("p2", 1, 2), ("p4", 4, 3), ("p5", 4, 3)],
         RELEASED_SETUP,
         read=FROM_OUT.format("pseudonym, class, item", "pseudonym, item"),
+    ),
+    Case(
+        "tables/itemset/join_shown",
+        {"shown": OUT, **PARENT, "tables": TWO, "columns": GROUPS, "several": True},
+        [("p1", 1, 1), ("p1", 1, 2), ("p1", 1, 4), ("p2", 1, 2), ("p3", 3, 5), ("p4", 4, 3), ("p5", 4, 3)],
+        TWO_SETUP,
+        read=FROM_OUT.format("pseudonym, class, item", "pseudonym, item"),
+        note="two",
+    ),
+    Case(
+        "tables/itemset/list_shown",
+        {"shown": OUT, "persons": table_name("keyed"), "tables": TWO, "start": 100},
+        [(1, 101), (1, 102), (1, 104), (4, 103)],
+        (
+            *TWO_SETUP,
+            "CREATE TABLE keyed (value INTEGER, pseudonym TEXT, person INTEGER)",
+            "INSERT INTO keyed VALUES (10, 'p1', 1), (11, 'p1', 1), (40, 'p4', 4), (90, 'p9', 9)",
+        ),
+        read=FROM_OUT.format("person, cell", "person, cell"),
     ),
     *(
         Case(

@@ -25,6 +25,9 @@ from sqldeid.tables.itemset.cover import cover
 from sqldeid.tables.itemset.search import Judged, Totals
 from sqldeid.tables.itemset.tree import CodeTree
 
+BEFORE = 1_000_000_000
+"""Cells from this number on are of child tables that were written before: what they show is settled."""
+
 MOST_SETS = 4_000_000
 """Failing sets that come to Python; a cut with more of them is given up."""
 
@@ -41,6 +44,8 @@ class Counter:
         Temporary table (class, person, leaf).
     total
         Its rows.
+    before
+        Temporary table (person, cell), if other child tables were written before: the items that they show of persons.
     """
 
     engine: Engine
@@ -50,6 +55,7 @@ class Counter:
     tree: CodeTree
     k: int
     known: int
+    before: exp.Table | None = None
 
     def totals(self) -> Totals:
         """Of each node, how many pairs k persons of a class share, and how many not. Cost: one pass for each level."""
@@ -134,16 +140,21 @@ class Counter:
             self.engine.drop(held)
             if len(sets) > MOST_SETS:
                 return None
-            found = cover(sets, weights)
-            dropped = np.union1d(dropped, found.chosen)
+            chosen, bound = _cover_own(sets, weights)
+            dropped = np.union1d(dropped, chosen)
             if size == 2:
-                least = found.bound
+                least = bound
         return dropped, least
 
     def _hold(self, placed: exp.Table, cells: exp.Table, dropped: Ints) -> exp.Table:
         gone = self.engine.put(f"{self.name}_dropped", dropped_rows(dropped)) if len(dropped) else None
         held = self.engine.make(
-            "tables/itemset/hold_cells", f"{self.name}_held", placed=placed, cells=cells, dropped=gone
+            "tables/itemset/hold_cells",
+            f"{self.name}_held",
+            placed=placed,
+            cells=cells,
+            dropped=gone,
+            before=self.before,
         )
         if gone is not None:
             self.engine.drop(gone)
@@ -152,9 +163,29 @@ class Counter:
     def _failing(self, held: exp.Table, size: int) -> Ints:
         """The cells of each set of a size that fails; shape (sets, size)."""
         items = numbered(size)
-        read = self.engine.ask("tables/itemset/list_sets", held=held, items=items, k=self.k, most=MOST_SETS + 1)
+        below = None if self.before is None else BEFORE
+        asked = {"held": held, "items": items, "k": self.k, "most": MOST_SETS + 1, "below": below}
+        read = self.engine.ask("tables/itemset/list_sets", **asked)
         cells = [read.column(f"c{i}").to_numpy() for i in range(size)]
         return np.stack(cells, axis=1)[np.lexsort(cells)].astype(np.int64)  # rows come in any order
+
+
+def _cover_own(sets: Ints, weights: Floats) -> tuple[Ints, float]:
+    """Choose cells of this child table that break all sets; of pairs also what any choice weighs at least.
+
+    Cells of tables before it cannot be chosen, so a set is broken by one of its others; sets of the fewest come first.
+    Of pairs the weights add up: a cell that is alone in its set must be chosen, and the pairs that it leaves do not
+    hold it.
+    """
+    own = (sets < BEFORE).sum(axis=1)  # cells ascend, so these are the first ones
+    chosen, bound = np.zeros(0, dtype=np.int64), 0.0
+    for cells in range(1, sets.shape[1] + 1):
+        there = sets[own == cells][:, :cells]
+        there = np.unique(there[~np.isin(there, chosen).any(axis=1)], axis=0)
+        found = cover(there, weights)
+        chosen = np.union1d(chosen, found.chosen)
+        bound += found.bound
+    return chosen, bound
 
 
 def numbered(size: int) -> list[Mapping[str, object]]:

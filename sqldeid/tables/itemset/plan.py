@@ -35,12 +35,18 @@ class ChildPlan:
     parent
         The release that its rows are of, by pseudonym.
     known
-        How many items of a person are known, at most.
+        How many items of a person are known, at most, of all child tables of the parent together.
+    earlier
+        The parent's child tables that are made before this one: what they show is settled then.
+    family
+        Names of all child tables of the parent, this one among them, in the order in which they are made.
     """
 
     table: TablePlan
     parent: TablePlan
     known: int
+    earlier: tuple[ChildPlan, ...] = ()
+    family: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -66,6 +72,11 @@ class ChildPlan:
     def items(self) -> QuasiIdentifier:
         """The column of items."""
         return self.table.qis[0]
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Names of the parent's other child tables."""
+        return tuple(name for name in self.family if name != self.name)
 
     @property
     def pseudonym(self) -> OtherColumn:
@@ -102,6 +113,7 @@ class ChildPlan:
             ("Person", self.table.person or ""),
             ("Items", f"{self.items.name}, {self.items.hierarchy_name}, {self.items.hierarchy.height} levels"),
             ("Promise", f"any {self.known} items that a person of a class has, {self.k} persons of it have, or none"),
+            *((("Together", f"with items of {', '.join(self.others)}"),) if self.others else ()),
             ("Suppression", f"at most {100 * float(self.limit):g} % of the pairs of person and item"),
             *((("Sensitive", ", ".join(c.name for c in self.sensitive) + ", as they are"),) if self.sensitive else ()),
             ("Not released", "every other column: order, dates and number of rows among them"),
@@ -118,6 +130,7 @@ class ChildPlan:
             "height": self.items.hierarchy.height,
             "known": self.known,
             "sensitive": [c.name for c in self.sensitive],
+            "together": list(self.others),
             "k": self.k,
             "suppression_limit": float(self.limit),
         }
@@ -134,9 +147,20 @@ def plan(name: str, job: Job, engine: Engine) -> ChildPlan:
     part = job.tables[name]
     if part.parent is None or part.known is None:
         raise JobError.at(f"tables.{name}.parent", "missing; a child table names the table of its persons")
-    own = resolve_child(name, part, engine, job.folder)
     parent = plan_table(part.parent, job.tables[part.parent], engine, job.folder)
-    found = ChildPlan(own, parent, part.known)
+    family = tuple(child for child, table in job.tables.items() if table.parent == part.parent)
+    earlier: tuple[ChildPlan, ...] = ()
+    for child in family[: family.index(name) + 1]:
+        found = _resolve(child, job, engine, parent)
+        earlier = (*earlier, replace(found, earlier=earlier, family=family))
+    return earlier[-1]
+
+
+def _resolve(name: str, job: Job, engine: Engine, parent: TablePlan) -> ChildPlan:
+    """One child table, without those beside it."""
+    part = job.tables[name]
+    own = resolve_child(name, part, engine, job.folder)
+    found = ChildPlan(own, parent, part.known or 0)
     if own.person_type != parent.person_type:
         raise JobError.at(
             f"{own.key}.person",

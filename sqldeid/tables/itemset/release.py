@@ -10,7 +10,8 @@ Guarantee
     items that t has in the source: of their labels, those that the release shows in C are all shown for t, and at
     least k persons of C show all of them; where it shows none of them in C, all of C fit. Whoever knows the values and
     the items therefore finds at least k persons who fit, and t is one of them; or none who show them all.
-    k is at most the parent's. This is kᵐ-anonymity within each class.
+    k is at most the parent's. This is kᵐ-anonymity within each class. A parent's child tables share one promise: the m
+    items may be of several of them, an item of one is another item than its like in the other, and k and m are equal.
 
     Why it holds. A cell is shown for all persons of the class who have an item below its label, or for none. So of t's
     labels those of suppressed cells are missing for everybody in C, and the others are there for t. The latter are a
@@ -18,6 +19,9 @@ Guarantee
     suppressed. Suppressing a cell changes the count of no set without it; so sets that were counted once stay as they
     are, and none has to be counted again. A label for several items of t counts once, and a coarser cut keeps what a
     finer one has where nothing is suppressed: persons of a union are at least those of either part.
+    Child tables of one parent are made one after the other. What the earlier ones show is settled; sets that hold an
+    item of theirs are counted with the cells of this one, and broken by suppressing these. A set of settled cells alone
+    has k persons since the table that was made last of them was counted.
 
 Assumes
     The attacker knows at most m items, all of which the person has, in the rows that are read (of what `where` leaves
@@ -53,7 +57,7 @@ may be suppressed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -71,13 +75,13 @@ from sqldeid.sql import column, identifier, render
 from sqldeid.stages import Stage, walk
 from sqldeid.tables.disguise.disguise import PSEUDONYMISED, noted_secrets, person_digest
 from sqldeid.tables.disguise.pseudonyms import by_text, draw_secrets
-from sqldeid.tables.itemset.count import Counter
+from sqldeid.tables.itemset.count import BEFORE, Counter
 from sqldeid.tables.itemset.plan import ChildPlan
 from sqldeid.tables.itemset.result import ChildRelease, ChildVerified
 from sqldeid.tables.itemset.search import Found, Judged, find_cut
 from sqldeid.tables.itemset.statements import counting, searching, verifying, writing
 from sqldeid.tables.itemset.tree import CodeTree
-from sqldeid.tables.itemset.verify import noted, sensitive_of, verify
+from sqldeid.tables.itemset.verify import Shown, noted, read_as_shown, sensitive_of, verify
 from sqldeid.tables.plan.versions import check_versions
 from sqldeid.tables.rows.bind import bind
 from sqldeid.tables.rows.shape import keep
@@ -95,7 +99,8 @@ def run(planned: ChildPlan, making: Making) -> ChildRelease:
     VerificationError
         If what was written fails its re-check.
     """
-    draft = ChildDraft(planned, making.engine, making.staging, making.made(planned.parent.name), making.key)
+    earlier = [making.made(c.name)[0] for c in planned.earlier]
+    draft = ChildDraft(planned, making.engine, making.staging, making.made(planned.parent.name), making.key, earlier)
     draft.moved = making.engine.moved
     walk(way_of(planned), draft, partial(making.listener.step, planned.name))
     return draft.result
@@ -109,6 +114,8 @@ class ChildDraft:
     ----------
     parent
         What to read of the parent's release, and the note on it.
+    earlier
+        What to read of its child tables that were written before.
     """
 
     planned: ChildPlan
@@ -116,6 +123,7 @@ class ChildDraft:
     staging: Staging
     parent: Published
     key: Callable[[], Key | None]
+    earlier: Sequence[exp.Expr] = ()
     moved: tuple[int, int] = (0, 0)
     source: exp.Expr = field(init=False)
     codes: exp.Table = field(init=False)
@@ -182,7 +190,24 @@ def _count(draft: ChildDraft) -> None:
         tree = CodeTree.over(draft.hierarchy.groups, read.column("leaf").to_numpy().astype(np.int64))
         _refuse_alike(plan, draft.hierarchy, tree)
         total = int(read.column("pairs").to_numpy().sum())
-        draft.counter = Counter(engine.bench, plan.name, pairs, total, tree, plan.k, plan.known)
+        before = _before(draft) if plan.earlier and plan.known > 1 else None
+        draft.counter = Counter(engine.bench, plan.name, pairs, total, tree, plan.k, plan.known, before)
+
+
+def _before(draft: ChildDraft) -> exp.Table:
+    """Who shows which items in the child tables that were written before, as numbers, where cuts are tried."""
+    engine, plan = draft.engine, draft.planned
+    shown = engine.make(
+        "tables/itemset/list_shown",
+        f"{plan.name}_before",
+        persons=draft.persons,
+        tables=read_as_shown(plan.earlier, draft.earlier),
+        start=BEFORE,
+    )
+    before = engine.to_bench(shown)
+    if engine is not engine.bench:
+        engine.drop(shown)
+    return before
 
 
 def _refuse_telling(plan: ChildPlan, source: exp.Expr, engine: Engine) -> None:
@@ -223,8 +248,9 @@ def _search(draft: ChildDraft) -> None:
     draft.found = find_cut(counter.tree, counter.totals(), counter.total, counter, plan.limit)
     if draft.found.best is None:
         share = 100 * draft.found.nearest / counter.total
+        beside = f", beside what {', '.join(c.name for c in plan.earlier)} shows," if plan.earlier else ""
         raise NoSolutionError(
-            f"{plan.key}.privacy.suppression_limit: every cut of the items leaves more than "
+            f"{plan.key}.privacy.suppression_limit: every cut of the items{beside} leaves more than "
             f"{100 * float(plan.limit):g} % of the pairs of person and item to suppress, the nearest one {share:.1f} "
             "%; raise the limit, lower k or known, or let the parent have larger classes",
             key=f"{plan.key}.privacy.suppression_limit",
@@ -259,6 +285,8 @@ def _write(draft: ChildDraft) -> None:
         tables |= {"placed": placed}
     asked |= tables
     draft.written = draft.staging.write(_staging("stage_rows" if plan.sensitive else "stage_items", asked), _note(plan))
+    if counter.before is not None:
+        counter.engine.drop(counter.before)
     for table in dict.fromkeys((*tables.values(), nodes, draft.codes, draft.pairs)):
         engine.drop(table)
 
@@ -299,7 +327,8 @@ def _note(plan: ChildPlan) -> Note:
 
 
 def _verify(draft: ChildDraft) -> None:
-    draft.verified = verify(draft.planned, draft.written, draft.parent, draft.engine, draft.key())
+    shown = Shown(draft.written, draft.parent, draft.earlier)
+    draft.verified = verify(draft.planned, shown, draft.engine, draft.key())
 
 
 def _tell(draft: ChildDraft) -> None:
@@ -331,6 +360,8 @@ def _tell(draft: ChildDraft) -> None:
             **{c.name: {"role": "sensitive", "shown": "as it is"} for c in plan.sensitive},
         },
         suppression_limit=float(plan.limit),
+        together=plan.others,
+        settled=tuple(c.name for c in plan.earlier),
         warnings=(
             f"{plan.key}: is {PSEUDONYMISED}: whoever holds the key can tell whose the items are",
             *_left_out(draft),

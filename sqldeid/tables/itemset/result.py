@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 LIMITS = (
@@ -20,12 +20,13 @@ BESIDE = (
 """What sensitive columns add to the limits."""
 
 
-def guarantee_of(k: int, known: int, parent: str) -> str:
-    """The promise in words."""
+def guarantee_of(k: int, known: int, parent: str, together: Sequence[str] = ()) -> str:
+    """The promise in words; `together` names all child tables of the parent, where there are several."""
     items = "one item" if known == 1 else f"any {known} items"
+    among = f", in {', '.join(together[:-1])} and {together[-1]} together," if len(together) > 1 else ""
     return (
-        f"Whoever knows a person's quasi-identifying values in {parent} and {items} that the person has finds at "
-        f"least {k} persons who fit, or none."
+        f"Whoever knows a person's quasi-identifying values in {parent} and {items} that the person has{among} finds "
+        f"at least {k} persons who fit, or none."
     )
 
 
@@ -50,6 +51,9 @@ class ChildRelease:
         limit loses at least. `optimal` where nothing loses less.
     levels
         Share of the released pairs shown at each level, by its name.
+    together, settled
+        Names of the parent's other child tables, which share the promise, and of those that were made before this one:
+        `bound` and `optimal` are of releases beside what these show.
     """
 
     name: str
@@ -70,6 +74,8 @@ class ChildRelease:
     columns: Mapping[str, Mapping[str, object]]
     suppression_limit: float
     warnings: tuple[str, ...]
+    together: tuple[str, ...] = ()
+    settled: tuple[str, ...] = ()
     moved: Mapping[str, int] = field(default_factory=dict)
     written: tuple[str, ...] = ()
     kind: str = "child"
@@ -82,7 +88,9 @@ class ChildRelease:
     @property
     def guarantee(self) -> str:
         """The promise in words."""
-        return guarantee_of(self.k, self.known, self.parent)
+        others = self.together
+        at = len(self.settled)
+        return guarantee_of(self.k, self.known, self.parent, (*others[:at], self.name, *others[at:]))
 
     @property
     def limits(self) -> str:
@@ -111,7 +119,9 @@ class ChildRelease:
     def facts(self) -> list[tuple[str, object]]:
         """Line by line, for the terminal."""
         share = f" ({100 * self.suppressed / self.pairs:.2f} %)" if self.pairs else ""
-        least = "the least possible of this kind (proven)" if self.optimal else f"none loses less than {self.bound:.6f}"
+        beside = f" beside what {', '.join(self.settled)} shows" if self.settled else ""
+        least = "the least possible of this kind" if self.optimal else f"none loses less than {self.bound:.6f}"
+        least += f"{beside} (proven)" if self.optimal else beside
         fewest = "no rows" if self.fewest is None else f"{self.fewest:,}"
         return [
             ("Child of", self.parent),

@@ -20,6 +20,8 @@ def counting(planned: ChildPlan) -> Iterator[Step]:
         yield step("tables/itemset/tell_items", len(planned.sensitive))
     yield from once("tables/itemset/number_persons", "tables/itemset/list_pairs", "tables/itemset/count_left_out")
     yield step("tables/itemset/count_leaves")
+    if planned.earlier and planned.known > 1:
+        yield from as_needed("tables/itemset/list_shown")
 
 
 def searching(planned: ChildPlan) -> Iterator[Step]:

@@ -9,6 +9,7 @@ by all of the class who have it, on which the promise rests.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 from sqlglot import exp
@@ -38,11 +39,27 @@ def noted(plan: ChildPlan) -> dict[str, object]:
         "items": plan.items.name,
         "hierarchies": {plan.items.name: plan.items.hierarchy_name},
         "criteria": {"k": plan.k, "known": plan.known},
+        **({"together": list(plan.family)} if plan.others else {}),
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What readers hold: what to read of a child table, of its parent with the note on it, and of child tables before.
+
+    Parameters
+    ----------
+    earlier
+        In the order of the plan's.
+    """
+
+    written: exp.Expr
+    parent: Published
+    earlier: Sequence[exp.Expr] = ()
+
+
 def recheck(
-    plan: ChildPlan, note: Mapping[str, object], written: exp.Expr, parent: Published, engine: Engine, key: Key | None
+    plan: ChildPlan, note: Mapping[str, object], shown: Shown, engine: Engine, key: Key | None
 ) -> ChildVerified:
     """Verify a published child table on its join with its parent.
 
@@ -52,12 +69,12 @@ def recheck(
         If it is not what job, note, parent and source say.
     """
     wanted = noted(plan)
-    if any(note.get(name) != wanted[name] for name in wanted):
+    if any(note.get(name) != wanted.get(name) for name in (*wanted, "together")):
         raise VerificationError.at(plan.key, "the release was made with other items or criteria than the job states")
-    return verify(plan, written, parent, engine, key)
+    return verify(plan, shown, engine, key)
 
 
-def verify(plan: ChildPlan, written: exp.Expr, parent: Published, engine: Engine, key: Key | None) -> ChildVerified:
+def verify(plan: ChildPlan, shown: Shown, engine: Engine, key: Key | None) -> ChildVerified:
     """Count what was written, and compare it with the source where there is a key.
 
     Raises
@@ -67,7 +84,7 @@ def verify(plan: ChildPlan, written: exp.Expr, parent: Published, engine: Engine
 
     Cost: a self join of the release for each size of sets; with a key a scan of the source.
     """
-    there, note = parent
+    written, (there, note) = shown.written, shown.parent
     _same_columns(plan, written, engine)
     asked = {
         **_released(plan),
@@ -82,7 +99,7 @@ def verify(plan: ChildPlan, written: exp.Expr, parent: Published, engine: Engine
     _refuse(plan, counted["whole"] < rows, "a row has a gap")
     _refuse(plan, counted["strangers"] > 0, f"rows of persons who are not in {plan.parent.name}")
     _refuse(plan, counted["keyed"] < counted["parents"], f"pseudonyms of {plan.parent.name} are not one a person")
-    fewest = _fewest(plan, asked, engine)
+    fewest = _fewest(plan, shown, engine)
     _refuse(
         plan, fewest is not None and fewest < plan.k, f"{fewest} persons of a class have a set of items, not {plan.k}"
     )
@@ -129,15 +146,23 @@ def _same_columns(plan: ChildPlan, written: exp.Expr, engine: Engine) -> None:
     _refuse(plan, there != plan.columns, f"its columns are not {', '.join(plan.columns)}")
 
 
-def _fewest(plan: ChildPlan, asked: Mapping[str, object], engine: Engine) -> int | None:
-    """The fewest persons of a class who have a set of items that somebody has."""
-    rest = {name: one for name, one in asked.items() if name != "sensitive"}
+def read_as_shown(plans: Sequence[ChildPlan], written: Sequence[exp.Expr]) -> list[dict[str, object]]:
+    """Child tables of one parent as readers see them: what to read as `r`, its columns, and a number for each."""
+    pairs = enumerate(zip(plans, written, strict=True))
+    return [{"written": there, "number": number, **_released(plan)} for number, (plan, there) in pairs]
+
+
+def _fewest(plan: ChildPlan, held: Shown, engine: Engine) -> int | None:
+    """The fewest persons of a class who have a set of items that somebody has, of this and the tables before it."""
+    plans = (*plan.earlier, plan)
     shown = engine.make(
         "tables/itemset/join_shown",
         f"{plan.name}_shown",
-        **rest,
+        tables=read_as_shown(plans, (*held.earlier, held.written)),
+        parent=held.parent[0],
+        key=column(plan.pseudonym.name, "p"),
         columns=_shown(plan),
-        several=bool(plan.sensitive),
+        several=any(one.sensitive for one in plans),
     )
     found = []
     for size in range(1, plan.known + 1):

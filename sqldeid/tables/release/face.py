@@ -174,10 +174,11 @@ def _recheck(planned: Unit, there: Mapping[str, Published], checking: Checking) 
 
         return {planned.name: recheck_parts(planned, note, written_there, engine)}
     if isinstance(planned, ChildPlan):
+        from sqldeid.tables.itemset.verify import Shown
         from sqldeid.tables.itemset.verify import recheck as recheck_child
 
-        parent = there[planned.parent.name]
-        return {planned.name: recheck_child(planned, note, written_there, parent, engine, checking.key())}
+        shown = Shown(written_there, there[planned.parent.name], [there[c.name][0] for c in planned.earlier])
+        return {planned.name: recheck_child(planned, note, shown, engine, checking.key())}
     if isinstance(planned, LocalPlan):
         from sqldeid.tables.local.recheck import recheck as recheck_local
 

@@ -30,7 +30,7 @@ def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan) -> 
         return Nature(
             (plan.name,),
             plan.table.source,
-            beside=(plan.parent.name,),
+            beside=(plan.parent.name, *(c.name for c in plan.earlier)),
             released=tuple((plan.key, c.name, c.source) for c in plan.sensitive),
             typed=tuple((f"{plan.key}.columns.{c.name}", c.source) for c in plan.sensitive if c.typed),
         )

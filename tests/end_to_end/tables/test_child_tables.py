@@ -374,9 +374,9 @@ def test_the_parent_comes_first_and_both_together(folder: Path) -> None:
     )
     assert list(anonymize(turned, c, options=options(folder)).releases) == ["people", "codes"]
     for alone in ("people", "codes"):
-        with pytest.raises(JobError, match="both are released together"):
+        with pytest.raises(JobError, match="they are released together"):
             anonymize(job, c, options=options(folder, only=(alone,), replace=True))
-        with pytest.raises(JobError, match="both are released together"):
+        with pytest.raises(JobError, match="they are released together"):
             verify(job, c, options=options(folder, only=(alone,)))
 
 
