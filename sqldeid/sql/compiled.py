@@ -27,12 +27,19 @@ class _Kept(FileSystemBytecodeCache):
             return  # a full disk, or a folder that somebody has just removed
 
 
+class _Read(_Kept):
+    """The same where nothing may be written: what another run has left there is read, as Python reads modules."""
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Nothing."""
+
+
 def compiled_in(folder: Path, dialect: str, *makers: str) -> jinja2.BytecodeCache | None:
     """Where compiled templates of a folder are kept: in its `__pycache__`, as Python keeps modules, or nowhere.
 
-    Nowhere if Python is told to keep none (``PYTHONDONTWRITEBYTECODE``), or to keep them in another place, or if the
-    folder cannot be written. What is read there runs: it is guarded as the program's own modules are, by who may write
-    its folder.
+    Nothing is written if Python is told to keep none (``PYTHONDONTWRITEBYTECODE``), or if the folder cannot be written;
+    nor read where it is to keep them in another place. What is read there runs: it is guarded as the program's own
+    modules are, by who may write its folder.
 
     Parameters
     ----------
@@ -45,14 +52,16 @@ def compiled_in(folder: Path, dialect: str, *makers: str) -> jinja2.BytecodeCach
         (Jinja compares the source of each template itself.)
     """
     kept = folder / "__pycache__"
-    if sys.dont_write_bytecode or sys.pycache_prefix:
+    if sys.pycache_prefix:
         return None
     try:
-        kept.mkdir(exist_ok=True)
+        if not sys.dont_write_bytecode and os.access(folder, os.W_OK):
+            kept.mkdir(exist_ok=True)
         parts = [jinja2.__version__, str(sys.implementation.cache_tag), dialect]
         parts += [f"{name} {os.stat(name).st_mtime_ns}" for name in makers]
     except OSError:
         return None
-    if not os.access(kept, os.W_OK):
+    if not kept.is_dir():
         return None
-    return _Kept(str(kept), f"{sha256('|'.join(parts).encode()).hexdigest()[:16]}-%s.jinja")
+    may_write = not sys.dont_write_bytecode and os.access(kept, os.W_OK)
+    return (_Kept if may_write else _Read)(str(kept), f"{sha256('|'.join(parts).encode()).hexdigest()[:16]}-%s.jinja")

@@ -88,5 +88,22 @@ def test_nothing_is_kept_where_python_keeps_nothing(tmp_path: Path, monkeypatch:
 def test_nothing_is_kept_in_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled.os, "access", lambda *_: False)
     assert compiled_in(tmp_path, "duckdb") is None
+    assert not (tmp_path / "__pycache__").exists()
     (tmp_path / "file").write_text("")
     assert compiled_in(tmp_path / "file", "duckdb") is None
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_what_is_there_is_read_where_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool
+) -> None:
+    first = render(tmp_path, SOURCES)
+    there = kept(tmp_path)
+    if told:
+        monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    else:
+        monkeypatch.setattr(compiled.os, "access", lambda *_: False)
+    render(tmp_path, {"other": "SELECT {{ a }} AS other"})
+    assert kept(tmp_path) == there
+    monkeypatch.setattr(jinja2.Environment, "compile", None)  # whoever compiles now fails
+    assert render(tmp_path, SOURCES) == first
