@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import signal
+import time
 
 import pytest
 
 from tests.deep.commands import Change, Damage, Rewrite
 from tests.deep.generate import case
-from tests.deep.processes import Processes, Ran
+from tests.deep.processes import Line, Processes, Ran
 
 pytestmark = pytest.mark.deep
 
@@ -62,3 +63,18 @@ def test_an_unknown_command_and_a_file_that_may_not_grow(new, tmp_path, processe
     assert processes.run(["nonsense"], tmp_path, new=new).code == 2
     ran = processes.start([*made.commands[0], "--replace"], tmp_path, new=new, limit=1).end()
     assert (ran.code, "Traceback" in ran.err) == (1, False)
+
+
+def test_both_answers_of_a_short_command_may_come_at_once():
+    """On a busy machine a command may have ended before its number was read: it is not waited for then."""
+    line = Line()
+    line.say(
+        {"command": ["--version"], "folder": "/", "out": "/dev/null", "err": "/dev/null", "limit": 0, "environment": {}}
+    )
+    while not line.has(1):
+        pass
+    time.sleep(5)  # until it has ended
+    line.hear()
+    assert line.has(0)
+    assert line.hear()["code"] == 0
+    line.close()
