@@ -7,8 +7,10 @@
 # result as policy.json; each later one applies that. To search anew, remove policy.json, never the ledger.
 set -eu
 database=$(realpath "$1")
-cd "$2"
+folder=$2
+cd "$folder"
 umask 077
+rm -f tonight.json # so that what is there afterwards is tonight's
 
 if [ -e policy.json ]; then set -- --policy policy.json; else set --; fi
 code=0
@@ -17,7 +19,7 @@ sqldeid anonymize "$database" --job job.toml "$@" --ledger ledger.duckdb --key-f
 
 case $code in
 0) [ -e policy.json ] || cp tonight.json policy.json ;;
-4) echo "the criteria no longer hold, or every row is held back: the last release stays; see $2/tonight.json" >&2 ;;
+4) echo "the criteria no longer hold, or every row is held back: the last release stays; see $folder/tonight.json" >&2 ;;
 *) echo "no release tonight (code $code): the last one stays" >&2 ;;
 esac
 exit "$code"

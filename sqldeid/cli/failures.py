@@ -32,14 +32,16 @@ def json_target(arguments: Sequence[str]) -> str | None:
 
 
 def report(error: SqldeidError, target: str | None) -> int:
-    """Print an error, write it where `--json` says, and give the exit code."""
+    """Print an error, write it where `--json` says (beside a result that stands there), and give the exit code."""
     from sqldeid.cli.files import write_error
 
     message = error.message
     say(f"{message[:1].upper()}{message[1:]}" if isinstance(error, Interrupted) else f"Error: {message}")
     if target is not None and error.key not in ("--json", STDOUT):
         try:
-            write_error(target, error)
+            aside = write_error(target, error)
+            if aside:
+                say(f"Note: {target} holds an earlier result and stays; this failure is in {aside}")
         except BrokenPipeError:
             pass  # nobody is there to be told
         except SqldeidError as second:

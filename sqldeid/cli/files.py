@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,13 +67,19 @@ def _refuse_inputs(option: str, path: Path, inputs: list[Path], into: Path | Non
 
 
 def write_json(target: str, content: Mapping[str, object]) -> None:
-    """Write JSON where a target says; to standard output in its encoding.
+    """Write JSON where a target says; to standard output in its encoding. A failure that lies beside it is over.
 
     Raises
     ------
     EngineError
         If it cannot be written.
     """
+    _put(target, content)
+    if not (is_stdout(target) or is_stream(target)):
+        _remove_error(beside(target))
+
+
+def _put(target: str, content: Mapping[str, object]) -> None:
     text = json.dumps(content, indent=2, ensure_ascii=False, default=str)
     if is_stdout(target):
         print_json(text)
@@ -101,28 +108,66 @@ def read_certificates(path: Path) -> dict[str, object]:
     return certificates
 
 
-def write_error(target: str, error: SqldeidError) -> None:
-    """Write a failure where `--json` says, but never over a file that is not one of our results.
+def write_error(target: str, error: SqldeidError) -> str:
+    """Write a failure where `--json` says; beside a result that stands there, and never over a file of another's.
 
-    A run can fail before it is known what the arguments name: the file may be the database itself.
+    The result may be the policy of every later run. A run can also fail before it is known what the arguments name: the
+    file may be the database itself.
+
+    Returns
+    -------
+    str
+        The file where the failure is, if it is another than the target; else nothing.
 
     Raises
     ------
     EngineError
-        If the file is another's, or cannot be written.
+        If what stands in its place is another's, or it cannot be written.
     """
+    content = {"error": error.to_dict()}
+    if is_stdout(target) or is_stream(target) or not os.path.lexists(target):
+        write_json(target, content)
+        return ""
+    found = _keys(Path(target))
+    if not _OURS & found:
+        raise EngineError(f"{target} exists and is not a result of sqldeid; the failure was not written there")
+    if "error" in found:
+        write_json(target, content)
+        return ""
+    aside = beside(target)
+    if os.path.lexists(aside) and not _is_error(aside):
+        raise EngineError(
+            f"{target} holds an earlier result and stays, and {aside} is not a failure of sqldeid; the failure was not "
+            "written"
+        )
+    _put(aside, content)
+    return aside
+
+
+def beside(target: str) -> str:
+    """The file for a failure where a target holds a result: `first.json` has `first.error.json`."""
     path = Path(target)
-    if not (is_stdout(target) or is_stream(target)) and os.path.lexists(path) and not _is_result(path):
-        raise EngineError(f"{path} exists and is not a result of sqldeid; the failure was not written there")
-    write_json(target, {"error": error.to_dict()})
+    return str(path.with_name(f"{path.stem}.error{path.suffix}"))
 
 
-def _is_result(path: Path) -> bool:
+def _remove_error(aside: str) -> None:
+    """Remove an earlier run's failure, so that there is one exactly where the last run failed; nothing else."""
+    if os.path.lexists(aside) and _is_error(aside):
+        with suppress(OSError):
+            os.unlink(aside)
+
+
+def _is_error(file: str) -> bool:
+    return _keys(Path(file)) == {"error"}
+
+
+def _keys(path: Path) -> set[str]:
+    """The keys of a file that is a JSON object; none of any other."""
     try:
         found = json.loads(path.read_bytes()) if path.is_file() else None
-    except (OSError, ValueError):
-        return False
-    return isinstance(found, dict) and bool(_OURS & found.keys())
+    except (OSError, ValueError, RecursionError):
+        return set()
+    return set(found) if isinstance(found, dict) else set()
 
 
 _OURS = {"audience", "error", "plan"}

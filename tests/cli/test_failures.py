@@ -142,6 +142,74 @@ def test_a_failure_never_overwrites_what_is_not_ours(folder, capsys):
         assert tree(folder) == before
 
 
+KEEPING = [
+    ("there already", []),
+    ("usage", ["--replace", "--nonsense"]),
+    ("no such release", ["--replace", "--only", "nobody"]),
+    ("its own policy", ["--replace", "--policy", "first.json"]),
+    ("no job", ["--replace", "--job", "none.toml"]),
+]
+
+
+@pytest.mark.parametrize("more", [more for _, more in KEEPING], ids=[name for name, _ in KEEPING])
+def test_a_failure_lies_beside_the_result_that_stands_there(more, folder, capsys):
+    """The result is the policy of every later night."""
+    assert anonymize(capsys, "--json", "first.json").code == 0
+    before = tree(folder)
+    ran = anonymize(capsys, "--json", "first.json", *more)
+    after = tree(folder)
+    assert ran.code == 2
+    if "--policy" in more:  # told before the run: --json names what it reads
+        assert "first.json is what the run reads; name another file" in ran.err and after == before
+        return
+    assert "Note: first.json holds an earlier result and stays; this failure is in first.error.json" in ran.err
+    assert {name: found for name, found in after.items() if name != "first.error.json"} == before
+    assert json.loads((folder / "first.error.json").read_text())["error"]["code"] == 2
+    assert (folder / "first.error.json").stat().st_mode & 0o777 == 0o600
+    assert anonymize(capsys, "--json", "first.json", "--replace", "--policy", "second.json").code == 2
+    (folder / "first.json").rename(folder / "policy.json")
+    assert anonymize(capsys, "--json", "first.json", "--replace", "--policy", "policy.json").code == 0
+    assert not (folder / "first.error.json").exists(), "a failure lies there exactly where the last run failed"
+
+
+def test_a_failure_takes_the_place_of_a_failure(folder, capsys):
+    for only in ("nobody", "none"):
+        assert anonymize(capsys, "--json", "first.json", "--only", only).code == 2
+        assert only in json.loads((folder / "first.json").read_text())["error"]["message"]
+    assert not (folder / "first.error.json").exists()
+
+
+@pytest.mark.parametrize("content", ["mine", '{"audience": "x", "error": {}}', "[]", '{"releases": {}}'])
+def test_a_file_of_anothers_beside_the_result_is_left(content, folder, capsys):
+    assert anonymize(capsys, "--json", "first.json").code == 0
+    (folder / "first.error.json").write_text(content)
+    before = tree(folder)
+    ran = anonymize(capsys, "--json", "first.json")
+    assert ran.code == 2
+    assert "first.error.json is not a failure of sqldeid; the failure was not written" in ran.err
+    assert tree(folder) == before
+    assert anonymize(capsys, "--json", "first.json", "--replace").code == 0
+    assert (folder / "first.error.json").read_text() == content
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, ValueError])
+@pytest.mark.parametrize("file", ["first", "first.json", "a.b.json"])
+def test_neither_ctrl_c_nor_a_bug_takes_a_results_place(raised, file, folder):
+    (folder / file).write_text('{"audience": "data holder only", "releases": {}}')
+    code = (
+        "import sys, sqldeid\nfrom sqldeid.cli import main\n"
+        f"def broken(*_, **__):\n    raise {raised.__name__}()\n"
+        "sqldeid.anonymize = broken\nmain(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", code, "anonymize", "db.duckdb", "--job", "job.toml", "--json", file]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    kind, number = ("interrupted", 130) if raised is KeyboardInterrupt else ("internal", 1)
+    aside = {"first": "first.error", "first.json": "first.error.json", "a.b.json": "a.b.error.json"}[file]
+    assert done.returncode == number and "Traceback" not in done.stderr
+    assert json.loads((folder / aside).read_text())["error"]["kind"] == kind
+    assert json.loads((folder / file).read_text()) == {"audience": "data holder only", "releases": {}}
+
+
 def test_json_is_not_written_into_a_parquet_release(folder, capsys):
     change(folder, 'into = "out.duckdb"', 'into = "out"\nas = "parquet"')
     assert anonymize(capsys).code == 0
