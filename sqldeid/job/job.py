@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -157,9 +157,15 @@ class Job(Section):
         """A path as the job writes it, relative to `folder` unless absolute. The file system is not asked."""
         return self._folder / file
 
-    def warnings(self) -> list[str]:
-        """What holds by the contract and yet deserves a second look; one sentence each, file and key first."""
-        return [f"{self._name}: {text}" for text in (*self._table_warnings(), *self._shared_persons())]
+    def warnings(self, *, held: Collection[str] = ()) -> list[str]:
+        """What holds by the contract and yet deserves a second look; one sentence each, file and key first.
+
+        Parameters
+        ----------
+        held
+            Names of the releases that one ledger holds to each other: what their comparison tells, it has seen to.
+        """
+        return [f"{self._name}: {text}" for text in (*self._table_warnings(), *self._shared_persons(held))]
 
     def _table_warnings(self) -> Iterator[str]:
         for name, table in self.tables.items():
@@ -174,12 +180,14 @@ class Job(Section):
             if table.view == "computed" and not table.frozen:
                 yield f"{key}: a computed view follows its source; who looks twice can see what changed in between"
 
-    def _shared_persons(self) -> Iterator[str]:
+    def _shared_persons(self, held: Collection[str]) -> Iterator[str]:
         """Releases with one person key or one source: likely the same people, and comparable; linked ones are one."""
         pairs = self.comparable()
         shared = [name for name in self._names() if any(name in pair for pair in pairs)]
-        if shared:
-            keys = ", ".join(dotted(name) for name in shared)
+        open_ = [p for p in pairs if any(name not in held or self._is_private((of, name)) for of, name in p)]
+        told = [name for name in shared if any(name in pair for pair in open_)]
+        if told:
+            keys = ", ".join(dotted(name) for name in told)
             yield f"{keys}: seem to hold the same persons; who compares these releases may learn more than from each"
         for name in shared:
             if self._is_private(name):

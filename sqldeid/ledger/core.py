@@ -30,6 +30,9 @@ from sqldeid.sql import identifier, literal, render
 _ROUNDS = 64
 """Times that parts are judged before what still fails is withdrawn as a whole."""
 
+MUCH = 0.05
+"""Of the rows that the criteria let out, the share held back above which a result says why, and what would lower it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -99,6 +102,7 @@ class Ledger:
         self.book = book
         self.insisted = insisted or Insisted()
         self._engine: Engine = book.engine
+        self._entered: list[str] = []
 
     def settle(self, load: Load, *, also_held: int = 0) -> Settled:
         """Hold back the rows that would single persons out beside the releases before; nothing is written down.
@@ -159,7 +163,10 @@ class Ledger:
             "torn_cells": len(settled.decided.torn(settled.judged.branches)),
             "intersected": intersected,
         }
-        return Entered(account, (*settled.warnings, *self._warnings(subject.key, void)), mark)
+        warnings = (*settled.warnings, *self._warnings(subject.key, void))
+        warnings += _much_held(load, held, rows, self._entered)
+        self._entered.append(subject.key)
+        return Entered(account, warnings, mark)
 
     def _intersected(self, release: int, k: int) -> Mapping[str, int]:
         """Who shares every class with a person of a release, in it and in all before it, by what is written down.
@@ -287,3 +294,17 @@ class Ledger:
                 "release voids their totals"
             )
         return found
+
+
+def _much_held(load: Load, held: int, rows: int, before: Sequence[str]) -> tuple[str, ...]:
+    """Why many of the rows that the criteria let out wait, and what to do; `before` are earlier releases of the run."""
+    if held <= MUCH * rows:
+        return ()
+    what, verb = "rows" if load.kind == "classes" else "persons", "counts" if len(before) == 1 else "count"
+    run = f"; {', '.join(before)} of this run {verb} as released before" if before else ""
+    return (
+        f"{load.subject.key}: the ledger holds back {held:,} of the {rows:,} {what} that the criteria let out "
+        f"({100 * held / rows:.1f} %), for a later load. A class is kept until at least k persons are new in it, and "
+        f"of those who were released before at least k alike must go on together{run}. Coarser levels, fewer columns, "
+        'one table in place of several, or publishing less often hold back less: see the page "Every night"',
+    )

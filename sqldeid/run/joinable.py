@@ -76,9 +76,8 @@ class Joinable:
     least: tuple[int, int] = (0, 0)
     kinds: tuple[str, str] = ("tables", "tables")
 
-    @property
-    def warning(self) -> str:
-        """One sentence; empty where no row matches few."""
+    def warning(self, *, linkable: bool = True) -> str:
+        """One sentence; empty where no row matches few. A ledger takes no links: beside one, none is advised."""
         if not any(self.below):
             return ""
         told = [
@@ -89,7 +88,7 @@ class Joinable:
         ]
         by = ", ".join(self.columns) + (" as the length of series" if self.kinds[1] == "series" else "")
         names = ", ".join(f"{kind}.{name}" for kind, name in zip(self.kinds, self.releases, strict=True))
-        return f"{names}: {' and '.join(told)} by {by}: link them, drop a column or coarsen it"
+        return f"{names}: {' and '.join(told)} by {by}: {'link them, ' if linkable else ''}drop a column or coarsen it"
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
@@ -150,9 +149,9 @@ class Noticing:
         return self.staging.publish()
 
 
-def warnings_of(found: Sequence[Joinable]) -> tuple[str, ...]:
+def warnings_of(found: Sequence[Joinable], *, linkable: bool = True) -> tuple[str, ...]:
     """One sentence for each pair with rows that match few of the other."""
-    return tuple(pair.warning for pair in found if pair.warning)
+    return tuple(text for pair in found if (text := pair.warning(linkable=linkable)))
 
 
 def find_joinable(

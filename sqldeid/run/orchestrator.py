@@ -340,13 +340,15 @@ def _result(
     seconds: float,
 ) -> Result:
     """What a run tells."""
+    held = releases.keys() if options.ledger is not None else ()  # a run has all its releases held to it, or none
+    linkable = options.ledger is None
     return Result(
         releases=releases,
         sqldeid=version("sqldeid"),
         job_sha256=job.sha256,
         source={"database": shown(database), "engine": dialect_of(database)},
         seconds=round(seconds, 3),
-        warnings=(*job.warnings(), *warnings_of(joinable), *key_warnings(options.key_file)),
+        warnings=(*job.warnings(held=held), *warnings_of(joinable, linkable=linkable), *key_warnings(options.key_file)),
         job=job.name,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         versions={"sqldeid": version("sqldeid"), "duckdb": version("duckdb"), "python": python_version()},

@@ -475,6 +475,9 @@ def test_warnings_name_what_holds_and_may_still_harm() -> None:
     assert Job.parse(live | {"tables": {"t": live["tables"]["t"] | {"frozen": True}}}).warnings() == []
     twice = Job.parse(small(tables__u=SMALL["tables"]["t"] | {"source": "other"}))
     assert "tables.t, tables.u: seem to hold the same persons" in twice.warnings()[0]
+    assert twice.warnings(held=["t"]) == twice.warnings() and twice.warnings(held=["t", "u"]) == []
+    more = Job.parse(small(tables__u=SMALL["tables"]["t"], tables__v=SMALL["tables"]["t"] | {"person": "x"}))
+    assert "tables.t, tables.u, tables.v: seem" in more.warnings(held=["t", "u"])[0]
     assert all(text.startswith("job: ") for text in twice.warnings())
 
 
@@ -485,6 +488,8 @@ def test_a_private_release_beside_others_of_the_same_persons_is_told() -> None:
     one, two = {**made, "privacy": private}, {**made, "privacy": {"method": "ratio", "epsilon": 1.0}}
     (first, void) = Job.parse({"events": {"a": one, "b": two}}).warnings()
     assert "seem to hold" in first and "events.a: its differential privacy" in void and "events.b beside it" in void
+    again = Job.parse({"events": {"a": one, "b": two}}).warnings(held=["a", "b"])
+    assert again == [first, void], "a ledger adds up only"
     adding = Job.parse({"events": {"a": one, "b": one}}).warnings()
     assert len(adding) == 3 and all("add up" in text for text in adding[1:])
 

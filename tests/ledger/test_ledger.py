@@ -111,6 +111,29 @@ def test_two_releases_of_one_run_are_held_to_each_other(folder: Path) -> None:
     assert ledger(folder, "SELECT release, name FROM releases ORDER BY 1") == [(1, "a"), (2, "b")]
 
 
+def test_much_that_is_held_back_says_why_and_the_guarded_comparison_is_no_warning(folder: Path) -> None:
+    """Classes by age and classes by number tear each other, in one run, so that many wait on the first night."""
+    other = release({"mark": qi({"bands": [30]})}, source="people", person="id", k=4, limit=0.5)
+    asked = job({"into": "out.duckdb"}, folder, a=part(), b=other, c=part() | {"where": "id > 0"})
+    result = run(folder, asked)
+    a, b, c = (result.releases[name] for name in "abc")
+    assert b.ledger is not None and c.ledger is not None
+    held, of = b.ledger["held_back"], b.released + b.ledger["held_back"]
+    assert b.ledger["held_back_share"] == held / of > 0.05 >= c.ledger["held_back_share"] > 0
+    (why,) = [w for w in b.warnings if "the ledger holds back" in w]
+    assert why.startswith(f"tables.b: the ledger holds back {held:,} of the {of:,} rows that the criteria let out (")
+    assert f"({100 * held / of:.1f} %)" in why and "tables.a of this run counts as released before" in why
+    assert not any("the ledger holds back" in w for w in (*a.warnings, *c.warnings))
+    assert not any("seem to hold the same persons" in w for w in result.warnings)
+    assert why in result.to_dict()["releases"]["b"]["warnings"]
+    fresh = job({"into": "fresh.duckdb"}, folder, a=part(), b=other)
+    without = run(folder, fresh, ledger=None)
+    assert any("tables.a, tables.b: seem to hold the same persons" in w for w in without.warnings)
+    third = run(folder, job({"into": "third.duckdb"}, folder, b=other | {"where": "id % 5 > 0"})).releases["b"]
+    (why,) = [w for w in third.warnings if "the ledger holds back" in w]
+    assert "of this run" not in why
+
+
 @pytest.mark.deep
 def test_verify_counts_suppressed_and_held_back_rows_as_the_run_did(folder: Path) -> None:
     """A ledger that is asked later knows neither: both are persons who are not in the release."""
