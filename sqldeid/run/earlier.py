@@ -11,6 +11,8 @@ from typing import Any
 
 from sqldeid import tables
 from sqldeid.errors import JobError, SqldeidError, VerificationError
+from sqldeid.job import Job
+from sqldeid.job.ledger_rules import REFUSED, unfit
 from sqldeid.job.problems import did_you_mean
 from sqldeid.keys import VARIABLE, read_key
 from sqldeid.ledger.book import Book
@@ -59,6 +61,27 @@ class Earlier:
             raise
         file.confirm()
         return written
+
+
+def refuse_unfit(job: Job, names: Sequence[str], options: Options) -> None:
+    """Refuse what does not go with a ledger before anything is opened, all of it at once; and a ledger without a key.
+
+    Raises
+    ------
+    JobError
+        With a line for each fault: who mends a job should not learn of them one run after the other.
+    """
+    if options.ledger is None:
+        return
+    faults = [(key, f"{job.name}: {key}: {REFUSED[what]}") for key, what in unfit(job, names)]
+    try:
+        keyless = None if read_key(options.key_file) is not None else _keyless()
+    except JobError as error:
+        keyless = error
+    if keyless is not None:
+        faults.append((keyless.key, keyless.message))
+    if faults:
+        raise JobError("\n".join(text for _, text in faults), key=faults[0][0])
 
 
 def open_earlier(
@@ -121,23 +144,14 @@ def _single(units: Sequence[Plan], options: Options) -> list[Plan]:
                 key="--policy",
             )
         if options.ledger is not None:
-            raise JobError(
-                f"{unit.key}: --ledger compares single tables with earlier releases, not the join of linked ones; take "
-                "link out, or release them once and without --ledger",
-                key="--ledger",
-            )
+            raise JobError(f"{unit.key}: {REFUSED['link']}", key="--ledger")
     return [unit for unit in units if not is_linked(unit)]
 
 
 def _refuse_many(plans: Sequence[Plan]) -> None:
     for planned in plans:
         if nature_of(planned).many:
-            key = f"{planned.key}.rows"
-            raise JobError.at(
-                key,
-                '--ledger knows each person by one row, and does not go with rows = "many"; give one row per '
-                "person (a source query that picks one), or choose other releases with --only",
-            )
+            raise JobError.at(f"{planned.key}.rows", REFUSED['rows = "many"'])
 
 
 def _refuse_unheard(options: Options, plans: Sequence[Plan]) -> None:
@@ -171,17 +185,21 @@ def _open_ledger(options: Options, plans: Sequence[Plan], stack: ExitStack) -> L
             raise JobError.at(
                 planned.key,
                 "--ledger is for tables whose classes are levels of hierarchies (not for mondrian, nor for local with "
-                'choose = "by-k", where all criteria decide who stays), series, and events with laplace; choose them '
-                "with --only",
+                'choose = "by-k", where all criteria decide who stays, nor for child tables), series, and events with '
+                "laplace",
             )
     key = read_key(options.key_file)
     if key is None:
-        raise JobError(
-            f"--ledger: it keeps persons by a keyed hash; name the key with --key-file, or set {VARIABLE}",
-            key="--key-file",
-        )
+        raise _keyless()
     book = Book(stack.enter_context(LedgerFile(Path(options.ledger or ""), options.settings)), key)
     return Ledger(book, Insisted(options.new_persons, frozenset(label_of(name) for name in options.new_values)))
+
+
+def _keyless() -> JobError:
+    return JobError(
+        f"--ledger: it keeps persons by a keyed hash; name the key with --key-file, or set {VARIABLE}",
+        key="--key-file",
+    )
 
 
 @contextmanager

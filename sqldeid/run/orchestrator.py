@@ -29,7 +29,7 @@ from sqldeid.report import holders_page
 from sqldeid.result import Release, Result, Risk
 from sqldeid.run.cohorts import Compared, compare_tables
 from sqldeid.run.composing import compose, with_composition
-from sqldeid.run.earlier import noted_ledger, open_earlier
+from sqldeid.run.earlier import noted_ledger, open_earlier, refuse_unfit
 from sqldeid.run.followed import Pairs, pair, recheck_pair, tell
 from sqldeid.run.foreign import refuse_missing_parts, writes_here
 from sqldeid.run.held import hold
@@ -122,6 +122,7 @@ def _anonymize(
     """The same, but for the attacks that are spared."""
     names = selected(job, options.only)
     refuse_unread(job, database)
+    refuse_unfit(job, names, options)
     releases: list[Release] = []
     written: dict[str, str] = {}
     joinable: tuple[Joinable, ...] = ()

@@ -215,8 +215,9 @@ def telling_causes() -> Iterator[None]:
         if "failed its re-check" not in error.message:
             raise
         raise VerificationError(
-            f"{error.message}. If the source has changed since, that is why: release it again, with --replace. If it "
-            "has not, the release was changed, and should not be used",
+            f"{error.message}. If the source has changed since, that is why: release it again with --replace, and with "
+            "the --ledger that held it, or, where none did and nobody was ever given it, with --without-ledger. If the "
+            "source has not changed, the release was, and should not be used",
             key=error.key,
         ) from None
 

@@ -45,6 +45,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.job import Job
+from sqldeid.job.ledger_rules import unfit
 from sqldeid.keys import Key, read_key, state_key
 from sqldeid.making import Nature
 from sqldeid.publish import BESIDE_KINDS, LEDGER_NOTE, SOURCE_NOTE
@@ -64,6 +65,10 @@ COMPOSES = "composes by epsilon"
 _APART = (
     "it may have some of the same persons in other classes. Make the releases in one run, without --only and with "
     "--replace, where they are compared person by person"
+)
+_DECLARED = (
+    "its job reads the source otherwise by now (source, where or person), so that other rows leave, whether or not the "
+    "data has changed"
 )
 _FILTERED = (
     "it has other rows of the same tables, and the two cohorts may differ by few persons. Make both in one run of one "
@@ -143,7 +148,7 @@ class Sources:
             if note["release"] not in self.names:
                 self._beside(note, now)
             elif note["release"] == name and LEDGER_NOTE not in note:
-                _refuse(note, _compare(note.get(SOURCE_NOTE), now), "replaced")
+                self._refuse(note, _compare(note.get(SOURCE_NOTE), now), "replaced")
         self._compared = True
         facts = now.facts
         return [] if facts is None else [_mark(facts, key, secrets.token_hex(_SALT)) for key in now.keys]
@@ -156,19 +161,46 @@ class Sources:
         if not ours and not _of_one_source(noted, now, gone=what == "replaced"):
             entered = LEDGER_NOTE in note and now.nature.ledger and self.options.ledger is not None
             if note.get("kind") == _kind(now.nature) and not entered and _is_filtered_otherwise(noted, now):
-                _refuse(note, _FILTERED, what)
+                self._refuse(note, _FILTERED, what)
             return
         if LEDGER_NOTE in note and now.nature.ledger:
             held = "it was held to a ledger, and this run names none"
-            _refuse(note, held if self.options.ledger is None else "", what)
+            self._refuse(note, held if self.options.ledger is None else "", what)
             return
         if not ours:
-            _refuse(note, _compare(noted, now), what)
+            self._refuse(note, _compare(noted, now), what)
             return
         if not self._compared and (beside := self._now(other)) is not None:
-            _refuse(note, _compare(noted, beside), what)
+            self._refuse(note, _compare(noted, beside), what)
         if may_be_subtracted(now.nature, nature_of(self.planned(other))):
-            _refuse(note, "" if not _compare(noted, now) else _APART, what)
+            self._refuse(note, "" if not _compare(noted, now) else _APART, what)
+
+    def _refuse(self, note: Mapping[str, object], reason: str, what: str) -> None:
+        """Refuse with a reason, if there is one, and with steps of which each succeeds."""
+        if not reason:
+            return
+        section = {"series": "series", "events": "events"}.get(str(note.get("kind")), "tables")
+        key = f"{section}.{note['release']}"
+        raise JobError(
+            f"{key}: the release that is there is not {what}: {reason}. Whoever holds two releases that differ can "
+            f"tell apart what differs, which may be one person. {self._way_out(note)}",
+            key="--without-ledger",
+        )
+
+    def _way_out(self, note: Mapping[str, object]) -> str:
+        """What to do: a ledger holds a release to those that it took down itself, and no kind that it cannot keep."""
+        possible = not any(unfit(self.job, self.names))
+        if LEDGER_NOTE in note and possible:
+            return "Name the ledger with --ledger"
+        way = "If nobody was ever given the release that is there, say so by --without-ledger"
+        if self.options.ledger is not None:
+            way += (
+                " and keep --ledger: the one speaks of that release, which no ledger took down, the other holds this "
+                "release and all later ones to each other"
+            )
+        elif possible:
+            way += "; with --ledger FILE beside it, all releases from this one on are held to each other"
+        return f"{way}. If somebody was, take that one back first"
 
     def _is_ours(self, name: str) -> bool:
         return any(name in part for part in (self.job.tables, self.job.series, self.job.events))
@@ -183,20 +215,6 @@ class Sources:
         if nature.drawn and (drawing := read_key(self.options.key_file)) is not None:
             nature = replace(nature, drawn=f"{nature.drawn} {drawing.hasher(_DRAWN)(b'')}")
         return _Now(nature, self._keys, _facts(plan, nature, self.engine) if self._keys else None)
-
-
-def _refuse(note: Mapping[str, object], reason: str, what: str) -> None:
-    if not reason:
-        return
-    section = {"series": "series", "events": "events"}.get(str(note.get("kind")), "tables")
-    key = f"{section}.{note['release']}"
-    held = "" if section == "events" else "hold releases to each other with --ledger FILE, or, "
-    raise JobError(
-        f"{key}: the release that is there is not {what}: {reason}. Whoever holds two releases that differ can "
-        f"tell apart what differs, which may be one person: {held}if nobody was ever given the release that is there, "
-        "say so by --without-ledger",
-        key="--without-ledger",
-    )
 
 
 def _of_one_source(noted: object, now: _Now, *, gone: bool) -> bool:
@@ -249,7 +267,8 @@ def _compare(noted: object, now: _Now) -> str:
     alike = old.keys() == new.keys()
     changed = before.get("persons") != after["persons"] or any(old[n] != new[n] for n in old.keys() & new.keys())
     if changed or (alike and before.get("whole") != after["whole"]):
-        return "its source has changed since"
+        otherwise = any(before.get(part, after[part]) != after[part] for part in ("of", "person"))
+        return _DECLARED if otherwise else "its source has changed since"
     if not alike and not (after["named"] and before.get("named")):
         return "it shows other columns, and without a person key its rows cannot be compared"
     if alike and before.get("asked") != after["asked"]:

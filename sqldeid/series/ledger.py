@@ -42,8 +42,9 @@ import pyarrow as pa
 from sqldeid.arrays import Flags
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
+from sqldeid.job.ledger_rules import REFUSED
 from sqldeid.ledger.audit import Released, released_in
-from sqldeid.ledger.book import OPTION, Book, Subject
+from sqldeid.ledger.book import Book, Subject
 from sqldeid.ledger.core import Entered, Ledger, Load
 from sqldeid.ledger.groups import Group, enter_groups, groups_of
 from sqldeid.ledger.hashing import spelling
@@ -190,12 +191,7 @@ def _label(variable: str) -> str:
 def _refuse(plan: SeriesPlan) -> None:
     """What the theorem does not cover."""
     if plan.part.privacy.nulls != "null-pattern":
-        key = f"{plan.key}.privacy.nulls"
-        raise JobError.at(
-            key,
-            f"with {plan.part.privacy.nulls} fewer than k persons may share the variables that they have; with "
-            f'{OPTION} write "null-pattern"',
-        )
+        raise JobError.at(f"{plan.key}.privacy.nulls", REFUSED["nulls"])
 
 
 def noted(note: Note, entered: Entered | None) -> Note:

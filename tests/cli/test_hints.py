@@ -186,7 +186,11 @@ def test_verify_names_the_likely_cause(folder: Path, capsys: pytest.CaptureFixtu
     with duckdb.connect("db.duckdb") as c:
         c.execute("UPDATE people SET age = age + 20, sex = 'M' WHERE id < 200")
     ran = run(capsys, "verify", *ANONYMIZE[1:])
-    assert ran.code == 4 and "If the source has changed since, that is why: release it again, with --replace" in ran.err
+    assert ran.code == 4 and "If the source has changed since, that is why: release it again with --replace" in ran.err
+    refused = run(capsys, *ANONYMIZE, "--replace")
+    assert refused.code == 2 and "its source has changed since. Whoever" in refused.err
+    assert run(capsys, *ANONYMIZE, "--replace", "--without-ledger").code == 0, "as the message says"
+    assert run(capsys, "verify", *ANONYMIZE[1:]).code == 0
 
 
 def test_swapped_job_and_database(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

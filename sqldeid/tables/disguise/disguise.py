@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
+from sqldeid.job.ledger_rules import REFUSED
 from sqldeid.keys import VARIABLE, Key
 from sqldeid.sql import column, identifier, literal
 from sqldeid.tables.disguise.pseudonyms import Digest, by_text, draw_secrets, fresh_run, scope
@@ -72,12 +73,7 @@ def fresh_secrets(plan: TablePlan, key: Key | None, *, repeated: bool = False) -
 def _refuse_repeated(plan: TablePlan) -> None:
     """Refuse shifted dates in a series of releases: intervals link a person's rows, and many shifts tell the dates."""
     if moved := shifted(plan):
-        where = f"{plan.key}.columns.{moved[0].name}.shift"
-        raise JobError.at(
-            where,
-            "does not go with a ledger: each release shifts anew, and who links releases by the intervals in "
-            "them narrows the true dates down; leave the column out, or make it quasi-identifying",
-        )
+        raise JobError.at(f"{plan.key}.columns.{moved[0].name}.shift", REFUSED["shift"])
 
 
 def noted_secrets(plan: TablePlan, note: Mapping[str, object], key: Key | None) -> Secrets | None:

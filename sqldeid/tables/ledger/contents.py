@@ -11,7 +11,8 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.engine.offers import NAMES
 from sqldeid.errors import JobError
-from sqldeid.ledger.book import DUCKDB, OPTION, Subject
+from sqldeid.job.ledger_rules import REFUSED
+from sqldeid.ledger.book import DUCKDB, Subject
 from sqldeid.ledger.core import Ledger, Load
 from sqldeid.ledger.hashing import label_of, spelling
 from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE
@@ -109,13 +110,13 @@ def refuse_unfit(ledger: Ledger, plan: TablePlan, subject: Subject) -> None:
     _refuse_unspelt(plan, subject)
     if plan.demands.blanks:
         key = f"{plan.key}.privacy.suppression"
-        raise JobError.at(key, f'blanked rows show who left a class; with {OPTION} write "drop"')
+        raise JobError.at(key, REFUSED['suppression = "blank"'])
     if plan.computed:
         key = f"{plan.key}.view"
-        raise JobError.at(key, f"a computed view changes between two runs; with {OPTION} write a snapshot")
+        raise JobError.at(key, REFUSED['view = "computed"'])
     if plan.search.blunt:
         key = f"{plan.key}.search.blunt"
-        raise JobError.at(key, f"is drawn anew in each run, and who has several learns more; with {OPTION} remove it")
+        raise JobError.at(key, REFUSED["blunt"])
     refuse_unkept(plan)
 
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
+from sqldeid.job.ledger_rules import REFUSED
 from sqldeid.keys import Key
 from sqldeid.ledger.hashing import hash_values, label_of, spelling
 from sqldeid.ledger.rules import Rule
@@ -57,22 +58,16 @@ def refuse_unkept(plan: TablePlan) -> None:
     """
     key = f"{plan.key}.privacy"
     for c in plan.aggregated:
-        where = f"{plan.key}.columns.{c.name}.hierarchy.aggregate"
-        raise JobError.at(
-            where,
-            "does not go with a ledger, which keeps who is in a class and not what a statistic rests on: where one "
-            "value changes, the difference of two statistics tells it; leave the column out, or give it levels",
-        )
+        raise JobError.at(f"{plan.key}.columns.{c.name}.hierarchy.aggregate", REFUSED["aggregate"])
     if plan.concealing is not None:
-        raise JobError(f"{key}.m_concealing: the ledger does not keep it from release to release", key=key)
+        raise JobError.at(f"{key}.m_concealing", REFUSED["m_concealing"])
     if plan.mapped:
         asked = "k_map" if plan.k_map is not None else "delta_presence"
-        raise JobError(f"{key}.{asked}: the ledger does not keep the population from release to release", key=key)
+        raise JobError.at(f"{key}.{asked}", REFUSED[asked])
     if plan.overall is not None:
-        names = " and ".join(plan.overall.said())
-        raise JobError(f"{key}: the ledger holds rows back after classes were counted, so {names} may fail", key=key)
+        names = [*plan.overall.said()]
+        raise JobError.at(f"{key}.{names[0]}", REFUSED[names[0]])
     if any(terms_of(c).groups is not None for c in plan.criteria):
-        text = "the ledger keeps no hierarchy of a sensitive column; write another distance"
-        raise JobError(f"{key}.t_closeness: {text}", key=key)
+        raise JobError.at(f"{key}.t_closeness", REFUSED['distance = "hierarchical"'])
     if any(others_of(c) for c in plan.criteria):
-        raise JobError(f"{key}.l_diversity: the ledger does not keep joint l-diversity; write independent", key=key)
+        raise JobError.at(f"{key}.l_diversity", REFUSED['scope = "joint"'])

@@ -328,7 +328,7 @@ def test_two_series_cannot_follow_one_table(tmp_path: Path) -> None:
 REFUSED: list[tuple[Options, str]] = [
     (Options(only=("vitals",)), "--only people --only vitals"),
     (Options(only=("people",)), "--only people --only vitals"),
-    (Options(ledger="ledger.duckdb"), "--ledger keeps account of tables alone"),
+    (Options(ledger="ledger.duckdb"), "--ledger keeps no account of series that follow a table"),
     (Options(policy={}), "--policy keeps account of tables alone"),
 ]
 

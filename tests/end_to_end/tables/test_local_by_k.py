@@ -114,7 +114,7 @@ def test_more_than_the_limit_is_refused_and_so_is_a_ledger(tmp_path: Path) -> No
         anonymize(by_k(tmp_path, limit=0.01), there)
     (tmp_path / "key").write_text("0123456789abcdef" * 4)
     held = Options(ledger=tmp_path / "ledger.duckdb", key_file=tmp_path / "key")
-    with pytest.raises(JobError, match='nor for local with choose = "by-k"'):
+    with pytest.raises(JobError, match='with method = "local" all criteria decide who stays'):
         anonymize(by_k(tmp_path), there, options=held)
     assert not (tmp_path / "ledger.duckdb").exists()
 

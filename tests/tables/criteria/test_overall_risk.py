@@ -405,7 +405,7 @@ def test_a_release_that_another_one_follows_or_a_ledger_holds_is_refused(patient
     key = tmp_path / "key"
     key.write_text("0123456789abcdeff0e1d2c3b4a596871122334455667788a9b8c7d6e5f40312")
     options = sqldeid.Options(ledger=tmp_path / "ledger.duckdb", key_file=key)
-    with pytest.raises(JobError, match="average_risk and at_risk may fail"):
+    with pytest.raises(JobError, match=r"privacy\.average_risk: .*it may fail.*\n.*privacy\.at_risk: .*it may fail"):
         sqldeid.anonymize(sqldeid.Job.parse(example()), patients, options=options)
 
 
