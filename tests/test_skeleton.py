@@ -71,8 +71,8 @@ def test_folders_outside_the_package_hold_no_code(folder):
 
 
 def test_every_page_stands_in_the_navigation_of_the_site():
-    """What is made at the build (keys, options, errors, Python, notebooks, the top folder's pages) is no file there."""
-    made = {"index.md", "contributing.md", "changelog.md"}
+    """What is made at the build (keys, options, errors, Python, notebooks, examples, README) is no file."""
+    made = {"index.md", "contributing.md", "changelog.md", "how-to/nightly-files.md"}
     made |= {f"reference/{name}.md" for name in ("job-keys", "command-line", "errors", "python", "result")}
     made |= {f"tutorial/notebook-{path.stem}.md" for path in (ROOT / "examples" / "notebooks").glob("*.ipynb")}
     nav = (ROOT / "docs" / "site" / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]

@@ -20,6 +20,7 @@ MADE = {
     "reference/errors.md": pages.errors,
     "reference/python.md": pages.python,
     "reference/result.md": pages.result,
+    "how-to/nightly-files.md": pages.nightly_files,
     **pages.NOTEBOOKS,
 }
 OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
@@ -27,6 +28,9 @@ MORE = {
     "reference/job-file.md": "All keys, one by one: [every key of a job](job-keys.md).",
     "reference/commands.md": "All options, one by one: [every command and option](command-line.md).",
     "reference/exit-codes.md": "What raises them: [errors](errors.md).",
+    "how-to/dbt.md": "The project, file by file: [the files of every night](nightly-files.md).",
+    "how-to/nightly.md": "Job, function, tasks and dbt project, whole: [the files of every night](nightly-files.md).",
+    "how-to/orchestrators.md": "The function and the tasks, whole: [the files of every night](nightly-files.md).",
     "how-to/notebooks.md": "They are on this site, too: [a table](../tutorial/notebook-tables.md), "
     "[time series](../tutorial/notebook-series.md), [event sequences](../tutorial/notebook-events.md).",
     "how-to/python.md": "All names, one by one: [Python](../reference/python.md).",

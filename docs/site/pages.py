@@ -490,6 +490,28 @@ def _output(output: Mapping[str, Any], alt: str) -> str:
     return f"```text\n{''.join(data['text/plain']).strip()}\n```"
 
 
+# ------------------------------------------------------------------------------------------------ files of an example
+
+WRITTEN_IN = {".md": "", ".sh": "sh", ".py": "python", ".toml": "toml", ".yml": "yaml", ".sql": "sql"}
+"""By the ending of a file, how its text is coloured."""
+
+
+def nightly_files() -> str:
+    """The page of all files of `examples/nightly`: its README, and each file as it is."""
+    folder = ROOT / "examples" / "nightly"
+    head, _, rest = (folder / "README.md").read_text(encoding="utf-8").partition("\n")
+    parts = [
+        f"{head}: the files",
+        "These are the files of `examples/nightly`, as the repository has them.",
+        rest.strip(),
+    ]
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix in WRITTEN_IN):
+        if path.name != "README.md":
+            text = path.read_text(encoding="utf-8").strip()
+            parts += [f"## {path.relative_to(folder).as_posix()}", f"```{WRITTEN_IN[path.suffix]}\n{text}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
 # --------------------------------------------------------------------------------------------------------- Markdown
 
 

@@ -1,12 +1,18 @@
 #!/bin/sh
 # De-identify tonight's load: nightly.sh DATABASE FOLDER
 #
-#     17 3 * * *  /srv/release/nightly.sh /srv/hospital.duckdb /srv/release || mail -s 'no release' you < /dev/null
+#     MAILTO=you@example.org
+#     PATH=/opt/sqldeid/bin:/usr/bin:/bin
+#     17 3 * * *  /srv/release/nightly.sh postgresql://deid@db.example.org/hospital /srv/release
 #
-# FOLDER holds job.toml and the key (openssl rand -hex 32 > key; chmod 600 key). The first run searches and keeps its
-# result as policy.json; each later one applies that. To search anew, remove policy.json, never the ledger.
+# DATABASE is a file, or the URL of a Postgres, without its password: that stands in ~/.pgpass of the user whose cron
+# this is (db.example.org:5432:hospital:deid:PASSWORD, mode 600). FOLDER holds job.toml and the key. The first run
+# searches and keeps its result as policy.json; each later one applies that. cron mails what is printed to MAILTO.
 set -eu
-database=$(realpath "$1")
+case $1 in
+*://*) database=$1 ;;
+*) database=$(realpath "$1") ;;
+esac
 folder=$2
 cd "$folder"
 umask 077
@@ -18,8 +24,15 @@ sqldeid anonymize "$database" --job job.toml "$@" --ledger ledger.duckdb --key-f
     --json tonight.json --quiet || code=$?
 
 case $code in
-0) [ -e policy.json ] || cp tonight.json policy.json ;;
-4) echo "the criteria no longer hold, or every row is held back: the last release stays; see $folder/tonight.json" >&2 ;;
-*) echo "no release tonight (code $code): the last one stays" >&2 ;;
+0)
+    if [ ! -e policy.json ]; then
+        cp tonight.json policy.new
+        mv policy.new policy.json
+    fi
+    ;;
+1) echo "code 1: a lock, the disk or the server, see above; the next night tries again" >&2 ;;
+2 | 3) echo "code $code: the last release stays until job.toml or the source is mended, see above" >&2 ;;
+4) echo "code 4: the last release stays; where the data has changed for good, search anew: remove policy.json" >&2 ;;
+*) echo "code $code: no release tonight, see above" >&2 ;;
 esac
 exit "$code"

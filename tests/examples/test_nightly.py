@@ -18,6 +18,7 @@ import duckdb
 import pytest
 
 from sqldeid.errors import EngineError, VerificationError
+from tests.support.foreign import in_postgres
 from tests.support.places import EXAMPLES
 
 EXAMPLE = EXAMPLES / "nightly"
@@ -80,6 +81,22 @@ def test_the_cron_script(folder: Path) -> None:
     assert third.returncode == 4
     assert "the last release stays" in third.stderr
     assert (folder / "release" / "release.duckdb").read_bytes() == before
+
+
+@pytest.mark.deep
+def test_the_cron_script_on_postgres(folder: Path, postgres_cluster: str) -> None:
+    """The URL of a server is no path: the script hands it on as it is, and the ledger goes on from night to night."""
+    with in_postgres(postgres_cluster) as server, duckdb.connect(folder / "hospital.duckdb") as connection:
+        server.load("visits", connection.sql("FROM visits").to_arrow_table())
+        host = server.database.partition("?")[2]
+        known = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        url = f"postgresql://sqldeid@/{server.dbname}?{host}"
+        for night in (1, 2):
+            command = ["sh", EXAMPLE / "nightly.sh", url, folder / "release"]
+            done = subprocess.run(command, env=known, capture_output=True, text=True, check=False)
+            assert (done.returncode, done.stdout + done.stderr) == (0, ""), done.stderr
+            told = json.loads((folder / "release" / "tonight.json").read_text())["releases"]["visits"]
+            assert told["ledger"]["release"] == night and told["released"] > 1400
 
 
 def test_the_function(folder: Path) -> None:

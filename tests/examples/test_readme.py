@@ -61,7 +61,7 @@ def session(block: str) -> list[tuple[str, str]]:
 
 
 def run_page(page: Path, folder: Path) -> int:
-    """Run a page's blocks in order, and count the commands; a job is kept in the file that its page names."""
+    """Run a page's blocks in order, and count the commands; a job or script is kept in the file that its page names."""
     ran = 0
     for name, kind, text in blocks(page):
         if kind == "console":
@@ -69,7 +69,7 @@ def run_page(page: Path, folder: Path) -> int:
                 printed = execute(["bash", "-c", command], folder)
                 assert is_shown(printed, shown, folder), f"{page.name}: {command}\n{printed}"
                 ran += 1
-        elif kind == "sh":
+        elif kind == "sh" and not name:
             for command in text.splitlines():
                 execute(["bash", "-o", "pipefail", "-c", command], folder)
                 ran += 1

@@ -160,6 +160,21 @@ def test_the_strict_build_is_not_quiet():
     assert not any(re.search(r"\s(-q|--quiet)\b", line) for line in lines)
 
 
+def test_all_files_of_the_nightly_example_are_on_the_site_as_they_are(pages):
+    text, folder = pages.nightly_files(), ROOT / "examples" / "nightly"
+    kept = [p for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+    assert {p.suffix for p in kept} == set(pages.WRITTEN_IN)
+    for path in kept:
+        name, content = path.relative_to(folder).as_posix(), path.read_text(encoding="utf-8").strip()
+        assert content.partition("\n")[2].strip() in text and (name == "README.md" or f"\n## {name}\n\n```" in text)
+
+
+def test_the_page_shows_the_cron_script_of_the_example(pages):
+    page = (ROOT / "docs" / "how-to" / "nightly.md").read_text(encoding="utf-8")
+    script = (ROOT / "examples" / "nightly" / "nightly.sh").read_text(encoding="utf-8")
+    assert f"`nightly.sh`:\n\n```sh\n{script}```\n" in page
+
+
 def test_a_notebook_becomes_a_page(pages):
     for path, make in pages.NOTEBOOKS.items():
         text = make()

@@ -47,6 +47,10 @@ FREE = {"source", "where", "search", "frozen", "attacks", "secrets"}
 attacked."""
 _SHOWN = 5
 _OPTION = "--policy"
+_ANEW = (
+    f"search anew, without {_OPTION}; then readers see other levels, and with --ledger more rows may wait for a later "
+    'load (page "Every night", "When the policy no longer fits")'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +181,7 @@ def _stored(plan: TablePlan, qi: QuasiIdentifier, policy: Policy) -> QuasiIdenti
     tree = policy.trees[qi.name]
     if tree.level_names != qi.hierarchy.level_names:
         key = f"{plan.key}.columns.{qi.name}.hierarchy"
-        raise JobError.at(key, f"has other levels than the policy's; search anew, without {_OPTION}")
+        raise JobError.at(key, f"has other levels than the policy's; take the job back, or {_ANEW}")
     kept = qi.hierarchy.kept(tree) if isinstance(qi.hierarchy, TopCoded) else tree
     return replace(qi, hierarchy=StoredSource(kept, qi.hierarchy))
 
@@ -187,8 +191,8 @@ def _refuse_other_job(plan: TablePlan, policy: Policy) -> None:
     if differing:
         more = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
         raise JobError(
-            f"{', '.join(differing[:_SHOWN])}{more}: the job differs from the one that the policy was made by; search "
-            f"anew, without {_OPTION}, or take the job back",
+            f"{', '.join(differing[:_SHOWN])}{more}: the job differs from the one that the policy was made by; take "
+            f"the job back, or {_ANEW}",
             key=differing[0],
         )
 
@@ -326,7 +330,7 @@ def _shortfall(plan: TablePlan, folded: Folded, checker: Checker, node: Node) ->
     return (
         f"{plan.key}: the policy's node no longer meets the criteria: {_rows(failing)} of {folded.rows:,} would be "
         f"suppressed, {max(over, 0):,} more than {limit} "
-        f"({'; '.join(parts)}). Nothing was published; search anew, without {_OPTION}"
+        f"({'; '.join(parts)}). Nothing was published. Where the data has changed for good, {_ANEW}"
     )
 
 
