@@ -162,7 +162,8 @@ def _anonymize(
             done = "the releases were" if _committed(engine) else "nothing was"
             raise Interrupted(f"interrupted; {done} published") from None
     found = {r.name: _published(r, written) for r in releases}
-    return _result(job, database, found, joinable, options, monotonic() - started)
+    result = _result(job, database, found, joinable, options, monotonic() - started)
+    return replace(result, warnings=(*result.warnings, *sources.warnings))
 
 
 def _committed(engine: Engine | None) -> bool:

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -51,7 +51,7 @@ from sqldeid.making import Nature
 from sqldeid.publish import BESIDE_KINDS, LEDGER_NOTE, SOURCE_NOTE
 from sqldeid.run.cohorts import may_be_subtracted
 from sqldeid.run.places import Options
-from sqldeid.run.wings import Plan, nature_of, wing_of
+from sqldeid.run.wings import Plan, nature_of, part_of, wing_of
 from sqldeid.sql import identifier, render
 
 _SCOPE = b"sqldeid source mark\0"
@@ -126,6 +126,7 @@ class Sources:
     planned: Callable[[str], Plan]
     _keys: list[Key] | None = None
     _compared: bool = False
+    _others: dict[str, list[str]] = field(default_factory=dict)
 
     def mark(self, name: str) -> list[Mark] | str:
         """What the note on a release keeps: a mark by each key; `COMPOSES` where that is so.
@@ -147,6 +148,7 @@ class Sources:
                 continue
             if note["release"] not in self.names:
                 self._beside(note, now)
+                self._notice(name, note, now)
             elif note["release"] == name and LEDGER_NOTE not in note:
                 self._refuse(note, _compare(note.get(SOURCE_NOTE), now), "replaced")
         self._compared = True
@@ -201,6 +203,23 @@ class Sources:
         elif possible:
             way += "; with --ledger FILE beside it, all releases from this one on are held to each other"
         return f"{way}. If somebody was, take that one back first"
+
+    def _notice(self, name: str, note: Mapping[str, object], now: _Now) -> None:
+        """Keep in mind a release of another job, of the same rows, that stays where this one goes: a trial, perhaps."""
+        other, stays = str(note["release"]), self.job.release.into is None or bool(self.options.only)
+        held = LEDGER_NOTE in note and self.options.ledger is not None
+        if stays and not held and not self._is_ours(other) and _of_one_source(note.get(SOURCE_NOTE), now, gone=False):
+            self._others.setdefault(name, []).append(other)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Of each release, a sentence on those of the same source that other jobs left beside it."""
+        return tuple(
+            f"{self.job.name}: {part_of(self.job, name)[0]}.{name}: {', '.join(others)} beside it "
+            f"{'was' if len(others) == 1 else 'were'} released from the same source by another job; whoever is given "
+            "more than one can subtract one from the other. Give out one, and delete the others"
+            for name, others in self._others.items()
+        )
 
     def _is_ours(self, name: str) -> bool:
         return any(name in part for part in (self.job.tables, self.job.series, self.job.events))

@@ -187,6 +187,32 @@ def test_another_name_is_not_another_release(source: Path, tmp_path: Path, kind:
     sqldeid.anonymize(again, source, options=REPLACE)
 
 
+def test_trials_of_other_jobs_that_stay_beside_a_release_are_told(source: Path, tmp_path: Path) -> None:
+    def trial(name: str, k: int, where: str | None = None, **more: object) -> sqldeid.Result:
+        part = {**TABLE, "privacy": {"k": k, "suppression_limit": 0.9}} | ({"where": where} if where else {})
+        asked = sqldeid.Job.parse({"tables": {name: part}}, folder=tmp_path)
+        return sqldeid.anonymize(asked, source, options=replace(REPLACE, **more))  # type: ignore[arg-type]
+
+    def told(result: sqldeid.Result) -> list[str]:
+        return [w for w in result.warnings if "released from the same source by another job" in w]
+
+    key = tmp_path / "key"
+    key.write_text("0123456789abcdef" * 4)
+    held = {"ledger": tmp_path / "ledger.duckdb", "key_file": key}
+    assert told(trial("one", 2)) == []
+    (said,) = told(trial("two", 3))
+    assert said.startswith("job: tables.two: one beside it was released") and "delete the others" in said
+    (said,) = told(trial("three", 4))
+    assert "tables.three: one, two beside it were released" in said or "two, one beside it were" in said
+    assert told(trial("three", 4, without_ledger=True)) == [], "the holder says that nobody was given any"
+    write(source, "DROP TABLE release.one", "DROP TABLE release.two")
+    assert told(trial("three", 4)) == []
+    write(source, "DROP TABLE release.three")
+    assert told(trial("four", 2, **held)) == told(trial("five", 2, **held)) == [], "the ledger holds them to each other"
+    elsewhere = sqldeid.Job.parse({"release": {"into": "out.duckdb"}, "tables": {"six": TABLE}}, folder=tmp_path)
+    assert told(sqldeid.anonymize(elsewhere, source)) == [], "what lies elsewhere is not looked at"
+
+
 def test_another_cohort_in_the_place_of_the_first_is_refused(source: Path, tmp_path: Path) -> None:
     def cohort(name: str, where: str, **release: object) -> sqldeid.Job:
         part = {**TABLE, "where": where}
