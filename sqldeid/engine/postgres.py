@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
@@ -26,7 +25,8 @@ from sqlglot.errors import SqlglotError
 from sqldeid.engine.base import Capabilities, Column, Relation
 from sqldeid.engine.choosing import shown
 from sqldeid.engine.duckdb import DuckDBEngine
-from sqldeid.engine.postgres_errors import refused, translate
+from sqldeid.engine.postgres_end import to_the_end
+from sqldeid.engine.postgres_errors import granting, locked, quoted, refused, translate
 from sqldeid.engine.postgres_types import PostgresType, arrow_type, column_type, from_csv, spell, to_csv
 from sqldeid.engine.remote import PORTION, Remote
 from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError
@@ -93,14 +93,14 @@ def open_source(database: object, bench: DuckDBEngine) -> PostgresEngine:
         If the URL cannot be read, the connection is busy or closed, or the server is too old.
     """
     if isinstance(database, str):
-        return PostgresEngine(_connect(database), bench, shown(database), own=True)
+        return PostgresEngine(_connect(database), bench, shown(database), url=database)
     if not isinstance(database, psycopg.Connection):
         raise JobError("give a psycopg.Connection; an asynchronous one is not taken")
     if database.closed:
         raise JobError("the connection is closed; open it first")
     if database.info.transaction_status != pq.TransactionStatus.IDLE:
         raise JobError("the connection has an open transaction; commit it or roll it back first")
-    return PostgresEngine(database, bench, f"connection to {database.info.dbname}", own=False)
+    return PostgresEngine(database, bench, f"connection to {database.info.dbname}")
 
 
 def _connect(url: str) -> psycopg.Connection[Any]:
@@ -126,16 +126,22 @@ class PostgresEngine(Remote):
     ----------
     connection
         Either the engine's own or a user's.
-    own
-        Whether it is ours to close; a user's is left as it was found.
+    url
+        Of a connection that is ours: it is closed in the end, and a second one may ask who holds a lock. A user's is
+        left as it was found.
     """
 
     capabilities = CAPABILITIES
 
-    def __init__(self, connection: psycopg.Connection[Any], bench: DuckDBEngine, label: str, *, own: bool) -> None:
+    def __init__(
+        self, connection: psycopg.Connection[Any], bench: DuckDBEngine, label: str, *, url: str | None = None
+    ) -> None:
         super().__init__(bench, label, ())
         self.connection = connection
-        self.own = own
+        self.own = url is not None
+        self.role = ""
+        self._url = url
+        self._unreadable: set[tuple[str, ...]] = set()
         self._autocommit = connection.autocommit
         self._types: dict[int, PostgresType] = {}
         self._begun = False
@@ -218,7 +224,7 @@ class PostgresEngine(Remote):
         """What COPY gives, whole rows; in parts of about `most` bytes, the first of which may be empty."""
         copy_text = render("engine/copy_out", self.dialect, rows=Fixed(text, self.dialect))
         self.statements += 1
-        with _translating(), self._cursor() as cursor, cursor.copy(copy_text.encode()) as copy:
+        with self._translating(text), self._cursor() as cursor, cursor.copy(copy_text.encode()) as copy:
             gathered, size, first = [], 0, True
             for row in copy:  # a message of the server's is a row
                 gathered.append(bytes(row))
@@ -239,7 +245,7 @@ class PostgresEngine(Remote):
                     raise psycopg.errors.error_from_result(result, encoding="utf-8")
             return [((result.fname(i) or b"").decode(), result.ftype(i), result.fmod(i)) for i in range(result.nfields)]
 
-        return self._run(prepare)
+        return self._run(prepare, text)
 
     def _cursor(self) -> psycopg.Cursor[tuple[Any, ...]]:
         return psycopg.Cursor(self.connection, row_factory=tuple_row)
@@ -249,13 +255,41 @@ class PostgresEngine(Remote):
             with self._cursor() as cursor:
                 cursor.execute(text.encode(), prepare=False)
 
-        self._run(run)
+        self._run(run, text)
 
-    def _run(self, work: Callable[[], T]) -> T:
-        """Do what speaks to the server; Ctrl-C cancels the statement there (psycopg does that)."""
+    def _run(self, work: Callable[[], T], text: str = "") -> T:
+        """Do what speaks to the server, by this text; Ctrl-C cancels the statement there (psycopg does that)."""
         self.statements += 1
-        with _translating():
+        with self._translating(text):
             return work()
+
+    @contextmanager
+    def _translating(self, text: str = "") -> Iterator[None]:
+        """Errors of the driver's as ours."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted; nothing was published") from None
+        except psycopg.errors.LockNotAvailable:
+            raise self._locked(text) from None
+        except psycopg.Error as error:
+            raise translate(error, self.role) from None
+
+    def _locked(self, text: str) -> EngineError:
+        """What to say of a lock that did not come: who has it is asked by a session of its own, for ours has failed."""
+        named = [parts for parts in self._relations or () if quoted(*parts) in text]
+        holders: list[tuple[str, str, str, int]] = []
+        if self._url is not None:
+            ours = literal(self.connection.info.backend_pid)
+            with suppress(psycopg.Error, EngineError), _connect(self._url) as other:
+                holders = other.execute(render("engine/list_holders", self.dialect, ours=ours).encode()).fetchall()
+        changes = text.lstrip().startswith(("DROP", "ALTER"))
+        blocking = {
+            pid
+            for schema, name, mode, pid in holders
+            if (changes or mode == "AccessExclusiveLock") and (schema, name) in named
+        }
+        return locked([".".join(parts) for parts in named], sorted(blocking))
 
     # ---- read-only, but for temporary tables --------------------------------------------------------------------
 
@@ -280,7 +314,62 @@ class PostgresEngine(Remote):
     def read_relations(self) -> Sequence[Relation]:
         """Tables and views that the user may look at; schema and name."""
         rows = self.read("engine/list_relations")
-        return [Relation((schema, name), kind in ("v", "m"), comment) for schema, name, kind, comment in rows]
+        self._unreadable = {(schema, name) for schema, name, _, _, readable in rows if not readable}
+        return [Relation((schema, name), kind in ("v", "m"), comment) for schema, name, kind, comment, _ in rows]
+
+    def resolve(self, parts: tuple[str, ...], *, key: str = "") -> exp.Table:
+        """The table or view of that name, of which the user may read a column at least.
+
+        Raises
+        ------
+        JobError
+            If there is none, or more than one that differs in case.
+        EngineError
+            If it is there, and the user lacks a right.
+        """
+        found = super().resolve(parts, key=key)
+        if (there := (found.db, found.name)) in self._unreadable:
+            raise self._lacks(key, f"permission denied for table {'.'.join(there)}", f"SELECT ON {quoted(*there)}")
+        return found
+
+    def refuse_hidden(self, parts: tuple[str, ...], key: str) -> None:
+        """Say so where a table of that name is in a schema that the user may not use."""
+        wanted = tuple(p.casefold() for p in parts)
+        for there in self.read("engine/list_hidden"):
+            if tuple(p.casefold() for p in there)[-len(wanted) :] == wanted:
+                shown_as = "" if len(wanted) > 1 else f", and name the table as {'.'.join(there)}"
+                right = f"USAGE ON SCHEMA {quoted(there[0])}"
+                raise self._lacks(key, f"permission denied for schema {there[0]}", right, shown_as)
+
+    def _lacks(self, key: str, said: str, right: str, also: str = "") -> EngineError:
+        text = (
+            f"the server does not allow it: {said}; the role {self.role} needs this right: {granting(right, self.role)}"
+        )
+        return EngineError.at(key, f"{text}{also}", unnamed="source")
+
+    def refuse_unowned(self, schema: str, names: Sequence[str], key: str) -> None:
+        """Refuse a run that could not publish, before it begins.
+
+        Parameters
+        ----------
+        names
+            Of the tables and views that it replaces.
+
+        Raises
+        ------
+        EngineError
+            If the user may not create there, or does not own what is replaced.
+        """
+        there, creates, database = self.read("publish/list_rights", schema=literal(schema))[0]
+        if not creates:
+            denied = f"permission denied for {f'schema {schema}' if there else f'database {database}'}"
+            right = f"USAGE, CREATE ON SCHEMA {quoted(schema)}" if there else f"CREATE ON DATABASE {quoted(database)}"
+            raise self._lacks(key, denied, right)
+        for name in names:
+            [(owner, droppable)] = self.read("publish/read_owner", schema=literal(schema), name=literal(name))
+            if not droppable:
+                text = f"{schema}.{name} is to be replaced and belongs to the role {owner}; run as that role, or make "
+                raise EngineError.at(key, f"{text}{self.role} a member of it: {granting(quoted(owner), self.role)}")
 
     def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
         """The columns of a table or subquery; it is prepared and described, not run."""
@@ -314,7 +403,7 @@ class PostgresEngine(Remote):
             self._run(lambda: self.connection.set_autocommit(True))
         self._send(render("engine/begin_snapshot", self.dialect))
         self._begun = True
-        schemas, lock_timeout, version = self.read("engine/read_session")[0]
+        schemas, lock_timeout, version, self.role = self.read("engine/read_session")[0]
         if version < LEAST_VERSION:
             raise JobError(f"{self.label}: the server is older than Postgres 12, which is the first that works")
         self.schemas = tuple(schemas)
@@ -325,19 +414,19 @@ class PostgresEngine(Remote):
     def commit(self) -> None:
         """Keep what was published; temporary tables go with the transaction.
 
-        Ctrl-C waits until it is done, so that we know what became of it.
+        Ctrl-C waits until it is done, so that we know what became of it; after a while it is cancelled
+        (`sqldeid.engine.postgres_end`).
         """
         if self._guarded:
             self._send(render("engine/end_guard", self.dialect))
             self._guarded = False
         self._begun = False
-        try:
-            _to_the_end(self._commit)
-        except EngineError as error:
+        failed = to_the_end(self.connection, self._commit)
+        if failed is not None:
             raise EngineError(
-                f"{error.message.removesuffix('; nothing was published')}; that happened while the release was being "
+                f"{failed.message.removesuffix('; nothing was published')}; that happened while the release was being "
                 "committed: see with verify whether it is there"
-            ) from None
+            )
 
     def _commit(self) -> None:
         """In a thread that no signal reaches, so that it is known whether the transaction was committed."""
@@ -350,8 +439,8 @@ class PostgresEngine(Remote):
         try:
             if self._begun and not self.connection.closed:
                 self._begun = self._guarded = False
-                _to_the_end(lambda: self._send(render("engine/rollback_transaction")))
-            if not self.own and not self.connection.closed:
+                failed = to_the_end(self.connection, lambda: self._send(render("engine/rollback_transaction")))
+            if failed is None and not self.own and not self.connection.closed:
                 self._run(lambda: self.connection.set_autocommit(self._autocommit))
         except SqldeidError as error:
             failed = error
@@ -359,26 +448,3 @@ class PostgresEngine(Remote):
             self.connection.close()
         self.bench.close()
         return failed if not self.own else None
-
-
-@contextmanager
-def _translating() -> Iterator[None]:
-    """Errors of the driver's as ours."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise Interrupted("interrupted; nothing was published") from None
-    except psycopg.Error as error:
-        raise translate(error) from None
-
-
-def _to_the_end(work: Callable[[], None]) -> None:
-    """Do something that Ctrl-C must not cut off."""
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqldeid-end") as worker:
-        done: Future[None] = worker.submit(work)
-        while True:
-            try:
-                done.result()
-                return
-            except KeyboardInterrupt:
-                continue

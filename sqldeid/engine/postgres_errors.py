@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 import psycopg
 from psycopg import errors
 
 from sqldeid.errors import NO_COLUMN, EngineError, JobError, SqldeidError, UnshownError
+from sqldeid.sql import identifier
 
 _TAKEN = (
     "a table or schema of the release's name exists by now: another run made it; see with verify what is there, or run "
@@ -47,8 +51,14 @@ _GONE = EngineError(
 )
 
 
-def translate(error: psycopg.Error) -> SqldeidError:
-    """Our error for one of Postgres'. Texts that can hold data values are replaced."""
+def translate(error: psycopg.Error, role: str = "") -> SqldeidError:
+    """Our error for one of Postgres'. Texts that can hold data values are replaced.
+
+    Parameters
+    ----------
+    role
+        As whom the session runs, for a right that is missing; empty where that is not known yet.
+    """
     state = error.sqlstate or ""
     if state in _BY_STATE:
         found = _BY_STATE[state]
@@ -57,7 +67,7 @@ def translate(error: psycopg.Error) -> SqldeidError:
         return type(_GONE)(_GONE.message)
     first = _said(error)
     if isinstance(error, errors.InsufficientPrivilege):
-        return EngineError(f"the server does not allow it: {first}; the user needs this right")
+        return EngineError(f"the server does not allow it: {first}; {_given(first, role)}")
     if isinstance(error, errors.UndefinedColumn):
         return JobError(f"{first} (in the job's SQL, as Postgres reads it). {NO_COLUMN}")
     if state.startswith("42"):
@@ -82,9 +92,56 @@ def _said(error: psycopg.Error) -> str:
     return f"{type(error).__name__}, whose text may hold data and is not shown"
 
 
+_GRANTS = {
+    r"permission denied for (?:table|view|materialized view|foreign table|relation) (.+)": "SELECT ON {}",
+    r"permission denied for schema (.+)": "USAGE (to publish there also CREATE) ON SCHEMA {}",
+    r'permission denied to create temporary tables in database "(.+)"': "TEMPORARY ON DATABASE {}",
+    r"permission denied for database (.+)": "CREATE ON DATABASE {}",
+    r"permission denied for sequence (.+)": "SELECT ON SEQUENCE {}",
+}
+"""By what Postgres says: the right that is missing. A server that speaks another language is quoted alone."""
+
+
+def _given(said: str, role: str) -> str:
+    """Who needs a right, and the statement that gives it where Postgres' words say which."""
+    who = f"the role {role}" if role else "the user"
+    if said.startswith("must be owner"):
+        return f"{who} must own it, or be a member of the role that does (GRANT the owner TO {quoted(role or 'user')})"
+    for pattern, right in _GRANTS.items():
+        if (found := re.fullmatch(pattern, said)) is not None:
+            also = ", or the owner of the view that reads it," if right.startswith("SELECT") else ""
+            return f"{who}{also} needs this right: {granting(right.format(quoted(found[1])), role)}"
+    return f"{who} needs this right"
+
+
+def granting(right: str, role: str) -> str:
+    """The statement that gives a role a right; whoever owns the object can run it."""
+    return f"GRANT {right} TO {quoted(role) if role else 'the user'}"
+
+
+def quoted(*names: str) -> str:
+    """A name as SQL of Postgres writes it, for a statement that a message shows."""
+    return ".".join(identifier(name).sql(dialect="postgres") for name in names)
+
+
+def locked(tables: Sequence[str], holders: Sequence[int]) -> EngineError:
+    """What to say of a lock that did not come: on which tables, as far as known, and which sessions have it."""
+    what = f"{', '.join(tables)}: stayed locked" if tables else "a table stayed locked"
+    who = f"session {', '.join(map(str, holders))} (pid)" if holders else "another session"
+    ends = (
+        f"run again when it is done, or have it ended (SELECT pg_terminate_backend({holders[0]}))"
+        if holders
+        else "run again later; SELECT relation::regclass, pid, mode FROM pg_locks tells which session has it"
+    )
+    return EngineError(f"{what} by {who} for longer than lock_timeout; {ends}")
+
+
 def refused(error: psycopg.Error, label: str) -> EngineError:
-    """Why a connection was not made; the driver's text names user and host, and is read, never shown."""
-    text = str(error).lower()
+    """Why a connection was not made; the driver's text names user and host, and is read, never shown.
+
+    A server that speaks another language than English is not understood. Names are left out of what is read.
+    """
+    text = re.sub(r'"[^"]*"', '""', str(error).lower())
     for words, reason in _REFUSED.items():
         if any(word in text for word in words):
             return EngineError(f"{label}: {reason}")
@@ -92,12 +149,24 @@ def refused(error: psycopg.Error, label: str) -> EngineError:
 
 
 _REFUSED = {
-    ("password authentication failed", "no password supplied", "role ", "authentication failed", "pg_hba.conf"): (
+    ("too many connections for role",): (
+        "the user has as many sessions as it may (CONNECTION LIMIT of its role): end one and run again, or have "
+        "the limit raised"
+    ),
+    ("too many", "remaining connection slots"): "the server takes no more connections; run again later",
+    ("not permitted to log in",): "the user's role may not log in: ALTER ROLE … LOGIN, or connect as another user",
+    ("connect privilege", "permission denied for database"): (
+        "the user may not connect to this database: GRANT CONNECT ON DATABASE … TO the user"
+    ),
+    ("pg_hba.conf",): (
+        "no line of the server's pg_hba.conf lets this user in from here, or none without TLS (sslmode=require); ask "
+        "who runs it"
+    ),
+    ("password authentication failed", "no password supplied", "role ", "authentication failed"): (
         "the server refuses the user or the password; give them in the URL, as PGUSER and PGPASSWORD, or in ~/.pgpass"
     ),
     ("ssl", "certificate"): "the connection cannot be made secure as sslmode asks; see sslmode and sslrootcert",
     ("does not exist",): "the server has no such database",
-    ("too many", "remaining connection slots"): "the server takes no more connections",
     ("starting up", "shutting down", "recovery"): "the server is starting or stopping; try again",
     (
         *("connection refused", "timeout", "timed out", "could not translate", "no such file", "name or service"),

@@ -170,7 +170,11 @@ class Remote(Asked, ABC):
             raise JobError.at(
                 key, f"{len(found)} tables are called {name} but for case; write the name as it is", unnamed="source"
             )
+        self.refuse_hidden(parts, key)
         raise JobError.at(key, f"there is no table or view {name} in the database; {_offer(there)}", unnamed="source")
+
+    def refuse_hidden(self, parts: tuple[str, ...], key: str) -> None:
+        """Raise where a table of that name is there, and hidden from the user; an engine that can tell does."""
 
     def output_names(self, query: exp.Query, *, key: str = "") -> tuple[str, ...]:
         """The names that a query gives its columns, equal ones included, without running it."""

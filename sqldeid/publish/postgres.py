@@ -181,7 +181,7 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
     JobError
         If a name is too long, or taken and may not be replaced.
     EngineError
-        If another run is writing one of these releases.
+        If another run is writing one of these releases, or the user lacks a right to publish there.
     """
     engine = _postgres(engine)
     most = engine.capabilities.max_identifier_bytes - len(SNAPSHOT if destination.kind == "view" else "")
@@ -197,6 +197,7 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
     relations = engine.relations()
     refuse_existing(relations, destination.schema, names, replace=replace)
     old = tuple(r for name in names for r in ours(relations, destination.schema, name))
+    engine.refuse_unowned(destination.schema, [r.parts[-1] for r in old], "release.schema")
     return InPostgres(engine, destination, old)
 
 

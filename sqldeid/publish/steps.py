@@ -12,7 +12,10 @@ from sqldeid.stages import Step
 
 _OWN = {
     "postgres": {
-        "publish/create_schema": ("publish/list_schemas", "publish/create_schema", "publish/claim_name"),
+        "publish/create_schema": (
+            *("publish/list_schemas", "publish/create_schema", "publish/claim_name"),
+            *("publish/list_rights", "publish/read_owner"),
+        ),
         "tables/write/stage_rows": ("tables/write/stage_rows", "publish/copy_table"),
         "tables/write/stage_classes": ("tables/write/stage_classes", "publish/copy_table"),
         "tables/itemset/stage_nothing": ("tables/itemset/stage_nothing", "publish/copy_table"),

@@ -174,7 +174,9 @@ def _refuse_another(ledger: Ledger, held: Sequence[Mapping[str, object]]) -> Non
         if note.get(LEDGER_MARK) not in known:
             raise JobError(
                 f"{key_of(note)}: {ledger.book.file.path} does not know the release that is there; it is "
-                "another ledger, or an old copy, and whoever compares releases may single people out",
+                "another ledger, or an old copy, and whoever compares releases may single people out: name the ledger "
+                "that this release was made with, its newest copy; where that is lost, make a release of another name "
+                "with a new ledger, and hand nobody both",
                 key="--ledger",
             )
 

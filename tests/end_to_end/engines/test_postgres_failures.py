@@ -6,95 +6,26 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 import sqldeid
 from sqldeid.engine.postgres import PostgresEngine
 from sqldeid.publish import postgres as publishing
 from sqldeid.publish.postgres import InPostgres
-from tests.support import postgres
 from tests.support.cli import Ran
 from tests.support.failing import SECRETS, anonymizing, before_method, before_statement, refusal, until
 from tests.support.foreign import bag
-from tests.support.spark import free_port
-
-JOB = """
-[release]
-schema = "%(schema)s"
-as = "%(as_)s"
-[tables.r]
-source = %(source)s
-person = "id"
-columns.age = { role = "quasi-identifying", hierarchy = { bands = [5, 10] } }
-columns.name = { role = "insensitive" }
-privacy = { k = 3, suppression_limit = 0.3 }
-"""
-
-PEOPLE = """CREATE TABLE people AS
-    SELECT i::bigint AS id, (20 + (i * 7) % 30)::int AS age, CASE WHEN i % 2 = 0 THEN 'canary7f3a' ELSE 'x' END AS name
-    FROM generate_series(1, 200) AS g(i)"""
-
-
-@dataclass
-class Hospital:
-    """A server with people in it, and a user who has a password."""
-
-    server: postgres.Server
-
-    @property
-    def url(self) -> str:
-        return f"postgresql://worker:hidden-word@127.0.0.1:{self.server.port}/postgres"
-
-    @contextmanager
-    def connect(self) -> Iterator[psycopg.Connection[Any]]:
-        with psycopg.connect(self.server.address, autocommit=True) as connection:
-            yield connection
-
-    def run(self, *statements: str) -> None:
-        with self.connect() as c:
-            for statement in statements:
-                c.execute(statement.encode())
-
-    def read(self, query: str) -> list[tuple[Any, ...]]:
-        with self.connect() as c:
-            return c.execute(query.encode()).fetchall()
-
-    def everything(self) -> list[str]:
-        """The catalogue with its notes and rights, and the rows of the source."""
-        listed = self.read(
-            "SELECT n.nspname, c.relname, c.relkind, c.relacl, c.oid, obj_description(c.oid, 'pg_class') "
-            "FROM pg_namespace AS n LEFT JOIN pg_class AS c ON c.relnamespace = n.oid "
-            "WHERE n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'"
-        )
-        return bag(listed) + bag(self.read("SELECT * FROM people"))
+from tests.support.hospital import JOB, Hospital, holding, hospitals, reload
 
 
 @pytest.fixture(scope="module")
 def hospital() -> Iterator[Hospital]:
-    programs = postgres.binaries()
-    if programs is None:
-        pytest.skip(postgres.MISSING)
-    with postgres.server(programs, free_port()) as server:
-        found = Hospital(server)
-        found.run("CREATE ROLE worker LOGIN PASSWORD 'hidden-word'", PEOPLE, "GRANT SELECT ON people TO worker")
-        found.run("GRANT CREATE, TEMPORARY ON DATABASE postgres TO worker")
-        rules = server.data / "pg_hba.conf"
-        rules.write_text("local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n")
-        reload(found)
+    with hospitals() as found:
         yield found
-
-
-def reload(hospital: Hospital) -> None:
-    """Have the server read its files again, and wait until it has."""
-    [[before]] = hospital.read("SELECT pg_conf_load_time()")
-    hospital.run("SELECT pg_reload_conf()")
-    until(lambda: hospital.read("SELECT pg_conf_load_time()") != [(before,)])
 
 
 @pytest.fixture
@@ -250,22 +181,15 @@ def test_a_table_that_is_dropped(hospital: Hospital, command: Any, failing: Fail
     assert missing.code == 2 and "there is no table or view going in the database; it has public.people" in missing.err
 
 
-@contextmanager
-def holding(hospital: Hospital, lock: str) -> Iterator[None]:
-    with hospital.connect() as c:
-        c.execute(f"BEGIN; {lock}".encode())
-        yield
-
-
 def test_tables_that_others_hold(hospital: Hospital, command: Any, failing: Failing) -> None:
     impatient = f"{hospital.url}?options=-c%20lock_timeout%3D50ms"
     with holding(hospital, "LOCK TABLE people IN ACCESS EXCLUSIVE MODE"), hospital.connect() as c:
         done = command(url=impatient)
         assert c.execute("SELECT to_regnamespace('out')").fetchone() == (None,)
-    assert done.code == 1 and "stayed locked by another session for longer than lock_timeout" in done.err
+    assert done.code == 1 and "public.people: stayed locked by session " in done.err
     assert command().code == 0
     with holding(hospital, "LOCK TABLE out.r IN ACCESS SHARE MODE"):
-        assert "stayed locked by another session" in failing("--replace", url=impatient)
+        assert "out.r: stayed locked by session " in failing("--replace", url=impatient)
 
 
 def test_a_release_that_others_read_is_waited_for_and_the_waiting_cancelled(
