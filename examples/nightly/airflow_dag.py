@@ -19,7 +19,7 @@ def visits_release() -> dict[str, object]:
     import sqldeid
 
     try:
-        numbers = release(Path(os.environ["DATABASE"]), Path(os.environ["FOLDER"]))
+        numbers = release(os.environ["DATABASE"], Path(os.environ["FOLDER"]))
     except sqldeid.SqldeidError as error:
         if error.code == 1:  # a lock, the disk: tried again
             raise

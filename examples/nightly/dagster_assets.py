@@ -16,7 +16,7 @@ import sqldeid
 def visits_release() -> dg.MaterializeResult:
     """Release tonight's load; a load that breaks the criteria fails without a retry."""
     try:
-        numbers = release(Path(os.environ["DATABASE"]), Path(os.environ["FOLDER"]))
+        numbers = release(os.environ["DATABASE"], Path(os.environ["FOLDER"]))
     except sqldeid.SqldeidError as error:
         raise dg.Failure(error.message, allow_retries=error.code == 1) from error  # no data value is in a message
     return dg.MaterializeResult(metadata={name: value for name, value in numbers.items() if name != "held_back"})

@@ -10,11 +10,13 @@ from pathlib import Path
 import sqldeid
 
 
-def release(database: Path, folder: Path) -> dict[str, object]:
+def release(database: Path | str, folder: Path) -> dict[str, object]:
     """De-identify tonight's load by last night's policy; the numbers that a pipeline shows.
 
     Parameters
     ----------
+    database
+        A DuckDB file, or a server as ``postgresql:///?service=hospital``, whose password stands in ``~/.pgpass``.
     folder
         Holds ``job.toml`` and ``key``; policy, ledger and release are kept there.
 
@@ -39,4 +41,4 @@ def release(database: Path, folder: Path) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(release(Path(sys.argv[1]), Path(sys.argv[2]))))  # noqa: T201
+    print(json.dumps(release(sys.argv[1], Path(sys.argv[2]))))  # noqa: T201

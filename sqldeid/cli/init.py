@@ -52,7 +52,7 @@ def init(common: Common, database: str, table: str | None, output: str, preset: 
 
     Each column gets a role, a hierarchy and the reason, guessed from its name, type, look and number of different
     values; columns that HIPAA's Safe Harbor names are marked. No data value is printed. Read it before you release
-    anything: a role is a judgement about what strangers know. DB is a DuckDB file, a CSV or Parquet file, or a server.
+    anything: a role is a judgement about what strangers know.
     """
     if not is_stdout(output):
         check_output("-o", output)

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from inspect import cleandoc
 
 import click
 from click.shell_completion import CompletionItem
 
+DATABASE = (
+    "DB is a DuckDB file; a CSV or Parquet file, which is then the table of its name; or a server: "
+    "postgresql://USER@HOST/DATABASE, or Spark as sc://HOST:PORT, or as spark in this process."
+)
 EXITS = {
     0: "done",
     1: "the database, a lock, the disk, or a bug",
@@ -23,13 +28,14 @@ EXITS = {
 VARIABLES = {
     "SQLDEID_KEY": "secret key of pseudonyms and of the ledger, where --key-file is not given",
     "SQLDEID_HOUSE_RULES": "file of house rules that every job must meet",
+    "PGPASSFILE": "file of Postgres' passwords, else ~/.pgpass; PGSERVICEFILE, PGPASSWORD and the like as for psql",
     "TMPDIR": "folder for spill files beside a server, where --temp-dir is not given",
     "XDG_STATE_HOME": "its sqldeid/key (else ~/.local/state/sqldeid/key) tells whether a source has changed",
     "JAVA_HOME": "the Java that Spark starts in this process",
     "NO_COLOR": "print without colour",
 }
 _READS = (0, 1, 2, 130)
-_OF_DATA = ("TMPDIR", "JAVA_HOME", "NO_COLOR")
+_OF_DATA = ("PGPASSFILE", "TMPDIR", "JAVA_HOME", "NO_COLOR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +122,8 @@ class FileName(click.types.StringParamType):
 
 def completed(command: click.Command, name: str) -> click.Command:
     """The command with the end of its help, and files where its arguments name them; and all commands in it."""
+    if opens(command) and DATABASE not in (command.help or ""):
+        command.help = f"{cleandoc(command.help or '')}\n\n{DATABASE}"
     end = _end(PAGES[name])
     if not (command.epilog or "").endswith(end):
         command.epilog = "\n\n".join(part for part in (command.epilog, end) if part)
@@ -126,6 +134,13 @@ def completed(command: click.Command, name: str) -> click.Command:
     for inner, other in getattr(command, "commands", {}).items():
         completed(other, f"{name} {inner}")
     return command
+
+
+def opens(command: click.Command) -> bool:
+    """Whether the command takes a database; a demo makes one, which is no server."""
+    return any(
+        param.name in ("database", "source") and (param.metavar or "").strip("[]") == "DB" for param in command.params
+    )
 
 
 def _end(page: Page) -> str:

@@ -70,6 +70,7 @@ def _given(run: Callable[..., None]) -> Callable[..., None]:
         "sqldeid anonymize hospital.duckdb --job job.toml",
         "sqldeid anonymize hospital.duckdb --job job.toml --only patients --replace",
         "sqldeid anonymize people.csv --job job.toml --json result.json --public public.json",
+        "sqldeid anonymize postgresql://me@db.example.org/hospital --job job.toml --replace",
         "sqldeid anonymize people.csv --job job.toml --certificate proof.json",
         "sqldeid anonymize hospital.duckdb --job job.toml --report report.html",
         "sqldeid anonymize hospital.duckdb --job job.toml --policy result.json --replace",
@@ -113,9 +114,8 @@ def anonymize(
 ) -> None:
     """Make the releases of a job: all of them, verified, or none.
 
-    DB is a DuckDB file, or a CSV or Parquet file. The summary, --json, --report and --certificate are for the data
-    holder: they count suppressed people. What may go with the release is written by --public, as a page if the file's
-    name ends in .html.
+    The summary, --json, --report and --certificate are for the data holder: they count suppressed people. What may go
+    with the release is written by --public, as a page if the file's name ends in .html.
     """
     with _unpublished():
         job = sqldeid.Job.load(job_file)

@@ -56,8 +56,11 @@ def shown(database: object) -> str:
     try:
         parts = urlsplit(database)
         _ = parts.port
-        hosts = parts.netloc.rpartition("@")[2] or ",".join(parse_qs(parts.query).get("host", []))
-        return f"{parts.scheme}://{hosts}/{unquote(parts.path.lstrip('/'))}".partition(";")[0].rstrip("/")
+        asked = parse_qs(parts.query)
+        hosts = parts.netloc.rpartition("@")[2] or ",".join(asked.get("host", []))
+        place = f"{hosts}/{unquote(parts.path.lstrip('/'))}".partition(";")[0].rstrip("/")
+        named = "" if place else f"/?service={asked['service'][0]}" if "service" in asked else ""
+        return f"{parts.scheme}://{place}{named}"
     except ValueError:
         return scheme
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,9 @@ import click
 import pytest
 
 from sqldeid.cli.app import COMMANDS, cli
-from sqldeid.cli.manual import EXITS, PAGES, VARIABLES
+from sqldeid.cli.manual import DATABASE, EXITS, PAGES, VARIABLES
+from sqldeid.engine.choosing import dialect_of
+from sqldeid.engine.offers import NAMES
 from tests.support.cli import PROGRAM, run
 
 
@@ -47,6 +50,25 @@ def test_help_says_it_all_once(capsys, monkeypatch):
             if isinstance(param, click.Option) and not param.hidden:
                 assert param.help, f"{name} {param.name}: an option without help"
         assert command.help and len(command.help.split()) > 4, name
+
+
+def test_every_command_that_takes_a_database_says_what_it_may_be(capsys, repository):
+    """Every engine is told, spelt so that it is taken for that engine, and as the pages of it spell it."""
+    spelt = {"postgres": "postgresql://USER@HOST/DATABASE", "spark": "sc://HOST:PORT"}
+    assert {*spelt, "duckdb"} == set(NAMES)
+    for engine, url in spelt.items():
+        assert url in DATABASE and dialect_of(url) == engine
+        page = (repository / "docs" / "how-to" / f"{engine}.md").read_text(encoding="utf-8")
+        assert url.partition("//")[0] in page
+    assert "as spark in" in DATABASE and dialect_of("spark") == "spark"
+    takes = [name for name, command in every() if any((p.metavar or "").strip("[]") == "DB" for p in command.params)]
+    assert {"anonymize", "verify", "init", "hierarchy check", "doctor"} < set(takes)
+    for name in takes:
+        said = " ".join(run(capsys, *name.split(), "--help").out.split())
+        assert said.count(DATABASE) == 1, name
+        assert not re.search(r"^ {3,}", run(capsys, *name.split(), "--help").out.partition("Options:")[0], re.MULTILINE)
+    page = (repository / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
+    assert "postgresql://" in page and "sc://" in page and "`spark`" in page
 
 
 def test_exit_codes_are_those_of_the_page(repository):

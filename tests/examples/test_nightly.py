@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +19,7 @@ import pytest
 
 from sqldeid.errors import EngineError, VerificationError
 from tests.support.foreign import in_postgres
+from tests.support.hospital import hospitals
 from tests.support.places import EXAMPLES
 
 EXAMPLE = EXAMPLES / "nightly"
@@ -28,6 +29,15 @@ VISITS = """
     SELECT i, CAST(18 + (i * 7919) % 70 AS INTEGER), CAST(10000 + (i * 104729) % 40 AS VARCHAR),
            DATE '2024-01-01' + CAST((i * 31) % 366 AS INTEGER), ['flu', 'gout', 'mumps'][1 + (i // 7) % 3]
     FROM RANGE(?, ?) AS r(i)
+"""
+
+
+SERVED = """
+    CREATE TABLE visits AS
+    SELECT i AS patient, CAST(18 + (i * 7919) % 70 AS INTEGER) AS age, CAST(10000 + (i * 104729) % 40 AS TEXT) AS zip,
+           DATE '2024-01-01' + CAST((i * 31) % 366 AS INTEGER) AS admitted,
+           (ARRAY['flu', 'gout', 'mumps'])[1 + (i / 7) % 3] AS diagnosis
+    FROM GENERATE_SERIES(0, 1499) AS r(i)
 """
 
 
@@ -97,6 +107,38 @@ def test_the_cron_script_on_postgres(folder: Path, postgres_cluster: str) -> Non
             assert (done.returncode, done.stdout + done.stderr) == (0, ""), done.stderr
             told = json.loads((folder / "release" / "tonight.json").read_text())["releases"]["visits"]
             assert told["ledger"]["release"] == night and told["released"] > 1400
+
+
+@pytest.fixture
+def served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The visits in Postgres, found by the name of a service; the password stands in a file."""
+    with hospitals() as hospital:
+        hospital.run(
+            SERVED,
+            "GRANT SELECT ON visits TO worker",
+        )
+        port = hospital.server.port
+        (folder / "services").write_text(f"[hospital]\nhost=127.0.0.1\nport={port}\nuser=worker\ndbname=postgres\n")
+        (folder / "pass").write_text(f"127.0.0.1:{port}:postgres:worker:hidden-word\n")
+        (folder / "pass").chmod(0o600)
+        monkeypatch.delenv("PGPASSWORD", raising=False)
+        monkeypatch.setenv("PGSERVICEFILE", str(folder / "services"))
+        monkeypatch.setenv("PGPASSFILE", str(folder / "pass"))
+        yield "postgresql:///?service=hospital"
+
+
+def test_a_server_by_cron_script_and_function(served: str, folder: Path) -> None:
+    """The URL is no path, and holds no password; what is printed and kept does not, either."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    command = ["sh", EXAMPLE / "nightly.sh", served, folder / "release"]
+    known = os.environ | {"PATH": path}
+    done = subprocess.run(command, env=known, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    release: Callable[..., dict[str, int]] = module("release", EXAMPLE / "release.py").release
+    found = release(served, folder / "release")
+    assert found["rows"] == 1500 and found["k"] >= 5
+    told = (folder / "release" / "tonight.json").read_text()
+    assert "hidden-word" not in told + done.stdout + done.stderr and "worker" not in told
 
 
 def test_the_function(folder: Path) -> None:
