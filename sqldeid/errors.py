@@ -9,7 +9,7 @@
     │   ├── UnshownError         1  likewise, in words of the database that may quote rows and are kept back
     │   └── AttackFailedError    1  an attack on a release failed and took what was staged with it; it is made once more
     ├── NoSolutionError          3  no node of the lattice is admissible; the nearest one is named
-    ├── VerificationError        4  what was staged is not what was promised; nothing was published
+    ├── VerificationError        4  what was staged is not what was promised, or what is looked at is not there
     └── Interrupted              130  Ctrl-C, or a time limit of the caller; nothing was published
 
 Messages name file, release, key, table or column and the mend; they never hold a data value.

@@ -19,10 +19,10 @@ DATABASE = (
 )
 EXITS = {
     0: "done",
-    1: "the database, a lock, the disk, or a bug",
+    1: "the database, a server, a lock, the disk, or a bug",
     2: "what you can mend: arguments, files, data that breaks a rule of the job",
     3: "no admissible solution; the nearest node is named",
-    4: "verification failed, or there is no release to look at",
+    4: "verification failed, a policy or ledger lets nothing out, or there is no release to look at",
     130: "interrupted; nothing was published but what is said",
 }
 VARIABLES = {

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
 
+from sqldeid import errors
 from sqldeid.cli.app import COMMANDS, cli
 from sqldeid.cli.manual import DATABASE, EXITS, PAGES, VARIABLES
 from sqldeid.engine.choosing import dialect_of
 from sqldeid.engine.offers import NAMES
 from tests.support.cli import PROGRAM, run
+
+PACKAGE = Path(errors.__file__).parent
 
 
 def walk(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
@@ -71,9 +76,70 @@ def test_every_command_that_takes_a_database_says_what_it_may_be(capsys, reposit
     assert "postgresql://" in page and "sc://" in page and "`spark`" in page
 
 
-def test_exit_codes_are_those_of_the_page(repository):
+CASES = {
+    "NoSolutionError": {
+        "a search finds no admissible node": ("tables/search", "tables/mondrian", "tables/peel", "tables/local"),
+        "the node that k alone chooses fails another criterion too often": ("tables/release/node", "tables/local"),
+        "no cut of the items": ("tables/itemset",),
+        "no release of so many layers": ("tables/peel",),
+    },
+    "VerificationError": {
+        "`--policy`: its node does not meet the criteria": ("tables/release/policy",),
+        "`--ledger`: every row is held back": ("ledger/core", "series/ledger"),
+        "a linked series has nobody in common with its table": ("run/followed",),
+        "what was written is not what the job promises": (
+            *("tables/verify", "tables/mondrian", "tables/itemset", "tables/local", "tables/followed", "tables/rows"),
+            *("tables/disguise", "series", "run/followed"),
+        ),
+        "the source changed while a server read it": ("tables/write", "tables/mondrian", "publish/spark_replaced"),
+        "`verify`, `assess --release`: no release is there": ("publish/existing", "publish/spark_folder"),
+        "the release, or its source, has changed": ("run/places", "tables/release", "events", "series", "tables/local"),
+        "the job asks for something else by now": ("tables/verify", "tables/release", "series", "tables/itemset"),
+        "the ledger it was made with is not named": ("run/earlier", "ledger/audit"),
+        "`verify --certificate`: the proof does not hold": (
+            *("tables/certificate", "tables/release/face", "run/orchestrator", "cli/releases"),
+        ),
+        "`evidence --check`": ("evidence",),
+    },
+}
+"""By error of a code of its own: the cases that the page has, and the modules or rooms that raise it for them."""
+
+
+def raising(kind: str) -> set[str]:
+    """Modules that make this error, whether by its name or by `at`."""
+    found = set()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            made = node.func if isinstance(node, ast.Call) else None
+            made = made.value if isinstance(made, ast.Attribute) and made.attr == "at" else made
+            named = made.id if isinstance(made, ast.Name) else made.attr if isinstance(made, ast.Attribute) else ""
+            if named == kind:
+                found.add(path.relative_to(PACKAGE).with_suffix("").as_posix())
+    return found
+
+
+def rows(page: str, heads: str) -> list[list[str]]:
+    """Rows of the table with these heads."""
+    [table] = re.findall(rf"^\| {heads} \|\n\|[-|]+\|\n((?:\|.*\|\n)+)", page, flags=re.MULTILINE)
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()]
+
+
+def test_exit_codes_and_their_cases_are_those_of_the_page(repository):
+    """A module that begins to end a run with code 3 or 4 has to be told here, and so on the page."""
     page = (repository / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8")
-    assert all(f"| {code} |" in page for code in EXITS)
+    assert {int(code): said for code, said in rows(page, r"code \| meaning")} == EXITS
+    cases = [(said, int(code)) for said, code in rows(page, r"case \| code")]
+    assert {code for _, code in cases} == set(EXITS) - {0}
+    for name, told in CASES.items():
+        code = getattr(errors, name).code
+        for case in told:
+            assert [c for said, c in cases if case in said] == [code], case
+        untold = [said for said, c in cases if c == code and not any(case in said for case in told)]
+        assert untold == []
+        where = {room for rooms in told.values() for room in rooms}
+        made = raising(name)
+        assert [module for module in made if not any(f"{module}/".startswith(f"{room}/") for room in where)] == []
+        assert [room for room in where if not any(f"{module}/".startswith(f"{room}/") for module in made)] == []
 
 
 def complete(*words: str) -> list[str]:
