@@ -166,6 +166,42 @@ def test_the_dagster_asset(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert found.dg.materialize([found.visits_release]).success
 
 
+class Failure(Exception):
+    """Stands for Dagster's, which says whether a step may be tried again."""
+
+    def __init__(self, said: str, *, allow_retries: bool) -> None:
+        super().__init__(said)
+        self.allow_retries = allow_retries
+
+
+def test_the_body_of_the_dagster_asset(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dagster stands in as a decorator, two records and an exception, for it does not go into our environment."""
+    dagster = ModuleType("dagster")
+    vars(dagster).update(
+        asset=lambda **_: lambda function: function, MaterializeResult=dict, Definitions=dict, Failure=Failure
+    )
+    monkeypatch.setitem(sys.modules, "dagster", dagster)
+    monkeypatch.setenv("DATABASE", str(folder / "hospital.duckdb"))
+    monkeypatch.setenv("FOLDER", str(folder / "release"))
+    monkeypatch.syspath_prepend(EXAMPLE)
+    monkeypatch.delitem(sys.modules, "release", raising=False)
+    found = module("dagster_assets", EXAMPLE / "dagster_assets.py")
+    told = found.visits_release()["metadata"]
+    assert told.keys() == {"rows", "released", "k"} and told["rows"] == 1500
+    change(folder, "DELETE FROM visits WHERE patient > 3")
+    with pytest.raises(Failure, match="cannot be applied") as failed:
+        found.visits_release()
+    assert not failed.value.allow_retries
+
+    def locked(*_: object) -> None:
+        raise EngineError("the database is locked")
+
+    monkeypatch.setattr(found, "release", locked)
+    with pytest.raises(Failure) as failed:
+        found.visits_release()
+    assert failed.value.allow_retries
+
+
 class FailsAtOnce(Exception):
     """Stands for Airflow's exception that ends a task without a retry."""
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -15,6 +13,7 @@ import pytest
 import sqldeid
 from sqldeid.hierarchy import open_source
 from tests.support.places import ROOT
+from tests.support.shell import execute
 
 README = ROOT / "README.md"
 PARTS = ("tutorial", "how-to", "reference", "explanation")
@@ -25,7 +24,6 @@ PAGES = [p for part in PARTS for p in sorted((ROOT / "docs" / part).glob("*.md")
 MOST_BYTES = 8192
 BLOCK = re.compile(r"^(?:`([\w.]+)`:\n\n)?```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 VARYING = re.compile(r"\d+\.\d s\b|[\d,]+(?= of [\d,]+ nodes checked)")
-PROGRAMS = Path(sys.executable).parent
 
 pytestmark = pytest.mark.xdist_group("readme")
 
@@ -33,14 +31,6 @@ pytestmark = pytest.mark.xdist_group("readme")
 def blocks(page: Path) -> list[tuple[str, str, str]]:
     """File name (or nothing), kind and text of each fenced block."""
     return BLOCK.findall(page.read_text(encoding="utf-8"))
-
-
-def execute(command: list[str], folder: Path) -> str:
-    path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
-    known = {**os.environ, "PATH": path, "COLUMNS": "500", "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run(command, cwd=folder, env=known, capture_output=True, encoding="utf-8")
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def words(text: str, folder: Path) -> str:
