@@ -25,7 +25,7 @@ from sqlglot.errors import SqlglotError
 from sqldeid.engine.base import Capabilities, Column, Relation
 from sqldeid.engine.choosing import shown
 from sqldeid.engine.duckdb import DuckDBEngine
-from sqldeid.engine.postgres_end import to_the_end
+from sqldeid.engine.postgres_end import ROLLBACK_SECONDS, to_the_end
 from sqldeid.engine.postgres_errors import granting, locked, quoted, refused, translate
 from sqldeid.engine.postgres_types import PostgresType, arrow_type, column_type, from_csv, spell, to_csv
 from sqldeid.engine.remote import PORTION, Remote
@@ -76,6 +76,9 @@ than a session may idle; texts of values repeat."""
 LOCK_TIMEOUT = "30s"
 """Where the session sets none."""
 
+PATIENCE = "-c lock_timeout=2s -c statement_timeout=5s"
+"""Of a session that looks who holds a lock: the catalogue may be what is locked."""
+
 LEAST_VERSION = 120000
 CONNECT_SECONDS = 10
 
@@ -103,7 +106,7 @@ def open_source(database: object, bench: DuckDBEngine) -> PostgresEngine:
     return PostgresEngine(database, bench, f"connection to {database.info.dbname}")
 
 
-def _connect(url: str) -> psycopg.Connection[Any]:
+def _connect(url: str, **more: str) -> psycopg.Connection[Any]:
     label = shown(url)
     try:
         given = conninfo_to_dict(url)
@@ -114,7 +117,8 @@ def _connect(url: str) -> psycopg.Connection[Any]:
         ) from None
     defaults = {"connect_timeout": CONNECT_SECONDS, "application_name": "sqldeid"}
     try:
-        return psycopg.connect(url, autocommit=True, **{k: v for k, v in defaults.items() if k not in given})  # type: ignore[arg-type]
+        missing = {k: v for k, v in defaults.items() if k not in given}
+        return psycopg.connect(url, autocommit=True, **missing, **more)  # type: ignore[arg-type]
     except psycopg.Error as error:
         raise refused(error, label) from None
 
@@ -281,7 +285,7 @@ class PostgresEngine(Remote):
         holders: list[tuple[str, str, str, int]] = []
         if self._url is not None:
             ours = literal(self.connection.info.backend_pid)
-            with suppress(psycopg.Error, EngineError), _connect(self._url) as other:
+            with suppress(psycopg.Error, EngineError), _connect(self._url, options=PATIENCE) as other:
                 holders = other.execute(render("engine/list_holders", self.dialect, ours=ours).encode()).fetchall()
         changes = text.lstrip().startswith(("DROP", "ALTER"))
         blocking = {
@@ -439,7 +443,9 @@ class PostgresEngine(Remote):
         try:
             if self._begun and not self.connection.closed:
                 self._begun = self._guarded = False
-                failed = to_the_end(self.connection, lambda: self._send(render("engine/rollback_transaction")))
+                failed = to_the_end(
+                    self.connection, lambda: self._send(render("engine/rollback_transaction")), ROLLBACK_SECONDS
+                )
             if failed is None and not self.own and not self.connection.closed:
                 self._run(lambda: self.connection.set_autocommit(self._autocommit))
         except SqldeidError as error:

@@ -15,13 +15,17 @@ from sqldeid.errors import EngineError, SqldeidError
 
 ANSWER_SECONDS = 600.0
 """How long the server may take to end a transaction: a COMMIT waits for standbys that synchronous_commit names."""
+ROLLBACK_SECONDS = 60.0
+"""The same to forget what was done, which waits for nobody."""
 STOPPED_SECONDS = 10.0
 """How long it may take from Ctrl-C or SIGTERM on."""
 CANCELLED_SECONDS = 15.0
 """How long it may take once the statement was cancelled."""
 
 
-def to_the_end(connection: psycopg.Connection[Any], work: Callable[[], None]) -> SqldeidError | None:
+def to_the_end(
+    connection: psycopg.Connection[Any], work: Callable[[], None], seconds: float | None = None
+) -> SqldeidError | None:
     """End a transaction where no signal cuts it off; the outcome is known unless the server does not answer at all.
 
     The statement is cancelled at the server when its time is over: a COMMIT that waits for a standby is done by then,
@@ -31,6 +35,8 @@ def to_the_end(connection: psycopg.Connection[Any], work: Callable[[], None]) ->
     ----------
     work
         Speaks to the server.
+    seconds
+        How long it may take; `ANSWER_SECONDS` if not given.
 
     Returns
     -------
@@ -49,7 +55,7 @@ def to_the_end(connection: psycopg.Connection[Any], work: Callable[[], None]) ->
             ended.set()
 
     Thread(target=run, name="sqldeid-end", daemon=True).start()
-    if _wait(ended, ANSWER_SECONDS, STOPPED_SECONDS):
+    if _wait(ended, ANSWER_SECONDS if seconds is None else seconds, STOPPED_SECONDS):
         return None if done.is_set() else (failed or [EngineError(_SILENT)])[0]
     Thread(target=_cancel, args=(connection,), name="sqldeid-cancel", daemon=True).start()
     if not _wait(ended, CANCELLED_SECONDS):

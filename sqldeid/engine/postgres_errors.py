@@ -126,7 +126,8 @@ def quoted(*names: str) -> str:
 
 def locked(tables: Sequence[str], holders: Sequence[int]) -> EngineError:
     """What to say of a lock that did not come: on which tables, as far as known, and which sessions have it."""
-    what = f"{', '.join(tables)}: stayed locked" if tables else "a table stayed locked"
+    also = "" if holders else " (or a table that a view reads)"
+    what = f"{', '.join(tables)}{also}: stayed locked" if tables else "a table stayed locked"
     who = f"session {', '.join(map(str, holders))} (pid)" if holders else "another session"
     ends = (
         f"run again when it is done, or have it ended (SELECT pg_terminate_backend({holders[0]}))"
@@ -148,6 +149,7 @@ def refused(error: psycopg.Error, label: str) -> EngineError:
     return EngineError(f"{label}: the server does not let us in; try the same with psql")
 
 
+_LOGIN = "the server refuses the user or the password; give them in the URL, as PGUSER and PGPASSWORD, or in ~/.pgpass"
 _REFUSED = {
     ("too many connections for role",): (
         "the user has as many sessions as it may (CONNECTION LIMIT of its role): end one and run again, or have "
@@ -158,13 +160,12 @@ _REFUSED = {
     ("connect privilege", "permission denied for database"): (
         "the user may not connect to this database: GRANT CONNECT ON DATABASE … TO the user"
     ),
+    ("password authentication failed", "no password supplied"): _LOGIN,
     ("pg_hba.conf",): (
         "no line of the server's pg_hba.conf lets this user in from here, or none without TLS (sslmode=require); ask "
         "who runs it"
     ),
-    ("password authentication failed", "no password supplied", "role ", "authentication failed"): (
-        "the server refuses the user or the password; give them in the URL, as PGUSER and PGPASSWORD, or in ~/.pgpass"
-    ),
+    ("role ", "authentication failed"): _LOGIN,
     ("ssl", "certificate"): "the connection cannot be made secure as sslmode asks; see sslmode and sslrootcert",
     ("does not exist",): "the server has no such database",
     ("starting up", "shutting down", "recovery"): "the server is starting or stopping; try again",

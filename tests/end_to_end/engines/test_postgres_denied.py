@@ -18,6 +18,7 @@ import pytest
 
 from sqldeid import EngineError, Job, anonymize
 from sqldeid.engine import postgres_end
+from sqldeid.engine.postgres_errors import refused
 from tests.support.cli import Ran
 from tests.support.failing import anonymizing, refusal, until
 from tests.support.hospital import JOB, Hospital, hospitals, reload
@@ -85,6 +86,27 @@ def test_a_session_that_is_not_given(
         assert told in said and "password" not in said.replace("/password:", ":") and role not in said
     finally:
         hospital.run("DROP DATABASE shut", "DROP DATABASE narrow")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            'FATAL:  password authentication failed for user "ssl"\nFATAL:  no pg_hba.conf entry for host',
+            "the password",
+        ),
+        ('FATAL:  no pg_hba.conf entry for host "::1", user "timeout", database "role "', "pg_hba.conf lets"),
+        ('FATAL:  role "too many" does not exist', "refuses the user"),
+        ('FATAL:  database "role is not permitted to log in" does not exist', "no such database"),
+        (
+            "FATAL:  remaining connection slots are reserved for roles with the SUPERUSER attribute",
+            "no more connections",
+        ),
+        ("FATAL:  la autentificación falló", "try the same with psql"),
+    ],
+)
+def test_names_are_not_read_as_the_servers_words(said: str, told: str) -> None:
+    assert told in refused(psycopg.OperationalError(said), "postgresql://host/db").message
 
 
 def test_each_right_that_is_missing_is_named_with_what_gives_it(
@@ -157,10 +179,20 @@ def test_a_lock_is_told_with_its_table_and_who_has_it(hospital: Hospital, comman
         other.execute("BEGIN; LOCK TABLE people IN ACCESS EXCLUSIVE MODE")
         said = refusal(command(url=impatient))["message"]
         assert f"public.people: stayed locked by session {other.info.backend_pid} (pid) for longer" in said
-        own = pytest.raises(EngineError, match=r"public\.people: stayed locked by another session")
+        own = pytest.raises(
+            EngineError, match=r"public\.people \(or a table that a view reads\): stayed locked by another"
+        )
         with psycopg.connect(impatient) as theirs, own:  # no second connection is made with a user's password
             anonymize(Job.load("job.toml"), theirs)
     assert command().code == 0
+    hospital.run("CREATE VIEW seen AS SELECT * FROM people", "GRANT SELECT ON seen TO worker")
+    try:
+        with hospital.connect() as other:
+            other.execute("BEGIN; LOCK TABLE people IN ACCESS EXCLUSIVE MODE")
+            said = refusal(command("--replace", url=impatient, source='"seen"'))["message"]
+            assert "public.seen (or a table that a view reads): stayed locked by another session" in said
+    finally:
+        hospital.run("DROP VIEW seen")
     with hospital.connect() as reader:
         reader.execute("BEGIN; LOCK TABLE out.r IN ACCESS SHARE MODE")
         said = refusal(command("--replace", url=impatient))["message"]
