@@ -4,6 +4,7 @@
     ├── UnknownKindError         1  a criterion, loss or the like that some part of the program does not know: a bug
     ├── JobError                 2  what the user can mend: arguments, job file, data that breaks a rule of the job
     │   ├── HierarchyError       2  a hierarchy file or rule that does not load, nest or cover
+    │   │   └── UncoveredError   2  likewise, of a column's values that are in no hierarchy; how to list them is said
     │   └── UnreadError          2  a column with a value that does not come out of a server
     ├── EngineError              1  the database, a lock, the disk, a server
     │   ├── UnshownError         1  likewise, in words of the database that may quote rows and are kept back
@@ -91,6 +92,19 @@ class HierarchyError(JobError):
     """A hierarchy that cannot be loaded, does not nest, or does not cover the data."""
 
     kind = "hierarchy"
+
+
+class UncoveredError(HierarchyError):
+    """Values of a column that its hierarchy does not cover; whoever knows the job completes how they are listed.
+
+    Parameters
+    ----------
+    release, column
+        Their names in the job.
+    """
+
+    release = ""
+    column = ""
 
 
 class UnreadError(JobError):

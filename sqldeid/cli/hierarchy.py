@@ -17,7 +17,7 @@ from sqldeid.cli.options import Common, common, examples
 from sqldeid.cli.streams import in_utf8
 from sqldeid.cli.targets import CSV, check_output, is_stdout, is_stream, refuse_kind, write_text
 from sqldeid.errors import HierarchyError, JobError
-from sqldeid.report.hierarchies import print_paths, print_report
+from sqldeid.report.hierarchies import print_paths, print_report, print_values
 from sqldeid.report.terminal import print_commands
 from sqldeid.report.text import count, plain, put
 
@@ -79,16 +79,27 @@ def show(common: Common, name: str, database: str | None, table: str | None, col
     epilog=examples(
         "sqldeid hierarchy check country.csv",
         "sqldeid hierarchy check country.csv --db hospital.duckdb --table main.patients --column country",
+        "sqldeid hierarchy check country.csv --db hospital.duckdb --table main.patients --column country --uncovered",
     ),
 )
 @click.argument("name", metavar="FILE-OR-NAME")
 @_column
+@click.option("--uncovered", is_flag=True, help="Print the column's values that it does not cover: they are your data.")
 @common
-def check_command(common: Common, name: str, database: str | None, table: str | None, column: str | None) -> None:
+def check_command(
+    common: Common, name: str, database: str | None, table: str | None, column: str | None, uncovered: bool
+) -> None:
     """Check that a hierarchy nests, and covers the values of a column. Exit code 2 if not."""
-    found = _check(name, _values(common, database, table, column), column)
+    values = _values(common, database, table, column)
+    if uncovered and values is None:
+        raise JobError("--uncovered looks at a column's values; add --db, --table and --column", key="db")
+    found = _check(name, values, column)
     if not common.quiet:
         print_report(found, common.screen())
+        if uncovered and found.uncovered and values is not None:
+            from sqldeid.hierarchy import not_covered
+
+            print_values(not_covered(name, Path(), values.values, numeric=values.numeric).to_pylist(), common.screen())
     if found.problems:
         raise HierarchyError("\n".join(found.problems))
 

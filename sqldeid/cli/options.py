@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -16,7 +17,7 @@ from sqldeid.cli.failures import refuse_little_memory
 from sqldeid.cli.targets import is_stdout
 from sqldeid.cli.unloaded import without_pandas
 from sqldeid.engine.settings import Settings
-from sqldeid.errors import Interrupted, JobError
+from sqldeid.errors import Interrupted, JobError, UncoveredError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -80,7 +81,13 @@ def common(run: Callable[..., None]) -> Callable[..., None]:
                 without_pandas()  # imports Arrow: that takes a while
         except KeyboardInterrupt:
             raise Interrupted("interrupted; nothing was published") from None
-        run(Common(settings, quiet, verbose), **rest)
+        try:
+            run(Common(settings, quiet, verbose), **rest)
+        except UncoveredError as error:  # its command can be run as it stands
+            from sqldeid.engine.choosing import again
+
+            error.message = error.message.replace(" --db DB ", f" --db {quote(again(str(rest.get('database'))))} ")
+            raise
 
     found: Callable[..., None] = packed
     for option in reversed(_OPTIONS):

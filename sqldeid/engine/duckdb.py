@@ -194,7 +194,7 @@ class DuckDBEngine(Asked):
         raise JobError.at(
             key,
             f"there is no table or view {'.'.join(parts)} in the database; "
-            f"{self._offer()}; data frames and files are not read",
+            f"{self._offer()}; only what is listed is read, no other file and no data frame of that name",
             unnamed="source",
         )
 

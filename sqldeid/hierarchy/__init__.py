@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from sqldeid.hierarchy.header import refuse_header
-from sqldeid.hierarchy.inspection import HierarchyReport, check, paths, write_csv
+from sqldeid.hierarchy.inspection import HierarchyReport, check, not_covered, paths, write_csv
 from sqldeid.hierarchy.leaves import shipped_leaves
 from sqldeid.hierarchy.model import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.sources import HierarchySource, open_source, shipped, shipped_file, shipped_items
@@ -19,6 +19,7 @@ __all__ = [
     "HierarchySource",
     "UncoveredValues",
     "check",
+    "not_covered",
     "open_source",
     "paths",
     "refuse_header",

@@ -43,6 +43,8 @@ class HierarchyReport:
         How many leaves of a file of one's own none of them has; 0 without data.
     problems
         One sentence each, without data values; empty if all is well.
+    null
+        Whether one of the leaves is NULL, as it is where a value or the file's own line is empty.
     """
 
     name: str
@@ -55,6 +57,7 @@ class HierarchyReport:
     uncovered: int = 0
     unused: int = 0
     problems: tuple[str, ...] = ()
+    null: bool = False
 
     def to_dict(self) -> dict[str, object]:
         """For JSON."""
@@ -125,7 +128,23 @@ def _check_bound(source: HierarchySource, values: pa.Array, numeric: bool, uncov
         lost,
         unused(source, hierarchy) if len(values) else 0,
         tuple(problems),
+        any(label is None for label in hierarchy.labels[0]),
     )
+
+
+def not_covered(spec: str | Mapping[str, object], folder: Path, values: pa.Array, *, numeric: bool = False) -> pa.Array:
+    """The values that a hierarchy does not cover, in their order: data, for whoever holds it.
+
+    Raises
+    ------
+    HierarchyError
+        If the hierarchy does not load, or cannot be bound to such values.
+    """
+    try:
+        open_source(spec, folder).bind(values, numeric=numeric, uncovered="refuse")
+    except UncoveredValues as error:
+        return values.take(pa.array(error.indices))
+    return values.slice(0, 0)
 
 
 def paths(hierarchy: Hierarchy) -> Iterator[tuple[str | None, ...]]:

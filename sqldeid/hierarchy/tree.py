@@ -90,10 +90,11 @@ def _nodes_of(tree: Tree, column: Column, lost: Ints, uncovered: Uncovered) -> t
         level, group = _longest_prefixes(tree, column.texts.take(pa.array(lost)))
         lost = lost[group < 0]
     if len(lost):
-        mend = "" if uncovered == "refuse" else " and no label is a prefix of them"
+        them = "it" if len(lost) == 1 else "them"
+        mend = "" if uncovered == "refuse" else f" and no label is a prefix of {them}"
         raise UncoveredValues(
             f"hierarchy {tree.name} does not cover {len(lost)} value{'s' * (len(lost) != 1)} of the column{mend}. "
-            'Add them to the hierarchy, or set uncovered = "top"',
+            f'Add {them} to the hierarchy, or set uncovered = "top"',
             lost,
         )
     return level, group

@@ -21,6 +21,17 @@ _MOST = 1 << 24
 """Bytes of a job."""
 _KEYS = re.compile(r"'([^']*)'")
 
+_OF_A_NAME = (
+    "Expected '=' after a key",
+    "Invalid statement",
+    "Invalid initial character for a key part",
+    "Expected ']' at the end of a table declaration",
+)
+"""How tomllib begins where a name should have stood in quotes, among others."""
+_HEADER = re.compile(r"(\s*\[{1,2})([^\]]+)(\]{1,2})")
+_LONG = 200
+"""A line of a job that is longer is not said once more."""
+
 _CLEARER = (
     ("Cannot declare", "is there twice; two sections may not have one name: merge or rename one"),
     ("Cannot overwrite", "a key or section is there twice; merge or rename one"),
@@ -82,7 +93,31 @@ def _syntax(message: str, name: str, text: str) -> str:
         if said.startswith(start):
             section = f"[{dotted(_KEYS.findall(said))}] " if "(" in said else ""
             return f"{name}, {place}: {section}{clearer}"
-    return f"{name}, {place}: this is not valid TOML: {said[:1].lower()}{said[1:]}"
+    line = text.split("\n")[int(at[1]) - 1] if at[1] and said.startswith(_OF_A_NAME) else ""
+    mended = _quoting(line, int(at[2]) - 1) if line else ""
+    why = f"; a name with a blank, or any sign but a-z, A-Z, 0-9, _ and -, stands in quotes: {mended}" if mended else ""
+    return f"{name}, {place}: this is not valid TOML: {said[:1].lower()}{said[1:]}{why}"
+
+
+def _quoting(line: str, at: int) -> str:
+    """The line with quotes round the name at which it stopped being TOML; empty where these do not mend it."""
+    header = _HEADER.match(line)
+    start = max(line.rfind("{", 0, at), line.rfind(",", 0, at)) + 1
+    end = len(line) if header else line.find("=", at)
+    names = header[2] if header else line[start:end].strip()
+    if end < 0 or not names or not names.isprintable() or any(sign in names for sign in "\"'{}"):
+        return ""
+    parts = [names] if ". " in names and not header else [part.strip() for part in names.split(".")]
+    name = dotted(parts)
+    if header:
+        mended = short = f"{header[1]}{name}{header[3]}"
+    else:
+        mended, short = f"{line[:start]} {name} {line[end:]}".strip(), f"{name} = …"
+    try:
+        tomllib.loads(mended)
+    except ValueError:
+        return "" if header or name == names else short
+    return mended if len(mended) <= _LONG and mended.isprintable() else short
 
 
 def _place(text: str, offset: int) -> str:

@@ -18,7 +18,7 @@ from sqldeid.job import link_rules, stack_rules
 from sqldeid.job.attack_rules import attack_problems
 from sqldeid.job.child_rules import child_problems, parent_problems
 from sqldeid.job.covering import covering_problems
-from sqldeid.job.criteria import CRITERIA, NAMED, PER_CLASS, asked_per_class, entries
+from sqldeid.job.criteria import CRITERIA, NAMED, PER_CLASS, asked_per_class, entries, named_sensitive
 from sqldeid.job.disguises import column_disguises, table_disguises
 from sqldeid.job.local_rules import layers_problems, local_problems
 from sqldeid.job.medians import median_problems
@@ -304,16 +304,15 @@ def _criteria(table: Mapping[str, object], roles: Mapping[str, object]) -> Itera
     for known in section(section(privacy, "m_concealing"), "known"):
         if roles.get(known) != "sensitive":
             yield Problem(
-                ("privacy", "m_concealing", "known", known), 'is not a column of this release with role = "sensitive"'
+                ("privacy", "m_concealing", "known", known),
+                f'is not a column of this release with role = "sensitive"{named_sensitive(known, roles)}',
             )
     for criterion, number in PER_CLASS.items():
         columns = [e.get("column") for e in entries(privacy, criterion)]
         for column in columns:
             if isinstance(column, str) and roles.get(column) != "sensitive":
-                yield Problem(
-                    ("privacy", criterion, "column"),
-                    'must name a column of this release with role = "sensitive"',
-                )
+                text = f'must name a column of this release with role = "sensitive"{named_sensitive(column, roles)}'
+                yield Problem(("privacy", criterion, "column"), text)
         if criterion != "l_diversity" and len(set(map(str, columns))) < len(columns):
             yield Problem(("privacy", criterion), f"names a column twice; give each its strictest {number}")
 

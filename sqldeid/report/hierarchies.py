@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 def print_report(found: HierarchyReport, to: Console) -> None:
     """Print levels with their numbers of groups, and what data was looked at."""
-    leaves = f": {count(found.leaves, 'leaf', 'leaves')}, {count(found.bits, 'bit')}" if found.leaves else ""
-    put(to, Text(plain(found.name), style="bold"), leaves)
+    put(to, Text(plain(found.name), style="bold"), _leaves(found) if found.leaves else "")
     if found.height:
         made = table("Level", "Name", "Groups", right=(0, 2))
         for level, name in enumerate(found.level_names):
             made.add_row(cell(level), cell(name), cell(f"{found.groups[level]:,}" if found.groups else ""))
         print_table(made, to)
     if found.values:
-        covered = f"{found.values - found.uncovered:,} of {count(found.values, 'value')} covered"
+        null = ", NULL among them" if found.null else ""
+        covered = f"{found.values - found.uncovered:,} of {count(found.values, 'value')} covered{null}"
         to.print()
         put(to, covered)
     if found.unused:
@@ -32,6 +32,19 @@ def print_report(found: HierarchyReport, to: Console) -> None:
             to,
             f"{count(found.unused, 'leaf is', 'leaves are')} in no row; each counts in losses as a value that is there",
         )
+
+
+def _leaves(found: HierarchyReport) -> str:
+    """How many leaves, and how long their numbers are: a code of a release has room for 63 bits a column."""
+    null = ", NULL among them" if found.null else ""
+    return f": {count(found.leaves, 'leaf', 'leaves')}{null}; numbered with {count(found.bits, 'bit')} (63 at most)"
+
+
+def print_values(values: Iterable[object], to: Console) -> None:
+    """Print values of the source, a line each."""
+    to.print()
+    for value in values:
+        put(to, f"  {plain(str(value))}")
 
 
 def print_paths(paths: Iterable[tuple[str | None, ...]], leaves: int, to: Console) -> None:

@@ -26,7 +26,7 @@ from sqldeid.engine.opening import (
 from sqldeid.engine.plain import Workshop, is_plain, refuse_as_temporary, refuse_unattachable
 from sqldeid.engine.remote import Remote
 from sqldeid.engine.settings import Settings
-from sqldeid.errors import EngineError, JobError, SqldeidError, UnshownError, VerificationError
+from sqldeid.errors import EngineError, JobError, SqldeidError, UncoveredError, UnshownError, VerificationError
 from sqldeid.job import Job
 from sqldeid.job.rules import SECTIONS
 from sqldeid.publish import (
@@ -201,6 +201,10 @@ def naming_job(job: Job) -> Iterator[None]:
     try:
         yield
     except SqldeidError as error:
+        if isinstance(error, UncoveredError):
+            from sqldeid.run.uncovered import how_to_list
+
+            error.message += how_to_list(job, error)
         if error.key and not error.message.startswith(f"{job.name}: "):
             error.message = f"{job.name}: {error.message}"
         raise

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
+import duckdb
 import pytest
+import tomlkit
 
 from sqldeid.cli.hierarchy import rule
 from sqldeid.errors import HierarchyError
@@ -61,6 +64,50 @@ def test_check_counts_what_is_not_covered_and_names_no_value(folder, capsys):
     assert "58 values" in bad.err
     (folder / "torn.csv").write_text("a;x;p;*\nb;x;q;*\n")
     assert run(capsys, "hierarchy", "check", "torn.csv").code == 2
+
+
+def test_check_lists_what_is_not_covered_where_it_is_asked(folder, capsys):
+    (folder / "short.csv").write_text("15;young;*\n16;young;*\n")
+    listed = run(capsys, "hierarchy", "check", "short.csv", *AGE, "--uncovered")
+    assert listed.code == 2 and listed.out.splitlines()[-58:] == [f"  {age}" for age in range(17, 75)]
+    assert "--db, --table and --column" in run(capsys, "hierarchy", "check", "short.csv", "--uncovered").err
+    write("db.duckdb", "CREATE TABLE w AS SELECT unnest(['A', 'B', NULL]) AS ward")
+    (folder / "w.csv").write_text("A;x\n")
+    one = run(
+        capsys, "hierarchy", "check", "w.csv", "--db", "db.duckdb", "--table", "w", "--column", "ward", "--uncovered"
+    )
+    assert one.out.splitlines()[-1] == "  B" and "does not cover 1 value of the column. Add it to" in one.err
+    assert "w.csv: 3 leaves, NULL among them" in one.out and "1 of 3 values covered" not in one.out
+    assert "2 of 3 values covered, NULL among them" in one.out
+
+
+@pytest.mark.parametrize("source", ["main.w", {"query": "SELECT * FROM w WHERE ward <> 'SECRET'"}])
+@pytest.mark.parametrize("hierarchy", ["the wards.csv", {"edges": [[1, 2]]}])
+def test_a_run_says_how_to_see_what_is_not_covered_and_shows_none(folder, capsys, source, hierarchy):
+    """The command, or the query, is run as it is printed, and names the value that the message does not."""
+    write(
+        "db.duckdb",
+        "CREATE TABLE w AS SELECT i AS id, CASE i % 2 WHEN 0 THEN 'A' ELSE 'xSECRETx' END AS ward, 7 AS n "
+        "FROM range(20) AS r(i)",
+    )
+    (folder / "the wards.csv").write_text("A;x\nC;x\n")
+    name = "n" if isinstance(hierarchy, dict) else "ward"
+    columns = {name: {"role": "quasi-identifying", "hierarchy": hierarchy}}
+    release = {"source": source, "person": "id", "columns": columns, "privacy": {"k": 2}}
+    tables = tomlkit.dumps({"release": {"into": "w.duckdb"}, "tables": {"w": release}})
+    (folder / "sub").mkdir()
+    (folder / "the wards.csv").rename(folder / "sub" / "the wards.csv")
+    (folder / "sub" / "w.toml").write_text(tables)
+    ran = run(capsys, "anonymize", "db.duckdb", "--job", "sub/w.toml")
+    assert ran.code == 2 and "does not cover 1 value" in ran.err and "Add it to the hierarchy" in ran.err
+    assert "SECRET" not in ran.err and "--db DB" not in ran.err
+    if " To see which: sqldeid " in ran.err:
+        listed = run(capsys, *shlex.split(ran.err.split(" To see which: sqldeid ")[1]))
+        assert listed.out.splitlines()[-1] == "  xSECRETx"
+        return
+    asked = ran.err.split(": SELECT ")[1].replace('"source_query"', "(SELECT * FROM w)")
+    with duckdb.connect("db.duckdb") as c:
+        assert (7 if name == "n" else "xSECRETx", 20 if name == "n" else 10) in c.sql(f"SELECT {asked}").fetchall()
 
 
 def test_build_writes_a_file_that_a_job_reads(folder, capsys):

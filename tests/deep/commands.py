@@ -285,7 +285,7 @@ def _looks(r: Random, case: Case, on: list[str]) -> list[list[str]]:
         ],
         ["evaluate", *on, "--label", "illness", "--test", r.choice([table, "visits"])],
         ["report", r.choice(["result.json", "job.toml"]), "-o", "again.html", *r.choice([[], ["--public"]])],
-        ["hierarchy", "check", tree, *r.choice([[], of])],
+        ["hierarchy", "check", tree, *r.choice([[], of, [*of, "--uncovered"]])],
         ["hierarchy", "show", r.choice([tree, rule]), *r.choice([[], of, ["-v"]])],
         ["hierarchy", "build", rule, "-o", r.choice(["built.csv", "-"]), *of],
         ["privacy", "plan", *asked],

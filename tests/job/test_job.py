@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from sqldeid.errors import JobError
 from sqldeid.job import Column, HierarchyRule, Job, Query, Release, Search, Table, schema
+from sqldeid.job.criteria import named_sensitive
 
 CONTRACT = """
 [release]
@@ -289,7 +290,8 @@ BAD: list[tuple[dict[str, object], str]] = [
     (diverse(l=2.0), "tables.t.privacy.l_diversity.l: must be a whole number, at least 1"),
     (diverse(l=True), "tables.t.privacy.l_diversity.l: must be a whole number, at least 1"),
     (diverse(column=None), "tables.t.privacy.l_diversity.column: missing"),
-    (diverse(column="age"), 'l_diversity.column: must name a column of this release with role = "sensitive"'),
+    (diverse(column="age"), 'l_diversity.column: must name a column of this release with role = "sensitive"; with it '
+     "there is \"x\""),
     (diverse(column="ill"), 'l_diversity.column: must name a column of this release with role = "sensitive"'),
     (diverse(kind="entropi"), '"distinct", "entropy", "recursive"; did you mean "entropy"?'),
     (diverse(kind="recursive"), 'tables.t.privacy.l_diversity.c: missing; kind = "recursive" needs c'),
@@ -411,6 +413,24 @@ def test_values_never_show_and_names_cannot_harm_a_terminal() -> None:
     assert "\x1b" not in error.message and "\u202e" not in error.message and len(error.message.splitlines()) == 3
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["x y", "= 1", "a b { c = 1 }", '"a" b = 1', "x = 1 2", "a b = \x1b", "[a b", "x = y z = 1", "a\x00 b = 1"],
+)
+def test_what_quotes_do_not_mend_is_not_told_to_be_quoted(tmp_path: Path, content: str) -> None:
+    with pytest.raises(JobError) as caught:
+        Job.load(write(tmp_path, content))
+    assert "stands in quotes" not in caught.value.message or caught.value.message.endswith('"a b" = …')
+
+
+def test_the_columns_that_are_sensitive_are_named() -> None:
+    assert named_sensitive("Diagnosis", {"diagnosis ICD": "sensitive", "ward": "sensitive", "x": "insensitive"}) == (
+        '; with it there are "diagnosis ICD", "ward"; did you mean "diagnosis ICD"?'
+    )
+    assert named_sensitive("x", {"x": "insensitive"}) == "; none has it: give the column that role"
+    assert named_sensitive("x", dict.fromkeys(map(str, range(10)), "sensitive")).endswith('"7" and 2 more')
+
+
 @pytest.mark.parametrize("data", [[], "text", None, {1: {}}, {"tables": {("t",): {}}}])
 def test_what_is_no_mapping_of_text_is_refused(data: Any) -> None:
     assert refused(data).message.startswith("job.toml: ")
@@ -435,6 +455,17 @@ def test_a_mapping_that_holds_itself_is_refused() -> None:
         ("\nk = " + "9" * 5000, "job.toml, line 2, column 5: a number has too many digits"),
         ("a = " + "[" * 50_000, "job.toml: lists or tables are nested too deeply"),
         (b"a = 1\nb = '\xe9'\n", "job.toml, line 2: the file is not in UTF-8"),
+        (
+            'Birth date = { role = "x" }',
+            "; a name with a blank, or any sign but a-z, A-Z, 0-9, _ and -, stands in "
+            'quotes: "Birth date" = { role = "x" }',
+        ),
+        ("\r\n  Größe=1 # cm\r\n", 'stands in quotes: "Größe" =1 # cm'),
+        ("(x) = 1", 'stands in quotes: "(x)" = 1'),
+        ("No. of kids = 1", 'stands in quotes: "No. of kids" = 1'),
+        ("a.b c = [\n1]", 'stands in quotes: a."b c" = …'),
+        ("weights = { b = 1, Birth date = 5 }", 'stands in quotes: weights = { b = 1, "Birth date" = 5 }'),
+        ("[tables.my table.columns]", 'stands in quotes: [tables."my table".columns]'),
         ("", "job.toml: tables: there is no release"),
         ("[[tables.t]]\n", "job.toml: tables.t: must be a table of keys"),
         ("[tables.t]\nwhere = 2020-01-01\n", "job.toml: tables.t.where: must be text"),

@@ -201,6 +201,15 @@ INSIGHT = [
     ),
 ]
 
+SHOWN = [
+    Case(
+        "run/list_different",
+        {"column": column(SEX, "s"), "source": PEOPLE},
+        [("it's", 2), ("😀", 2), (None, 2)],
+        PEOPLE_SETUP,
+    ),
+]
+
 PUBLISH = [
     Case(
         "publish/comment_table",
@@ -847,4 +856,4 @@ TABLES += [
     Case("tables/verify/measure_mapped", {"mapped": table_name("m")}, [(0, 0.0, 0)], MAPPED_SETUP[:1], note="empty"),
 ]
 
-CASES = [*ARX, *DEMO, *ENGINE, *INSIGHT, *PUBLISH, *TABLES]
+CASES = [*ARX, *DEMO, *ENGINE, *INSIGHT, *SHOWN, *PUBLISH, *TABLES]

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
-from sqldeid.errors import HierarchyError
+from sqldeid.errors import HierarchyError, UncoveredError
 from sqldeid.hierarchy import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.header import refuse_header
 from sqldeid.hierarchy.versions import refuse_versions
@@ -88,9 +88,11 @@ def _refuse_uncovered(plan: TablePlan, qi: QuasiIdentifier, error: UncoveredValu
     key = f"{plan.key}.columns.{qi.name}"
     rows = int(n[np.asarray(error.indices, dtype=np.int64)].sum())
     count = len(error.indices)
-    raise HierarchyError.at(
+    refused = UncoveredError.at(
         key,
         f"hierarchy {qi.hierarchy.name} does not cover {count} {'value' if count == 1 else 'values'} of "
         f"{plan.source_label}.{qi.source.name} ({rows} {'row' if rows == 1 else 'rows'}). "
-        'Add them to the hierarchy, or set uncovered = "prefix" or "top".',
-    ) from None
+        f'Add {"it" if count == 1 else "them"} to the hierarchy, or set uncovered = "prefix" or "top".',
+    )
+    refused.release, refused.column = plan.name, qi.name
+    raise refused from None

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from sqldeid.errors import EngineError, HierarchyError, JobError, SqldeidError, VerificationError
+from sqldeid.errors import EngineError, HierarchyError, JobError, SqldeidError, UncoveredError, VerificationError
 from sqldeid.job import Job
 from sqldeid.run import anonymize, assess, plan, tradeoff, verify
 from sqldeid.tables.release.tradeoff import Asked
@@ -78,7 +78,7 @@ JOBS: dict[str, tuple[dict[str, object], type[SqldeidError], str]] = {
         release({"age": qi("adult/agee")}, source="people"), HierarchyError, "hierarchy adult/agee: no such file"
     ),
     "does not cover": (
-        release({"code": qi("cover.csv")}, source="secrets"), HierarchyError, "hierarchy cover.csv does not cover"
+        release({"code": qi("cover.csv")}, source="secrets"), UncoveredError, "hierarchy cover.csv does not cover"
     ),
     "does not nest": (release({"n": qi("nest.csv")}, source="secrets"), HierarchyError, "hierarchy nest.csv"),
     "not UTF-8": (release({"n": qi("latin.csv")}, source="secrets"), HierarchyError, "hierarchy latin.csv"),
@@ -87,7 +87,7 @@ JOBS: dict[str, tuple[dict[str, object], type[SqldeidError], str]] = {
         release({"code": qi({"bands": [5]})}, source="secrets"), HierarchyError, "tables.r.columns.code"
     ),
     "edges that do not cover": (
-        release({"n": qi({"edges": [[1, 2]]})}, source="secrets"), HierarchyError, "does not cover"
+        release({"n": qi({"edges": [[1, 2]]})}, source="secrets"), UncoveredError, "does not cover"
     ),
 }  # fmt: skip
 
