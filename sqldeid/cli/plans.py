@@ -26,14 +26,18 @@ def print_plans(
 ) -> None:
     """Print columns, hierarchies, lattice, criteria, destination and statements of each release."""
     certificate = options.certificate
-    put(to, "The plan, from the job and the catalogue. No row was read, nothing was written.", style="dim")
     short = len(plans) >= MANY and not verbose
+    statements = not short and any(p.statements is not None for p in plans.values())
+    order = " First the statements, then what would be released." if statements else ""
+    put(to, f"The plan, from the job and the catalogue. No row was read, nothing was written.{order}", style="dim")
     if short:
         _print_short(plans, job, to, certificate)
     for planned in () if short else plans.values():
-        _print_plan(planned, job, to, verbose)
-        if certificate and planned.may_be_proven:
-            _print_certificate(planned, to)
+        _print_statements(planned, to, verbose=verbose, certificate=certificate)
+    for planned in () if short else plans.values():
+        _print_plan(planned, job, to)
+        if certificate and planned.may_be_proven and planned.certificate is None:
+            put(to, Text("Warning: ", style="yellow"), f"there will be no certificate: {planned.no_certificate}")
     print_warnings(job.warnings(), to)
     to.print()
     to.print("Next:")
@@ -89,14 +93,12 @@ _PROMISES = ("k-anonymity", "promise", "privacy")
 """What releases that are no tables of classes call it."""
 
 
-def _print_plan(planned: Explained, job: Job, to: Console, verbose: bool) -> None:
+def _print_plan(planned: Explained, job: Job, to: Console) -> None:
     *before, last = planned.parts
     for part in before:
         _print_part(part, part.facts, to)
     written = _target(planned, job)
     _print_part(last, (*last.facts, ("Written as", written)), to)
-    if planned.statements is not None:
-        _print_steps(planned.statements, to, verbose)
 
 
 def _print_part(part: Part, lines: Sequence[tuple[str, object]], to: Console) -> None:
@@ -116,22 +118,19 @@ def _target(planned: Explained, job: Job) -> str:
     return f"{target.kind} {names}{' (exists: needs --replace)' if exists else ''}"
 
 
-def _print_steps(listed: Sequence[Step], to: Console, verbose: bool) -> None:
-    to.print()
-    to.print("Statements, in order:")
-    print_table(_statements(listed), to)
-    if verbose:
-        for step in listed:
+def _print_statements(planned: Explained, to: Console, *, verbose: bool, certificate: bool) -> None:
+    """What would be run, of which there are many; what everybody reads comes below it, and stays on the screen."""
+    names = " and ".join(plain(part.name) for part in planned.parts)
+    if planned.statements is not None:
+        to.print()
+        put(to, Text(names, style="bold"), ": Statements, in order:")
+        print_table(_statements(planned.statements), to)
+        for step in planned.statements if verbose else ():
             _print_sql(step, to)
-
-
-def _print_certificate(planned: Explained, to: Console) -> None:
-    to.print()
-    if planned.certificate is None:
-        put(to, Text("Warning: ", style="yellow"), f"there will be no certificate: {planned.no_certificate}")
-        return
-    put(to, "The certificate is written from the search's checks. Checking it again (verify --certificate) runs:")
-    print_table(_statements(planned.certificate), to)
+    if certificate and planned.may_be_proven and planned.certificate is not None:
+        to.print()
+        put(to, "The certificate is written from the search's checks. Checking it again (verify --certificate) runs:")
+        print_table(_statements(planned.certificate), to)
 
 
 def _columns(columns: Sequence[Generalised]) -> Table:

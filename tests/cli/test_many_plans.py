@@ -75,7 +75,10 @@ def test_all_is_told_on_request(capsys: pytest.CaptureFixture[str], database: Pa
 
 
 def test_few_releases_are_told_as_ever(capsys: pytest.CaptureFixture[str], database: Path) -> None:
-    assert "Statements, in order" in shown(capsys, database, ["a", "b", "c"])
+    told = shown(capsys, database, ["a", "b", "c"])
+    assert "First the statements, then what would be released." in told
+    last = max(found.start() for found in re.finditer("Statements, in order", told))
+    assert last < min(found.start() for found in re.finditer("K-anonymity", told)), "what a screen keeps comes last"
 
 
 def test_what_is_offered_can_be_asked_for(capsys: pytest.CaptureFixture[str], database: Path) -> None:
