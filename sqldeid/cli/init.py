@@ -7,6 +7,7 @@ import sys
 from shlex import quote
 
 import click
+from rich.console import Console
 
 import sqldeid
 from sqldeid.cli.options import Common, common, examples
@@ -63,17 +64,29 @@ def init(common: Common, database: str, table: str | None, output: str, preset: 
     if is_stdout(output):
         in_utf8()  # a job file is UTF-8 wherever it is printed
     write_text(output, text)
-    if not common.quiet and not is_stdout(output):
+    if not common.quiet and is_stdout(output):
+        to = console(sys.stderr)
+        put(
+            to,
+            "A proposed job is printed. Keep it in a file (-o job.toml), read it, change what is wrong, then:",
+        )
+        _print_next(database, "job.toml", part, to)
+    elif not common.quiet:
         to = console(sys.stderr) if is_stream(output) else common.screen()
         put(to, f"{plain(output)}: a proposed job. Read it, change what is wrong, then:")
         for line in _told(text):
             put(to, line)
-        given = f"sqldeid anonymize {quote(plain(again(database)))} --job {quote(plain(output))}"
-        key = [("(umask 077; openssl rand -hex 32 > key)", "makes the secret key of its pseudonyms")]
-        keyed = part == "diagnoses"
-        given += " --key-file key" if keyed else ""
-        steps = [(f"{given} --plan", "shows what would be done"), (given, "does it")]
-        print_commands([*(key if keyed else []), *steps], to)
+        _print_next(database, plain(output), part, to)
+
+
+def _print_next(database: str, file: str, part: str, to: Console) -> None:
+    """The commands that come next."""
+    given = f"sqldeid anonymize {quote(plain(again(database)))} --job {quote(file)}"
+    key = [("(umask 077; openssl rand -hex 32 > key)", "makes the secret key of its pseudonyms")]
+    keyed = part == "diagnoses"
+    given += " --key-file key" if keyed else ""
+    steps = [(f"{given} --plan", "shows what would be done"), (given, "does it")]
+    print_commands([*(key if keyed else []), *steps], to)
 
 
 def _told(text: str) -> list[str]:

@@ -79,7 +79,7 @@ def fit_all(sought: Sequence[Sought], relation: exp.Expr, engine: Engine) -> lis
 def _fit(sought: Sought, shipped_one: str | None) -> Fit:
     facts, top = sought.facts, sought.top
     if shipped_one is not None:
-        return shipped_one, "shipped, and covers its values", True
+        return shipped_one, f"shipped, and covers its values{_top_of(shipped_one)}", True
     if facts.kind in ("date", "timestamp"):
         return {"dates": ["month", "year", "decade"]}, f"months, years, decades{_SAFE_DATE}", False
     if facts.kind == "text" and facts.looks.get("date", 0.0) == 1 and facts.longest >= len("2000-01-01"):
@@ -101,6 +101,13 @@ def _fit(sought: Sought, shipped_one: str | None) -> Fit:
     if facts.kind in _NUMBERS and facts.different > FEW_VALUES and (widths := bands(facts)):
         return {"bands": widths}, "numbers in bands", facts.kind != "float"
     return {"suppress": True}, "its values, or *", True
+
+
+def _top_of(name: str) -> str:
+    """What a shipped hierarchy's top is called, where it is no star: whoever reads the release meets it."""
+    none = pa.array([], pa.string())
+    top = open_source(name, Path()).bind(none).labels[-1][0]
+    return "" if top == "*" else f'; its top, for all values at once, is called "{top}"'
 
 
 def _year_like(facts: ColumnFacts) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
@@ -49,11 +49,14 @@ class FoundSchema:
         Those that are there, by the shared schema's names.
     others
         Tables beside them that it does not know, as the database names them.
+    empty
+        Of the tables that a job reads, those without a row now, by the shared schema's names.
     """
 
     shared: SharedSchema
     tables: Mapping[str, FoundTable]
     others: tuple[str, ...]
+    empty: tuple[str, ...] = ()
 
     @property
     def released(self) -> tuple[Released, ...]:
@@ -71,6 +74,22 @@ class FoundSchema:
         first = self.shared.first[table]
         there = table in self.tables and first.on in self.tables[table].columns
         return there and first.on in self.tables[self.shared.base].columns
+
+
+def with_empty(found: FoundSchema, names: Iterable[str], engine: Engine) -> FoundSchema:
+    """Note which of these tables have no row now. Cost: the first row of each."""
+    empty = []
+    for name in dict.fromkeys(n for n in names if n in found.tables):
+        if not engine.row("insight/find_row", table=engine.resolve(found.tables[name].parts, key="preset"))["there"]:
+            empty.append(name)
+    return replace(found, empty=tuple(empty))
+
+
+def told_empty(found: FoundSchema) -> Iterator[str]:
+    """A line on the tables that are empty, where there are any."""
+    if found.empty:
+        none = "it has" if len(found.empty) == 1 else "they have"
+        yield f"Empty now: {', '.join(found.empty)}. Until {none} rows, the release is empty there, or is refused."
 
 
 def find_schema(engine: Engine, name: str | None, schema: str | None) -> FoundSchema | None:

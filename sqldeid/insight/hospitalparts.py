@@ -14,7 +14,7 @@ import tomlkit
 from tomlkit.items import Table
 
 from sqldeid.errors import JobError
-from sqldeid.insight.hospital import FoundSchema, query_of
+from sqldeid.insight.hospital import FoundSchema, query_of, told_empty
 from sqldeid.insight.hospitaltext import TOLD, add_query, add_released
 from sqldeid.insight.jobtext import add_comment, add_explained, add_place, safe_text, source_name
 from sqldeid.insight.presets import CAUTION, Preset
@@ -144,6 +144,7 @@ def _told(found: FoundSchema, part: SchemaPart, released: Iterable[Released]) ->
         variables = ", ".join(_wide(found, part).values()) or f"the variables of {part.keys['variables']}"
         yield f"Released: {part.name}, time series of {part.table}: {variables}. Of each person the first stay alone."
         yield "Left out: times of day and dates, and every other column and table."
+    yield from told_empty(found)
     yield _ALONE
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import tomlkit
 from tomlkit.items import Table
 
-from sqldeid.insight.hospital import FoundSchema, FoundTable, query_of
+from sqldeid.insight.hospital import FoundSchema, FoundTable, query_of, told_empty
 from sqldeid.insight.jobtext import add_comment, add_explained, add_place, add_search, safe_text
 from sqldeid.insight.presets import CAUTION, Preset
 from sqldeid.insight.proposals import SUPPRESSION_LIMIT, K
@@ -53,6 +53,7 @@ def told(found: FoundSchema, released: list[Released]) -> Iterator[str]:
     """In a few lines what is released, what is not, and why."""
     shared = found.shared
     yield f"Released: {shared.release}, one row per {shared.person}, of {', '.join(c.name for c in released)}."
+    yield from told_empty(found)
     reasons: dict[str, list[str]] = {}
     used = {c.of for c in released} | {shared.base}
     for name, table in found.tables.items():

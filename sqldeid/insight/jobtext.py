@@ -9,7 +9,9 @@ from textwrap import wrap
 import tomlkit
 from tomlkit.items import InlineTable, Item, Table
 
+from sqldeid.insight.ages import TOP, age_of
 from sqldeid.insight.presets import CAUTION
+from sqldeid.insight.profile import ColumnFacts
 from sqldeid.insight.proposals import SUPPRESSION_LIMIT, K, Proposal, Proposed
 from sqldeid.job.rules import MAX_NAME_BYTES, name_flaw
 from sqldeid.sql import identifier, render, table_name
@@ -19,6 +21,9 @@ _COLUMN = 28
 TIME_LIMIT_SECONDS = 60
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NOT_ON_SPARK = re.compile(r"\W", re.ASCII)
+
+LITERAL = "'''"
+"""Round a text in which TOML takes no sign for another, as SQL is full of double quotes."""
 
 _Lines = tomlkit.TOMLDocument | Table
 
@@ -116,10 +121,29 @@ def _columns(proposed: Proposed) -> Table:
         "are), identifying and free-text (never released). What is not named is not released. Read each line: a "
         "role is a judgement, and the reasons given are guesses from names, types and counts.",
     )
+    facts = {c.name: c for c in proposed.facts.columns}
     for proposal in proposed.columns:
+        _age(columns, proposed, facts[proposal.name])
         _column(columns, proposal)
     columns.add(tomlkit.nl())
     return columns
+
+
+def _age(columns: Table, proposed: Proposed, birth: ColumnFacts) -> None:
+    """Above a date of birth: what to write for an age in its place."""
+    found = age_of(proposed.facts, birth)
+    if found is None:
+        return
+    said, query, keys = found
+    add_comment(
+        columns,
+        f"An age in the place of {_key(birth.name).as_string()} ({said}), {TOP} and more as one: the first line "
+        "instead of the source above, the second instead of the column's line below.",
+    )
+    text = f"{LITERAL}{query}{LITERAL}" if LITERAL not in f"{query}'" else tomlkit.item(query).as_string()
+    columns.add(tomlkit.comment(f"    source = {{ query = {text} }}"))
+    for name, value in keys.items():
+        columns.add(tomlkit.comment(f"    {_key(name).as_string()} = {_item(value).as_string()}"))
 
 
 def _column(columns: Table, proposal: Proposal) -> None:
@@ -148,6 +172,12 @@ def _privacy(proposed: Proposed) -> Table:
         name, l = proposed.l_diversity
         why = "no class may give a sensitive value away by having one only"
         add_explained(privacy, "l_diversity", {"column": name, "l": l}, why)
+        add_comment(
+            privacy,
+            'With choose = "by-k" in search below, the levels tell nothing of sensitive values (docs/node-choice.md). '
+            "Then the most rows that this may cost stand here, stated before you see it, and rather too high:",
+        )
+        privacy.add(tomlkit.comment(f"    criteria_limit = {SUPPRESSION_LIMIT}"))
     privacy.add(tomlkit.nl())
     return privacy
 

@@ -11,7 +11,7 @@ from sqldeid.engine.choosing import dialect_of, is_foreign, shown
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.engine.settings import Settings
 from sqldeid.errors import JobError
-from sqldeid.insight.hospital import FoundSchema, find_schema
+from sqldeid.insight.hospital import FoundSchema, find_schema, with_empty
 from sqldeid.insight.hospitalparts import part_of, part_text
 from sqldeid.insight.hospitaltext import hospital_text
 from sqldeid.insight.identifiers import PATTERNS, Finding
@@ -86,8 +86,12 @@ def _of_schema(found: FoundSchema, part: str, database: Database, engine: Engine
     """The job for a whole schema, or for a part of it."""
     name, into = _named(database, found.shared.release if part == PERSONS else part)
     if part == PERSONS:
-        return hospital_text(found, name, into, begun)
-    part_of(found, part)  # before the database is asked
+        used = [found.shared.base, *(c.of for c in found.released)]
+        return hospital_text(with_empty(found, used, engine), name, into, begun)
+    asked = part_of(found, part)  # before the database is asked
+    used = [found.shared.base, asked.table, *([asked.stays.table] if asked.stays else [])]
+    used += [asked.vocabulary["table"]] if asked.vocabulary else []
+    found = with_empty(found, used, engine)
     base = engine.resolve(found.tables[found.shared.base].parts, key="preset")
     persons = int(engine.row("engine/count_rows", table=base)["rows"])
     return part_text(found, part, persons, name, into, begun)

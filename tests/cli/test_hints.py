@@ -227,7 +227,7 @@ def test_the_command_line_takes_any_text_stream(folder: Path) -> None:
         (("--version",), "sqldeid"),
         ((*ANONYMIZE, "--plan"), "people"),
         (("schema",), "{"),
-        (("init", "db.duckdb", "people"), "[tables.people]"),
+        (("init", "db.duckdb", "people", "-q"), "[tables.people]"),
         (("hierarchy", "build", "adult/sex", "-o", "-", "-q"), "Female"),
     ):
         out, err = io.StringIO(), io.StringIO()

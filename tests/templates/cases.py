@@ -186,6 +186,8 @@ ENGINE = [
 ]
 
 INSIGHT = [
+    Case("insight/find_row", {"table": PEOPLE}, [(1,)], PEOPLE_SETUP),
+    Case("insight/find_row", {"table": PEOPLE}, [(0,)], (*PEOPLE_SETUP, 'DELETE FROM "peo ple"'), note="empty"),
     Case(
         "insight/list_values",
         {"column": column(SEX, "s"), "type": TEXT, "source": PEOPLE},

@@ -183,6 +183,25 @@ CASES = [
         note="ages",
     ),
     Case(
+        "insight/add_age",
+        {
+            "source": PEOPLE,
+            "birth": exp.cast(literal("2000-02-29"), exp.DataType.build("date")),
+            "at": exp.cast(literal("2026-02-28"), exp.DataType.build("date")),
+            "age": identifier("a ge"),
+        },
+        [
+            (1, "it's", -30, "b", 25),
+            (2, "it's", -30, "a", 25),
+            (3, "😀", -30, None, 25),
+            (4, "😀", 40, "a\nb", 25),
+            (5, None, 40, "e", 25),
+            (6, None, 40, None, 25),
+        ],
+        PEOPLE_SETUP,
+        ordered=False,
+    ),
+    Case(
         "insight/pick_first",
         {
             "source": PEOPLE,

@@ -185,7 +185,32 @@ def test_the_command_tells_how_a_key_is_made(tmp_path: Path, capsys: pytest.Capt
     assert "openssl rand -hex 32 > key" in ran.out and "--key-file key" in ran.out and "not both" in ran.out
     ran = run(capsys, "init", made.database, "--part", "vitals", "-o", tmp_path / "v.toml")
     assert ran.code == 0
-    assert "--key-file" not in ran.out
+    assert "--key-file" not in ran.out and "Empty now" not in ran.out
+
+
+def test_what_comes_next_is_said_beside_a_job_that_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = demo.eicu(tmp_path / "h.duckdb", 60)
+    ran = run(capsys, "init", made.database, "--preset", "eicu", "--part", "diagnoses")
+    assert tomllib.loads(ran.out)["tables"]["diagnoses"]["parent"] == "patients"
+    said = ran.err.split()
+    assert "openssl rand -hex 32 > key" in " ".join(said) and said.count("anonymize") == 2 and "job.toml" in said
+    assert run(capsys, "init", made.database, "-q").err == ""
+
+
+@pytest.mark.parametrize(
+    ("part", "table"), [("diagnoses", "diagnoses_icd"), ("vitals", "icustays"), ("persons", "patients")]
+)
+def test_an_empty_source_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str], part: str, table: str) -> None:
+    made = demo.mimiciv(tmp_path / "h.duckdb", 60)
+    with duckdb.connect(made.database) as connection:
+        (schema,) = connection.execute(
+            "SELECT table_schema FROM information_schema.tables WHERE table_name = ?", [table]
+        ).fetchone()
+        connection.execute(f"DELETE FROM {schema}.{table}")
+    ran = run(capsys, "init", made.database, "--preset", "mimiciv", "--part", part, "-o", tmp_path / "j.toml")
+    assert ran.code == 0 and f"Empty now: {table}. Until it has rows" in " ".join(ran.out.split())
 
 
 def test_the_real_mimic_iii_demo(shared_data: Path, tmp_path: Path, key: Path) -> None:

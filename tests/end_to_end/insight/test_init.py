@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from datetime import date, timedelta
 from pathlib import Path
 
 import duckdb
@@ -64,6 +65,57 @@ def test_the_printed_job_runs(tmp_path: Path, name: str) -> None:
     assert text == sqldeid.init(source), "the same each time"
     found = run(text, source)
     assert found.released > 0.9 * found.rows and found.k >= min(5, found.rows)
+
+
+@pytest.mark.parametrize(
+    ("birth", "moment"),
+    [("Birth date", "admitted DATE"), ("o'''dob \"x\"", ""), ("geburtsdatum", "seen TIMESTAMP"), ("DOB", "")],
+)
+def test_the_age_that_is_offered_for_a_birth_date_is_the_age(tmp_path: Path, birth: str, moment: str) -> None:
+    """The two lines are put where the comment says; every released age is that of a calendar."""
+    source = tmp_path / "my people.duckdb"
+    quoted = '"' + birth.replace('"', '""') + '"'
+    with duckdb.connect(source) as c:
+        c.execute(f'CREATE TABLE "my people" (id INTEGER, {quoted} DATE{", " + moment if moment else ""})')
+        for i in range(300):
+            born = date(1920, 1, 1) + timedelta(days=i * 97 + i % 3)
+            at = [born + timedelta(days=365 * 20 + i * 41)] if moment else []
+            values = [i, None if i % 50 == 7 else born, *at]
+            c.execute(f'INSERT INTO "my people" VALUES (?, ?{", ?" if moment else ""})', values)
+        day = moment.split(" ")[0] or f"DATE '{date.today().year}-01-01'"
+        rows = c.execute(f'SELECT {quoted}, CAST({day} AS DATE) FROM "my people"').fetchall()
+    text = sqldeid.init(source)
+    assert "An age in the place of" in text and text == sqldeid.init(source)
+    release = tomllib.loads(text)["tables"]["my people"]
+    lines = [line[6:] for line in text.splitlines() if re.match(r"#     (source|age) = ", line)]
+    offered = tomllib.loads("\n".join(lines))
+    assert offered["age"] == {"role": "quasi-identifying", "hierarchy": "age/5-10-20", "top_code": 90}
+    seen = {"role": "quasi-identifying", "hierarchy": {"suppress": True}, "top_code": 90}
+    release |= {"source": offered["source"], "columns": {"age": seen}, "privacy": {"k": 1}}
+    job = sqldeid.Job.parse({"release": {"into": "aged.duckdb"}, "tables": {"aged": release}}, folder=tmp_path)
+    assert sqldeid.anonymize(job, source).releases["aged"].released == 300
+    ages = [None if b is None else at.year - b.year - ((at.month, at.day) < (b.month, b.day)) for b, at in rows]
+    released = sorted(str(a) for (a,) in read(tmp_path / "aged.duckdb", "SELECT age FROM release.aged"))
+    assert released == sorted("None" if a is None else "≥ 90" if a >= 90 else str(a) for a in ages)
+
+
+def test_no_age_is_offered_beside_an_age_or_of_another_date(tmp_path: Path) -> None:
+    made = "CREATE TABLE t AS SELECT i AS id, DATE '1950-01-01' + CAST(i AS INT) AS {}, i % 70 AS {} FROM RANGE(9) r(i)"
+    for one, two in (("birth_date", "age"), ("admitted", "x"), ('"dob\t"', "x")):
+        source = database(tmp_path / f"{two}{len(one)}.duckdb", made.format(one, two))
+        assert "An age in the place of" not in sqldeid.init(source)
+
+
+def test_levels_by_k_alone_are_offered_beside_l_diversity(tmp_path: Path) -> None:
+    source = database(
+        tmp_path / "d.duckdb",
+        "CREATE TABLE t AS SELECT i AS id, i % 40 AS age, 'd' || i // 40 AS diagnosis, "
+        "['f', 'm', 'd'][1 + i % 3] AS sex FROM RANGE(600) AS r(i)",
+    )
+    text = sqldeid.init(source)
+    assert 'choose = "by-k"' in text and 'its top, for all values at once, is called "Gender"' in text
+    asked = text.replace("#     criteria_limit", "criteria_limit").replace("time_limit", 'choose = "by-k"\ntime_limit')
+    assert run(asked, source).search.choose == "by-k"
 
 
 def test_an_empty_table_says_so(tmp_path: Path) -> None:
