@@ -15,6 +15,7 @@ _NO_COLUMN = "Binder Error: Referenced column "
 _LINE = re.compile(r"csv error on line: (\d+)")
 _CHECKSUM = "corrupt database file"  # an IOException in 1.4, of no kind of its own in 2.0
 _DAMAGED = "a database file is damaged; bring a copy of it back"
+CONVERSION = "a value cannot be converted or is out of range in the job's SQL or source view (not shown)"
 INTERRUPTED = "interrupted; nothing was published"
 
 
@@ -58,7 +59,7 @@ def translate(error: duckdb.Error) -> SqldeidError:
     if isinstance(error, duckdb.BinderException | duckdb.CatalogException | duckdb.ParserException):
         return JobError(_without_kind(first) + (f" {NO_COLUMN}" if first.startswith(_NO_COLUMN) else ""))
     if isinstance(error, duckdb.DataError):
-        return JobError("a value cannot be converted or is out of range in the job's SQL or source view (not shown)")
+        return JobError(CONVERSION)
     if isinstance(error, duckdb.TransactionException):
         return EngineError(_without_kind(first))
     return _input_error(error)

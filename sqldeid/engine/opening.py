@@ -20,7 +20,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.engine.choosing import is_foreign, may_hold_secret
 from sqldeid.engine.csv_lines import MALFORMED, SEPARATORS, first_ragged
 from sqldeid.engine.duckdb import NEUTRAL, DuckDBEngine, is_neutral
-from sqldeid.engine.duckdb_errors import heard, translate
+from sqldeid.engine.duckdb_errors import CONVERSION, heard, translate
 from sqldeid.engine.plain import is_utf8
 from sqldeid.engine.settings import Settings
 from sqldeid.errors import EngineError, JobError, SqldeidError
@@ -38,6 +38,9 @@ else:  # drivers of other engines are extras; `sqldeid.engine.choosing` tells th
 
 _TAKEN = {"memory", "system", "temp", "main", "pg_catalog", "information_schema", "sqldeid_target", "sqldeid_old"}
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_TWO_KINDS = (
+    "a column holds values of two kinds, such as dates in two formats (not shown); write all alike, dates as 2026-01-31"
+)
 _RAGGED = "line {line} has more or fewer fields than the header; mend that line"
 _LONGEST_LINE = 1 << 20
 _SHOWN = 8
@@ -329,6 +332,8 @@ def _fill(engine: DuckDBEngine, path: Path) -> None:
         texts = [identifier(name) for name in _codes(engine, place)]
         engine.run("engine/read_csv", table=table, path=place, texts=texts)
     except JobError as error:
+        if error.message == CONVERSION:
+            raise JobError(_TWO_KINDS) from None
         line = first_ragged(path) if error.message == MALFORMED else None
         if line is None:
             raise

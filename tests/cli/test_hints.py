@@ -159,6 +159,12 @@ def test_a_malformed_csv_is_told_with_its_line(
     assert ran.code == 2 and where in ran.err, ran.err
 
 
+def test_dates_in_two_formats_are_told_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("x.csv").write_text("id;d\n1;2001-02-03\n2;04.05.2001\n")
+    ran = run(capsys, "init", "x.csv")
+    assert ran.code == 2 and "dates in two formats" in ran.err and "04.05" not in ran.err
+
+
 @pytest.mark.parametrize(
     "text,words",
     [
