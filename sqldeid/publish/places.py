@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -194,6 +195,7 @@ class FreshFile(_Database):
         self.engine.use_source()
         self.engine.finish_database(self.catalog)
         made = self.bring(self.path)
+        _keep_private(made, self.destination.target)
         if self.replace:
             _rename(made, self.destination.target)
         else:
@@ -285,6 +287,7 @@ class ParquetFolder:
         try:
             for number, name in enumerate(self.written):
                 os.replace(made / self._numbered(number).name, made / f"{name}.parquet")
+                _keep_private(made / f"{name}.parquet", self.destination.target / f"{name}.parquet")
             for file in self.keep:
                 shutil.copy2(file, made / file.name)
         except OSError as error:
@@ -302,6 +305,17 @@ def parquet_relation(path: Path) -> exp.Table:
     """
     own = exp.EQ(this=exp.to_identifier("hive_partitioning"), expression=literal(False))
     return exp.Table(this=exp.Anonymous(this="READ_PARQUET", expressions=[literal(str(path)), own]))
+
+
+def _keep_private(made: Path, like: Path) -> None:
+    """Give a file the mode of the one that it replaces; a new one is for its owner alone, until it is approved.
+
+    Who may read a release is said by whoever has looked at it (docs/how-to/publish.md).
+    """
+    try:
+        os.chmod(made, stat.S_IMODE(like.stat().st_mode) if like.exists() else 0o600)
+    except OSError as error:
+        raise EngineError(f"{like}: cannot be written ({error.strerror})") from None
 
 
 def _rename(path: Path, into: Path) -> None:
@@ -342,16 +356,19 @@ def _claim_file(path: Path, into: Path) -> None:
 
 
 def _claim_folder(path: Path, into: Path) -> None:
-    """Put a folder into place where none is."""
+    """Put a folder into place where none is, for its owner alone."""
     with _claiming(into):
-        into.mkdir()
+        os.chmod(path, 0o700)
+        into.mkdir(mode=0o700)
     _rename(path, into)
 
 
 def _replace_folder(path: Path, into: Path) -> None:
-    """Rename a folder into place; an old one is set aside first and put back if that fails."""
+    """Rename a folder into place; an old one, whose mode it gets, is set aside first and put back if that fails."""
     aside = path.with_name("replaced")
     try:
+        mode = stat.S_IMODE(into.stat().st_mode) if into.exists() else 0o700
+        os.chmod(path, 0o700)
         if into.exists():
             os.replace(into, aside)
         try:
@@ -360,5 +377,7 @@ def _replace_folder(path: Path, into: Path) -> None:
             if aside.exists():
                 os.replace(aside, into)
             raise
+        with suppress(OSError):  # it is there; for its owner, where nothing else can be said
+            os.chmod(into, mode)
     except OSError as error:
         raise EngineError(f"{into}: cannot be written ({error.strerror})") from None
