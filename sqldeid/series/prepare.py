@@ -122,9 +122,11 @@ def _measured(
     read = engine.ask("series/measure_lengths", series=series)
     person, length, records = (read.column(i).to_numpy().astype(np.int64) for i in range(3))
     if len(person) == 0:
+        asked = [key for key in ("where", "cohort") if getattr(plan.part, key, None)]
+        after = f" (after {' and '.join(asked)})" if asked else ""
         raise JobError(
-            f"{plan.key}: {plan.source_label} has no plausible measurement of the variables asked for (after where and "
-            "cohort); check variables, low and high",
+            f"{plan.key}: {plan.source_label} has no plausible measurement of the variables asked for{after}; check "
+            "variables, low and high",
             key=f"{plan.key}.variables",
         )
     enough = length >= plan.part.min_steps

@@ -79,6 +79,7 @@ from sqldeid.tables.itemset.count import BEFORE, Counter
 from sqldeid.tables.itemset.plan import ChildPlan
 from sqldeid.tables.itemset.result import ChildRelease, ChildVerified
 from sqldeid.tables.itemset.search import Found, Judged, find_cut
+from sqldeid.tables.itemset.spelling import Spelled, spelled_apart
 from sqldeid.tables.itemset.statements import counting, searching, verifying, writing
 from sqldeid.tables.itemset.tree import CodeTree
 from sqldeid.tables.itemset.verify import Shown, noted, read_as_shown, sensitive_of, verify
@@ -131,6 +132,7 @@ class ChildDraft:
     persons: exp.Table = field(init=False)
     pairs: exp.Table = field(init=False)
     left_out: Mapping[str, int] = field(init=False)
+    spelled: Spelled = field(init=False)
     counter: Counter | None = None
     found: Found = field(init=False)
     written: exp.Expr = field(init=False)
@@ -159,7 +161,8 @@ def _count(draft: ChildDraft) -> None:
     draft.source = source = keep(plan.table, engine)
     check_versions(plan.table.versions, source, engine)
     _refuse_telling(plan, source, engine)
-    draft.hierarchy = bind(plan.table, 0, engine, source).hierarchy
+    bound = bind(plan.table, 0, engine, source)
+    draft.hierarchy, draft.spelled = bound.hierarchy, spelled_apart(bound.hierarchy.values, bound.rows)
     digest = person_digest(plan.parent, secrets)
     keys = draw_secrets(plan.name, plan.person, source, engine, digest=digest, shifted=False)
     draft.persons = engine.make(
@@ -365,6 +368,7 @@ def _tell(draft: ChildDraft) -> None:
         warnings=(
             f"{plan.key}: is {PSEUDONYMISED}: whoever holds the key can tell whose the items are",
             *_left_out(draft),
+            *_spelled(draft),
             *_limited(plan, found, total),
         ),
         moved={"rows": rows, "bytes": size},
@@ -385,6 +389,18 @@ def _left_out(draft: ChildDraft) -> Iterator[str]:
             yield f"{plan.key}: {rows:,} {has} {reason}: they are not released, and count as no suppression"
     if draft.counter is None:
         yield f"{plan.key}: the release is empty"
+
+
+def _spelled(draft: ChildDraft) -> Iterator[str]:
+    """That items may be one and the same, for the data holder, who alone knows whether they are."""
+    plan, found = draft.planned, draft.spelled
+    if found.items and plan.items.source.kind == "text":
+        one = "one" if found.alike == 1 else f"{found.alike:,}"
+        yield (
+            f"{plan.key}.items: {found.items:,} different items of {plan.items.name} ({found.rows:,} rows) would be "
+            f"{one}, were blanks, dots and case left out; each counts as an item of its own, which costs suppression. "
+            "If they mean the same, spell them alike in a source query"
+        )
 
 
 def _limited(plan: ChildPlan, found: Found, total: int) -> Iterator[str]:

@@ -128,8 +128,8 @@ def count_rows(planned: PartitionPlan, source: exp.Expr, engine: Engine) -> int:
     if row["keyed"] < row["rows"] or (row["persons"] < row["rows"] and planned.person is not None):
         raise JobError.at(key, f"{planned.person} is NULL or there twice; give one row per person")
     if row["rows"] < k:
-        key = f"{planned.key}.privacy.k"
-        raise JobError.at(key, f"is {k}, and {planned.source_label} has {row['rows']} rows (after where)")
+        key, after = f"{planned.key}.privacy.k", " (after where)" if planned.part.where else ""
+        raise JobError.at(key, f"is {k}, and {planned.source_label} has {row['rows']} rows{after}")
     return int(row["rows"])
 
 

@@ -65,10 +65,11 @@ def join_sources(linked: Linked, engine: Engine) -> Joined:
     rows = int(read["rows"])
     if rows == 0:
         names = " and ".join(linked.names)
+        after = " (after `where`)" if any(m.filtered for m in linked.members) else ""
         raise JobError.at(
             linked.key,
-            f"no person is in {names} (after `where`), so nothing can be released linked; take link out, "
-            "or mend the person keys",
+            f"no person is in {names}{after}, so nothing can be released linked; take link out, or mend the person "
+            "keys",
         )
     left_out = {m.name: n - rows for m, n in zip(linked.members, persons, strict=True)}
     return Joined(linked, replace(linked.joint, source=joined), sources, left_out)

@@ -127,7 +127,8 @@ def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:
             f"no person of {plan.source_label} was drawn; there is nothing to release: state a greater share",
         )
     if rows == 0:
-        raise JobError(f"{plan.key}: {plan.source_label} has no rows (after `where`); there is nothing to release")
+        after = " (after `where`)" if plan.filtered else ""
+        raise JobError(f"{plan.key}: {plan.source_label} has no rows{after}; there is nothing to release")
     if keyed < rows:
         raise JobError.at(key, f"{plan.person} is NULL in {rows - keyed} rows of {plan.source_label}")
     if plan.person is not None and persons < rows and not plan.many:

@@ -332,6 +332,17 @@ def test_rows_that_say_nothing_of_a_released_person_are_told(folder: Path) -> No
     assert "tables.codes: the release is empty" in made.warnings
 
 
+def test_items_that_differ_in_their_spelling_alone_are_told_by_counts(folder: Path) -> None:
+    c = database(dict.fromkeys(range(12), "f"), {i: ["a1"] for i in range(12)})
+    job = child_job(folder)
+    assert not any("dots" in w for w in anonymize(job, c, options=options(folder)).releases["codes"].warnings)
+    c.execute("INSERT INTO codes VALUES (0, 'A.1 ', 0), (1, 'A.1 ', 0), (2, ' a1', 0), (3, 'b1', 0)")
+    held = options(folder, replace=True, without_ledger=True)
+    covering = child_job(folder, child={"columns": {"code": qi({"keep_first": [1]})}})
+    [told] = [w for w in anonymize(covering, c, options=held).releases["codes"].warnings if "dots" in w]
+    assert "tables.codes.items: 3 different items of code (15 rows) would be one," in told
+
+
 def test_a_code_that_the_hierarchy_does_not_cover_is_at_the_top(folder: Path) -> None:
     c = database(dict.fromkeys(range(8), "f"), {i: ["zz" if i % 2 else "yy"] for i in range(8)})
     job = child_job(folder, k=5, limit=0.0, child={"columns": {"code": qi("items.csv", uncovered="top")}})
