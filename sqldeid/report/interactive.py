@@ -113,7 +113,7 @@ LEGEND_BELOW, BESIDE_BARS = -65, 110
 
 def bars(
     names: Sequence[str],
-    groups: Sequence[tuple[str, Sequence[float]]],
+    groups: Sequence[tuple[str, Sequence[float | None]]],
     *,
     across: str,
     up: str,
@@ -121,7 +121,7 @@ def bars(
     mark: float | None = None,
     stacked: bool = False,
 ) -> go.Figure:
-    """Bars side by side: one group of names, one colour for each series.
+    """Bars side by side: one group of names, one colour for each series; no bar where a value is None.
 
     Parameters
     ----------

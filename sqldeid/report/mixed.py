@@ -46,11 +46,12 @@ def mixed_sections(release: Tree, prefix: str) -> list[Section]:
             "How risky was the source, how risky is the release?",
             chart=Chart(
                 sizes_chart(release, f"{prefix}-sizes"),
-                "Rows by the size of their class, before and after; small classes are told together.",
+                "Rows by the size of their class, before and after; sizes that hold fewer than 11 rows are told "
+                "together, in source and release apart. A dash: these sizes are told in another line.",
             ),
             grids=(
                 grid("Risks", ("Attacker", "Who", "Source", "Release"), risks(source, left, unit), (2, 3)),
-                grid("Rows by class size", ("Rows in the class", "Source", "Release"), size_bins(source, left), (1, 2)),
+                grid("Rows by class size", ("Rows in the class", "Source", "Release"), size_bins(release), (1, 2)),
             ),
         ),
         _lost(release, prefix),

@@ -20,7 +20,7 @@ from sqldeid.report.html import render
 from sqldeid.report.keyfigures import Entry, key_figures
 from sqldeid.report.mixed import mixed_sections, public_mixed
 from sqldeid.report.parted import parted_sections, public_parted
-from sqldeid.report.risks import risks, size_bins, sizes_chart
+from sqldeid.report.risks import asked_k, risks, size_bins, sizes_chart
 from sqldeid.report.series import public_series, series_sections
 from sqldeid.report.shape import kind_of, releases_of
 from sqldeid.report.words import AXES, LOSSES, few, lost, not_protected, odds
@@ -179,7 +179,7 @@ def _table(release: Tree, prefix: str) -> dict[str, Any]:
     hardest = _hardest(hit)
     return {
         "criteria": [{**c, "not_protected": not_protected(c["name"])} for c in release["criteria"]],
-        "k": _asked_k(release),
+        "k": asked_k(release),
         "linked": _linked(release),
         "choice": _choice(release),
         "worst": odds(left["prosecutor"]),
@@ -189,7 +189,7 @@ def _table(release: Tree, prefix: str) -> dict[str, Any]:
         "risks": risks(source, left, str(release.get("unit", "person"))),
         "unit": release.get("unit", "person"),
         "persons": release.get("persons"),
-        "bins": size_bins(source, left),
+        "bins": size_bins(release),
         "gone": gone,
         "coarse": coarse,
         "hit": hit,
@@ -204,10 +204,6 @@ def _table(release: Tree, prefix: str) -> dict[str, Any]:
         "traded": _traded(release),
         "attacked": attack_sections(release),
     }
-
-
-def _asked_k(release: Tree) -> int | None:
-    return next((int(c["asked"]) for c in release["criteria"] if c["name"] == "k-anonymity"), None)
 
 
 def _hit(release: Tree) -> list[dict[str, Any]]:
@@ -281,5 +277,5 @@ def _traded(release: Tree) -> dict[str, Any] | None:
         return None
     traded = tradeoff_of(release["tradeoff"])
     figure = tradeoff_figure(traded, release["columns"])
-    chosen = chosen_of(traded, release["node"], _asked_k(release), release.get("suppression_limit"))
+    chosen = chosen_of(traded, release["node"], asked_k(release), release.get("suppression_limit"))
     return {"traded": traded, "chosen": chosen, "chart": embed(figure, f"tradeoff-{traded.name.encode().hex()}")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 
 from markupsafe import Markup
 
@@ -40,28 +40,41 @@ def risks(source: Tree, left: Tree, unit: str) -> list[tuple[str, str, str, str]
     ]
 
 
-def size_bins(source: Tree, left: Tree) -> list[tuple[str, str, str]]:
-    """Share of rows by class size, in source and release; both with the bins of the source."""
-    shares = [_shares(risk, _labels(source, left)) for risk in (source, left)]
-    return [(label, f"{a:.1f} %", f"{b:.1f} %") for label, a, b in zip(_labels(source, left), *shares, strict=True)]
+def size_bins(release: Tree) -> list[tuple[str, str, str]]:
+    """Share of rows by class size, in source and release; a dash where a bin is not among theirs.
+
+    Small bins are told together in source and release apart, so that neither hides the other: sizes that the source
+    has of few rows would else blur those of the release.
+    """
+    return [(label, _percent(a), _percent(b)) for label, a, b in _compared(release)]
 
 
 def sizes_chart(release: Tree, name: str) -> Markup:
-    """The same as bars."""
+    """The same as bars; none where a bin is not theirs."""
     from sqldeid.report.interactive import bars, embed
 
-    found: Mapping[str, Tree] = release["risk"]
-    labels = _labels(found["source"], found["release"])
-    shown = [(title, _shares(found[title], labels)) for title in ("source", "release")]
+    compared = _compared(release)
+    shown = [("source", [a for _, a, _ in compared]), ("release", [b for _, _, b in compared])]
     sized = "persons" if release.get("persons") else "rows"
-    return embed(bars(labels, shown, across=f"{sized} in the class", up=f"share of {sized} (%)"), name)
+    figure = bars(
+        [label for label, _, _ in compared], shown, across=f"{sized} in the class", up=f"share of {sized} (%)"
+    )
+    return embed(figure, name)
 
 
-def _labels(source: Tree, left: Tree) -> list[str]:
-    labels = dict.fromkeys(label for risk in (source, left) for label, _ in binned(risk["class_sizes"]))
-    return sorted(labels, key=lambda label: int(label.split()[0]))
+def asked_k(release: Tree) -> int | None:
+    """The k that was asked for; None where none was."""
+    return next((int(c["asked"]) for c in release["criteria"] if c["name"] == "k-anonymity"), None)
 
 
-def _shares(risk: Tree, labels: list[str]) -> list[float]:
-    rows = dict(binned(risk["class_sizes"]))
-    return [100 * rows.get(label, 0) / max(sum(rows.values()), 1) for label in labels]
+def _compared(release: Tree) -> list[tuple[str, float | None, float | None]]:
+    """By bin: the share of the source's rows and of the release's, in per cent; None where it is not theirs."""
+    k = asked_k(release)
+    both = [binned(release["risk"][which]["class_sizes"], k) for which in ("source", "release")]
+    source, left = ({b.label: 100 * b.rows / max(sum(b.rows for b in found), 1) for b in found} for found in both)
+    ordered = sorted({b for found in both for b in (replace(b, rows=0) for b in found)}, key=lambda b: b.sizes)
+    return [(b.label, source.get(b.label), left.get(b.label)) for b in ordered]
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.1f} %"

@@ -75,7 +75,8 @@ def _print_release(release: TableRelease, to: Console, verbose: bool) -> None:
     print_table(_columns(release.columns), to)
     print_table(facts(list(_facts(release))), to)
     if release.released:
-        print_table(_sizes(release.risk["release"], to), to)
+        k = next((int(c.asked) for c in release.criteria if c.name == "k-anonymity"), None)
+        print_table(_sizes(release.risk["release"], k, to), to)
     if verbose:
         to.print()
         for criterion in release.criteria:
@@ -94,9 +95,9 @@ def _columns(columns: Mapping[str, ColumnResult]) -> Table:
     return made
 
 
-def _sizes(risk: Risk, to: Console) -> Table:
+def _sizes(risk: Risk, k: int | None, to: Console) -> Table:
     """Rows of the release by the size of their class, as bars; signs of plain text where they go to no terminal."""
-    rows = [(label, n) for label, n in binned(risk.class_sizes) if n]
+    rows = [(b.label, b.rows) for b in binned(risk.class_sizes, k) if b.rows]
     total, most = sum(n for _, n in rows), max((n for _, n in rows), default=1)
     sign = "█" if to.is_terminal and to.encoding.startswith("utf") else "#"
     longest = max(4, min(LONGEST_BAR, to.width - 36))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from sqldeid.errors import UnknownKindError
@@ -120,35 +122,69 @@ def odds(risk: float) -> str:
     return "certain" if risk >= 1 else f"1 in {round(1 / risk):,} ({100 * risk:.2g} %)"
 
 
-def binned(sizes: Sequence[Sequence[int]]) -> list[tuple[str, int]]:
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Rows whose class has from `low` to `high` rows; without an end where `high` is None."""
+
+    low: int
+    high: int | None
+    rows: int
+
+    @property
+    def label(self) -> str:
+        """The sizes in words."""
+        if self.high is None:
+            return f"{self.low} or more"
+        return str(self.low) if self.low == self.high else f"{self.low} to {self.high}"
+
+    @property
+    def sizes(self) -> tuple[int, float]:
+        """The least size and the greatest, to sort by."""
+        return self.low, inf if self.high is None else self.high
+
+    def with_next(self, other: Bin) -> Bin:
+        """Both together."""
+        return Bin(self.low, other.high, self.rows + other.rows)
+
+
+def binned(sizes: Sequence[Sequence[int]], k: int | None = None) -> list[Bin]:
     """Rows by size of their class.
+
+    A bin of fewer than `FEW` rows is told with the next one, the last with the one before it that has rows. A bin
+    begins at k, so that rows in classes of k are never told together with sizes that k forbids: a release has no
+    rows below it, and an empty bin is joined to no other.
 
     Parameters
     ----------
     sizes
         Pairs of class size and number of classes.
+    k
+        The least class that was asked for; None where none was.
 
     Returns
     -------
     list
-        Label and rows, from small classes to large; a bin of fewer than `FEW` rows is told with the next one.
+        From small classes to large.
     """
-    found: list[tuple[int, int | None, int]] = []
-    for low, high in BINS:
+    found: list[Bin] = []
+    for low, high in _bins(k):
         rows = sum(size * classes for size, classes in sizes if low <= size and (high is None or size <= high))
-        if found and 0 < found[-1][2] < FEW:
-            before = found.pop()
-            low, rows = before[0], rows + before[2]
-        found.append((low, high, rows))
-    if len(found) > 1 and 0 < found[-1][2] < FEW:
+        own = Bin(low, high, rows)
+        if found and 0 < found[-1].rows < FEW:
+            own = found.pop().with_next(own)
+        found.append(own)
+    while any(b.rows for b in found[:-1]) and 0 < found[-1].rows < FEW:
         last = found.pop()
-        before = found.pop()
-        found.append((before[0], None, before[2] + last[2]))
-    return [(_bin(low, high), rows) for low, high, rows in found]
+        found.append(found.pop().with_next(last))
+    return found
 
 
-def _bin(low: int, high: int | None) -> str:
-    return f"{low} or more" if high is None else str(low) if low == high else f"{low} to {high}"
+def _bins(k: int | None) -> Iterator[tuple[int, int | None]]:
+    """The bins, of which one begins at k: it takes the place of the nearest beginning above 2."""
+    begins = [low for low, _ in BINS]
+    if k is not None and k > 2:
+        begins[min(range(2, len(begins)), key=lambda i: abs(begins[i] - k))] = k
+    yield from zip(begins, [*(low - 1 for low in begins[1:]), None], strict=True)
 
 
 def few(rows: int) -> str:

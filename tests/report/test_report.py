@@ -5,14 +5,17 @@ from __future__ import annotations
 import html
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 import sqldeid
 from sqldeid.errors import JobError
 from sqldeid.report.page import public_page, report_page
+from sqldeid.report.risks import size_bins
 from sqldeid.report.words import FEW, binned, few, levels_shown, odds
 from tests.support.pages import browser_page, made, text_of
 
@@ -79,15 +82,37 @@ def test_what_was_not_recorded_is_said_to_be_so(made: tuple[sqldeid.Result, str]
 
 
 def test_bins_hide_who_stands_alone() -> None:
-    sizes = [(1, 4), (2, 30), (7, 1), (300, 2)]
-    assert binned(sizes) == [("1 to 4", 64), ("5 to 24", 7), ("25 to 99", 0), ("100 or more", 600)] or all(
-        rows == 0 or rows >= FEW for _, rows in binned(sizes)
-    )
-    assert all(rows == 0 or rows >= FEW for _, rows in binned([(1, 3), (50, 9), (400, 1)]))
-    assert sum(rows for _, rows in binned(sizes)) == sum(s * n for s, n in sizes)
-    assert binned([]) == [(label, 0) for label, _ in binned([])]
+    told = [(b.label, b.rows) for b in binned([(1, 4), (2, 30), (7, 1), (300, 2)])]
+    assert told == [("1 to 4", 64), ("5 or more", 607)]
     assert (few(0), few(3), few(11)) == ("0", "fewer than 11", "11")
     assert (odds(0), odds(1), odds(0.2)) == ("none", "certain", "1 in 5 (20 %)")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_bins_are_true_hide_the_few_and_begin_at_k(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    k = [None, 2, 3, 4, 5, 7, 8, 10, 11, 12, 24, 60, 100, 150, 1000][seed % 15]
+    least = 1 if seed % 2 else k or 1
+    sizes = sorted({least + int(x): int(random.integers(1, 4)) for x in random.geometric(0.15, 6) - 1}.items())
+    found = binned(sizes, k)
+    assert found[0].low == 1 and found[-1].high is None
+    assert all(b.low == a.high + 1 for a, b in pairwise(found) if a.high is not None)
+    for b in found:
+        assert b.rows == sum(s * n for s, n in sizes if b.low <= s and (b.high is None or s <= b.high))
+        assert b.rows == 0 or b.rows >= FEW or b.rows == sum(s * n for s, n in sizes)
+    if least == k:
+        assert all(b.low >= k for b in found if b.rows)
+
+
+def test_source_and_release_stand_each_in_bins_of_its_own() -> None:
+    """2,996 of 3,000 are alone in the source: that nobody is must not be said."""
+    risk = {"source": {"class_sizes": [(1, 2996), (2, 2)]}, "release": {"class_sizes": [(10, 1), (12, 70), (30, 60)]}}
+    release = {"criteria": [{"name": "k-anonymity", "asked": 10}], "risk": risk}
+    table = {label: (source, left) for label, source, left in size_bins(release)}
+    assert table["1 or more"] == ("100.0 %", "–") and table["1"] == ("–", "0.0 %")
+    assert table["10 to 24"] == ("–", "32.1 %") and "5 to 24" not in table
+    same = {"criteria": [], "risk": {key: {"class_sizes": [(1, 50), (30, 5)]} for key in ("source", "release")}}
+    assert all(source == left != "–" for _, source, left in size_bins(same))
 
 
 def test_a_node_is_told_by_what_values_become() -> None:
