@@ -44,10 +44,12 @@ class Asked:
     rows: int
     allowed: int = 0
     loss: str = "loss"
+    sensitive: int = 0
 
     def sources(self) -> Iterator[Rows]:
-        """Every table of so many rows over the leaves, its rows in order."""
-        cells = list(product(*(range(len(tree[0])) for tree in self.trees)))
+        """Every table of so many rows over the leaves and sensitive values, if there are any; its rows in order."""
+        sensitive = [range(self.sensitive)] if self.sensitive else []
+        cells = list(product(*(range(len(tree[0])) for tree in self.trees), *sensitive))
         yield from combinations_with_replacement(cells, self.rows)
 
 
@@ -65,9 +67,39 @@ def full_domain(asked: Asked, rows: Rows) -> Released | None:
         return None
     loss, columns = make_loss(asked.loss, table.marginals(), len(rows)), shown_of(found)
     spare = asked.allowed - int(len(rows) - found.sizes.sum())
-    needs = [needed(loss, columns, j, found.sizes, asked.k, spare) if x else 0 for j, x in enumerate(node)]
+    needs = [needed(loss, columns, j, found.sizes, spare) if x else 0 for j, x in enumerate(node)]
     sharp = [failing(c, found.sizes, asked.k, need) for c, need in zip(columns, needs, strict=True)]
     return Released(rows, classes, (node, _public(classes)), found, sharp)
+
+
+def by_k(asked: Asked, rows: Rows, *, told: bool = True) -> Released | None:
+    """The best node for k alone, of which classes of one sensitive value are suppressed, too.
+
+    The last value of a row is sensitive: 0 or 1. The reader knows how many rows were suppressed so.
+
+    Parameters
+    ----------
+    told
+        Whether the fast attack takes these rows into account; false makes a wrong twin, which a test must catch.
+    """
+    known = tuple(row[:-1] for row in rows)
+    table = Table(tuple(zip(*known, strict=True)), asked.trees, _ones(asked), (0,) * len(rows), asked.k)
+    node = exhaustive(table, asked.loss, asked.allowed)
+    if node is None:
+        return None
+    shown = [tuple((x, t[x][v]) for t, x, v in zip(asked.trees, node, row, strict=True)) for row in known]
+    size, values = Counter(shown), {c: {r[-1] for r, own in zip(rows, shown, strict=True) if own == c} for c in shown}
+    beyond = sum(size[c] >= asked.k and len(values[c]) < 2 for c in shown)
+    classes = tuple(c if size[c] >= asked.k and len(values[c]) > 1 else None for c in shown)
+    found = _recoded(asked, known, classes)
+    if not len(found.sizes):
+        return None
+    loss, columns = make_loss(asked.loss, table.marginals(), len(rows)), shown_of(found)
+    spare, hidden = asked.allowed - int(len(rows) - found.sizes.sum()), beyond if told else 0
+    spare += 0 if told else beyond
+    needs = [needed(loss, columns, j, found.sizes, spare, hidden) if x else 0 for j, x in enumerate(node)]
+    sharp = [failing(c, found.sizes, asked.k, need) for c, need in zip(columns, needs, strict=True)]
+    return Released(known, classes, (node, beyond, _public(classes)), found, sharp)
 
 
 def local(asked: Asked, rows: Rows) -> Released:

@@ -21,6 +21,9 @@ from sqldeid.tables.plan.plan import TablePlan
 
 SUPPRESSED = -1
 
+HELD_BACK = "a ledger or a link to series held rows back, so that its classes are not those that levels were chosen for"
+"""Why an attack is left out that takes the released classes for those of the search."""
+
 MOST_ROWS = 1_000_000
 """Rows beyond which an attack takes a sample."""
 
@@ -93,12 +96,14 @@ class Attacked:
     columns
         Each quasi-identifying column, with its hierarchy bound to the values that are there.
     whole
-        Whether all that criteria let pass was released: false where a ledger held rows back.
+        Whether all that criteria let pass was released: false where a ledger held rows back, or a link to series.
     anew
         Whether levels were chosen from these rows: false where an earlier release's were used again.
     proven
         Whether levels are what the job's method always finds: for a full-domain release the proven optimum, for a local
         one that no time limit ended it.
+    beyond
+        Rows in classes of k and more that were suppressed, where the node is chosen by k alone.
     exact
         Its loss in units of `sqldeid.tables.model.loss`, of a full-domain release.
     known
@@ -133,6 +138,7 @@ class Attacked:
     whole: bool = True
     anew: bool = True
     proven: bool = True
+    beyond: int = 0
     exact: int | None = None
     known: Callable[[], Known] | None = None
     remake: Remake | None = None

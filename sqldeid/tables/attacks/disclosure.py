@@ -21,7 +21,7 @@ from sqldeid.arrays import Ints
 from sqldeid.attacked import Achieved, Estimate, counted, percent
 from sqldeid.sql.steps import as_needed
 from sqldeid.stages import Step
-from sqldeid.tables.attacks.base import SUPPRESSED, Attack, Attacked, Recoded
+from sqldeid.tables.attacks.base import HELD_BACK, SUPPRESSED, Attack, Attacked, Recoded
 from sqldeid.tables.attacks.folding import leaves_of
 from sqldeid.tables.attacks.known import Known
 from sqldeid.tables.attacks.minimal import number_columns
@@ -119,7 +119,7 @@ def _left_out(attacked: Attacked) -> str:
     if attacked.known is None:
         return "its classes are too many to be brought into the memory limit"
     if not attacked.whole:
-        return "a ledger held rows back, so that its classes are smaller than those that were looked at"
+        return HELD_BACK
     return "" if attacked.known().secrets else "the release shows no sensitive column as it is, and none of its secrets"
 
 

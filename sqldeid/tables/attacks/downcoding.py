@@ -1,7 +1,10 @@
 """Downcoding: what a reader undoes of the recoding with certainty, by knowing how levels are chosen (Cohen 2022).
 
 *The reader* knows the algorithm, the hierarchies, the job, the number of rows of the source, the released table and its
-levels. A value is certain if it is the same in every source of so many rows that gives this release under this job.
+levels; that the search ended with its proof; that a ledger, if there is one, held nobody back; and how many rows of
+classes of k and more were suppressed. He is told the last three by the data holder or takes them for granted: who does
+not know them is certain of less. A value is certain if it is the same in every source of so many rows that gives this
+release under this job, and for which all that is so.
 
 *Method.* Facts that every such source satisfies, and what follows from them for each class one level finer (`certain`).
 
@@ -13,6 +16,18 @@ levels. A value is certain if it is the same in every source of so many rows tha
 - Local: the last step releases each class at the lowest node at which its members agree (`peel.improving.settle`). So
   in each column that is above level 0 they are not all of one finer value. That finer cells hold fewer than k rows is
   NOT used: peeling guarantees it, improvement moves rows afterwards, and ends before nothing is left to gain.
+
+*Limits of the search.* `time_limit` and `checks_limit` may end a search with another node, and then nothing is said
+here. Where the search proved its node they cost nothing. Proof: a proven node is the least by loss, then suppressed
+rows, then levels (`Outcome.optimal` covers ties), which is a function of source and job that has no limit in it. So
+each source for which the job gives this node with a proof gives it without limits, too; the facts hold of all these,
+and so of those. Local recoding whose time was not over has made its last step, and the fact is about that step alone.
+
+*By k alone* (`choose = "by-k"`) the node is the least for k, and classes that fail another criterion are suppressed
+after that: rows that the reader does not see, but which count where nodes are compared. Let there be b of them
+(`beyond`). Any of them may fail at y; so y needs that many failing released rows less, and where suppression costs,
+they may cost what b suppressed rows do. With b = 0 it is k-anonymity's case. Where other criteria choose the node, too,
+nothing is said: that a finer one failed does not tell by which.
 
 *Soundness.* Each fact holds of every source that gives the release, so whatever follows from them is certain. What is
 certain by enumeration of all sources and not found is measured in the tests: facts of nodes beside the released one,
@@ -31,7 +46,7 @@ import numpy as np
 
 from sqldeid.arrays import Flags, Ints
 from sqldeid.attacked import Downcoding, Estimate, counted, sampled
-from sqldeid.tables.attacks.base import Attack, Attacked, Recoded
+from sqldeid.tables.attacks.base import HELD_BACK, Attack, Attacked, Recoded
 from sqldeid.tables.attacks.certain import (
     Sharpened,
     Shown,
@@ -45,6 +60,7 @@ from sqldeid.tables.attacks.certain import (
 from sqldeid.tables.fold.fold import Coded
 from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.model.loss import Loss, make_loss
+from sqldeid.tables.plan.choosing import by_k
 
 PROVING = ("frontier", "best-first", "flash", "ola")
 """Methods that prove their node the optimum, so that a reader is certain of it."""
@@ -58,19 +74,23 @@ def _left_out(attacked: Attacked) -> str:
     if not attacked.anew:
         return "levels are those of an earlier release, and tell nothing of these rows"
     if not attacked.whole:
-        return "a ledger held rows back after levels were chosen, which no reader knows"
+        return HELD_BACK
     if search.blunt:
         return "levels are blunted by secret draws, so that none of the facts it rests on is certain"
-    if search.time_limit is not None or search.checks_limit is not None or not attacked.proven:
-        return "a limit may have ended the search, so that no fact about finer levels is certain"
     if attacked.kind == "local":
+        if not attacked.proven:
+            return (
+                "the time was over before levels were as low as they get, so that nothing about lower ones is certain"
+            )
         few = plan.stated.get("search", {}).get("layers") is not None
         return "with a number of layers no fact about finer levels is certain" if few else ""
-    if plan.beyond_k or plan.overall is not None:
+    if (plan.beyond_k and not by_k(plan)) or plan.overall is not None:
         return "which of several criteria finer levels failed is not certain"
     if search.loss not in PROVEN_OF:
         return f"of {search.loss} no fact about finer levels is proven"
-    return "" if search.method in PROVING else f"{search.method} proves nothing of finer levels"
+    if search.method not in PROVING:
+        return f"{search.method} proves nothing of finer levels"
+    return "" if attacked.proven else "its levels are not proven the best, so that no fact about finer ones is certain"
 
 
 def _make(attacked: Attacked) -> Downcoding:
@@ -131,11 +151,12 @@ def needs_of(attacked: Attacked, columns: list[Shown], sizes: Ints) -> list[int]
     marginals = [c.marginal for c in attacked.columns]
     loss = make_loss(plan.search.loss, marginals, rows)
     spare = allowed_rows(plan.demands.suppression_limit, rows) - int(rows - sizes.sum())
-    return [needed(loss, columns, j, sizes, attacked.k, spare) if level else 0 for j, level in enumerate(attacked.node)]
+    beyond = attacked.beyond
+    return [needed(loss, columns, j, sizes, spare, beyond) if level else 0 for j, level in enumerate(attacked.node)]
 
 
-def needed(loss: Loss, columns: list[Shown], j: int, sizes: Ints, k: int, spare: int) -> int:
-    """How many more rows fail with column j a level lower, at least.
+def needed(loss: Loss, columns: list[Shown], j: int, sizes: Ints, spare: int, beyond: int = 0) -> int:
+    """How many released rows more fail for k with column j a level lower, at least; 0 where nothing is certain of it.
 
     Proof. With e more failing rows, e at most `spare`, the finer node is admissible. For losses taken before
     suppression it then loses less (with e = 0 no more, and wins the tie), so e > spare. For `loss` a row that fails
@@ -143,20 +164,30 @@ def needed(loss: Loss, columns: list[Shown], j: int, sizes: Ints, k: int, spare:
     leaves than its widest child. If even the e rows for which that is most do not outweigh what all would save, the
     finer node would have won; so more fail.
 
+    With b rows beyond k, all of these may be among those that fail: with e failing released rows at most e + b fail
+    beside those that fail for k at the released node, and with e at most `spare` the finer node is admissible still. It
+    loses less before suppression, or nothing fails and it wins the tie. For `loss` the b rows cost at most what as many
+    suppressed rows do, and nothing is known of what they save; so that much is taken off what the others would save,
+    and where nothing is left no row needs to fail.
+
     Parameters
     ----------
     spare
-        Rows that may be suppressed beside those that are.
+        Rows that may be suppressed beside those that are, for whatever reason; may be negative with rows beyond k.
+    beyond
+        Rows in classes of k and more that are suppressed; none where the node is chosen by all criteria.
     """
     if not loss.suppressed_row:
-        return spare + 1
+        return max(spare + 1, 0)
     if not all(c.public for c in columns):
-        return 1
+        return 0 if beyond else 1
     own = columns[j]
     cost = sum((unit * (c.widest[1] - 1) for unit, c in zip(loss.leaf, columns, strict=True)), np.zeros_like(sizes))
     saved = loss.leaf[j] * (own.widest[1] - own.widest[0])
     worth = loss.suppressed_row - cost + saved
-    left, certain = int((saved * sizes).sum()), 0
+    left, certain = int((saved * sizes).sum()) - beyond * loss.suppressed_row, 0
+    if beyond and (left <= 0 or spare < 0):
+        return 0
     for i in np.argsort(-worth, kind="stable").tolist():
         if certain >= spare or left <= 0:
             break

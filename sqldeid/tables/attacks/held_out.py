@@ -13,7 +13,7 @@ from sqldeid.attacked import Achieved, percent
 from sqldeid.errors import NoSolutionError
 from sqldeid.sql.steps import as_needed
 from sqldeid.stages import Step
-from sqldeid.tables.attacks.base import Attack, Attacked
+from sqldeid.tables.attacks.base import HELD_BACK, Attack, Attacked
 from sqldeid.tables.attacks.control import Controlled, GroupSuccess, attack_drawn, draw_persons
 from sqldeid.tables.attacks.rates import Success
 
@@ -32,11 +32,13 @@ def control_of(attacked: Attacked) -> Controlled | str:
     if not attacked.anew:
         return "its levels are an earlier release's, which a release of fewer persons would not find"
     if not attacked.whole:
-        return "a ledger held rows back, which a release of fewer persons cannot repeat"
+        return HELD_BACK
     if too_few(attacked.rows):
         return f"with fewer than {LEAST_PERSONS} persons a control group would be too small to compare with"
-    if attacked.known is None or attacked.remake is None:
+    if attacked.known is None:
         return "its classes are too many to be brought into the memory limit"
+    if attacked.remake is None:
+        return "beside a ledger nobody is held out of a release by local recoding"
     try:
         return attack_drawn(attacked.drawn or draw_persons(attacked.known()), attacked.remake, attacked.k)
     except NoSolutionError:

@@ -18,7 +18,7 @@ from sqldeid.arrays import Flags, Ints
 from sqldeid.attacked import Achieved, Estimate, counted, percent, sampled
 from sqldeid.sql.steps import as_needed
 from sqldeid.stages import Step
-from sqldeid.tables.attacks.base import MOST_ROWS, SUPPRESSED, Attack, Attacked, Recoded
+from sqldeid.tables.attacks.base import HELD_BACK, MOST_ROWS, SUPPRESSED, Attack, Attacked, Recoded
 from sqldeid.tables.attacks.disclosure import classes_of
 from sqldeid.tables.attacks.known import SEED, Known
 from sqldeid.tables.attacks.minimal import (
@@ -130,7 +130,7 @@ def _left_out(attacked: Attacked) -> str:
 def _unread(attacked: Attacked) -> str:
     """Why a reader's belief is not told though it was drawn."""
     if not attacked.whole:
-        return "a ledger held rows back, so that the released classes are not those of the search"
+        return HELD_BACK
     loss = make_loss(attacked.plan.search.loss, [c.marginal for c in attacked.columns], attacked.rows)
     if loss.suppressed_row * attacked.rows >= 2**62:
         return "its loss counts in units too fine for the machine's integers"

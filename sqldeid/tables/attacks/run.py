@@ -161,6 +161,7 @@ def _attacked(draft: Draft, remake: Remaking, *, anew: bool) -> Attacked:
         whole=draft.whole,
         anew=anew,
         proven=outcome.optimal,
+        beyond=draft.result.search.suppressed_beyond_k or 0,
         exact=outcome.exact,
         known=cache(partial(fold_attacked, chosen.plan, folded, draft.engine)) if here else None,
         remake=partial(remake, draft, folded) if here else None,

@@ -187,7 +187,8 @@ def held_to(plan: TablePlan, ledger: Ledger, job_sha256: str) -> Beside:
         let_out = admit(ledger, draft.out, draft.engine, job_sha256)
         # Who checks the release again must ask the ledger who is in it.
         draft.note = draft.note.also({LEDGER_NOTE: let_out.account["release"], LEDGER_MARK: let_out.mark})
-        draft.out, draft.held, draft.whole = let_out.chosen, let_out.held, False
+        draft.out, draft.held = let_out.chosen, let_out.held
+        draft.whole = draft.whole and let_out.held is None
         found.append(let_out)
 
     def tell(draft: Draft) -> None:

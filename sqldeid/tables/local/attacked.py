@@ -32,7 +32,7 @@ def attacked_of(
     Parameters
     ----------
     remade
-        The release of fewer persons on its way; None where a ledger holds rows back, or it failed before.
+        The release of fewer persons on its way; None beside a ledger, or where it failed before.
     """
     plan, rows = planned.table, layers.problem.rows
 

@@ -43,6 +43,8 @@ class LetOut:
         Without the rows that are held back.
     suppressed
         Rows that criteria suppress; no earlier or later release has to do with them.
+    whole
+        Whether nobody is held back, and nobody's levels are those of an earlier release.
     """
 
     found: Combinations
@@ -50,6 +52,7 @@ class LetOut:
     source: exp.Expr
     suppressed: int
     entered: Entered
+    whole: bool
 
 
 def let_out(
@@ -97,7 +100,7 @@ def let_out(
         persons = rows.column("person").filter(pa.array(held))
         put = engine.put(f"{plan.name}_held", pa.table({"person": persons}))
         source = without_held_back(plan, engine, source, put)
-    return LetOut(parts, parted, source, suppressed, entered)
+    return LetOut(parts, parted, source, suppressed, entered, not again and not held.any())
 
 
 def _rows_of(planned: LocalPlan, folded: Folded, found: Combinations, engine: Engine) -> pa.Table:

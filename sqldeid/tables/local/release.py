@@ -72,6 +72,8 @@ class LocalDraft:
         Rows of classes of k and more that fail another criterion, where levels are chosen by k alone; else None.
     entered
         What the ledger wrote down; None where there is none.
+    whole
+        Whether all that levels were chosen for goes out, and nobody's are an earlier release's.
     attacks
         What attackers achieve; None where the job asks for none.
     remade
@@ -101,6 +103,7 @@ class LocalDraft:
     suppressed: int = 0
     beyond: int | None = None
     entered: Entered | None = None
+    whole: bool = True
     attacks: Attacks | None = None
     remade: Remade | None = None
     spared: Mapping[str, str] = field(default_factory=dict)
@@ -224,7 +227,7 @@ def _attacking(planned: LocalPlan, *, apart: bool) -> Iterator[LocalStage]:
     Parameters
     ----------
     apart
-        Whether persons were drawn before. Where a ledger holds rows back, nobody is held out.
+        Whether persons were drawn before. Beside a ledger nobody is held out.
     """
     from sqldeid.tables.attacks.run import SAID, attacking_steps
 
@@ -235,7 +238,7 @@ def _attack(draft: LocalDraft) -> None:
     from sqldeid.tables.attacks.run import attack
     from sqldeid.tables.local.attacked import attacked_of
 
-    verified, whole = draft.verified, draft.entered is None
+    verified, whole = draft.verified, draft.whole
     found = attacked_of(
         draft.planned, draft.folded, draft.found, draft.layers, draft.written, draft.engine, draft.remade
     )
@@ -252,12 +255,8 @@ def _held_to(planned: LocalPlan, ledger: Ledger, job_sha256: str) -> LocalStage:
 
         made = let_out(planned, ledger, draft.folded, draft.found, draft.layers, draft.engine, job_sha256)
         draft.out = replace(draft.folded, source=made.source)
-        draft.found, draft.layers, draft.suppressed, draft.entered = (
-            made.found,
-            made.layers,
-            made.suppressed,
-            made.entered,
-        )
+        draft.found, draft.layers, draft.suppressed = made.found, made.layers, made.suppressed
+        draft.entered, draft.whole = made.entered, made.whole
 
     return Stage("", hold, lambda _: holding_back())
 

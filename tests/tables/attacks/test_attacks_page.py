@@ -13,7 +13,7 @@ from benchmarks import blunted
 from sqldeid.demo import adult
 from sqldeid.job import Job
 from tests.support.cli import run
-from tests.support.downcoded import full_domain
+from tests.support.downcoded import by_k, full_domain, local
 from tests.support.places import ROOT
 from tests.tables.attacks.test_downcoding import COUNTED
 
@@ -80,7 +80,10 @@ def test_what_is_found_in_small_tables_is_what_the_page_says() -> None:
     node = [(exact, present) for made, _, exact, present in COUNTED if made is full_domain]
     assert all(found == there for pair in node for found, there in pair)
     assert "of a node all that" in PAGE and "is certain is found in the cases of the test" in PAGE
-    rest = [(asked, exact, present) for made, asked, exact, present in COUNTED if made is not full_domain]
+    alone = [present for made, _, _, present in COUNTED if made is by_k]
+    found, there = min(alone, key=lambda e: e[0] / e[1])
+    assert f"by k alone, of which other criteria suppressed rows, a part ({found} of {there} in the worst case)" in PAGE
+    rest = [(asked, exact, present) for made, asked, exact, present in COUNTED if made is local]
     [(found, there)] = [present for *_, present in rest if present[0] < present[1]]
     assert f"(all but {there - found} of {there} in one case)" in PAGE
     some = [exact for _, exact, _ in rest if exact[0]]
