@@ -22,11 +22,13 @@ Tree = Mapping[str, Any]
 HOLDER = "for the data holder only: counts of suppressed rows and of the source are statistics about people"
 
 CHOICES = {
-    "by-all": "The node was chosen by all criteria: it tells that finer ones failed one. Where one of these has at "
-    "least k persons in each class, whoever knows who is in the table can learn a sensitive value from that, with "
-    "certainty.",
-    "by-k": "The node was chosen by k-anonymity alone, from quasi-identifying values: it tells nothing of sensitive "
-    "ones. A class of at least k persons that is missing failed another criterion.",
+    "by-all": "The levels were chosen by all criteria, so they tell that levels which lose less failed one. No "
+    "criterion bounds what that adds for somebody who knows everybody's quasi-identifying values and how levels are "
+    "chosen: in some tables nothing; at worst, where finer levels have at least k persons a class, somebody's "
+    "sensitive value, with certainty. The data holder can measure a part (documentation: What the choice of a node "
+    "tells).",
+    "by-k": "The levels were chosen by k-anonymity alone, from quasi-identifying values: they tell nothing of "
+    "sensitive ones. A class of at least k persons that is missing failed another criterion.",
 }
 """What the choice of the node tells, of releases with criteria beyond k; for whoever reads the release."""
 
@@ -367,12 +369,8 @@ class TableRelease:
         criteria = [
             {"name": c.name, "column": c.column, "asked": c.asked, "guarantee": c.guarantee} for c in self.criteria
         ]
-        found: dict[str, object] = {
-            "kind": self.kind,
-            "node": dict(self.node),
-            "columns": columns,
-            "criteria": criteria,
-        }
+        found: dict[str, object] = {"kind": self.kind, "node": dict(self.node)}
+        found |= {"columns": columns, "criteria": criteria}
         if len(self.criteria) > 1:
             found["choice"] = CHOICES[self.search.choose]
         if self.pseudonymised:

@@ -200,7 +200,8 @@ def minimal(found: Tree) -> Iterator[tuple[str, str]]:
     if found["columns"]:
         far = found["farthest"]
         most = percent(far) if far else "nothing"
-        yield "How far the choice of levels moves what is believed of anybody, at most", most
+        knows = "who knows all quasi-identifying values and why no node one level finer was chosen"
+        yield f"How far {knows} believes other than what the class shows, of anybody, at most", most
 
 
 def composed(found: Tree) -> Iterator[tuple[str, str]]:

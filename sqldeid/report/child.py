@@ -8,6 +8,9 @@ from sqldeid.report.sections import Grid, Section, grid, percent, told
 from sqldeid.report.text import share
 from sqldeid.result import Tree
 
+SHOWN = 5e-5
+"""A bound below it would be shown as 0 %, and says nothing."""
+
 
 def child_sections(release: Tree) -> list[Section]:
     """The sections of one release for the data holder."""
@@ -43,8 +46,13 @@ def _short(release: Tree) -> Iterator[str]:
 
 def _lost(release: Tree) -> Iterator[str]:
     loss, bound = float(release["loss"]), float(release["bound"])
-    least = "that is proven to be the least" if release.get("optimal") else f"none loses less than {percent(bound)}"
-    yield f"{percent(loss)} of the information in the items is lost; of releases of this kind, {least}."
+    if release.get("optimal"):
+        least = "of releases of this kind none loses less (proven)"
+    elif bound < SHOWN:
+        least = "how much less a release of this kind can lose is not known"
+    else:
+        least = f"a release of this kind loses {percent(bound)} at least (proven)"
+    yield f"{percent(loss)} of the information in the items is lost; {least}."
     beside = [name for name, c in release["columns"].items() if c.get("role") == "sensitive"]
     if beside:
         yield f"Beside each item leave as they are: {', '.join(beside)}. No other column of the source is released."

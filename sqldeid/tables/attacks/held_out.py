@@ -86,6 +86,13 @@ class Held:
 _WAYS = {"singling_out": "by_class", "singling_out_with_values": "with_values"}
 """By what a person is singled out."""
 
+_DONE = {
+    "singling_out": "singling out by class finds",
+    "singling_out_with_values": "singling out with values finds",
+    "linkability": "linking finds",
+}
+"""What an attack without a column that it guesses does to a group."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -99,9 +106,9 @@ class Hit:
         apart: dict[tuple[str, str, str], list[float]] = {}
         for g in self.groups:
             apart.setdefault((g.attack, g.secret, g.column), []).append(g.main.value)
-        (_, secret, column), shares = max(apart.items(), key=lambda item: max(item[1]) - min(item[1]))
-        what = f"of {secret} " if secret else ""
-        return f"success {what}is {percent(min(shares))} to {percent(max(shares))} % by {column}"
+        (attack, secret, column), shares = max(apart.items(), key=lambda item: max(item[1]) - min(item[1]))
+        persons = f"{percent(min(shares))} to {percent(max(shares))} % of the persons, by {column}"
+        return f"guesses of {secret} are right for {persons}" if secret else f"{_DONE[attack]} {persons}"
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""

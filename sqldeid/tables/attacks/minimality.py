@@ -97,8 +97,13 @@ class Minimality:
     def said(self) -> str:
         """In a few words, for the summary."""
         if self.drawn and not self.kept:
-            return f"none of {self.drawn} ways to give values agrees with the choice of levels, so beliefs stay open"
-        return f"the choice of levels moves beliefs by at most {percent(self.farthest)} %"
+            return f"none of {self.drawn} ways to give values agrees with the choice of levels: what it tells is open"
+        if not self.nodes:
+            return "class sizes alone refuse each node one level finer, so these tell no sensitive value"
+        return (
+            "who knows all quasi-identifying values, and that each node one level finer was refused, believes at most "
+            f"{percent(self.farthest)} % more or less of anybody than the class shows"
+        )
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""

@@ -7,7 +7,7 @@ nobody could compute again, but all that must be left of them (see `kept_of`).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -28,6 +28,12 @@ FINGERPRINTS = (
     "links several such releases, or knows the period of the study, near whose ends few shifts are possible, narrows "
     'the true dates down (sqldeid privacy shifts); to = "month" or "week" beside the shift leaves less to compare'
 )
+ONE_DATE = (
+    f"its dates are shifted by up to {SHIFT_DAYS} days, one secret number a person; a person has one shifted date, so "
+    "that no interval between two is told. Who links several such releases of the same persons, or knows the period of "
+    "the study, near whose ends few shifts are possible, narrows the true dates down (sqldeid privacy shifts)"
+)
+"""The same of a table of one row a person and one shifted column."""
 PSEUDONYMISED = "pseudonymised, not anonymous"
 RUN_NOTE = "pseudonym_run"
 
@@ -314,8 +320,16 @@ def _count(relation: exp.Expr, columns: Sequence[exp.Expr], engine: Engine) -> l
     return found
 
 
-def warnings_of(plan: TablePlan) -> list[str]:
-    """What the result must say about what is disguised."""
+def warnings_of(plan: TablePlan, gone: Collection[str] = (), *, apart: bool = True) -> list[str]:
+    """What the result must say about what is disguised.
+
+    Parameters
+    ----------
+    gone
+        Quasi-identifying columns of which all rows show the one value of the top: these tell nothing.
+    apart
+        Whether no other table shows shifted dates of its persons by the same number; a linked one may.
+    """
     found = []
     if named := pseudonyms(plan):
         names = ", ".join(c.name for c in named)
@@ -324,14 +338,15 @@ def warnings_of(plan: TablePlan) -> list[str]:
             f"{'stands' if len(named) == 1 else 'stand'} for"
         )
     if moved := shifted(plan):
-        found.append(f"{plan.key}: {FINGERPRINTS}")
+        one = len(moved) == 1 and apart and not plan.many and not plan.followed
+        found.append(f"{plan.key}: {ONE_DATE if one else FINGERPRINTS}")
         found += [
             f"{plan.key}.columns.{c.name}: tells the age to the day, by the days from it to the other shifted dates; "
             "leave it out where the age is generalised"
             for c in moved
             if c.disguise == "birth"
         ]
-        dates = [q.name for q in plan.qis if q.source.kind in ("date", "timestamp")]
+        dates = [q.name for q in plan.qis if q.source.kind in ("date", "timestamp") and q.name not in gone]
         found += [
             f"{plan.key}.columns.{name}: is a date that is generalised but not shifted; where its level is finer than "
             "the shift, it narrows the shift down"

@@ -20,6 +20,10 @@ BESIDE = (
 """What sensitive columns add to the limits."""
 
 
+SHOWN = 5e-7
+"""A bound below it is shown as 0, and says nothing."""
+
+
 def guarantee_of(k: int, known: int, parent: str, together: Sequence[str] = ()) -> str:
     """The promise in words; `together` names all child tables of the parent, where there are several."""
     items = "one item" if known == 1 else f"any {known} items"
@@ -28,6 +32,13 @@ def guarantee_of(k: int, known: int, parent: str, together: Sequence[str] = ()) 
         f"Whoever knows a person's quasi-identifying values in {parent} and {items} that the person has{among} finds "
         f"at least {k} persons who fit, or none."
     )
+
+
+def least_of(shown: str, bound: float) -> str:
+    """What is known of how little a release of this kind can lose, where none is proven the least."""
+    if bound < SHOWN:
+        return "not proven to be the least: how much less is possible is not known"
+    return f"not proven to be the least: a release of this kind loses {shown} at least"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +131,11 @@ class ChildRelease:
         """Line by line, for the terminal."""
         share = f" ({100 * self.suppressed / self.pairs:.2f} %)" if self.pairs else ""
         beside = f" beside what {', '.join(self.settled)} shows" if self.settled else ""
-        least = "the least possible of this kind" if self.optimal else f"none loses less than {self.bound:.6f}"
-        least += f"{beside} (proven)" if self.optimal else beside
+        least = (
+            f"the least possible of this kind{beside} (proven)"
+            if self.optimal
+            else least_of(f"{self.bound:.6f}{beside}", self.bound)
+        )
         fewest = "no rows" if self.fewest is None else f"{self.fewest:,}"
         return [
             ("Child of", self.parent),

@@ -81,7 +81,7 @@ def summarised(planned: LocalPlan, found: Found, written: exp.Expr, engine: Engi
             "seconds": round(found.seconds, 4),
             **({} if found.beyond is None else {"choose": "by-k", "suppressed_beyond_k": found.beyond}),
         },
-        warnings=(*warnings_of(plan), *_warnings(planned, found)),
+        warnings=(*warnings_of(plan, _at_top(planned, layers)), *_warnings(planned, found)),
         recoding=planned.recoding,
         hierarchies=planned.hierarchies_name if planned.hierarchies else None,
         pseudonymised=tuple(c.name for c in pseudonyms(plan)),
@@ -89,6 +89,12 @@ def summarised(planned: LocalPlan, found: Found, written: exp.Expr, engine: Engi
         unit=plan.unit,
         moved={"rows": found.moved[0], "bytes": found.moved[1]},
     )
+
+
+def _at_top(planned: LocalPlan, layers: Layers) -> set[str]:
+    """The quasi-identifying columns that all layers show as one value."""
+    qis = planned.table.qis
+    return {q.name for i, q in enumerate(qis) if all(0 < node[i] == q.hierarchy.height - 1 for node in layers.nodes)}
 
 
 def _layers(planned: LocalPlan, layers: Layers) -> Iterator[LayerResult]:

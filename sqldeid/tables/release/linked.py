@@ -21,6 +21,7 @@ from sqldeid.tables.plan.linking import Linked, qualified
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.release.linked_statements import comparing, joining, writing_apart
 from sqldeid.tables.release.release import Company, Listener, way_of
+from sqldeid.tables.release.summary import at_top
 from sqldeid.tables.rows.linked import Apart, Joined, check_sources, join_sources, join_written
 from sqldeid.tables.verify.verify import Verified, recheck
 from sqldeid.tables.write.draft import Draft, DraftStage
@@ -184,12 +185,18 @@ def _renamed(criterion: Criterion, start: str) -> Criterion:
     return replace(criterion, column=own, guarantee=criterion.guarantee.replace(column, own))
 
 
+def _at_top(made: Made, member: TablePlan) -> set[str]:
+    """The member's quasi-identifying columns that the common node shows as one value."""
+    gone, start = at_top(made.joined.plan, tuple(made.release.node.values())), qualified(member, "")
+    return {name.removeprefix(start) for name in gone if name.startswith(start)}
+
+
 def _warnings(made: Made, member: TablePlan) -> list[str]:
     """The release's own, and those of the join that are not about another release's column."""
     linked, left_out = made.joined.linked, made.joined.left_out[member.name]
     plan = made.joined.plan
     disguised = set(warnings_of(plan))
-    found = list(warnings_of(member))
+    found = list(warnings_of(member, _at_top(made, member), apart=False))
     others = ", ".join(linked.others(member.name))
     if left_out:
         found.append(

@@ -65,7 +65,7 @@ def summarise(
         written=(),
         moved={"rows": moved[0], "bytes": moved[1]},
         warnings=(
-            *warnings_of(plan),
+            *warnings_of(plan, at_top(plan, outcome.node)),
             *_warnings(plan, outcome, verified, marginals),
             *_unused(plan, chosen.folded.columns),
         ),
@@ -74,6 +74,11 @@ def summarise(
         unit=plan.unit,
         persons=verified.persons,
     )
+
+
+def at_top(plan: TablePlan, node: Node) -> set[str]:
+    """The quasi-identifying columns that a node shows as one value."""
+    return {q.name for q, x in zip(plan.qis, node, strict=True) if 0 < x == q.hierarchy.height - 1}
 
 
 def _risks(plan: TablePlan, bottom: Evaluation, verified: Verified, checker: Checker) -> dict[str, Risk]:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import sqldeid
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.run import Options, anonymize, plan, verify
 from sqldeid.tables.disguise import pseudonyms as hashing
@@ -454,3 +455,33 @@ def test_a_true_month_beside_shifted_dates_is_refused(source: Path, tmp_path: Pa
         anonymize(wanted(tmp_path / "out", columns=columns), source)
     with pytest.raises(JobError, match="date or timestamp"):
         anonymize(wanted(tmp_path / "out", columns={"sex": qi(), "los": {**INSENSITIVE, "to": "day"}}), source)
+
+
+@pytest.mark.parametrize("method", ["frontier", "local"])
+@pytest.mark.parametrize("dates", [("seen",), ("seen", "gone")])
+def test_warnings_speak_of_what_is_there(dates: tuple[str, ...], method: str, tmp_path: Path) -> None:
+    """One date a person has no interval, and a date at its top narrows no shift down."""
+    path = tmp_path / "db.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "CREATE TABLE people AS SELECT i AS id, CAST(DATE '1900-01-01' + INTERVAL (i * 7000) DAY AS DATE) AS far, "
+            "CAST(DATE '1950-01-01' + INTERVAL (i) DAY AS DATE) AS near, DATE '2020-01-01' AS seen, "
+            "DATE '2020-02-01' AS gone, CASE WHEN i % 2 = 0 THEN 'f' ELSE 'm' END AS sex FROM RANGE(6) AS r(i)"
+        )
+
+    def said(born: str) -> str:
+        columns = {
+            born: {"role": "quasi-identifying", "hierarchy": {"dates": ["year"]}},
+            "sex": {"role": "quasi-identifying", "hierarchy": {"suppress": True}},
+            **{name: {"role": "insensitive", "shift": "person"} for name in dates},
+        }
+        search, privacy = {"method": method}, {"k": 3}
+        people = {"source": "people", "person": "id", "columns": columns, "privacy": privacy, "search": search}
+        asked = sqldeid.Job.parse({"release": {"into": "out.duckdb"}, "tables": {"people": people}}, folder=tmp_path)
+        return " ".join(anonymize(asked, path, options=Options(replace=True)).releases["people"].warnings)
+
+    told = said("far")
+    assert ("intervals are fingerprints" in told) == (len(dates) > 1)
+    assert ("no interval between two" in told) == (len(dates) == 1)
+    assert "generalised but not shifted" not in told
+    assert "columns.near: is a date that is generalised but not shifted" in said("near")

@@ -208,9 +208,9 @@ def test_what_is_checked_told_and_proven_follows(tmp_path: Path, suppression: st
 def test_a_release_says_what_its_node_tells(tmp_path: Path) -> None:
     database = write(tmp_path, TRUTH)
     result = sqldeid.anonymize(job_of(tmp_path, {"k": 5, **DIVERSE}, {}), database)
-    assert "finer ones failed" in result.to_public()["releases"]["people"]["choice"]
-    assert "finer ones failed" in public_page(result.to_dict())
-    assert "finer ones failed" in report_page(result.to_dict())
+    assert "which lose less failed one" in result.to_public()["releases"]["people"]["choice"]
+    assert "which lose less failed one" in public_page(result.to_dict())
+    assert "which lose less failed one" in report_page(result.to_dict())
 
 
 def test_the_way_to_choose_is_noted_and_compared(tmp_path: Path) -> None:
