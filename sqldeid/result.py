@@ -371,6 +371,8 @@ class TableRelease:
         ]
         found: dict[str, object] = {"kind": self.kind, "node": dict(self.node)}
         found |= {"columns": columns, "criteria": criteria}
+        if self.suppression_limit is not None and self.guarantee is None:
+            found["suppression_limit"] = self.suppression_limit
         if len(self.criteria) > 1:
             found["choice"] = CHOICES[self.search.choose]
         if self.pseudonymised:

@@ -11,7 +11,7 @@ from sqldeid.hierarchy.header import refuse_header
 from sqldeid.hierarchy.inspection import HierarchyReport, check, not_covered, paths, write_csv
 from sqldeid.hierarchy.leaves import shipped_leaves
 from sqldeid.hierarchy.model import Hierarchy, UncoveredValues
-from sqldeid.hierarchy.sources import HierarchySource, open_source, shipped, shipped_file, shipped_items
+from sqldeid.hierarchy.sources import HierarchySource, named_level, open_source, shipped, shipped_file, shipped_items
 
 __all__ = [
     "Hierarchy",
@@ -19,6 +19,7 @@ __all__ = [
     "HierarchySource",
     "UncoveredValues",
     "check",
+    "named_level",
     "not_covered",
     "open_source",
     "paths",

@@ -10,9 +10,14 @@ import numpy as np
 from sqldeid.hierarchy.files import FileSource
 from sqldeid.hierarchy.sources import open_source, shipped
 
+MISSING = "no value (missing)"
+"""What NULL is called among the leaves of a label."""
+
 
 def shipped_leaves(name: str, level: int) -> Mapping[str, tuple[str, ...]]:
     """Label of a level → its leaves, in the order of the file; empty for hierarchies of the user's own, and for rules.
+
+    The leaf of NULL is told as `MISSING`.
 
     A user's file may hold a leaf that one person of the source has; of one that is shipped nobody can tell.
     """
@@ -25,6 +30,6 @@ def shipped_leaves(name: str, level: int) -> Mapping[str, tuple[str, ...]]:
     labels, groups = tree.labels[level - 1], tree.groups[level - 1]
     found: dict[str, list[str]] = {}
     for leaf, group in zip(tree.leaves, np.asarray(groups), strict=True):
-        if leaf is not None and labels[group] is not None:
-            found.setdefault(str(labels[group]), []).append(str(leaf))
+        if labels[group] is not None:
+            found.setdefault(str(labels[group]), []).append(MISSING if leaf is None else str(leaf))
     return {label: tuple(leaves) for label, leaves in found.items()}

@@ -134,6 +134,27 @@ class RuleSource:
         return assemble(tree, column, leaf, uncovered)
 
 
+def named_level(source: HierarchySource, level: int) -> str:
+    """What a level is, in brackets after its number; empty where it has no name but that number.
+
+    The top is told by the text that cells hold, where that is known without data.
+    """
+    name = source.level_names[level]
+    if 0 < level == source.height - 1:
+        shown = _top_text(source)
+        return f" (one value: {shown})" if shown else " (one value for all)"
+    return "" if name == f"level {level}" else f" ({name})"
+
+
+def _top_text(source: HierarchySource) -> str:
+    """The label of the top; empty where only values of the column tell it."""
+    within = getattr(source, "within", source)  # a column that was cut at the top has the labels of its numbers
+    tree = getattr(within, "tree", None)
+    if tree is not None:
+        return str(tree.labels[-1][0] or "") if len(tree.labels[-1]) else ""
+    return str(getattr(within, "top", ""))
+
+
 def open_source(spec: str | Mapping[str, object], folder: Path) -> HierarchySource:
     """Find a hierarchy; nothing of the data is needed.
 

@@ -74,6 +74,8 @@ class _Disclosed(Part):
     negative_mean: Times
     skewness_max: Share
     skewness_mean: Share
+    share_max: Share | None = None
+    share_mean: Share | None = None
 
 
 class DisclosureTold(Part):
@@ -186,6 +188,9 @@ def disclosed(found: Tree) -> Iterator[tuple[str, str]]:
     """Attribute disclosure."""
     for c in found["columns"]:
         yield f"Rows in a class with one value of {c['column']}, which is then certain", estimated(c["alike"])
+        if c.get("share_max") is not None:
+            most = f"{percent(c['share_mean'])} in the mean, {percent(c['share_max'])} at most"
+            yield f"Greatest share that one value of {c['column']} has of a class", most
         times = f"{c['positive_mean']:.2g} times in the mean, {c['positive_max']:.2g} at most"
         yield f"How many times likelier a class makes a value of {c['column']}", times
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sqldeid.report.codebook import coded_sections
 from sqldeid.report.sections import Grid, Section, grid, percent, told
 from sqldeid.report.text import share
 from sqldeid.result import Tree
@@ -28,6 +29,7 @@ def public_child(release: Tree) -> list[Section]:
     return [
         Section("What protects the people in it?", words=(*map(str, promises), _limits(release))),
         Section("Columns", grids=(_columns(release),)),
+        *coded_sections(release["columns"], untold="this group: it and all that is below it"),
     ]
 
 

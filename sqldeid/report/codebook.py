@@ -19,7 +19,15 @@ _FORMS = (
     (re.compile(r"^([^*]+?)\*+$"), "everything that begins with {0}"),
     (re.compile(r"^\*+$"), "any value: it is not told"),
     (re.compile(r"^NULL$"), "no value (missing)"),
+    (re.compile(r"^([A-Z]?\d+) ?[-–] ?([A-Z]?\d+)$"), "from {0} to {1}"),
+    (re.compile(r"^([A-Z]?\d+) ?[-–] ?([A-Z]?\d+) (\D.*)$"), "{2}: from {0} to {1}"),
 )
+
+UNTOLD = (
+    "A dash: what such a value stands for is not told here, for a hierarchy of the data holder's own may name a value "
+    "that a single person has. Ask the data holder."
+)
+"""Why a value stands without an explanation; under the tables of a release that has one."""
 """How built hierarchies write their labels."""
 
 TYPES = {"VARCHAR": "text", "TEXT": "text", "STRING": "text", "BIGINT": "whole number", "INTEGER": "whole number"}
@@ -43,6 +51,27 @@ def codebook(columns: Mapping[str, Tree]) -> list[dict[str, Any]]:
     ]
 
 
+def coded_sections(columns: Mapping[str, Tree], untold: str = "") -> list[Section]:
+    """The same of a release whose columns are of several levels each; none where nothing is coarser.
+
+    Parameters
+    ----------
+    untold
+        What is said of a value of which nothing else is known; without it a dash stands there, with its reason.
+    """
+    found = coded(columns)
+    if not found:
+        return []
+    grids = []
+    for one in found:
+        more = ", the most frequent ones" if one["more"] else ""
+        rows = [(shown, stands or untold or "–") for shown, stands in one["codes"]]
+        grids.append(grid(f"{one['name']}{more}", ("In the release", "Stands for"), rows))
+    words = ["Other values are as in the source."] if not any(one["more"] for one in found) else []
+    words += [UNTOLD] if not untold and any(not stands for one in found for _, stands in one["codes"]) else []
+    return [Section("What do the values stand for?", words=tuple(words), grids=tuple(grids))]
+
+
 def coded(columns: Mapping[str, Tree]) -> list[dict[str, Any]]:
     """The columns whose values are coarser than the source's, with the values that released rows show."""
     return [
@@ -52,6 +81,19 @@ def coded(columns: Mapping[str, Tree]) -> list[dict[str, Any]]:
     ]
 
 
+def limit_told(release: Tree) -> str:
+    """How many rows may have been left out, which is a part of the job; how many were is not told."""
+    limit = release.get("suppression_limit")
+    if limit is None or release.get("guarantee"):
+        return ""
+    if not limit:
+        return "Levels were chosen so that no row is suppressed for k."
+    return (
+        f"Levels were chosen so that at most {100 * float(limit):.4g} % of the rows are suppressed; how many were is "
+        "not told. The limit is a part of how levels are chosen, which is no secret."
+    )
+
+
 def meaning(column: Tree) -> str:
     """What stands in a column, in a sentence."""
     level = column.get("level")
@@ -59,12 +101,26 @@ def meaning(column: Tree) -> str:
     if level is None:
         return str(shown) if shown else "as in the source"
     if _is_top(column):
-        return "one value for everybody: it tells nothing"
+        cells = [str(code["shown"]) for code in column.get("codes") or ()]
+        told = f", {' or '.join(f'“{cell}”' for cell in cells)}" if 0 < len(cells) < 3 else ""
+        return f"one value for everybody{told}: it tells nothing"
     if level == 0:
         return str(shown) if shown else "as in the source"
-    named = str(column.get("level_name") or "")
-    how = named if named and not named.startswith("level ") else f"grouped by the hierarchy {column.get('hierarchy')}"
-    return f"coarser than in the source: {how}" + (f"; {shown}" if shown else "")
+    return f"coarser than in the source: {how(column)}" + (f"; {_cut(column, str(shown))}" if shown else "")
+
+
+def how(column: Tree) -> str:
+    """How a level groups values, by its name; a number is the width of bands."""
+    named, hierarchy = str(column.get("level_name") or ""), str(column.get("hierarchy"))
+    if hierarchy.startswith("bands "):
+        return f"bands of {named}"
+    return named if named and not named.startswith("level ") else f"grouped by the hierarchy {hierarchy}"
+
+
+def _cut(column: Tree, shown: str) -> str:
+    """What became of the greatest values before they were grouped, and the value that they stand in now."""
+    open_ = [str(code["shown"]) for code in column.get("codes") or () if str(code["shown"]).startswith(("≥", ">"))]
+    return f"{shown}, which stands in “{open_[0]}” now" if len(open_) == 1 else shown
 
 
 def column_sections(columns: Mapping[str, Tree]) -> list[Section]:

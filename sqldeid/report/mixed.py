@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from markupsafe import Markup
 
 from sqldeid.report.attacked import attack_sections
+from sqldeid.report.codebook import coded_sections, how, limit_told
 from sqldeid.report.risks import risks, size_bins, sizes_chart
 from sqldeid.report.sections import Chart, Grid, Section, grid, percent, told
 from sqldeid.report.text import number, share
@@ -63,11 +64,12 @@ def mixed_sections(release: Tree, prefix: str) -> list[Section]:
 
 def public_mixed(release: Tree) -> list[Section]:
     """What may be published: criteria, columns and limits, and how the release is read."""
-    words = (f"{_status(release)}{_limits(release)}",)
+    words = (f"{_status(release)}{_limits(release)}", *filter(None, (limit_told(release),)))
     rows = [(name, str(c.get("role", "")), _shown(c)) for name, c in release["columns"].items()]
     return [
         Section("What protects the people in it?", words=words, grids=(_criteria(release, public=True),)),
         Section("Columns", grids=(grid("Columns", ("Column", "Role", "Levels, the finest first"), rows),)),
+        *coded_sections(release["columns"]),
         Section("How is it read?", words=(READ, _layered(release))),
     ]
 
@@ -77,7 +79,15 @@ def _shown(column: Tree) -> str:
     if column.get("role") in ("identifying", "free-text") and not column.get("shown"):
         return "not released"
     named = column.get("level_names")
-    return ", ".join([*map(str, named[:-1]), HIDDEN]) if named else str(column.get("shown") or "as in the source")
+    if not named:
+        return str(column.get("shown") or "as in the source")
+    hidden = f"{HIDDEN} (“{column['top']}” for every value)" if column.get("top") else HIDDEN
+    return ", ".join([*dict.fromkeys(_named(column, str(name), i) for i, name in enumerate(named[:-1])), hidden])
+
+
+def _named(column: Tree, name: str, level: int) -> str:
+    """A level by its name, where it has one; a number is the width of bands."""
+    return how({**column, "level_name": name}) if level else name
 
 
 def _short(release: Tree) -> Iterator[str]:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from sqldeid.errors import UnknownKindError
 from sqldeid.report.attacked import attack_sections
 from sqldeid.report.child import child_sections, public_child
-from sqldeid.report.codebook import codebook, coded
+from sqldeid.report.codebook import UNTOLD, codebook, coded, limit_told
 from sqldeid.report.events import events_sections, public_events
 from sqldeid.report.html import render
 from sqldeid.report.keyfigures import Entry, key_figures
@@ -124,6 +124,8 @@ def _public(release: Tree) -> dict[str, Any]:
         for name, column in release.get("columns", {}).items()
     }
     found["codebook"], found["coded"] = codebook(found["columns"]), coded(found["columns"])
+    found["untold"] = UNTOLD if any(not stands for c in found["coded"] for _, stands in c["codes"]) else ""
+    found["limit"] = limit_told(release)
     found["criteria"] = [
         {"name": c["name"], "column": c.get("column"), "asked": c["asked"], "guarantee": c["guarantee"]}
         | {"not_protected": not_protected(c["name"])}

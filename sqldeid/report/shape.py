@@ -270,8 +270,11 @@ class _MixedColumn(Part):
     loss: Number | None = None
     shown: str | None = None
     type: str | None = None
+    codes: Sequence[_Code] | None = None
+    more_codes: bool | None = None
+    top: str | None = None
 
-    _absent = without_null("height", "level_names", "levels", "hierarchy", "loss", "shown", "type")
+    _absent = without_null("height", "level_names", "levels", "hierarchy", "loss", "shown", "type", "codes", "top")
 
     @model_validator(mode="after")
     def _all_levels(self) -> _MixedColumn:
@@ -333,6 +336,7 @@ class PublicMixed(Part):
     recoding: bool = False
     hierarchies: str | None = None
     pseudonymised: Sequence[str] = ()
+    suppression_limit: Number | None = None
 
 
 class PublicTable(Part):
@@ -346,8 +350,9 @@ class PublicTable(Part):
     linked: _TableLink | Sequence[str] | None = None
     followed: _Followed | str | None = None
     guarantee: _Text | None = None
+    suppression_limit: Number | None = None
 
-    _absent = without_null("search")
+    _absent = without_null("search", "suppression_limit")
 
     @model_validator(mode="after")
     def _of_holder(self) -> PublicTable:
@@ -360,6 +365,8 @@ class _ChildColumn(Part):
     role: str
     shown: str = ""
     hierarchy: str | None = None
+    codes: Sequence[_Code] | None = None
+    more_codes: bool | None = None
 
 
 class Child(Part):

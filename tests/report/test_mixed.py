@@ -81,7 +81,7 @@ def test_loss_bound_and_gap_are_said_in_words(made: tuple[Any, str]) -> None:
 
 def test_the_public_page_tells_how_it_is_read_and_counts_nobody(made: tuple[Any, str]) -> None:
     shown = text_of(public_page(made[0]))
-    assert "cannot say" in shown and "not released" in shown and "original, 5, 10, hidden" in shown
+    assert "cannot say" in shown and "not released" in shown and "original, bands of 5, bands of 10, hidden" in shown
     assert "% of the information" not in shown and f"{ROWS}" not in shown and "The largest layers" not in shown
 
 

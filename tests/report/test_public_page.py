@@ -11,11 +11,13 @@ import pytest
 
 import sqldeid
 from sqldeid.errors import JobError
+from sqldeid.hierarchy import shipped_leaves
 from sqldeid.report.codebook import codebook, coded, form, meaning
 from sqldeid.report.page import public_page
 
 QI = "quasi-identifying"
 RARE = "CANARYLEAF"
+WORK = ("Federal-gov", "Local-gov", "State-gov", "Self-emp-inc", "Self-emp-not-inc", "Never-worked", "Without-pay")
 ABOUT = {"title": "Stays <2026>", "contact": "office@example.org", "date": "2026-01-31", "text": "One.\n\nTwo & three."}
 
 
@@ -131,6 +133,8 @@ def test_each_form_of_a_label_has_words() -> None:
         "123**": "everything that begins with 123",
         "*": "any value: it is not told",
         "NULL": "no value (missing)",
+        "300-316": "from 300 to 316",
+        "460-519 respiratory system": "respiratory system: from 460 to 519",
         "north": "",
     }
     assert {label: form(label) for label in labels} == labels
@@ -147,8 +151,54 @@ def test_a_codebook_tells_each_columns_meaning() -> None:
     assert [c["name"] for c in codebook(columns)] == ["age", "sex", "race", "key"]
     assert meaning(columns["age"]) == "coarser than in the source: bands of 10"
     assert meaning(columns["sex"]) == "one value for everybody: it tells nothing"
+    columns["sex"]["codes"] = [{"shown": "Gender"}]
+    assert meaning(columns["sex"]) == "one value for everybody, “Gender”: it tells nothing"
+    columns["age"] |= {"hierarchy": "bands 5, 20", "level_name": "20", "shown": "from 90 on one value"}
+    columns["age"]["codes"] = [{"shown": "[20, 40)"}, {"shown": "≥ 80"}]
+    assert meaning(columns["age"]).endswith("bands of 20; from 90 on one value, which stands in “≥ 80” now")
     columns["age"]["codes"] = [{"shown": s} for s in ("[10, 20)", "< 10", "[2, 9)")]
     assert [shown for shown, _ in coded(columns)[0]["codes"]] == ["< 10", "[2, 9)", "[10, 20)"]
+
+
+def test_a_hierarchy_s_word_for_missing_values_stands_for_them() -> None:
+    assert shipped_leaves("mimic3/marital_status", 1)["?"] == ("no value (missing)", "UNKNOWN (DEFAULT)")
+
+
+@pytest.mark.parametrize("method", ["frontier", "local"])
+def test_the_page_tells_the_limit_and_why_a_value_is_not_explained(folder: Path, method: str) -> None:
+    """No leaf of the holder's own hierarchy is named, whatever the levels are; and the page says why."""
+    columns = {"place": {"role": QI, "hierarchy": "place.csv"}, "age": {"role": QI, "hierarchy": {"bands": [10, 20]}}}
+    search = {"method": method, **({"loss": "loss"} if method == "local" else {})}
+    asked = job(folder, columns=columns, privacy={"k": 150, "suppression_limit": 0.05}, search=search)
+    result = sqldeid.anonymize(asked, folder / "db.duckdb")
+    again = json.loads(json.dumps(result.to_dict(), default=str))
+    public = result.to_public()["releases"]["r"]
+    assert public["suppression_limit"] == 0.05
+    for page in (public_page(result.to_public()), public_page(again)):
+        assert "at most 5 % of the rows are suppressed" in page and "CANARY" not in page
+        shown = [code["shown"] for c in public["columns"].values() for code in c.get("codes") or ()]
+        assert ("A dash: what such a value" in page) == ("land" in shown)
+    released = duckdb.connect(str(folder / "out.duckdb")).sql("SELECT DISTINCT UNNEST([place, age]) FROM release.r")
+    assert {*shown} <= {label for (label,) in released.fetchall()}
+
+
+def test_labels_of_classes_with_levels_of_their_own_are_those_of_released_rows(folder: Path) -> None:
+    asked = job(folder, search={"method": "local"})
+    release = sqldeid.anonymize(asked, folder / "db.duckdb").releases["r"]
+    assert any(c.codes for c in release.columns.values())
+    with duckdb.connect(str(folder / "out.duckdb")) as connection:
+        for name in ("age", "place", "workclass"):
+            rows = {str(x) for (x,) in connection.sql(f"SELECT DISTINCT {name} FROM release.r").fetchall()}
+            column = release.columns[name]
+            told = {code.shown for code in column.codes or ()} | ({column.top} if column.top else set())
+            finest = {
+                str(x)
+                for (x,) in duckdb.connect(str(folder / "db.duckdb"))
+                .sql(f"SELECT DISTINCT {name} FROM people")
+                .fetchall()
+            }
+            assert told == rows - finest, name
+            assert all(set(code.stands_for) <= finest | {*WORK} for code in column.codes or ())
 
 
 def test_linked_and_sampled_releases_have_it_too(folder: Path) -> None:

@@ -42,6 +42,8 @@ class Disclosed:
         The greatest (1 - p)/(1 - q) of all values, those that the class lacks among them.
     skewness_max, skewness_mean
         Half the sum of |p - q|, from 0 to 1.
+    share_max, share_mean
+        The greatest share that one value has of a class: of all classes, and in the mean.
     """
 
     column: str
@@ -52,6 +54,8 @@ class Disclosed:
     negative_mean: float
     skewness_max: float
     skewness_mean: float
+    share_max: float
+    share_mean: float
 
     def to_dict(self) -> dict[str, object]:
         """For JSON."""
@@ -68,7 +72,10 @@ class Disclosure:
     def said(self) -> str:
         """In a few words, for the summary."""
         worst = max(self.columns, key=lambda c: (c.alike.value, c.positive_mean))
-        return f"{percent(worst.alike.value)} % of the rows are in a class with one value of {worst.column}"
+        alike = f"{percent(worst.alike.value)} % of the rows are in a class with one value of {worst.column}"
+        if worst.alike.value:
+            return alike
+        return f"{alike}, and no value has more than {percent(worst.share_max)} % of its class"
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""

@@ -58,7 +58,7 @@ may be suppressed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 
 import numpy as np
@@ -86,6 +86,7 @@ from sqldeid.tables.itemset.verify import Shown, noted, read_as_shown, sensitive
 from sqldeid.tables.plan.versions import check_versions
 from sqldeid.tables.rows.bind import bind
 from sqldeid.tables.rows.shape import keep
+from sqldeid.tables.write.codebook import SHOWN, code_of
 
 
 def run(planned: ChildPlan, making: Making) -> ChildRelease:
@@ -358,7 +359,12 @@ def _tell(draft: ChildDraft) -> None:
         levels=_levels(draft),
         columns={
             pseudonym: {"role": "identifying", "shown": f"pseudonym, the same as in {plan.parent.name}"},
-            item: {"role": "item", "hierarchy": plan.items.hierarchy_name, "shown": "generalised by one cut for all"},
+            item: {
+                "role": "item",
+                "hierarchy": plan.items.hierarchy_name,
+                "shown": "generalised by one cut for all",
+                **_shown(draft),
+            },
             level: {"role": "level", "shown": "level of the item's label, 0 is the code itself"},
             **{c.name: {"role": "sensitive", "shown": "as it is"} for c in plan.sensitive},
         },
@@ -411,6 +417,22 @@ def _limited(plan: ChildPlan, found: Found, total: int) -> Iterator[str]:
             f"{plan.key}.privacy.suppression_limit: the items lose {found.best.loss:.3f} within the limit; a cut that "
             f"loses {other:.3f} would suppress {share:.1f} % of the pairs of person and item"
         )
+
+
+def _shown(draft: ChildDraft) -> Mapping[str, object]:
+    """The labels above level 0 that released rows show, the most frequent ones, with what they stand for."""
+    counter, best, name = draft.counter, draft.found.best, draft.planned.items.hierarchy_name
+    if counter is None or best is None:
+        return {}
+    pairs: dict[tuple[str, int], int] = {}
+    for node in np.flatnonzero(best.released).tolist():
+        level, group = counter.tree.origin(node)
+        if level:
+            label = str(draft.planned.items.labels(draft.hierarchy, level)[group])
+            pairs[label, level] = pairs.get((label, level), 0) + int(best.released[node])
+    ordered = sorted(pairs, key=lambda shown: (-pairs[shown], shown))
+    codes = [asdict(code_of(label, name, level)) for label, level in ordered[:SHOWN]]
+    return {"codes": codes, "more_codes": len(ordered) > SHOWN} if codes else {}
 
 
 def _levels(draft: ChildDraft) -> Mapping[str, float]:

@@ -22,6 +22,7 @@ from sqldeid import attacked
 from sqldeid.attacked import ATTACKS, Attacks, none_made
 from sqldeid.engine.base import Engine
 from sqldeid.errors import AttackFailedError
+from sqldeid.hierarchy import named_level
 from sqldeid.keys import Key
 from sqldeid.ledger.core import Entered, Ledger
 from sqldeid.making import Cohorts, Hearing, Making
@@ -154,6 +155,7 @@ def run(planned: LocalPlan, making: Making) -> LocalRelease:
         draft.verified,
         draft.seconds,
         (rows, size),
+        draft.found.leaves,
         draft.beyond,
     )
     result = replace(summarised(planned, found, draft.written, draft.engine), attacks=draft.attacks)
@@ -357,7 +359,7 @@ def note_of(planned: LocalPlan, nodes: tuple[Node, ...], secrets: Secrets | None
 def _comment(column: object, used: Sequence[int]) -> str:
     """What a reader is told of a column who has the release alone: its levels, and that labels overlap."""
     if isinstance(column, QuasiIdentifier):
-        levels = ", ".join(f"{x} ({column.hierarchy.level_names[x]})" for x in used)
+        levels = ", ".join(f"{x}{named_level(column.hierarchy, x)}" for x in used)
         mixed = "; rows with a finer label are not all of their kind: do not count by equal labels" * (len(used) > 1)
         return f"quasi-identifying, hierarchy {column.hierarchy_name}, by row at level {levels}{mixed}"
     return f"{getattr(column, 'role', '')}, {getattr(column, 'shown', None) or 'as in the source'}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from sqldeid.attacked import Attacks
-from sqldeid.result import HOLDERS_ONLY, Criterion, Risk
+from sqldeid.result import HOLDERS_ONLY, Code, Criterion, Risk
 from sqldeid.traded import Tradeoff
 
 LIMITS = (
@@ -60,6 +60,10 @@ class LocalColumn:
         Its part of the loss "loss", from 0 to 1, suppressed rows included; for the data holder.
     shown
         What became of its values beside that.
+    codes, more_codes
+        Labels between level 0 and the top that released rows show, the most frequent ones, and whether there are more.
+    top
+        The text that cells show at the top; None where no row is there.
     """
 
     role: str
@@ -70,6 +74,9 @@ class LocalColumn:
     loss: float | None = None
     shown: str | None = None
     type: str | None = None
+    codes: tuple[Code, ...] | None = None
+    more_codes: bool | None = None
+    top: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +174,7 @@ class LocalRelease:
             ],
             "recoding": self.recoding,
             "limits": self.limits,
+            **({} if self.suppression_limit is None else {"suppression_limit": self.suppression_limit}),
         }
         if self.hierarchies is not None:
             found["hierarchies"] = self.hierarchies

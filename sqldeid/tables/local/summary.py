@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from sqlglot import exp
 
+from sqldeid.arrays import Ints
 from sqldeid.engine.base import Engine
 from sqldeid.result import Criterion, risk_of
 from sqldeid.tables.criteria.k_anonymity import KAnonymity
 from sqldeid.tables.disguise.disguise import pseudonyms, warnings_of
 from sqldeid.tables.fold.fold import Folded
+from sqldeid.tables.local.codes import with_labels
 from sqldeid.tables.local.layers import Layers
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.local.result import LayerResult, LocalColumn, LocalRelease, LocalVerified
@@ -33,6 +35,8 @@ class Found:
         That forming classes took.
     moved
         Rows and bytes that came out of the engine or went to it.
+    leaves
+        The leaves of each combination of `layers`; shape (columns, combinations).
     beyond
         Rows that are suppressed beyond k, where levels are chosen by k alone.
     """
@@ -44,6 +48,7 @@ class Found:
     verified: LocalVerified
     seconds: float
     moved: tuple[int, int]
+    leaves: Ints
     beyond: int | None = None
 
 
@@ -70,7 +75,7 @@ def summarised(planned: LocalPlan, found: Found, written: exp.Expr, engine: Engi
         bound=parts.least,
         gap=max(losses[search.loss] - parts.least, 0.0),
         layers=tuple(_layers(planned, layers)),
-        columns=_columns(planned, layers, by_column["loss"].tolist(), written, engine),
+        columns=_labelled(_columns(planned, layers, by_column["loss"].tolist(), written, engine), found),
         risk={"source": risk_of(source, f"{plan.unit}s"), "release": risk_of(verified.sizes, f"{plan.unit}s")},
         search={
             "method": "local",
@@ -108,6 +113,16 @@ def _layers(planned: LocalPlan, layers: Layers) -> Iterator[LayerResult]:
         yield LayerResult(
             i + 1, dict(zip(names, node, strict=True)), None if few else rows, None if few else classes[i]
         )
+
+
+def _labelled(columns: dict[str, LocalColumn], found: Found) -> dict[str, LocalColumn]:
+    """The columns with the labels that released rows show."""
+    layers, here = found.layers, found.layers.released
+    rows = layers.problem.rows[here]
+    for i, coded in enumerate(found.folded.columns):
+        name = coded.qi.name
+        columns[name] = with_labels(columns[name], coded, layers.levels[i][here], found.leaves[i][here], rows)
+    return columns
 
 
 def _columns(

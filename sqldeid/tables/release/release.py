@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 
 from sqldeid.attacked import ATTACKS, none_made
+from sqldeid.hierarchy import named_level
 from sqldeid.keys import Key
 from sqldeid.ledger.core import Ledger
 from sqldeid.making import Cohorts, Making
@@ -266,5 +267,5 @@ def note_of(plan: TablePlan, node: Node, k: int) -> Note:
 def _comment(column: object, level: int | None) -> str:
     if isinstance(column, QuasiIdentifier) and level is not None:
         h, name = column.hierarchy, column.hierarchy_name
-        return f"quasi-identifying, level {level} of {h.height - 1} ({h.level_names[level]}), hierarchy {name}"
+        return f"quasi-identifying, level {level} of {h.height - 1}{named_level(h, level)}, hierarchy {name}"
     return f"{getattr(column, 'role', '')}, {getattr(column, 'shown', None) or 'as in the source'}"

@@ -35,12 +35,13 @@ def with_codes(result: TableRelease, plan: TablePlan, node: Node, written: exp.E
         rows = engine.rows("tables/write/list_shown", release=written, columns=asked, most=SHOWN + 1)
         for i, q, level in coarser:
             shown = [row["shown"] for row in rows if row["number"] == i]
-            codes = tuple(_code(label, q.hierarchy_name, level) for label in shown[:SHOWN])
+            codes = tuple(code_of(label, q.hierarchy_name, level) for label in shown[:SHOWN])
             columns[q.name] = replace(columns[q.name], codes=codes, more_codes=len(shown) > SHOWN)
     return replace(result, columns=columns)
 
 
-def _code(label: object, hierarchy: str, level: int) -> Code:
+def code_of(label: object, hierarchy: str, level: int) -> Code:
+    """A shown value with a few of the leaves that it stands for, where its hierarchy comes with the program."""
     if label is None:
         return Code("NULL")
     leaves = shipped_leaves(hierarchy, level).get(str(label), ())

@@ -354,9 +354,14 @@ def test_a_code_that_the_hierarchy_does_not_cover_is_at_the_top(folder: Path) ->
 def test_what_is_told(folder: Path) -> None:
     groups, items = drawn(4, persons=20)
     job = child_job(folder)
-    made = anonymize(job, database(groups, items), options=options(folder))
+    c = database(groups, items)
+    made = anonymize(job, c, options=options(folder))
     told = made.to_dict()
     page = report_page(told)
+    coarse = c.execute("SELECT DISTINCT code FROM release.codes WHERE code_level > 0").fetchall()
+    codes = made.to_public()["releases"]["codes"]["columns"]["code"].get("codes", ())  # type: ignore[index]
+    assert {code["shown"] for code in codes} == {label for (label,) in coarse} and coarse
+    assert "this group: it and all that is below it" in public_page(told) or {"*"} == {x for (x,) in coarse}
     assert "finds at least 2 persons who fit" in page
     assert "pseudonymised, not anonymous" in str(made.to_public())
     for text in (str(made.to_public()), public_page(made.to_public()), public_page(told)):

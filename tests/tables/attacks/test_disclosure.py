@@ -19,16 +19,18 @@ def slow(rows: list[Row]) -> dict[str, float]:
     """Every figure, from all rows of the source."""
     whole = {v: n / len(rows) for v, n in Counter(v for _, v in rows).items()}
     shown = [row for row in rows if row[0] != SUPPRESSED]
-    alike, positive, negative, skewness = 0, [], [], []
+    alike, positive, negative, skewness, share = 0, [], [], [], []
     for number, _ in shown:
         values = [v for c, v in shown if c == number]
         p = {v: values.count(v) / len(values) for v in whole}
         alike += len(set(values)) == 1
         positive.append(max(p[v] / q for v, q in whole.items()))
         negative.append(max([(1 - p[v]) / (1 - q) for v, q in whole.items() if q < 1], default=1.0))
+        share.append(max(p.values()))
         skewness.append(sum(abs(p[v] - q) for v, q in whole.items()) / 2)
     found = {"alike": alike / len(shown)}
-    for name, figures in (("positive", positive), ("negative", negative), ("skewness", skewness)):
+    told = {"positive": positive, "negative": negative, "skewness": skewness, "share": share}
+    for name, figures in told.items():
         found |= {f"{name}_max": max(figures), f"{name}_mean": sum(figures) / len(figures)}
     return found
 
