@@ -32,7 +32,7 @@ def json_target(arguments: Sequence[str]) -> str | None:
 
 
 def report(error: SqldeidError, target: str | None) -> int:
-    """Print an error, write it where `--json` says (beside a result that stands there), and give the exit code."""
+    """Print an error, write it where `--json` says (or beside what must stay there), and give the exit code."""
     from sqldeid.cli.files import write_error
 
     message = error.message
@@ -41,7 +41,7 @@ def report(error: SqldeidError, target: str | None) -> int:
         try:
             aside = write_error(target, error)
             if aside:
-                say(f"Note: {target} holds an earlier result and stays; this failure is in {aside}")
+                say(f"Note: {target} holds an earlier release's result and stays; this failure is in {aside}")
         except BrokenPipeError:
             pass  # nobody is there to be told
         except SqldeidError as second:

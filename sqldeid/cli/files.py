@@ -109,10 +109,11 @@ def read_certificates(path: Path) -> dict[str, object]:
 
 
 def write_error(target: str, error: SqldeidError) -> str:
-    """Write a failure where `--json` says; beside a result that stands there, and never over a file of another's.
+    """Write a failure where `--json` says; beside a release's result that stands there, and never over another's file.
 
-    The result may be the policy of every later run. A run can also fail before it is known what the arguments name: the
-    file may be the database itself.
+    That result may be the policy of every later run. What other commands found can be found again: there the failure
+    takes its place, so that nobody takes an older finding for this one. A run can also fail before it is known what the
+    arguments name: the file may be the database itself.
 
     Returns
     -------
@@ -131,14 +132,14 @@ def write_error(target: str, error: SqldeidError) -> str:
     found = _keys(Path(target))
     if not _OURS & found:
         raise EngineError(f"{target} exists and is not a result of sqldeid; the failure was not written there")
-    if "error" in found:
+    if "error" in found or not any(kept <= found for kept in _KEPT):
         write_json(target, content)
         return ""
     aside = beside(target)
     if os.path.lexists(aside) and not _is_error(aside):
         raise EngineError(
-            f"{target} holds an earlier result and stays, and {aside} is not a failure of sqldeid; the failure was not "
-            "written"
+            f"{target} holds an earlier release's result and stays, and {aside} is not a failure of sqldeid; the "
+            "failure was not written"
         )
     _put(aside, content)
     return aside
@@ -171,6 +172,8 @@ def _keys(path: Path) -> set[str]:
 
 
 _OURS = {"audience", "error", "plan"}
+_KEPT = ({"audience", "releases", "job_sha256"}, {"audience", "certificates"})
+"""Keys of what a release leaves: its result, which is a policy and evidence, and its certificates."""
 
 
 def print_json(text: str) -> None:

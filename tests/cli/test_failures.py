@@ -162,7 +162,9 @@ def test_a_failure_lies_beside_the_result_that_stands_there(more, folder, capsys
     if "--policy" in more:  # told before the run: --json names what it reads
         assert "first.json is what the run reads; name another file" in ran.err and after == before
         return
-    assert "Note: first.json holds an earlier result and stays; this failure is in first.error.json" in ran.err
+    assert (
+        "Note: first.json holds an earlier release's result and stays; this failure is in first.error.json" in ran.err
+    )
     assert {name: found for name, found in after.items() if name != "first.error.json"} == before
     assert json.loads((folder / "first.error.json").read_text())["error"]["code"] == 2
     assert (folder / "first.error.json").stat().st_mode & 0o777 == 0o600
@@ -195,7 +197,7 @@ def test_a_file_of_anothers_beside_the_result_is_left(content, folder, capsys):
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, ValueError])
 @pytest.mark.parametrize("file", ["first", "first.json", "a.b.json"])
 def test_neither_ctrl_c_nor_a_bug_takes_a_results_place(raised, file, folder):
-    (folder / file).write_text('{"audience": "data holder only", "releases": {}}')
+    (folder / file).write_text('{"audience": "data holder only", "releases": {}, "job_sha256": ""}')
     code = (
         "import sys, sqldeid\nfrom sqldeid.cli import main\n"
         f"def broken(*_, **__):\n    raise {raised.__name__}()\n"
@@ -207,7 +209,20 @@ def test_neither_ctrl_c_nor_a_bug_takes_a_results_place(raised, file, folder):
     aside = {"first": "first.error", "first.json": "first.error.json", "a.b.json": "a.b.error.json"}[file]
     assert done.returncode == number and "Traceback" not in done.stderr
     assert json.loads((folder / aside).read_text())["error"]["kind"] == kind
-    assert json.loads((folder / file).read_text()) == {"audience": "data holder only", "releases": {}}
+    assert json.loads((folder / file).read_text()).keys() == {"audience", "releases", "job_sha256"}
+
+
+def test_a_failure_takes_the_place_of_what_can_be_found_again(folder, capsys):
+    """Whoever reads the file of `verify` must not find that of yesterday; a certificate stays."""
+    assert anonymize(capsys, "--certificate", "proof.json").code == 0
+    asked = ("verify", "db.duckdb", "--job", "job.toml", "--json")
+    assert run(capsys, *asked, "verified.json").code == 0
+    write(folder / "out.duckdb", "UPDATE release.people SET illness = 'illness 0'")
+    assert run(capsys, *asked, "verified.json").code == run(capsys, *asked, "proof.json").code == 4
+    assert json.loads((folder / "verified.json").read_text())["error"]["kind"] == "verification"
+    assert "certificates" in json.loads((folder / "proof.json").read_text())
+    assert json.loads((folder / "proof.error.json").read_text())["error"]["kind"] == "verification"
+    assert not (folder / "verified.error.json").exists()
 
 
 def test_json_is_not_written_into_a_parquet_release(folder, capsys):
