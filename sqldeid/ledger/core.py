@@ -129,9 +129,8 @@ class Ledger:
         if len(held) == load.rows.num_rows and load.rows.num_rows + also_held > 0:
             raise VerificationError.at(
                 load.subject.key,
-                "the ledger holds every row back: beside the earlier releases each would single "
-                "somebody out. Nothing was published; what was released before stays, and the rows come with a later "
-                "load",
+                f"the ledger holds every row back: beside the earlier releases each would single somebody out"
+                f"{_of_this_run(self._entered)}. Nothing was published; what was released before stays. {_LESS}",
             )
         return Settled(load, judged, decided, parts, held, tuple(told))
 
@@ -300,11 +299,24 @@ def _much_held(load: Load, held: int, rows: int, before: Sequence[str]) -> tuple
     """Why many of the rows that the criteria let out wait, and what to do; `before` are earlier releases of the run."""
     if held <= MUCH * rows:
         return ()
-    what, verb = "rows" if load.kind == "classes" else "persons", "counts" if len(before) == 1 else "count"
-    run = f"; {', '.join(before)} of this run {verb} as released before" if before else ""
+    what = "rows" if load.kind == "classes" else "persons"
     return (
         f"{load.subject.key}: the ledger holds back {held:,} of the {rows:,} {what} that the criteria let out "
         f"({100 * held / rows:.1f} %), for a later load. A class is kept until at least k persons are new in it, and "
-        f"of those who were released before at least k alike must go on together{run}. Coarser levels, fewer columns, "
-        'one table in place of several, or publishing less often hold back less: see the page "Every night"',
+        f"of those who were released before at least k alike must go on together{_of_this_run(before)}. {_LESS}",
+    )
+
+
+_LESS = (
+    "Coarser levels, fewer columns, one table in place of several, or publishing less often hold back less: see the "
+    'page "Every night"'
+)
+
+
+def _of_this_run(before: Sequence[str]) -> str:
+    """That the releases which the run has entered already count as earlier ones."""
+    return (
+        f"; {', '.join(before)} of this run {'counts' if len(before) == 1 else 'count'} as released before"
+        if before
+        else ""
     )

@@ -134,6 +134,17 @@ def test_much_that_is_held_back_says_why_and_the_guarded_comparison_is_no_warnin
     assert "of this run" not in why
 
 
+def test_a_second_table_that_waits_as_a_whole_names_the_first(folder: Path) -> None:
+    """No later load lets it out: what stands in the way is made in the same run."""
+    other = release({"mark": qi({"bands": [5]})}, source="people", person="id", k=4)
+    with pytest.raises(VerificationError) as refused:
+        run(folder, job({"into": "out.duckdb"}, folder, a=part(), b=other))
+    said = refused.value.message
+    assert "tables.b: the ledger holds every row back" in said and "tables.a of this run counts as released" in said
+    assert 'see the page "Every night"' in said and not (folder / "out.duckdb").exists()
+    assert not (folder / "ledger.duckdb").exists(), "nothing was released, so nothing is written down"
+
+
 @pytest.mark.deep
 def test_verify_counts_suppressed_and_held_back_rows_as_the_run_did(folder: Path) -> None:
     """A ledger that is asked later knows neither: both are persons who are not in the release."""
