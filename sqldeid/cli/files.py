@@ -129,7 +129,7 @@ def write_error(target: str, error: SqldeidError) -> str:
     if is_stdout(target) or is_stream(target) or not os.path.lexists(target):
         write_json(target, content)
         return ""
-    found = _keys(Path(target))
+    found = _object(Path(target)).keys()
     if not _OURS & found:
         raise EngineError(f"{target} exists and is not a result of sqldeid; the failure was not written there")
     if "error" in found or not any(kept <= found for kept in _KEPT):
@@ -159,16 +159,19 @@ def _remove_error(aside: str) -> None:
 
 
 def _is_error(file: str) -> bool:
-    return _keys(Path(file)) == {"error"}
+    """Whether a file is a failure as we write it, and nothing else."""
+    found = _object(Path(file))
+    told = found.get("error")
+    return found.keys() == {"error"} and isinstance(told, dict) and {"code", "kind", "key", "message"} <= told.keys()
 
 
-def _keys(path: Path) -> set[str]:
-    """The keys of a file that is a JSON object; none of any other."""
+def _object(path: Path) -> dict[str, object]:
+    """What a file holds that is a JSON object; nothing of any other."""
     try:
         found = json.loads(path.read_bytes()) if path.is_file() else None
     except (OSError, ValueError, RecursionError):
-        return set()
-    return set(found) if isinstance(found, dict) else set()
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 _OURS = {"audience", "error", "plan"}

@@ -181,7 +181,9 @@ def test_a_failure_takes_the_place_of_a_failure(folder, capsys):
     assert not (folder / "first.error.json").exists()
 
 
-@pytest.mark.parametrize("content", ["mine", '{"audience": "x", "error": {}}', "[]", '{"releases": {}}'])
+@pytest.mark.parametrize(
+    "content", ["mine", '{"audience": "x", "error": {}}', "[]", '{"error": "mine"}', '{"error": {"code": 1}}']
+)
 def test_a_file_of_anothers_beside_the_result_is_left(content, folder, capsys):
     assert anonymize(capsys, "--json", "first.json").code == 0
     (folder / "first.error.json").write_text(content)
