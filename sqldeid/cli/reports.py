@@ -21,25 +21,51 @@ from sqldeid.files import read_limited
         "sqldeid anonymize hospital.duckdb --job job.toml --report report.html --json result.json",
         "sqldeid report result.json -o report.html",
         "sqldeid report result.json --public -o about.html",
+        "sqldeid report result.json --public --about job.toml -o about.html",
     )
 )
 @click.argument("result_file", metavar="RESULT.json")
 @click.option("-o", "--output", required=True, metavar="FILE.html", help="The page to write; - is standard output.")
 @click.option("--public", is_flag=True, help="The page that may accompany the release, without a count of people.")
+@click.option("--about", "job_file", metavar="JOB.toml", help="Say of itself what [about] of this job says by now.")
 @common
-def report(common: Common, result_file: str, output: str, public: bool) -> None:
+def report(common: Common, result_file: str, output: str, public: bool, job_file: str | None) -> None:
     """Write the report of a run again, from its result; no database is opened.
 
     The report is for the data holder. A result of `anonymize --report` also tells what other k and limits would cost.
+    Title, contact, date and text are the result's, or with --about those of the job as it is now.
     """
     refuse_kind("-o", output, PAGE)
     if not is_stdout(output):
         check_output("-o", output)
     with _readable(result_file):
-        write_page(output, read_result(Path(result_file)), public=public)
+        result = read_result(Path(result_file))
+    if job_file is not None:
+        result = {**result, "about": _about(job_file, result)}
+    with _readable(result_file):
+        write_page(output, result, public=public)
     if not common.quiet:
         audience = "may accompany the release" if public else "is for the data holder"
         common.screen(output).print(f"{output} {audience}.", soft_wrap=True)
+
+
+def _about(job_file: str, result: Mapping[str, object]) -> dict[str, object]:
+    """What a job says of itself.
+
+    Raises
+    ------
+    JobError
+        If it is another job: one without the result's releases.
+    """
+    import sqldeid
+
+    job = sqldeid.Job.load(job_file)
+    made, named = result["releases"], {**job.tables, **job.series, **job.events}
+    missing = [name for name in made if name not in named] if isinstance(made, Mapping) else []
+    if missing:
+        said = f"--about: {job_file} has no release {missing[0]}, which the result has; name its job"
+        raise JobError(said, key="--about")
+    return job.about.model_dump(exclude_none=True)
 
 
 @contextmanager

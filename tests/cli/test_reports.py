@@ -57,6 +57,26 @@ def test_a_k_that_no_node_reaches_is_told_as_none(folder, capsys):
     assert ran.code == 0 and "none" in ran.out
 
 
+def test_a_page_is_made_again_with_what_the_job_says_by_now(folder, capsys):
+    job = folder / "job.toml"
+    given = ("anonymize", "db.duckdb", "--job", "job.toml", "--json", "r.json")
+    job.write_text(f'about.title = "The old title"\n{job.read_text()}')
+    assert run(capsys, *given).code == 0
+    job.write_text(job.read_text().replace("The old title", "A new <title>"))
+    for public in ((), ("--public",)):
+        assert run(capsys, "report", "r.json", "-o", "again.html", *public).code == 0
+        assert "The old title" in (folder / "again.html").read_text()
+        assert run(capsys, "report", "r.json", "-o", "again.html", *public, "--about", "job.toml").code == 0
+        page = (folder / "again.html").read_text()
+        assert "A new &lt;title&gt;" in page and "The old title" not in page
+    (folder / "other.toml").write_text(job.read_text().replace("people", "others"))
+    ran = run(capsys, "report", "r.json", "-o", "again.html", "--about", "other.toml")
+    assert ran.code == 2 and "--about: other.toml has no release people" in ran.err
+    (folder / "broken.json").write_text('{"releases": {"people": 3}}')
+    assert run(capsys, "report", "broken.json", "-o", "again.html", "--about", "job.toml").code == 2
+    assert "broken.toml" in run(capsys, "report", "r.json", "-o", "again.html", "--about", "broken.toml").err
+
+
 def test_a_report_is_written_with_the_release_and_again_from_its_result(folder, capsys):
     written = ("--json", "r.json", "--report", "report.html", "--public", "about.html")
     assert run(capsys, "anonymize", "db.duckdb", "--job", "job.toml", *written).code == 0

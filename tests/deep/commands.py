@@ -247,6 +247,10 @@ _TAKEN: tuple[list[str], ...] = (
 """What may be given to evidence beside its file."""
 
 
+_AGAIN = ([], ["--public"], ["--about", "job.toml"], ["--public", "--about", "tree.csv"])
+"""What a report may be made again with."""
+
+
 def _looks(r: Random, case: Case, on: list[str]) -> list[list[str]]:
     source, table = str(case.source), case.made.table
     column = r.choice([*case.made.types, "illness", "id", "note"])
@@ -284,7 +288,7 @@ def _looks(r: Random, case: Case, on: list[str]) -> list[list[str]]:
             *r.choice([[], ["--test-share", "0.5"], ["--json", "-"]]),
         ],
         ["evaluate", *on, "--label", "illness", "--test", r.choice([table, "visits"])],
-        ["report", r.choice(["result.json", "job.toml"]), "-o", "again.html", *r.choice([[], ["--public"]])],
+        ["report", r.choice(["result.json", "job.toml"]), "-o", "again.html", *r.choice(_AGAIN)],
         ["hierarchy", "check", tree, *r.choice([[], of, [*of, "--uncovered"]])],
         ["hierarchy", "show", r.choice([tree, rule]), *r.choice([[], of, ["-v"]])],
         ["hierarchy", "build", rule, "-o", r.choice(["built.csv", "-"]), *of],
