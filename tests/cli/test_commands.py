@@ -66,7 +66,7 @@ def test_summary_and_json_and_public(folder, capsys):
     public = json.loads((folder / "public.json").read_text())
     assert "data holder" in result["audience"]
     assert public["releases"]["people"]["node"] == people["node"]
-    assert public["releases"]["people"].keys() == {"kind", "node", "columns", "criteria"}
+    assert public["releases"]["people"].keys() == {"kind", "node", "columns", "criteria", "suppression_limit"}
     assert not keys_of(public) & {"suppressed", "rows", "released", "loss", "risk", "search", "achieved", "seconds"}
 
 

@@ -204,7 +204,7 @@ def test_a_command_whose_reader_leaves_ends_as_it_would_have(command, folder):
 
 def test_one_is_singular(folder, capsys):
     (folder / "two.csv").write_text("a;*\nb;*\n")
-    assert "2 leaves, 1 bit\n" in run(capsys, "hierarchy", "show", "two.csv").out
+    assert "2 leaves; numbered with 1 bit (63 at most)\n" in run(capsys, "hierarchy", "show", "two.csv").out
     (folder / "twice.csv").write_text("a;x;*\nb;x;*\na;y;*\n")
     assert "1 line repeats a value" in run(capsys, "hierarchy", "show", "twice.csv").err
 
