@@ -24,7 +24,8 @@ _OPTIONS = (
     click.option(
         "--without-ledger",
         is_flag=True,
-        help="Assert that nobody was given the releases that are there, though the source has changed since.",
+        help="Assert that nobody was given the releases that are there, though the source has changed since; beside "
+        "--ledger, too, where they were made without one.",
     ),
     click.option(
         "--new-persons",
