@@ -101,7 +101,8 @@ def check_command(
 
             print_values(not_covered(name, Path(), values.values, numeric=values.numeric).to_pylist(), common.screen())
     if found.problems:
-        raise HierarchyError("\n".join(found.problems))
+        listed = "" if uncovered or not found.uncovered else "; --uncovered lists what it does not cover"
+        raise HierarchyError("\n".join(found.problems) + listed)
 
 
 @hierarchy.command(

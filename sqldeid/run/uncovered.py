@@ -17,9 +17,9 @@ def how_to_list(job: Job, error: UncoveredError) -> str:
     """
     release = job.tables.get(error.release)
     asked = None if release is None else release.columns.get(error.column)
-    if release is None or asked is None:
+    if release is None or asked is None or error.column in {n for y, s in release.stack.items() for n in s.names(y)}:
         return ""
-    if isinstance(release.source, str) and isinstance(asked.hierarchy, str):
+    if isinstance(release.source, str) and isinstance(asked.hierarchy, str) and asked.version is None:
         file = asked.hierarchy if asked.hierarchy in shipped() else str(job.locate(asked.hierarchy))
         given = f"--table {quote(release.source)} --column {quote(error.column)}"
         return f" To see which: sqldeid hierarchy check {quote(file)} --db DB {given} --uncovered"

@@ -61,7 +61,7 @@ def test_check_counts_what_is_not_covered_and_names_no_value(folder, capsys):
     bad = run(capsys, "hierarchy", "check", "short.csv", *AGE)
     assert bad.code == 2
     assert "2 of 60 values covered" in bad.out
-    assert "58 values" in bad.err
+    assert "58 values" in bad.err and "--uncovered lists what it does not cover" in bad.err
     (folder / "torn.csv").write_text("a;x;p;*\nb;x;q;*\n")
     assert run(capsys, "hierarchy", "check", "torn.csv").code == 2
 

@@ -100,6 +100,12 @@ def test_commands_and_python_run_in_the_order_of_the_pages(tmp_path):
     assert sum(run_page(page, tmp_path) for page in PAGES) >= 20
 
 
+def test_the_hierarchy_file_that_is_shown_is_the_one_that_is_written():
+    page = (ROOT / "docs" / "how-to" / "csv.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^    (\S+;\S+)$", page, flags=re.MULTILINE)
+    assert shown == re.findall(r"'([\w-]+;\w+)'", page) and len(shown) == 8
+
+
 def test_the_picture_of_before_and_after_is_that_of_the_first_run(first_run):
     """Each row of the first table is one of a kind in the source; as many rows of the release look like the second."""
     tables = re.findall(r"(?:^\|.*\|\n)+", README.read_text(encoding="utf-8"), flags=re.MULTILINE)
