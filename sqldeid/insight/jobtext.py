@@ -174,8 +174,9 @@ def _privacy(proposed: Proposed) -> Table:
         add_explained(privacy, "l_diversity", {"column": name, "l": l}, why)
         add_comment(
             privacy,
-            'With choose = "by-k" in search below, the levels tell nothing of sensitive values (docs/node-choice.md). '
-            "Then the most rows that this may cost stand here, stated before you see it, and rather too high:",
+            'With choose = "by-k" in search below, the levels tell nothing of sensitive values (in the docs: "What the '
+            'choice of a node tells"). Then the most rows that this may cost stand here, stated before you see it, and '
+            "rather too high:",
         )
         privacy.add(tomlkit.comment(f"    criteria_limit = {SUPPRESSION_LIMIT}"))
     privacy.add(tomlkit.nl())
