@@ -27,7 +27,7 @@ def public_child(release: Tree) -> list[Section]:
     """What may be published: the promise, its limits, and the columns."""
     promises = [release["guarantee"]] if "guarantee" in release else [c["guarantee"] for c in release["criteria"]]
     return [
-        Section("What protects the people in it?", words=(*map(str, promises), _limits(release))),
+        Section("What protects the people in it?", words=(*map(str, promises), _limits(release), *_limit(release))),
         Section("Columns", grids=(_columns(release),)),
         *coded_sections(release["columns"], untold="this group: it and all that is below it"),
     ]
@@ -65,6 +65,16 @@ def _lost(release: Tree) -> Iterator[str]:
 def _levels(release: Tree) -> Grid:
     rows = [(name, percent(float(part))) for name, part in release.get("levels", {}).items()]
     return grid("Items by level", ("Level", "Pairs of person and item"), rows, (1,))
+
+
+def _limit(release: Tree) -> Iterator[str]:
+    """How much may be missing, which is a part of the job; how much is missing is not told."""
+    limit = release.get("suppression_limit")
+    if limit is not None:
+        yield (
+            f"At most {100 * float(limit):.4g} % of the items, each counted once for each person who has it, may be "
+            "missing; how many are is not told. So that a person shows no item does not say that the person has none."
+        )
 
 
 def _limits(release: Tree) -> str:

@@ -87,10 +87,10 @@ def limit_told(release: Tree) -> str:
     if limit is None or release.get("guarantee"):
         return ""
     if not limit:
-        return "Levels were chosen so that no row is suppressed for k."
+        return "Levels were chosen so that no row fails what they are chosen by."
     return (
-        f"Levels were chosen so that at most {100 * float(limit):.4g} % of the rows are suppressed; how many were is "
-        "not told. The limit is a part of how levels are chosen, which is no secret."
+        f"Levels were chosen so that at most {100 * float(limit):.4g} % of the rows fail what they are chosen by "
+        "and are suppressed; how many were is not told. The limit is a part of how levels are chosen, no secret."
     )
 
 

@@ -14,10 +14,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from sqldeid.errors import JobError, UnknownKindError
 from sqldeid.report.attacked import AttacksTold
 from sqldeid.report.shape_parts import (
+    Child,
+    Code,
     Count,
     Events,
     Number,
     Part,
+    PublicChild,
     PublicEvents,
     PublicSeries,
     Series,
@@ -58,12 +61,6 @@ class _Promised(_Criterion):
     guarantee: str
 
 
-class _Code(Part):
-    shown: str
-    stands_for: Sequence[str] = ()
-    of: Count | None = None
-
-
 class _Column(Part):
     role: str
     level: Count | None = None
@@ -74,7 +71,7 @@ class _Column(Part):
     shown: str | None = None
     example: Sequence[str] | None = None
     type: str | None = None
-    codes: Sequence[_Code] | None = None
+    codes: Sequence[Code] | None = None
 
     _absent = without_null("level", "height", "loss", "example", "shown", "level_name", "hierarchy")
 
@@ -270,7 +267,7 @@ class _MixedColumn(Part):
     loss: Number | None = None
     shown: str | None = None
     type: str | None = None
-    codes: Sequence[_Code] | None = None
+    codes: Sequence[Code] | None = None
     more_codes: bool | None = None
     top: str | None = None
 
@@ -359,48 +356,6 @@ class PublicTable(Part):
         if self.search is not None and "criteria" not in self.model_fields_set:
             raise ValueError("criteria are missing")
         return self
-
-
-class _ChildColumn(Part):
-    role: str
-    shown: str = ""
-    hierarchy: str | None = None
-    codes: Sequence[_Code] | None = None
-    more_codes: bool | None = None
-
-
-class Child(Part):
-    """A child table, for the data holder."""
-
-    parent: str
-    known: Count
-    k: Count
-    fewest: Count | None = None
-    pairs: Count
-    released: Count
-    suppressed: Count
-    rows: Count
-    persons: Count
-    parents: Count
-    loss: Number
-    bound: Number
-    optimal: bool = False
-    levels: Mapping[str, Annotated[float, Field(ge=0, le=1)]] = Field(default_factory=dict)
-    columns: Mapping[str, _ChildColumn]
-    guarantee: str
-    limits: str
-    warnings: Sequence[str] = ()
-    written: Sequence[str] = ()
-
-
-class PublicChild(Part):
-    """What may be published of a child table."""
-
-    parent: str
-    columns: Mapping[str, _ChildColumn]
-    criteria: Sequence[Mapping[str, object]] = ()
-    guarantee: str | None = None
-    limits: str
 
 
 class PublicParted(Part):

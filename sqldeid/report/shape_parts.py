@@ -383,3 +383,55 @@ class PublicEvents(Part):
     guarantee: _Guarantee
     ledger: Sequence[_Spend] = ()
     columns: Mapping[str, _Told] = Field(default_factory=dict)
+
+
+class Code(Part):
+    """A shown value with what it stands for."""
+
+    shown: str
+    stands_for: Sequence[str] = ()
+    of: Count | None = None
+
+
+class _ChildColumn(Part):
+    role: str
+    shown: str = ""
+    hierarchy: str | None = None
+    codes: Sequence[Code] | None = None
+    more_codes: bool | None = None
+
+
+class Child(Part):
+    """A child table, for the data holder."""
+
+    parent: str
+    known: Count
+    k: Count
+    fewest: Count | None = None
+    pairs: Count
+    released: Count
+    suppressed: Count
+    rows: Count
+    persons: Count
+    parents: Count
+    loss: Number
+    bound: Number
+    optimal: bool = False
+    levels: Mapping[str, Annotated[float, Field(ge=0, le=1)]] = Field(default_factory=dict)
+    columns: Mapping[str, _ChildColumn]
+    suppression_limit: Number | None = None
+    guarantee: str
+    limits: str
+    warnings: Sequence[str] = ()
+    written: Sequence[str] = ()
+
+
+class PublicChild(Part):
+    """What may be published of a child table."""
+
+    parent: str
+    columns: Mapping[str, _ChildColumn]
+    criteria: Sequence[Mapping[str, object]] = ()
+    guarantee: str | None = None
+    limits: str
+    suppression_limit: Number | None = None

@@ -118,6 +118,8 @@ def _level(c: ColumnResult) -> str:
         return "one value (top)"
     named = not str(c.level_name).startswith("level ")
     level = str(c.level_name) if named else f"by {c.hierarchy}"
+    if c.level and str(c.hierarchy).startswith("bands "):
+        level = f"bands of {level}"
     return f"{level}, {c.shown}" if c.shown else level
 
 

@@ -175,7 +175,7 @@ def test_the_page_tells_the_limit_and_why_a_value_is_not_explained(folder: Path,
     public = result.to_public()["releases"]["r"]
     assert public["suppression_limit"] == 0.05
     for page in (public_page(result.to_public()), public_page(again)):
-        assert "at most 5 % of the rows are suppressed" in page and "CANARY" not in page
+        assert "at most 5 % of the rows fail what they are chosen by" in page and "CANARY" not in page
         shown = [code["shown"] for c in public["columns"].values() for code in c.get("codes") or ()]
         assert ("A dash: what such a value" in page) == ("land" in shown)
     released = duckdb.connect(str(folder / "out.duckdb")).sql("SELECT DISTINCT UNNEST([place, age]) FROM release.r")

@@ -107,7 +107,8 @@ class Hit:
         for g in self.groups:
             apart.setdefault((g.attack, g.secret, g.column), []).append(g.main.value)
         (attack, secret, column), shares = max(apart.items(), key=lambda item: max(item[1]) - min(item[1]))
-        persons = f"{percent(min(shares))} to {percent(max(shares))} % of the persons, by {column}"
+        low, high = percent(min(shares)), percent(max(shares))
+        persons = f"{low} % of the persons" if low == high else f"{low} to {high} % of the persons, by {column}"
         return f"guesses of {secret} are right for {persons}" if secret else f"{_DONE[attack]} {persons}"
 
     def to_dict(self) -> dict[str, object]:

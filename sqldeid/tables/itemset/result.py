@@ -124,6 +124,7 @@ class ChildRelease:
             "columns": {name: dict(told) for name, told in self.columns.items()},
             "criteria": [{"name": "km-anonymity", "asked": self.k, "known": self.known, "guarantee": self.guarantee}],
             "limits": self.limits,
+            "suppression_limit": self.suppression_limit,
             "status": "pseudonymised, not anonymous",
         }
 

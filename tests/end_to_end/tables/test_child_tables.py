@@ -361,6 +361,10 @@ def test_what_is_told(folder: Path) -> None:
     coarse = c.execute("SELECT DISTINCT code FROM release.codes WHERE code_level > 0").fetchall()
     codes = made.to_public()["releases"]["codes"]["columns"]["code"].get("codes", ())  # type: ignore[index]
     assert {code["shown"] for code in codes} == {label for (label,) in coarse} and coarse
+    assert all(
+        "may be missing; how many are is not told" in text
+        for text in (public_page(told), public_page(made.to_public()))
+    )
     assert "this group: it and all that is below it" in public_page(told) or {"*"} == {x for (x,) in coarse}
     assert "finds at least 2 persons who fit" in page
     assert "pseudonymised, not anonymous" in str(made.to_public())
