@@ -143,6 +143,8 @@ def named_level(source: HierarchySource, level: int) -> str:
     if 0 < level == source.height - 1:
         shown = _top_text(source)
         return f" (one value: {shown})" if shown else " (one value for all)"
+    if level and source.name.startswith("bands "):
+        return f" (bands of {name})"
     return "" if name == f"level {level}" else f" ({name})"
 
 

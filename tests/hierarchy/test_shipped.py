@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sqldeid.hierarchy import Hierarchy, check, open_source, paths, shipped
+from sqldeid.hierarchy import Hierarchy, check, named_level, open_source, paths, shipped
 
 HERE = Path("/nonexistent")
 HEIGHTS = {
@@ -163,3 +163,9 @@ def test_generations_by_year_of_birth(values: pa.Array) -> None:
     generations = ["Silent generation", "Baby boomer", "Millennial", "Generation Z"]
     assert got == [g for g in generations for _ in range(2)][: len(values)]
     assert hierarchy.labels[2].tolist() == ["Date of birth"]
+
+
+def test_a_level_is_told_by_what_cells_hold() -> None:
+    education, bands = open_source("adult/education", Path()), open_source({"bands": [10]}, Path())
+    assert [named_level(education, x) for x in range(3)] == [" (original)", "", " (one value: Education)"]
+    assert [named_level(bands, x) for x in range(3)] == [" (original)", " (bands of 10)", " (one value: *)"]
