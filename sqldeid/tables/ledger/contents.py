@@ -176,7 +176,7 @@ def _without(chosen: Chosen, engine: Engine, held: exp.Table) -> Chosen:
     classes = engine.make(
         "tables/fold/fold_classes", f"{plan.name}_admitted_classes", source=source, words=chosen.words, sensitive=[]
     )
-    return replace(chosen, folded=replace(folded, source=source, table=classes))
+    return replace(chosen, folded=replace(folded, source=source, table=classes, at_source=None))
 
 
 def held_to(plan: TablePlan, ledger: Ledger, job_sha256: str) -> Beside:
