@@ -249,6 +249,30 @@ CASES = [
         )
         for text in (False, True)
     ),
+    *(
+        Case(
+            "tables/itemset/count_pairs",
+            {
+                "source": table_name("sour_ce"),
+                "key": column("per son", "s"),
+                "item": column("co de", "s"),
+                "type": TEXT,
+                "text": text,
+                "secrets": table_name("texts" if text else "se_crets"),
+                "chains": table_name("chains"),
+                "parent": table_name("par ents"),
+                "own": column("per son", "p"),
+                "written": table_name("ite ms"),
+                "pseudonym": column("per son", "r"),
+                "label": column("it's", "r"),
+                "level": column("lev", "r"),
+            },
+            [(4, 3)],
+            (*SOURCE_SETUP, 'DELETE FROM "ite ms" WHERE "per son" = \'p2\''),
+            note="texts" if text else "numbers",
+        )
+        for text in (False, True)
+    ),
     Case(
         "tables/itemset/compare_items",
         {

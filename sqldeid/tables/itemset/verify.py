@@ -204,6 +204,21 @@ def _compare(plan: ChildPlan, asked: Mapping[str, object], secrets: Secrets, eng
         sensitive=asked["sensitive"],
     )
     row = engine.row("tables/itemset/compare_items", expected=expected, chains=chains, columns=_shown(plan), **asked)
+    counted = engine.row(
+        "tables/itemset/count_pairs",
+        source=source,
+        key=plan.person,
+        **items,
+        text=by_text(engine),
+        secrets=keys,
+        chains=chains,
+        parent=asked["parent"],
+        own=asked["key"],
+        written=asked["written"],
+        pseudonym=asked["pseudonym"],
+        label=asked["item"],
+        level=asked["level"],
+    )
     for table in (expected, keys, chains):
         engine.drop(table)
     _refuse(plan, row["torn"] > 0, f"{row['torn']} items are shown at two levels")
@@ -211,6 +226,13 @@ def _compare(plan: ChildPlan, asked: Mapping[str, object], secrets: Secrets, eng
     _refuse(plan, row["missing"] > 0, f"{row['missing']} rows of items that are shown are missing")
     _refuse(
         plan, row["partly"] > 0, f"{row['partly']} items are missing for some persons of a class and not for others"
+    )
+    missing, most = counted["pairs"] - counted["shown"], 100 * float(plan.limit)
+    _refuse(
+        plan,
+        missing > plan.limit * counted["pairs"],
+        f"{100 * missing / max(counted['pairs'], 1):.1f} % of the pairs of person and item are missing, and "
+        f"suppression_limit allows {most:g} %",
     )
 
 

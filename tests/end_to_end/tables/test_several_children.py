@@ -245,3 +245,17 @@ def test_the_cover_takes_own_cells_alone() -> None:
 
 def _others(rng: np.random.Generator, cells: int, many: int) -> list[int]:
     return [int(rng.integers(0, cells)) + (count.BEFORE if rng.random() < 0.5 else 0) for _ in range(many)]
+
+
+@pytest.mark.parametrize("gone", ["TRUE", "code_level < 2"])
+def test_what_was_taken_out_beyond_the_limit_fails_its_recheck(folder: Path, gone: str) -> None:
+    """Whole cells may be missing, as long as they are no more than the limit: an emptied table is not the release."""
+    groups = dict.fromkeys(range(12), "f")
+    c = database(groups, {i: ["a1", "b1"] for i in groups})
+    c.execute("CREATE TABLE drugs AS SELECT id, 'p0' AS code FROM people")
+    job = wanted(folder, limit=0.2)
+    anonymize(job, c, options=options(folder))
+    verify(job, c, options=options(folder))
+    c.execute(f"DELETE FROM release.codes WHERE {gone}")
+    with pytest.raises(VerificationError, match=r"100\.0 % of the pairs of person and item are missing, and supp"):
+        verify(job, c, options=options(folder))
