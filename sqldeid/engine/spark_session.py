@@ -131,16 +131,21 @@ def _remote_session(url: str) -> Any:
 
 def stop_session(session: Any, *, gone: bool) -> None:
     """Stop a session of our own; where nobody answers any more it is not knocked again."""
-    client = getattr(session, "client", None)
     if gone:  # a thread of the client's still tries, and would warn beside our message
         warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")
     with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if gone and client is not None:
-            from pyspark.sql.connect.client.retries import DefaultPolicy
-
-            client.set_retry_policies([DefaultPolicy(max_retries=0)])
+        if gone:
+            _knock_no_more(session)
         session.stop()
+
+
+def _knock_no_more(session: Any) -> None:
+    """Have a session of Spark Connect try once; a classic one raises where it is asked for its client."""
+    with suppress(Exception):
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+
+        session.client.set_retry_policies([DefaultPolicy(max_retries=0)])
 
 
 def _own_session(sessions: Any) -> tuple[Any, str, bool]:

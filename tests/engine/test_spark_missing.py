@@ -17,7 +17,7 @@ import pytest
 from sqldeid import EngineError, JobError, Options, anonymize
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.spark import SparkEngine
-from sqldeid.engine.spark_session import FORMAT, open_session, settings_for
+from sqldeid.engine.spark_session import FORMAT, open_session, settings_for, stop_session
 from sqldeid.engine.spark_types import column_of
 from sqldeid.errors import SqldeidError, UnshownError
 from sqldeid.job import Job
@@ -231,3 +231,23 @@ def test_what_a_jobs_sql_meets_is_told_without_its_value(condition: str, kind: t
     found = translate(PySparkException(f"[{condition}] {TOKEN}", errorClass=condition, messageParameters={}))
     assert type(found) is kind
     assert told in found.message and TOKEN not in found.message
+
+
+class Classic:
+    """A classic session as PySpark 4 has it: asked for its client, it raises what is no AttributeError."""
+
+    stopped = 0
+
+    @property
+    def client(self) -> object:
+        raise RuntimeError("[ONLY_SUPPORTED_WITH_SPARK_CONNECT]")
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_classic_session_is_stopped(gone):
+    session = Classic()
+    stop_session(session, gone=gone)
+    assert session.stopped == 1
