@@ -372,8 +372,9 @@ class PostgresEngine(Remote):
         for name in names:
             [(owner, droppable)] = self.read("publish/read_owner", schema=literal(schema), name=literal(name))
             if not droppable:
-                text = f"{schema}.{name} is to be replaced and belongs to the role {owner}; run as that role, or make "
-                raise EngineError.at(key, f"{text}{self.role} a member of it: {granting(quoted(owner), self.role)}")
+                given = f"ALTER TABLE {quoted(schema, name)} OWNER TO {quoted(self.role)}"
+                text = f"{schema}.{name} is to be replaced and belongs to the role {owner}; run as that role, or"
+                raise EngineError.at(key, f"{text} have it give this release away: {given}")
 
     def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
         """The columns of a table or subquery; it is prepared and described, not run."""

@@ -106,7 +106,7 @@ def _given(said: str, role: str) -> str:
     """Who needs a right, and the statement that gives it where Postgres' words say which."""
     who = f"the role {role}" if role else "the user"
     if said.startswith("must be owner"):
-        return f"{who} must own it, or be a member of the role that does (GRANT the owner TO {quoted(role or 'user')})"
+        return f"{who} must own it: ALTER TABLE … OWNER TO {quoted(role) if role else 'the user'}"
     for pattern, right in _GRANTS.items():
         if (found := re.fullmatch(pattern, said)) is not None:
             also = ", or the owner of the view that reads it," if right.startswith("SELECT") else ""

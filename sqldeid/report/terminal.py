@@ -355,7 +355,9 @@ def print_verified(found: Mapping[str, Recheck | Told], to: Console, proven: Map
     put(to, HEAD, style="dim")
     for name, verified in found.items():
         to.print()
-        put(to, Text(plain(name), style="bold"), " is what job and source say")
+        compared = getattr(verified, "compared", True)
+        held = " is what job and source say" if compared else " keeps its promise; the source was not compared"
+        put(to, Text(plain(name), style="bold"), held)
         proof = (proven or {}).get(name)
         if isinstance(verified, Told):
             print_table(facts([*verified.facts(), *(() if proof is None else _proven(proof))]), to)

@@ -233,7 +233,7 @@ def _refuse_others(option: str, plans: Sequence[Plan]) -> None:
         if not nature_of(planned).policy:
             raise JobError.at(
                 planned.key,
-                f"{option} applies the node of an earlier table release, and mondrian and local have none: how a row "
-                "is shown depends on who else is there. With local, a ledger keeps those who were released at their "
-                "levels; choose others with --only",
+                f"{option} applies the node of an earlier table release, and mondrian, local and child tables have "
+                "none: how a row is shown depends on who else is there. With local, a ledger keeps those who were "
+                "released at their levels; choose others with --only",
             )

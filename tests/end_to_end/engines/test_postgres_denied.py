@@ -135,8 +135,8 @@ def test_each_right_that_is_missing_is_named_with_what_gives_it(
         hospital.run(re.search(r"GRANT .*", said)[0])
         said = refusal(command("--replace", **asked))["message"]
         assert "out.r is to be replaced and belongs to the role sqldeid" in said
-        assert said.endswith('GRANT "sqldeid" TO "select"')
-        hospital.run(f'ALTER TABLE out.r OWNER TO "{role}"')
+        assert said.endswith('ALTER TABLE "out"."r" OWNER TO "select"')  # a role that owns more is not handed over
+        hospital.run(re.search(r"ALTER .*", said)[0])
         assert command("--replace", **asked).code == 0
     finally:
         hospital.run('DROP SCHEMA "where" CASCADE', "DROP SCHEMA IF EXISTS out CASCADE")

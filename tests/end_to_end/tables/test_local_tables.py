@@ -305,7 +305,7 @@ def test_a_release_in_its_source_beside_others(there: Path, tmp_path: Path) -> N
 def test_what_holds_releases_to_each_other_is_refused_before_anything_is_read(there: Path, tmp_path: Path) -> None:
     job = local_job(tmp_path)
     found = anonymize(job, there)
-    with pytest.raises(JobError, match="mondrian and local have none: how a row is shown depends on who else"):
+    with pytest.raises(JobError, match="mondrian, local and child tables have none: how a row is shown depends"):
         anonymize(job, there, options=Options(policy=found.to_dict(), replace=True))
 
 

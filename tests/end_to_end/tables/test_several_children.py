@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from io import StringIO
 from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import pytest
 from sqldeid.errors import JobError, NoSolutionError, VerificationError
 from sqldeid.job import Job
 from sqldeid.report.page import public_page, report_page
+from sqldeid.report.terminal import print_verified
+from sqldeid.report.text import console
 from sqldeid.run import Options, anonymize, verify
 from sqldeid.tables.itemset import count
 from tests.support.child_tables import PSEUDONYM, TREE, cuts, database, fewest, subsets, write_tree
@@ -259,3 +262,16 @@ def test_what_was_taken_out_beyond_the_limit_fails_its_recheck(folder: Path, gon
     c.execute(f"DELETE FROM release.codes WHERE {gone}")
     with pytest.raises(VerificationError, match=r"100\.0 % of the pairs of person and item are missing, and supp"):
         verify(job, c, options=options(folder))
+
+
+def test_verify_says_where_nothing_was_compared_with_the_source(folder: Path) -> None:
+    c, *_ = drawn(4)
+    job = wanted(folder)
+    anonymize(job, c, options=options(folder))
+    for how, told in (
+        (None, "codes keeps its promise; the source was not compared"),
+        (options(folder), "codes is what"),
+    ):
+        said = StringIO()
+        print_verified(verify(job, c, options=how), console(said))
+        assert told in said.getvalue()
