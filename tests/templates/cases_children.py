@@ -70,6 +70,7 @@ PLACED_SETUP = (
     "CREATE TABLE labels (node INTEGER, label TEXT, level INTEGER)",
     "INSERT INTO labels VALUES (7, 'it''s', 1), (2, 'b', 0)",
 )
+OWNER = {"key": column("per son", "s")}
 NAMES = {"pseudonym": identifier("per son"), "item_name": identifier("it's"), "level": identifier("it's_level")}
 BESIDE = [{"written": column("no te", "r"), "value": column("no te", "s"), "name": A0, "own": identifier("no te")}]
 ALIASES = [
@@ -345,14 +346,14 @@ CASES = [
     ),
     Case(
         "tables/itemset/tell_items",
-        {"source": table_name("sour_ce"), "item": column("co de", "s"), "value": column("no te", "s")},
-        [(7, 0, 4)],
+        {"source": table_name("sour_ce"), "item": column("co de", "s"), "value": column("no te", "s"), **OWNER},
+        [(6, 1, 1, 4, 5)],
         (*SOURCE_SETUP, "INSERT INTO sour_ce VALUES (8, '😀', 'x')"),
     ),
     Case(
         "tables/itemset/tell_items",
-        {"source": table_name("sour_ce"), "item": column("per son", "s"), "value": column("no te", "s")},
-        [(6, 2, 5)],
+        {"source": table_name("sour_ce"), "item": column("per son", "s"), "value": column("no te", "s"), **OWNER},
+        [(6, 2, 2, 5, 5)],
         SOURCE_SETUP,
         note="some tell",
     ),

@@ -41,9 +41,9 @@ Does not protect
 Sensitive columns
     A column that the job calls sensitive leaves as it is beside each item that is shown, each different row once. The
     promise is then of whoever knows items alone, and neither such a value nor how many rows there are. A column whose
-    values go with one item alone would tell the item whatever is shown of it: it is refused where more than half of the
-    rows hold such a value. That is a guard against a title beside its code, and no promise: a value that few items have
-    says which ones.
+    values go with one item alone would tell the item whatever is shown of it, and one whose values one person alone has
+    finds the person: it is refused where more than half of the rows hold such a value. That is a guard against a title
+    beside its code and a key or a moment in other words, and no promise: a value that few have says who or what.
 
 Persons without a shown item have no row; persons whom the parent suppressed have none, either, and rows whose person
 is in no parent row are left out.
@@ -215,14 +215,21 @@ def _before(draft: ChildDraft) -> exp.Table:
 
 
 def _refuse_telling(plan: ChildPlan, source: exp.Expr, engine: Engine) -> None:
-    """Refuse a sensitive column that names the item, as a title does, or numbers the row."""
+    """Refuse a sensitive column that names the item, as a title does, or the person, as a key or a moment does."""
     for c in plan.sensitive:
-        found = engine.row("tables/itemset/tell_items", source=source, item=plan.items.column, value=c.column)
+        asked = {"source": source, "item": plan.items.column, "value": c.column, "key": plan.person}
+        found = engine.row("tables/itemset/tell_items", **asked)
         if found["items"] > 1 and 2 * found["telling"] > found["rows"]:
             raise JobError.at(
                 f"{plan.key}.columns.{c.name}",
                 f"more than half of its rows hold a value that goes with one value of {plan.items.name} alone, so it "
                 "would tell the item whatever is shown of that; make it coarser in a source query, or leave it out",
+            )
+        if found["persons"] > 1 and 2 * found["owned"] > found["rows"]:
+            raise JobError.at(
+                f"{plan.key}.columns.{c.name}",
+                "more than half of its rows hold a value that one person alone has, as keys and moments do, so whoever "
+                "knows such a value finds the person; make it coarser in a source query, or leave it out",
             )
 
 
@@ -420,17 +427,16 @@ def _limited(plan: ChildPlan, found: Found, total: int) -> Iterator[str]:
 
 
 def _shown(draft: ChildDraft) -> Mapping[str, object]:
-    """The labels above level 0 that released rows show, the most frequent ones, with what they stand for."""
+    """Labels above level 0 that released rows show, with what they stand for, in an order that tells no count."""
     counter, best, name = draft.counter, draft.found.best, draft.planned.items.hierarchy_name
     if counter is None or best is None:
         return {}
-    pairs: dict[tuple[str, int], int] = {}
+    shown = set[tuple[str, int]]()
     for node in np.flatnonzero(best.released).tolist():
         level, group = counter.tree.origin(node)
         if level:
-            label = str(draft.planned.items.labels(draft.hierarchy, level)[group])
-            pairs[label, level] = pairs.get((label, level), 0) + int(best.released[node])
-    ordered = sorted(pairs, key=lambda shown: (-pairs[shown], shown))
+            shown.add((str(draft.planned.items.labels(draft.hierarchy, level)[group]), level))
+    ordered = sorted(shown)
     codes = [asdict(code_of(label, name, level)) for label, level in ordered[:SHOWN]]
     return {"codes": codes, "more_codes": len(ordered) > SHOWN} if codes else {}
 

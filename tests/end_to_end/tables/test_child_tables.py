@@ -531,6 +531,21 @@ def test_a_column_that_tells_the_item_is_refused(folder: Path, what: str) -> Non
     )
 
 
+def test_what_one_person_alone_has_does_not_leave_beside_items(folder: Path) -> None:
+    """A key under another name, and a moment that was cast to text."""
+    groups = dict.fromkeys(range(12), "x")
+    for what in ("id * 7", "'2020-01-01 07:' || (10 + id)"):
+        source = {"query": f"SELECT id, code, {what} AS beside FROM codes"}
+        job = child_job(folder, child={"source": source, "columns": {"code": qi("items.csv"), "beside": SENSITIVE}})
+        with pytest.raises(
+            JobError, match=r"columns\.beside: more than half .* hold a value that one person alone has"
+        ):
+            anonymize(job, database(groups, {i: ["a1", "b1"] for i in groups}), options=options(folder))
+    one = child_job(folder, k=1, child={"source": source, "columns": {"code": qi("items.csv"), "beside": SENSITIVE}})
+    made = anonymize(one, database({0: "x"}, {0: ["a1", "b1"]}), options=options(folder))
+    assert made.releases["codes"].rows == 2, "of a single person nothing finds another one"
+
+
 @pytest.mark.parametrize("kind", ["DATE '2020-01-01'", "TIMESTAMP '2020-01-01'", "[1]"])
 def test_dates_and_lists_do_not_leave_beside_items(folder: Path, kind: str) -> None:
     groups, items = drawn(1)
