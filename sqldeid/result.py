@@ -249,8 +249,8 @@ class SearchResult:
     """How the node was found; `gap` is best loss − proven bound in the loss's unit, 0 if `optimal`.
 
     With `choose` "by-k" node, gap and optimum are about k alone: `chosen_loss` is the loss that the node has with what
-    k suppresses, `suppressed_beyond_k` the rows of classes of k and more that were suppressed for other criteria. None
-    with "by-all".
+    k suppresses, `suppressed_beyond_k` the rows of classes of k and more that were suppressed for other criteria, of
+    which `criteria_limit` is the greatest share of all rows. None with "by-all".
     """
 
     method: str
@@ -265,6 +265,7 @@ class SearchResult:
     choose: str = "by-all"
     chosen_loss: float | None = None
     suppressed_beyond_k: int | None = None
+    criteria_limit: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,10 +363,7 @@ class TableRelease:
 
     def to_public(self) -> dict[str, object]:
         """What may go with the release: columns, levels and promises; no count, no loss."""
-        columns = {
-            n: {k: v for k, v in asdict(c).items() if v is not None and k not in HOLDERS_ONLY}
-            for n, c in self.columns.items()
-        }
+        columns = {n: _known(c) for n, c in self.columns.items()}
         criteria = [
             {"name": c.name, "column": c.column, "asked": c.asked, "guarantee": c.guarantee} for c in self.criteria
         ]
@@ -373,6 +371,7 @@ class TableRelease:
         found |= {"columns": columns, "criteria": criteria}
         if self.suppression_limit is not None and self.guarantee is None:
             found["suppression_limit"] = self.suppression_limit
+            found |= {} if (more := self.search.criteria_limit) is None else {"criteria_limit": more}
         if len(self.criteria) > 1:
             found["choice"] = CHOICES[self.search.choose]
         if self.pseudonymised:

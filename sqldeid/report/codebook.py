@@ -86,12 +86,30 @@ def limit_told(release: Tree) -> str:
     limit = release.get("suppression_limit")
     if limit is None or release.get("guarantee"):
         return ""
+    if (more := _criteria_limit(release)) is not None:
+        most = f"{_per_cent(min(float(limit) + more, 1.0))} in all" if limit and more else "no more"
+        return (
+            f"Levels were chosen by k-anonymity alone, so that at most {_per_cent(limit)} of the rows fail it and are "
+            f"suppressed. Besides, at most {_per_cent(more)} of the rows are suppressed whose classes have k and fail "
+            f"another criterion: {most}. How many were is not told. The limits are parts of the job, no secret."
+        )
     if not limit:
         return "Levels were chosen so that no row fails what they are chosen by."
     return (
-        f"Levels were chosen so that at most {100 * float(limit):.4g} % of the rows fail what they are chosen by "
+        f"Levels were chosen so that at most {_per_cent(limit)} of the rows fail what they are chosen by "
         "and are suppressed; how many were is not told. The limit is a part of how levels are chosen, no secret."
     )
+
+
+def _criteria_limit(release: Tree) -> float | None:
+    """The share of rows that criteria beyond k may suppress besides; of a result, or of what may be published."""
+    searched = release.get("search")
+    found = release.get("criteria_limit", searched.get("criteria_limit") if isinstance(searched, Mapping) else None)
+    return None if found is None else float(found)
+
+
+def _per_cent(limit: float) -> str:
+    return f"{100 * float(limit):.4g} %"
 
 
 def meaning(column: Tree) -> str:

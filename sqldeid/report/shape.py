@@ -107,6 +107,7 @@ class _Search(Part):
     choose: Literal["by-all", "by-k"] = "by-all"
     chosen_loss: Number | None = None
     suppressed_beyond_k: Count | None = None
+    criteria_limit: Number | None = None
 
     @model_validator(mode="after")
     def _both(self) -> _Search:
@@ -293,6 +294,7 @@ class _LocalSearch(Part):
     loss: Literal["loss", "prec"]
     lattice_size: Annotated[int, Field(ge=0)]
     stopped: bool
+    criteria_limit: Number | None = None
 
 
 class Mixed(Part):
@@ -334,6 +336,7 @@ class PublicMixed(Part):
     hierarchies: str | None = None
     pseudonymised: Sequence[str] = ()
     suppression_limit: Number | None = None
+    criteria_limit: Number | None = None
 
 
 class PublicTable(Part):
@@ -348,8 +351,9 @@ class PublicTable(Part):
     followed: _Followed | str | None = None
     guarantee: _Text | None = None
     suppression_limit: Number | None = None
+    criteria_limit: Number | None = None
 
-    _absent = without_null("search", "suppression_limit")
+    _absent = without_null("search", "suppression_limit", "criteria_limit")
 
     @model_validator(mode="after")
     def _of_holder(self) -> PublicTable:

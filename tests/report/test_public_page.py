@@ -17,6 +17,8 @@ from sqldeid.report.page import public_page
 
 QI = "quasi-identifying"
 RARE = "CANARYLEAF"
+BY_AGE = "SELECT id, age, CASE WHEN age < 35 THEN 1 ELSE id // 40 END AS ill FROM people"
+"""People of whom the younger have one illness, so that their classes fail l-diversity whatever k is."""
 WORK = ("Federal-gov", "Local-gov", "State-gov", "Self-emp-inc", "Self-emp-not-inc", "Never-worked", "Without-pay")
 ABOUT = {"title": "Stays <2026>", "contact": "office@example.org", "date": "2026-01-31", "text": "One.\n\nTwo & three."}
 
@@ -180,6 +182,31 @@ def test_the_page_tells_the_limit_and_why_a_value_is_not_explained(folder: Path,
         assert ("A dash: what such a value" in page) == ("land" in shown)
     released = duckdb.connect(str(folder / "out.duckdb")).sql("SELECT DISTINCT UNNEST([place, age]) FROM release.r")
     assert {*shown} <= {label for (label,) in released.fetchall()}
+
+
+@pytest.mark.parametrize("method", ["frontier", "local"])
+@pytest.mark.parametrize("limit", [0.0, 0.05])
+def test_by_k_the_page_tells_both_limits_and_their_sum(folder: Path, method: str, limit: float) -> None:
+    """A reader's bounds take the sum: criteria beyond k suppress rows besides."""
+    columns = {"age": {"role": QI, "hierarchy": {"bands": [10, 20]}}, "ill": {"role": "sensitive"}}
+    search = {"method": method, "loss": "loss", "choose": "by-k"}
+    privacy = {"k": 2, "suppression_limit": limit, "l_diversity": {"column": "ill", "l": 3}, "criteria_limit": 0.95}
+    asked = job(folder, columns=columns, privacy=privacy, search=search, source={"query": BY_AGE})
+    result = sqldeid.anonymize(asked, folder / "db.duckdb")
+    release = result.releases["r"]
+    assert release.suppressed > limit * release.rows, "the first limit alone is none"
+    public = result.to_public()["releases"]["r"]
+    assert (public["suppression_limit"], public["criteria_limit"]) == (limit, 0.95)
+    again = json.loads(json.dumps(result.to_dict(), default=str))
+    for page in (public_page(result.to_public()), public_page(again)):
+        assert f"at most {100 * limit:g} % of the rows fail it" in page and "at most 95 % of the rows are" in page
+        assert ("criterion: 100 % in all" if limit else "criterion: no more") in page
+    assert "the rows fail what they" not in page
+
+
+def test_without_by_k_there_is_one_limit(folder: Path) -> None:
+    public = sqldeid.anonymize(job(folder), folder / "db.duckdb").to_public()
+    assert "criteria_limit" not in public["releases"]["r"] and "in all" not in public_page(public)
 
 
 def test_labels_of_classes_with_levels_of_their_own_are_those_of_released_rows(folder: Path) -> None:

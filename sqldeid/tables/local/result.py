@@ -175,6 +175,7 @@ class LocalRelease:
             "recoding": self.recoding,
             "limits": self.limits,
             **({} if self.suppression_limit is None else {"suppression_limit": self.suppression_limit}),
+            **({} if (more := self.search.get("criteria_limit")) is None else {"criteria_limit": more}),
         }
         if self.hierarchies is not None:
             found["hierarchies"] = self.hierarchies

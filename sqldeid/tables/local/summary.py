@@ -20,7 +20,7 @@ from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.local.result import LayerResult, LocalColumn, LocalRelease, LocalVerified
 from sqldeid.tables.peel.problem import LocalProblem, Partition
 from sqldeid.tables.plan.demands import DRAWN_ANEW
-from sqldeid.tables.plan.plan import QuasiIdentifier
+from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def summarised(planned: LocalPlan, found: Found, written: exp.Expr, engine: Engi
             "combinations": len(problem.rows),
             "stopped": parts.stopped,
             "seconds": round(found.seconds, 4),
-            **({} if found.beyond is None else {"choose": "by-k", "suppressed_beyond_k": found.beyond}),
+            **_beyond(plan, found.beyond),
         },
         warnings=(*warnings_of(plan, _at_top(planned, layers)), *_warnings(planned, found)),
         recoding=planned.recoding,
@@ -94,6 +94,13 @@ def summarised(planned: LocalPlan, found: Found, written: exp.Expr, engine: Engi
         unit=plan.unit,
         moved={"rows": found.moved[0], "bytes": found.moved[1]},
     )
+
+
+def _beyond(plan: TablePlan, rows: int | None) -> dict[str, object]:
+    """By k: how many rows other criteria suppressed, and the greatest share of all that they might."""
+    if rows is None:
+        return {}
+    return {"choose": "by-k", "suppressed_beyond_k": rows, "criteria_limit": plan.demands.criteria_limit}
 
 
 def _at_top(planned: LocalPlan, layers: Layers) -> set[str]:

@@ -148,6 +148,7 @@ def _search(plan: TablePlan, outcome: Outcome, verified: Verified) -> SearchResu
         choose=chosen_by(plan),
         chosen_loss=outcome.loss if alone is not None else None,
         suppressed_beyond_k=verified.suppressed - alone.failing if alone is not None else None,
+        criteria_limit=plan.demands.criteria_limit if alone is not None else None,
     )
 
 
