@@ -9,6 +9,8 @@ from typing import Any
 from sqldeid.report.sections import Section, grid
 from sqldeid.result import Tree
 
+RANGE = "from {0} to {1}"
+
 _FORMS = (
     (re.compile(r"^\[(.+), (.+)\)$"), "from {0} to below {1}"),
     (re.compile(r"^\[(.+), (.+)\]$"), "from {0} to {1}"),
@@ -19,9 +21,21 @@ _FORMS = (
     (re.compile(r"^([^*]+?)\*+$"), "everything that begins with {0}"),
     (re.compile(r"^\*+$"), "any value: it is not told"),
     (re.compile(r"^NULL$"), "no value (missing)"),
-    (re.compile(r"^([A-Z]?\d+) ?[-–] ?([A-Z]?\d+)$"), "from {0} to {1}"),
-    (re.compile(r"^([A-Z]?\d+) ?[-–] ?([A-Z]?\d+) (\D.*)$"), "{2}: from {0} to {1}"),
+    (re.compile(r"^([A-Z]?\d+) ?[-–] ?([A-Z]?\d+)$"), RANGE),
+    (re.compile(r"^([A-Z]?\d+) ?[-–] ?([A-Z]?\d+) (\D.*)$"), f"{{2}}: {RANGE}"),
 )
+
+_RULE = re.compile(r"^dates ((day|month|quarter|year|decade)(, |$))+$")
+"""The name of a rule for dates; a file may be called `dates 2025.csv`."""
+
+_DATES = (
+    (re.compile(r"^(\d{4})-(0[1-9]|1[0-2])$"), "month {1} of {0}"),
+    (re.compile(r"^(\d{4})-Q([1-4])$"), "quarter {1} of {0}"),
+    (re.compile(r"^(\d{4})s$"), "from {0} on, ten years"),
+    (re.compile(r"^(\d{4})$"), "the year {0}"),
+    (re.compile(r"^(\d{4}-\d\d-\d\d)$"), "that day"),
+)
+"""The same of the rule for dates, whose labels look like ranges of codes."""
 
 UNTOLD = (
     "A dash: what such a value stands for is not told here, for a hierarchy of the data holder's own may name a value "
@@ -161,12 +175,27 @@ def _words(name: str, column: Tree) -> Any:
     return grid(f"{name}{more}", ("Value", "Unit", "What became of it"), rows)
 
 
-def form(label: str) -> str:
-    """A label that a built hierarchy writes, in words; empty for any other."""
-    for pattern, words in _FORMS:
+def form(label: str, hierarchy: str = "") -> str:
+    """A label that a built hierarchy writes, in words; empty for any other, and for a range that ends before it begins.
+
+    Parameters
+    ----------
+    hierarchy
+        The hierarchy's name, by which dates are known.
+    """
+    for pattern, words in (*_DATES, *_FORMS) if _RULE.match(hierarchy) else _FORMS:
         if (found := pattern.match(label)) is not None:
-            return words.format(*found.groups())
+            return words.format(*found.groups()) if RANGE not in words or _ordered(*found.groups()[:2]) else ""
     return ""
+
+
+def _ordered(low: str, high: str) -> bool:
+    """Whether two codes, each with or without a letter, can be the ends of a range."""
+    if low[0].isdigit() != high[0].isdigit():
+        return False
+    if low[0].isdigit():
+        return int(low) <= int(high)
+    return (low[0], int(low[1:])) <= (high[0], int(high[1:]))
 
 
 def _codes(column: Tree) -> Iterable[tuple[str, str]]:
@@ -178,7 +207,7 @@ def _codes(column: Tree) -> Iterable[tuple[str, str]]:
         elif of > len(leaves):
             yield code["shown"], f"{', '.join(leaves[:-1])}, … {leaves[-1]} ({of:,} values)"
         else:
-            yield code["shown"], ", ".join(leaves) or form(str(code["shown"]))
+            yield code["shown"], ", ".join(leaves) or form(str(code["shown"]), str(column.get("hierarchy")))
 
 
 def _order(label: str) -> tuple[float, str]:

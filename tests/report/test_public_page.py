@@ -142,6 +142,33 @@ def test_each_form_of_a_label_has_words() -> None:
     assert {label: form(label) for label in labels} == labels
 
 
+def test_labels_of_dates_are_no_ranges() -> None:
+    labels = {
+        "2025-Q1": ("quarter 1 of 2025", ""),
+        "2025-01": ("month 01 of 2025", ""),
+        "2025": ("the year 2025", ""),
+        "2020s": ("from 2020 on, ten years", ""),
+        "2025-01-31": ("that day", ""),
+        "NULL": ("no value (missing)", "no value (missing)"),
+        "*": ("any value: it is not told", "any value: it is not told"),
+    }
+    assert {x: (form(x, "dates month, quarter, year"), form(x, "dates 2025.csv")) for x in labels} == labels
+    ranges = ("A00-B99", "V01-V91", "001-139", "B99-A00", "V9-V1", "10-A1", "300-299")
+    assert [form(x) != "" for x in ranges] == [True, True, True, False, False, False, False]
+
+
+@pytest.mark.parametrize("method", ["frontier", "local"])
+@pytest.mark.parametrize("units", [["month", "year"], ["quarter", "year"], ["year", "decade"]])
+def test_a_release_by_the_rule_for_dates_is_explained(folder: Path, units: list[str], method: str) -> None:
+    columns = {"seen": {"role": QI, "hierarchy": {"dates": units}}}
+    source = {"query": "SELECT id, seen + CAST(id % 1200 AS INTEGER) AS seen FROM people"}
+    search = {"method": method, "loss": "loss"}
+    asked = job(folder, source=source, columns=columns, search=search)
+    page = public_page(sqldeid.anonymize(asked, folder / "db.duckdb").to_public())
+    assert {"month": "month 03 of 2020", "quarter": "quarter 2 of 2020", "year": "the year 2020"}[units[0]] in page
+    assert "from 20" not in page and "A dash" not in page
+
+
 def test_a_codebook_tells_each_columns_meaning() -> None:
     columns = {
         "age": {"role": QI, "level": 1, "height": 3, "level_name": "bands of 10", "type": "VARCHAR"},
