@@ -374,6 +374,7 @@ class TableRelease:
             found |= {} if (more := self.search.criteria_limit) is None else {"criteria_limit": more}
         if len(self.criteria) > 1:
             found["choice"] = CHOICES[self.search.choose]
+        found |= {"blanked": True} if self.released + self.suppressed > self.rows else {}
         if self.pseudonymised:
             found |= {"pseudonymised": list(self.pseudonymised), "status": "pseudonymised, not anonymous"}
         if self.linked:

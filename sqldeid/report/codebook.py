@@ -48,6 +48,8 @@ TYPES = {"VARCHAR": "text", "TEXT": "text", "STRING": "text", "BIGINT": "whole n
 TYPES |= {"DOUBLE": "number", "DOUBLE PRECISION": "number", "REAL": "number", "BOOLEAN": "true or false"}
 
 
+IN_BLANKED = "; in blanked rows its label for any value, mostly *"
+
 DISGUISED = {
     "pseudonym": "a pseudonym: without the key nobody can tell what it stands for",
     "shifted by person": "dates, all of a person moved by one secret number of days: intervals stay",
@@ -56,10 +58,21 @@ DISGUISED = {
 """What a run calls what it did to a column, in words for recipients."""
 
 
-def codebook(columns: Mapping[str, Tree]) -> list[dict[str, Any]]:
-    """A line for each released column: its name, role, type and what stands in it."""
+def codebook(columns: Mapping[str, Tree], *, blanks: bool = False) -> list[dict[str, Any]]:
+    """A line for each released column: its name, role, type and what stands in it.
+
+    Parameters
+    ----------
+    blanks
+        Whether blanked rows stand in the release.
+    """
     return [
-        {"name": name, "role": c.get("role", ""), "type": _type(c.get("type")), "meaning": meaning(c)}
+        {
+            "name": name,
+            "role": c.get("role", ""),
+            "type": _type(c.get("type")),
+            "meaning": meaning(c) + (IN_BLANKED if blanks and c.get("level") is not None and not _is_top(c) else ""),
+        }
         for name, c in columns.items()
         if _released(c)
     ]
@@ -95,8 +108,15 @@ def coded(columns: Mapping[str, Tree]) -> list[dict[str, Any]]:
     ]
 
 
+def blanked(release: Tree) -> bool:
+    """Whether suppressed rows stand in the release; of a result for the data holder, or of what may be published."""
+    if "rows" not in release:
+        return bool(release.get("blanked"))
+    return int(release["released"]) + int(release.get("suppressed") or 0) > int(release["rows"])
+
+
 def limit_told(release: Tree) -> str:
-    """How many rows may have been left out, which is a part of the job; how many were is not told."""
+    """How many rows may have been suppressed, which is a part of the job; how many were is not told of dropped ones."""
     limit = release.get("suppression_limit")
     if limit is None or release.get("guarantee"):
         return ""
@@ -105,13 +125,23 @@ def limit_told(release: Tree) -> str:
         return (
             f"Levels were chosen by k-anonymity alone, so that at most {_per_cent(limit)} of the rows fail it and are "
             f"suppressed. Besides, at most {_per_cent(more)} of the rows are suppressed whose classes have k and fail "
-            f"another criterion: {most}. How many were is not told. The limits are parts of the job, no secret."
+            f"another criterion: {most}. {_counted(release)} The limits are parts of the job, no secret."
         )
     if not limit:
         return "Levels were chosen so that no row fails what they are chosen by."
     return (
         f"Levels were chosen so that at most {_per_cent(limit)} of the rows fail what they are chosen by "
-        "and are suppressed; how many were is not told. The limit is a part of how levels are chosen, no secret."
+        f"and are suppressed. {_counted(release)} The limit is a part of how levels are chosen, no secret."
+    )
+
+
+def _counted(release: Tree) -> str:
+    """Whether whoever has the release can tell how many rows were suppressed."""
+    if not blanked(release):
+        return "How many were is not told."
+    return (
+        "Suppressed rows are blanked: they stand in the release with one value for everybody, mostly *, in each "
+        "quasi-identifying column, where they can be counted; their other columns are as everybody's."
     )
 
 

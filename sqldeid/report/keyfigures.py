@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sqldeid.report.codebook import blanked
 from sqldeid.report.sections import people, percent, told
 from sqldeid.report.text import share
 from sqldeid.report.words import odds
@@ -40,9 +41,12 @@ def key_figures(release: Tree) -> tuple[Figure, ...]:
 def _table(release: Tree) -> Iterator[Figure]:
     rows, released = int(release["rows"]), int(release["released"])
     yield Figure("Smallest class", f"{release['k']:,}", "that look alike in what others may know")
-    yield Figure("Released", f"{released:,}", f"of {rows:,} rows ({share(released, rows)})")
+    blanks = blanked(release)
+    among = ", blanked ones among them" if blanks else ""
+    yield Figure("Released", f"{released:,}", f"of {rows:,} rows ({share(released, rows)}){among}")
     if "suppressed" in release:
-        yield Figure("Left out", share(release["suppressed"], rows), f"{release['suppressed']:,} rows")
+        name = "Blanked" if blanks else "Left out"
+        yield Figure(name, share(release["suppressed"], rows), f"{release['suppressed']:,} rows")
     if (left := (release.get("risk") or {}).get("release")) is not None:
         source = release["risk"]["source"]
         yield Figure("Worst risk", odds(left["prosecutor"]), f"in the source: {odds(source['prosecutor'])}")

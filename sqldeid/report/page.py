@@ -14,7 +14,7 @@ from markupsafe import Markup
 from sqldeid.errors import UnknownKindError
 from sqldeid.report.attacked import attack_sections
 from sqldeid.report.child import child_sections, public_child
-from sqldeid.report.codebook import UNTOLD, codebook, coded, limit_told
+from sqldeid.report.codebook import UNTOLD, blanked, codebook, coded, limit_told
 from sqldeid.report.events import events_sections, public_events
 from sqldeid.report.html import render
 from sqldeid.report.keyfigures import Entry, key_figures
@@ -123,7 +123,7 @@ def _public(release: Tree) -> dict[str, Any]:
         name: {k: v for k, v in column.items() if k not in ("loss", "example")}
         for name, column in release.get("columns", {}).items()
     }
-    found["codebook"], found["coded"] = codebook(found["columns"]), coded(found["columns"])
+    found["codebook"], found["coded"] = codebook(found["columns"], blanks=blanked(release)), coded(found["columns"])
     found["untold"] = UNTOLD if any(not stands for c in found["coded"] for _, stands in c["codes"]) else ""
     found["limit"] = limit_told(release)
     found["criteria"] = [
@@ -180,6 +180,7 @@ def _table(release: Tree, prefix: str) -> dict[str, Any]:
     hit = _hit(release)
     hardest = _hardest(hit)
     return {
+        "taken": _taken(release),
         "criteria": [{**c, "not_protected": not_protected(c["name"])} for c in release["criteria"]],
         "k": asked_k(release),
         "linked": _linked(release),
@@ -206,6 +207,11 @@ def _table(release: Tree, prefix: str) -> dict[str, Any]:
         "traded": _traded(release),
         "attacked": attack_sections(release),
     }
+
+
+def _taken(release: Tree) -> str:
+    """What became of suppressed rows."""
+    return "blanked" if blanked(release) else "left out"
 
 
 def _hit(release: Tree) -> list[dict[str, Any]]:
@@ -262,9 +268,9 @@ def _hit_chart(release: Tree, hit: list[dict[str, Any]], prefix: str) -> Markup 
     overall = 100 * release["suppressed"] / release["rows"]
     figure = bars(
         [name for name, _ in drawn],
-        [("left out", [float(part) for _, part in drawn])],
+        [(_taken(release), [float(part) for _, part in drawn])],
         across="value, as released",
-        up="rows left out (%)",
+        up=f"rows {_taken(release)} (%)",
         lying=True,
         mark=overall,
     )

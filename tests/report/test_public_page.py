@@ -231,6 +231,36 @@ def test_by_k_the_page_tells_both_limits_and_their_sum(folder: Path, method: str
     assert "the rows fail what they" not in page
 
 
+@pytest.mark.parametrize("method", [{}, {"choose": "by-k"}])
+def test_blanked_rows_are_told_of_where_they_stand_in_the_release(folder: Path, method: dict[str, str]) -> None:
+    columns = {"age": {"role": QI, "hierarchy": {"suppress": True}}, "ill": {"role": "sensitive"}}
+    privacy = {"k": 10, "suppression_limit": 0.9, "l_diversity": {"column": "ill", "l": 2}}
+    privacy |= {"criteria_limit": 0.9} if method else {}
+    query = "SELECT id, LEAST(age, 50) AS age, CASE WHEN age IN (33, 34) THEN age ELSE id // 40 END AS ill FROM people"
+    pages, reports = [], []
+    for kept in ("drop", "blank"):
+        asked = job(
+            folder,
+            release={"into": f"{kept}.duckdb"},
+            source={"query": query},
+            columns=columns,
+            search={"method": "frontier", **method},
+            privacy={**privacy, "suppression": kept},
+        )
+        result = sqldeid.anonymize(asked, folder / "db.duckdb")
+        release = result.tables["r"]
+        assert release.suppressed == 20 and release.released == (400 if kept == "blank" else 380)
+        public = result.to_public()
+        assert public_page(public) == public_page(json.loads(json.dumps(result.to_dict(), default=str)))
+        pages.append(public_page(public))
+        reports.append(result.to_html())
+    words_of = ("How many were is not told", "Suppressed rows are blanked", "in blanked rows its label")
+    assert [[words in page for words in words_of] for page in pages] == [[True, False, False], [False, True, True]]
+    words_of = (") are left out", "Share of rows left out", ") are blanked", "blanked ones among them")
+    told = [[words in page for words in words_of] for page in reports]
+    assert told == [[True, True, False, False], [False, False, True, True]]
+
+
 def test_without_by_k_there_is_one_limit(folder: Path) -> None:
     public = sqldeid.anonymize(job(folder), folder / "db.duckdb").to_public()
     assert "criteria_limit" not in public["releases"]["r"] and "in all" not in public_page(public)
