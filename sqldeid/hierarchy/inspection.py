@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from sqldeid.errors import HierarchyError
 from sqldeid.hierarchy.header import refuse_header, unused
+from sqldeid.hierarchy.mending import mending
 from sqldeid.hierarchy.model import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.sources import HierarchySource, open_source
 from sqldeid.hierarchy.tree import Uncovered
@@ -98,17 +100,25 @@ def check(
             refuse_versions(source, values)
     except HierarchyError as error:
         return HierarchyReport(source.name, source.height, source.level_names, problems=(error.message,))
-    return _check_bound(source, pa.array([], pa.string()) if values is None else values, numeric, uncovered)
+    there = pa.array([], pa.string()) if values is None else values
+    return _check_bound(source, there, numeric, uncovered, called or "")
 
 
-def _check_bound(source: HierarchySource, values: pa.Array, numeric: bool, uncovered: Uncovered) -> HierarchyReport:
+def _check_bound(
+    source: HierarchySource, values: pa.Array, numeric: bool, uncovered: Uncovered, called: str
+) -> HierarchyReport:
     lost, problems = 0, []
     try:
         hierarchy = source.bind(values, numeric=numeric, uncovered=uncovered)
     except UncoveredValues as error:
         lost = len(error.indices)
-        problems.append(error.message)
-        hierarchy = source.bind(values, numeric=numeric, uncovered="top")
+        text = pa.types.is_string(values.type) and not numeric
+        problems.append(
+            f"hierarchy {source.name} does not cover {lost} value{'s' * (lost != 1)} of the column {called}".rstrip()
+            + f". {mending(source, lost, uncovered, called, text=text)}"
+        )
+        covered = np.setdiff1d(np.arange(len(values)), error.indices)  # what the file lacks is no leaf of it
+        hierarchy = source.bind(values.take(pa.array(covered)), numeric=numeric, uncovered=uncovered)
     except HierarchyError as error:
         return HierarchyReport(source.name, source.height, source.level_names, problems=(error.message,))
     bits = 0

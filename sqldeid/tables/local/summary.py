@@ -21,6 +21,7 @@ from sqldeid.tables.local.result import LayerResult, LocalColumn, LocalRelease, 
 from sqldeid.tables.peel.problem import LocalProblem, Partition
 from sqldeid.tables.plan.demands import DRAWN_ANEW
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
+from sqldeid.tables.rows.hidden import hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +173,4 @@ def _warnings(planned: LocalPlan, found: Found) -> Iterator[str]:
     for c in found.folded.columns:
         if len(c.marginal.rows[0]) == 1:
             yield f"{key}.columns.{c.qi.name}: has one value only; it tells nothing and costs nothing"
+    yield from hidden(planned.table, found.folded.columns)

@@ -14,6 +14,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import HierarchyError, UncoveredError
 from sqldeid.hierarchy import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.header import refuse_header
+from sqldeid.hierarchy.mending import mending
 from sqldeid.hierarchy.versions import refuse_versions
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 
@@ -92,7 +93,7 @@ def _refuse_uncovered(plan: TablePlan, qi: QuasiIdentifier, error: UncoveredValu
         key,
         f"hierarchy {qi.hierarchy.name} does not cover {count} {'value' if count == 1 else 'values'} of "
         f"{plan.source_label}.{qi.source.name} ({rows} {'row' if rows == 1 else 'rows'}). "
-        f'Add {"it" if count == 1 else "them"} to the hierarchy, or set uncovered = "prefix" or "top".',
+        f"{mending(qi.hierarchy, count, qi.uncovered, qi.source.name, text=qi.source.kind == 'text')}.",
     )
     refused.release, refused.column = plan.name, qi.name
     raise refused from None
