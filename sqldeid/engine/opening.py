@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.engine.choosing import is_foreign, may_hold_secret
-from sqldeid.engine.csv_lines import MALFORMED, SEPARATORS, first_ragged
+from sqldeid.engine.csv_lines import MALFORMED, SEPARATORS, flaw, wide
 from sqldeid.engine.duckdb import NEUTRAL, DuckDBEngine, is_neutral
 from sqldeid.engine.duckdb_errors import CONVERSION, heard, translate
 from sqldeid.engine.plain import is_utf8
@@ -41,7 +41,6 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _TWO_KINDS = (
     "a column holds values of two kinds, such as dates in two formats (not shown); write all alike, dates as 2026-01-31"
 )
-_RAGGED = "line {line} has more or fewer fields than the header; mend that line"
 _LONGEST_LINE = 1 << 20
 _SHOWN = 8
 """Macros that a message names."""
@@ -328,16 +327,17 @@ def _fill(engine: DuckDBEngine, path: Path) -> None:
         engine.run("engine/allow_file", path=place)
         engine.run("engine/view_parquet", view=table, path=place)
         return
+    if (told := wide(path)) is not None:
+        raise JobError(told)
     try:
         texts = [identifier(name) for name in _codes(engine, place)]
         engine.run("engine/read_csv", table=table, path=place, texts=texts)
     except JobError as error:
         if error.message == CONVERSION:
             raise JobError(_TWO_KINDS) from None
-        line = first_ragged(path) if error.message == MALFORMED else None
-        if line is None:
+        if error.message != MALFORMED:
             raise
-        raise JobError(_RAGGED.format(line=line)) from None
+        raise JobError(flaw(path)) from None
     engine.guessed = True
     _refuse_empty(engine, table, path)
 
@@ -346,8 +346,7 @@ def _refuse_empty(engine: DuckDBEngine, table: exp.Table, path: Path) -> None:
     """A file of text without rows has no types; one whose header has fields that its rows have not is damaged."""
     names = [c.name for c in engine.columns(table)]
     if len(names) == 1 and not _quotes(path) and any(c in names[0] for c in SEPARATORS):
-        line = first_ragged(path)
-        raise JobError(_RAGGED.format(line=line) if line is not None else MALFORMED)
+        raise JobError(flaw(path))
     if not engine.row("engine/count_rows", table=table)["rows"]:
         raise JobError("the file has a header line and no rows; there is nothing to release or to look at")
 
