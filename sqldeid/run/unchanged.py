@@ -127,6 +127,7 @@ class Sources:
     _keys: list[Key] | None = None
     _compared: bool = False
     _others: dict[str, list[str]] = field(default_factory=dict)
+    _unheld: list[str] = field(default_factory=list)
 
     def mark(self, name: str) -> list[Mark] | str:
         """What the note on a release keeps: a mark by each key; `COMPOSES` where that is so.
@@ -151,6 +152,8 @@ class Sources:
                 self._notice(name, note, now)
             elif note["release"] == name and LEDGER_NOTE not in note:
                 self._refuse(note, _compare(note.get(SOURCE_NOTE), now), "replaced")
+                if self.options.ledger is not None:
+                    self._unheld.append(name)
         self._compared = True
         facts = now.facts
         return [] if facts is None else [_mark(facts, key, secrets.token_hex(_SALT)) for key in now.keys]
@@ -213,8 +216,13 @@ class Sources:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Of each release, a sentence on those of the same source that other jobs left beside it."""
-        return tuple(
+        """Of each release, a sentence on those of the same source that other jobs left, or no ledger took down."""
+        unheld = tuple(
+            f"{self.job.name}: {part_of(self.job, name)[0]}.{name}: the release that was there was made without this "
+            "ledger, which holds later ones to this one and not to that; if somebody was given it, take it back"
+            for name in self._unheld
+        )
+        return unheld + tuple(
             f"{self.job.name}: {part_of(self.job, name)[0]}.{name}: {', '.join(others)} beside it "
             f"{'was' if len(others) == 1 else 'were'} released from the same source by another job; whoever is given "
             "more than one can subtract one from the other. Give out one, and delete the others"

@@ -299,6 +299,23 @@ def test_a_companion_of_what_a_ledger_holds_back_is_refused_without_it(source: P
         sqldeid.anonymize(asked, source, options=replace(held, only=("q",)))
 
 
+@pytest.mark.parametrize("kind", ["lattice", "series"])
+def test_a_ledger_that_begins_over_a_release_says_what_it_does_not_hold(
+    source: Path, tmp_path: Path, kind: str
+) -> None:
+    """The first release was given to somebody, perhaps; later ones are held to the ledger's alone."""
+    (tmp_path / "key").write_text("".join(f"{i:02x}" for i in range(7, 39)))
+    asked = job(kind, tmp_path, into="out.duckdb")
+    held = sqldeid.Options(replace=True, ledger=tmp_path / "ledger", key_file=tmp_path / "key")
+    sqldeid.anonymize(asked, source, options=sqldeid.Options(key_file=tmp_path / "key"))
+    told = "r: the release that was there was made without this ledger, which holds later ones to this one and not"
+    assert sum(told in w for w in sqldeid.anonymize(asked, source, options=held).warnings) == 1
+    assert not any(told in w for w in sqldeid.anonymize(asked, source, options=held).warnings)
+    again = replace(held, ledger=tmp_path / "second")
+    with pytest.raises(JobError, match="does not know the release that is there"):
+        sqldeid.anonymize(asked, source, options=again)
+
+
 def test_cohorts_of_two_jobs_that_a_ledger_holds_to_each_other(source: Path, tmp_path: Path) -> None:
     fill(source, 40)
     (tmp_path / "key").write_text("".join(f"{i:02x}" for i in range(7, 39)))
