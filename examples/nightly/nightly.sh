@@ -29,8 +29,11 @@ case $code in
         cp tonight.json policy.new
         mv policy.new policy.json
     fi
+    if grep -q '"held_back_share": \(1\|0\.0[5-9]\|0\.[1-9]\)' tonight.json; then
+        echo "released, but many rows are held back: see the warnings in tonight.json" >&2
+    fi
     ;;
-1) echo "code 1: a lock, the disk or the server, see above; the next night tries again" >&2 ;;
+1) echo "code 1: a lock, the disk, a right or the server, see above; the next night tries again" >&2 ;;
 2 | 3) echo "code $code: the last release stays until job.toml or the source is mended, see above" >&2 ;;
 4) echo "code 4: the last release stays; where the data has changed for good, search anew: remove policy.json" >&2 ;;
 *) echo "code $code: no release tonight, see above" >&2 ;;

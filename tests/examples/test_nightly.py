@@ -93,6 +93,24 @@ def test_the_cron_script(folder: Path) -> None:
     assert (folder / "release" / "release.duckdb").read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("share", "said"), [("0.0", ""), ("0.049", ""), ("0.05", "many"), ("0.556", "many"), ("1.0", "many")]
+)
+def test_the_cron_script_says_that_many_rows_are_held_back(tmp_path: Path, share: str, said: str) -> None:
+    """The program is a stand-in that writes a result: its own warnings are not printed at night."""
+    stand_in = tmp_path / "bin" / "sqldeid"
+    stand_in.parent.mkdir()
+    result = json.dumps({"releases": {"visits": {"ledger": {"held_back_share": float(share)}}}}, indent=2)
+    stand_in.write_text(f"#!/bin/sh\ncat > tonight.json <<'END'\n{result}\nEND\n")
+    stand_in.chmod(0o755)
+    path = f"{stand_in.parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", EXAMPLE / "nightly.sh", tmp_path, tmp_path],
+        env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, "many rows are held back" in done.stderr) == (0, bool(said)), done.stderr
+
+
 @pytest.mark.deep
 def test_the_cron_script_on_postgres(folder: Path, postgres_cluster: str) -> None:
     """The URL of a server is no path: the script hands it on as it is, and the ledger goes on from night to night."""
