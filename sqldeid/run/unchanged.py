@@ -68,7 +68,7 @@ _APART = (
 )
 _DECLARED = (
     "its job reads the source otherwise by now (source, where or person), so that other rows leave, whether or not the "
-    "data has changed"
+    "data has changed; if what is there is another release that you keep, name another place (release.into or schema)"
 )
 _FILTERED = (
     "it has other rows of the same tables, and the two cohorts may differ by few persons. Make both in one run of one "
@@ -211,7 +211,9 @@ class Sources:
         """Keep in mind a release of another job, of the same rows, that stays where this one goes: a trial, perhaps."""
         other, stays = str(note["release"]), self.job.release.into is None or bool(self.options.only)
         held = LEDGER_NOTE in note and self.options.ledger is not None
-        if stays and not held and not self._is_ours(other) and _of_one_source(note.get(SOURCE_NOTE), now, gone=False):
+        child = note.get("parent") == name
+        alike = child or _of_one_source(note.get(SOURCE_NOTE), now, gone=False)
+        if stays and not held and not self._is_ours(other) and alike:
             self._others.setdefault(name, []).append(other)
 
     @property
@@ -224,8 +226,9 @@ class Sources:
         )
         return unheld + tuple(
             f"{self.job.name}: {part_of(self.job, name)[0]}.{name}: {', '.join(others)} beside it "
-            f"{'was' if len(others) == 1 else 'were'} released from the same source by another job; whoever is given "
-            "more than one can subtract one from the other. Give out one, and delete the others"
+            f"{'was' if len(others) == 1 else 'were'} released from the same source by another job, or an "
+            "earlier form of this one; whoever is given more than one can subtract one from the other. Give out one, "
+            "and delete the others"
             for name, others in self._others.items()
         )
 

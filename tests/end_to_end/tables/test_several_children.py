@@ -275,3 +275,14 @@ def test_verify_says_where_nothing_was_compared_with_the_source(folder: Path) ->
         said = StringIO()
         print_verified(verify(job, c, options=how), console(said))
         assert told in said.getvalue()
+
+
+def test_a_child_that_the_job_no_longer_has_is_told(folder: Path) -> None:
+    """It stays where it was, with pseudonyms of then."""
+    c, *_ = drawn(4)
+    job = wanted(folder)
+    anonymize(job, c, options=options(folder))
+    tables = job.model_dump(exclude_unset=True)["tables"]
+    fewer = Job.parse({"tables": {name: tables[name] for name in ("people", "codes")}}, folder=folder)
+    told = anonymize(fewer, c, options=options(folder, replace=True)).warnings
+    assert any("tables.people: drugs beside it was released from the same source by another job" in w for w in told)
