@@ -249,6 +249,7 @@ def _pairs(release: Tree, traded: Tradeoff) -> Grid:
     asked = next((c["asked"] for c in release["criteria"] if c["name"] == "k-anonymity"), None)
     own = None if release.get("ledger") else (asked, release.get("suppression_limit"))
     headings = ("k", "Limit", "One node for all rows", "Left out", "Local recoding", "Left out", "At least")
+    mark = "this release, by k alone" if release["search"].get("choose") == "by-k" else "this release"
     local = {(p.k, p.suppression_limit): p for p in traded.local}
     rows = []
     for p in traded.points:
@@ -256,7 +257,7 @@ def _pairs(release: Tree, traded: Tradeoff) -> Grid:
         q = local.get(pair)
         rows.append(
             (
-                f"{p.k:,}{' (this release)' if pair == own else ''}",
+                f"{p.k:,}{f' ({mark})' if pair == own else ''}",
                 f"{100 * p.suppression_limit:g} %",
                 *_cost(p, traded.rows, proven=p.optimal),
                 *_cost(q, traded.rows, proven=q is None or not q.stopped),

@@ -142,6 +142,9 @@ def test_what_was_cut_short_is_marked(made: tuple[Any, str], tmp_path: Path) -> 
     assert all(row[4].startswith("≤ ") or row[4] == "none" for row in grid.rows)
     held = {**release, "ledger": {"held_back": 0}}
     assert not any("this release" in row[0] for row in mixed_sections(held, "r1")[-1].grids[0].rows)
+    by_k = {**release, "search": {**release["search"], "choose": "by-k"}}
+    marked = [row[0] for row in mixed_sections(by_k, "r1")[-1].grids[0].rows if "this release" in row[0]]
+    assert marked and all(first.endswith(" (this release, by k alone)") for first in marked)
     assert "Not recorded" in mixed_sections(made[0]["releases"]["people"], "r1")[-1].words[0]
 
 

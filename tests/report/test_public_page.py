@@ -261,6 +261,22 @@ def test_blanked_rows_are_told_of_where_they_stand_in_the_release(folder: Path, 
     assert told == [[True, True, False, False], [False, False, True, True]]
 
 
+@pytest.mark.parametrize("choose", ["by-k", "by-all"])
+def test_the_trade_off_of_a_report_says_that_it_is_by_k_alone(folder: Path, choose: str) -> None:
+    columns = {"age": {"role": QI, "hierarchy": {"bands": [10, 20]}}, "ill": {"role": "sensitive"}}
+    search = {"choose": choose}
+    privacy = {"k": 2, "suppression_limit": 0.05, "l_diversity": {"column": "ill", "l": 3}}
+    privacy |= {"criteria_limit": 0.95} if choose == "by-k" else {}
+    asked = job(folder, columns=columns, privacy=privacy, search=search, source={"query": BY_AGE})
+    page = sqldeid.anonymize(asked, folder / "db.duckdb", options=sqldeid.Options(explain=True)).to_html()
+    by_k = choose == "by-k"
+    assert ("(this release, by k alone)" in page, "losses and suppressed rows are those of k alone" in page) == (
+        by_k,
+        by_k,
+    )
+    assert ("(this release)" in page) != by_k
+
+
 def test_without_by_k_there_is_one_limit(folder: Path) -> None:
     public = sqldeid.anonymize(job(folder), folder / "db.duckdb").to_public()
     assert "criteria_limit" not in public["releases"]["r"] and "in all" not in public_page(public)
