@@ -78,6 +78,10 @@ def codebook(columns: Mapping[str, Tree], *, blanks: bool = False) -> list[dict[
     ]
 
 
+_CUT = re.compile(r"^from (.+) on one value$")
+"""What a run says of a column that was cut at the top; at level 0 the greatest value is labelled `≥`."""
+
+
 def coded_sections(columns: Mapping[str, Tree], untold: str = "") -> list[Section]:
     """The same of a release whose columns are of several levels each; none where nothing is coarser.
 
@@ -167,15 +171,18 @@ def meaning(column: Tree) -> str:
         told = f", {' or '.join(f'“{cell}”' for cell in cells)}" if 0 < len(cells) < 3 else ""
         return f"one value for everybody{told}: it tells nothing"
     if level == 0:
-        return str(shown) if shown else "as in the source"
+        cut = _CUT.match(str(shown))
+        return f"as in the source; {shown}, “≥ {cut[1]}”" if cut else str(shown) if shown else "as in the source"
     return f"coarser than in the source: {how(column)}" + (f"; {_cut(column, str(shown))}" if shown else "")
 
 
 def how(column: Tree) -> str:
     """How a level groups values, by its name; a number is the width of bands."""
     named, hierarchy = str(column.get("level_name") or ""), str(column.get("hierarchy"))
-    if hierarchy.startswith("bands "):
+    if hierarchy.startswith("bands ") or (hierarchy.startswith("age/") and named.isdigit()):
         return f"bands of {named}"
+    if named.isdigit():
+        return f"level “{named}” of the hierarchy {hierarchy}"
     return named if named and not named.startswith("level ") else f"grouped by the hierarchy {hierarchy}"
 
 

@@ -277,6 +277,29 @@ def test_the_trade_off_of_a_report_says_that_it_is_by_k_alone(folder: Path, choo
     assert ("(this release)" in page) != by_k
 
 
+@pytest.mark.parametrize("bands", [{"bands": [10, 20]}, "age/5-10-20"])
+def test_what_was_cut_at_the_top_is_told_as_it_is_released(folder: Path, bands: Any) -> None:
+    """Of 400 rows most are cut, so that the frequent value is that one; at level 0 it is text with its sign."""
+    query = "SELECT id, CASE WHEN id % 4 = 0 THEN 20 ELSE 30 + id % 30 END AS age FROM people"
+    columns = {"age": {"role": QI, "hierarchy": bands, "top_code": 30}}
+    asked = job(folder, source={"query": query}, columns=columns, privacy={"k": 20})
+    result = sqldeid.anonymize(asked, folder / "db.duckdb", options=sqldeid.Options(explain=True))
+    column = result.tables["r"].columns["age"]
+    released = duckdb.connect(str(folder / "out.duckdb")).sql("SELECT DISTINCT age FROM release.r").fetchall()
+    assert column.level == 0 and {x for (x,) in released} == {"20", "≥ 30"}
+    assert (column.example or ())[0] == "≥ 30" and "<strong>≥ 30</strong>" in result.to_html()
+    for page in (public_page(result.to_public()), public_page(json.loads(json.dumps(result.to_dict(), default=str)))):
+        assert "as in the source; from 30 on one value, “≥ 30”" in page
+
+
+def test_a_level_that_is_called_a_number_is_told_with_what_it_counts() -> None:
+    column = {"role": QI, "level": 3, "height": 5, "level_name": "20", "hierarchy": "age/5-10-20"}
+    assert meaning(column) == "coarser than in the source: bands of 20"
+    assert meaning({**column, "hierarchy": "age/text", "level_name": "decade"}) == "coarser than in the source: decade"
+    named = "coarser than in the source: level “20” of the hierarchy ages.csv"
+    assert meaning({**column, "hierarchy": "ages.csv"}) == named
+
+
 def test_without_by_k_there_is_one_limit(folder: Path) -> None:
     public = sqldeid.anonymize(job(folder), folder / "db.duckdb").to_public()
     assert "criteria_limit" not in public["releases"]["r"] and "in all" not in public_page(public)

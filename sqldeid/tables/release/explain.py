@@ -68,9 +68,8 @@ def example(coded: Coded, least_rows: int) -> tuple[str, ...] | None:
     leaf = int(rows.argmax())
     if rows[leaf] < least_rows:
         return None
-    labels = (
-        labels[groups[leaf]] for labels, groups in zip(coded.hierarchy.labels, coded.hierarchy.groups, strict=True)
-    )
+    levels = enumerate(coded.hierarchy.groups)
+    labels = (coded.qi.labels(coded.hierarchy, level)[groups[leaf]] for level, groups in levels)
     return tuple("NULL" if label is None else str(label) for label in labels)
 
 
