@@ -238,7 +238,7 @@ def hit(found: Tree) -> Iterator[tuple[str, str]]:
             of = f" of {secret}" if secret else ""
             few = g["main"]["value"] * g["main"]["of"] < FEW
             share = f"fewer than {FEW} persons" if few else estimated(g["main"])
-            yield f"{_ATTACKS[attack]}{of}: most of all where {g['column']} is {g['value']}", share
+            yield f"{_ATTACKS[attack]}{of}: most of all where {g['column']} is {g['value']}, by its first level", share
 
 
 _ATTACKS = {

@@ -70,7 +70,7 @@ def public_mixed(release: Tree) -> list[Section]:
         Section("What protects the people in it?", words=words, grids=(_criteria(release, public=True),)),
         Section("Columns", grids=(grid("Columns", ("Column", "Role", "Levels, the finest first"), rows),)),
         *coded_sections(release["columns"]),
-        Section("How is it read?", words=(READ, _layered(release))),
+        Section("How is it read?", words=(READ, _layered(release, public=True))),
     ]
 
 
@@ -187,15 +187,18 @@ def _rough(part: float, rows: int) -> str:
     return "more than 99 %" if 0.995 <= part < 1 else f"{100 * part:.0f} %"
 
 
-def _layered(release: Tree) -> str:
-    """How many layers there are, and how a reader learns each row's."""
+def _layered(release: Tree, *, public: bool = False) -> str:
+    """How many layers there are, and how a reader learns each row's; the data holder, how to let readers know."""
     number = len(release["layers"])
     words = f"The rows are of {told(number)} layer{'s' * (number != 1)}, each with one level for every column."
     if release.get("recoding"):
         words += " The column recoding tells the number of each row's layer."
     else:
-        words += " No column tells which row is of which layer; with `recoding = true` in the job one does."
+        words += " No column tells which row is of which layer"
+        words += "." if public else "; with `recoding = true` in the job one does."
     if (table := release.get("hierarchies")) is None:
+        if public:
+            return f"{words} What each label says at coarser levels the data holder can tell."
         return f"{words} With `hierarchies = true` in the job a table tells what each label says at each level."
     return (
         f"{words} The table {table} tells what each label says at each level that is no finer: join it on column_name, "

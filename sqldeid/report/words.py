@@ -9,10 +9,9 @@ from typing import Any
 
 from sqldeid.errors import UnknownKindError
 
-_DIVERSITY = (
-    "Values that mean much the same; an attacker who can rule values out; what suppression tells; what the choice of "
-    "the node may tell, which is said below."
-)
+_CHOICE = "what the choice of levels may tell where it is not made by k alone."
+
+_DIVERSITY = f"Values that mean much the same; an attacker who can rule values out; what suppression tells; {_CHOICE}"
 
 NOT_PROTECTED = {
     "k-anonymity": "A sensitive value that a whole class shares; what suppression itself tells (a missing class "
@@ -20,15 +19,13 @@ NOT_PROTECTED = {
     "releases of the same people.",
     "l-diversity": _DIVERSITY,
     "(c,l)-diversity": _DIVERSITY,
-    "t-closeness": "What the whole table tells about everybody; what suppression tells; what the "
-    "choice of the node may tell, which is said below.",
+    "t-closeness": f"What the whole table tells about everybody; what suppression tells; {_CHOICE}",
     "delta-disclosure privacy": "What the whole table tells about everybody; an attacker who can rule values out; what "
-    "suppression tells; what the choice of the node may tell, which is said below.",
+    f"suppression tells; {_CHOICE}",
     "beta-likeness": "Learning that a value is less likely, or not there; what the whole table tells about everybody; "
-    "an attacker who can rule values out; what suppression tells; what the choice of the node may tell, which is said "
-    "below.",
-    "m-concealing": "Learning a sensitive value; somebody who knows more than was stated; what the choice of the node "
-    "may tell, which is said below.",
+    "an attacker who can rule values out; what suppression tells; "
+    f"{_CHOICE}",
+    "m-concealing": f"Learning a sensitive value; somebody who knows more than was stated; {_CHOICE}",
     "k-map, estimated": "Classes of too few persons all the same, for it is an estimate and no bound, and says nothing "
     "of a source that is no random sample; a person who is known to be in the release, whom only k itself protects; a "
     "sensitive value that a whole class shares; what suppression itself tells.",

@@ -300,6 +300,19 @@ def test_a_level_that_is_called_a_number_is_told_with_what_it_counts() -> None:
     assert meaning({**column, "hierarchy": "ages.csv"}) == named
 
 
+@pytest.mark.parametrize("method", ["frontier", "local"])
+def test_readers_are_told_what_they_can_use_and_nothing_of_a_job(folder: Path, method: str) -> None:
+    columns = {"age": {"role": QI, "hierarchy": {"bands": [10, 20]}}, "ill": {"role": "sensitive"}}
+    privacy = {"k": 10, "l_diversity": {"column": "ill", "l": 2}}
+    search = {"method": method, "loss": "loss"}
+    result = sqldeid.anonymize(job(folder, columns=columns, privacy=privacy, search=search), folder / "db.duckdb")
+    page, report = public_page(result.to_public()), result.to_html()
+    for told in (page, report):
+        assert "where it is not made by k alone" in told and "said below" not in told
+    assert "in the job" not in page and ("recoding = true" in report) == (method == "local")
+    assert ("ill, which stands in the release as it is:" in report) == (method == "frontier")
+
+
 def test_without_by_k_there_is_one_limit(folder: Path) -> None:
     public = sqldeid.anonymize(job(folder), folder / "db.duckdb").to_public()
     assert "criteria_limit" not in public["releases"]["r"] and "in all" not in public_page(public)
