@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from sqlglot import exp
@@ -12,6 +13,9 @@ from sqldeid.sql.names import literal, refuse_same_names
 
 Find = Callable[[str, str], Column]
 """From a column's name, and the key that names it, to the column."""
+
+_UNNAMED = re.compile(r"column\d+")
+"""What DuckDB calls the columns of a file of text without a header."""
 
 SHOWN = 12
 """A message lists so many columns; wide tables have hundreds."""
@@ -54,4 +58,15 @@ def with_one_zero(value: exp.Expr, source: Column) -> exp.Expr:
 def no_column(there: Sequence[Column], label: str, name: str, key: str) -> JobError:
     """The error that says which columns there are instead."""
     shown = ", ".join(c.name for c in there[:SHOWN]) + (" …" if len(there) > SHOWN else "")
-    return JobError.at(key, f'{label} has no column "{name}"; it has {shown}')
+    return JobError.at(key, f'{label} has no column "{name}"; it has {shown}{_of_a_header([c.name for c in there])}')
+
+
+def _of_a_header(names: Sequence[str]) -> str:
+    """What such names tell of the first line of a CSV file; empty where it is nothing."""
+    if all(_UNNAMED.fullmatch(name) for name in names):
+        return ". Where this is a CSV file, its first line is no header: write the names of the columns there"
+    known = {name.casefold() for name in names}
+    again = [name for name in names if name.endswith("_1") and name[:-2].casefold() in known]
+    if not again:
+        return ""
+    return f". In a CSV file {again[0]} is the second column that the header calls {again[0][:-2]}: rename one"

@@ -93,12 +93,17 @@ def _looked_up(text: str) -> Path:
     if path.is_dir():
         raise JobError(f"{path}: the database is a folder, not a file")
     if not path.exists():
-        raise JobError(f"{path}: the database file does not exist")
+        raise JobError(f"{path}: the database file does not exist; it was looked for in {_folder(path)}")
     if path.stat().st_size == 0:  # DuckDB would make a database of it
         raise JobError(f"{path}: the file is empty; give a DuckDB database, a CSV or a Parquet file")
     if (flaw := _other_file(path)) is not None:
         raise JobError(f"{path}: {flaw}")
     return path
+
+
+def _folder(path: Path) -> str:
+    folder = path.absolute().parent
+    return f"{folder}" if folder.is_dir() else f"{folder}, a folder that does not exist either"
 
 
 def _text(database: object) -> str:

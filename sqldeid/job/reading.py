@@ -29,6 +29,8 @@ _OF_A_NAME = (
 )
 """How tomllib begins where a name should have stood in quotes, among others."""
 _HEADER = re.compile(r"(\s*\[{1,2})([^\]]+)(\]{1,2})")
+_COMMA = re.compile(r"""=\s*([+-]?[0-9]+),([0-9]+)\s*(?=[,}#]|$)""")
+_BARE = re.compile(r"""[^\W\d][^"'\[\]{},#=\\]*(?=[,\]}#]|$)""")
 _LONG = 200
 """A line of a job that is longer is not said once more."""
 
@@ -93,10 +95,25 @@ def _syntax(message: str, name: str, text: str) -> str:
         if said.startswith(start):
             section = f"[{dotted(_KEYS.findall(said))}] " if "(" in said else ""
             return f"{name}, {place}: {section}{clearer}"
-    line = text.split("\n")[int(at[1]) - 1] if at[1] and said.startswith(_OF_A_NAME) else ""
-    mended = _quoting(line, int(at[2]) - 1) if line else ""
+    line = text.split("\n")[int(at[1]) - 1] if at[1] else ""
+    if line and (clearer := _of_a_value(line, int(at[2]) - 1, said)):
+        return f"{name}, {place}: this is not valid TOML: {clearer}"
+    mended = _quoting(line, int(at[2]) - 1) if line and said.startswith(_OF_A_NAME) else ""
     why = f"; a name with a blank, or any sign but a-z, A-Z, 0-9, _ and -, stands in quotes: {mended}" if mended else ""
     return f"{name}, {place}: this is not valid TOML: {said[:1].lower()}{said[1:]}{why}"
+
+
+def _of_a_value(line: str, at: int, said: str) -> str:
+    """What to write for a number with a comma, and for text without quotes; empty where it is neither."""
+    for number in _COMMA.finditer(line):
+        if number.start(1) < at <= number.end() + 1:
+            return f"a number has a point, no comma: {number[1]}.{number[2]}"
+    value = _BARE.match(line, at) if said.startswith("Invalid value") else None
+    if value is None or len(value[0]) > _LONG or not value[0].isprintable():
+        return ""
+    if value[0].casefold() in ("true", "false"):
+        return f"true and false are written small: {value[0].casefold()}"
+    return f'text stands in quotes: "{value[0].strip()}"'
 
 
 def _quoting(line: str, at: int) -> str:

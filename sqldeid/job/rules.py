@@ -391,7 +391,9 @@ def _person(person: object, roles: Mapping[str, object]) -> Iterator[Problem]:
 def _weights(weights: Mapping[str, object], roles: Mapping[str, object]) -> Iterator[Problem]:
     for name in weights:
         if name not in roles or (roles[name] in get_args(Role) and roles[name] != "quasi-identifying"):
-            yield Problem(("search", "weights", name), "is not a quasi-identifying column of this release")
+            there = ", ".join(n for n, role in roles.items() if role == "quasi-identifying")
+            told = f"is not a quasi-identifying column of this release; it has {there}"
+            yield Problem(("search", "weights", name), told if there else told.partition(";")[0])
 
 
 def _computed(table: Mapping[str, object], roles: Mapping[str, object]) -> Iterator[Problem]:

@@ -445,6 +445,16 @@ def test_a_mapping_that_holds_itself_is_refused() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        ("a = 0,05\n", "line 1, column 6: this is not valid TOML: a number has a point, no comma: 0.05"),
+        ("a = { x = 0,05 }\n", "a number has a point, no comma: 0.05"),
+        ("a = { x = 1, y = -0,5, z = 1 }\n", "a number has a point, no comma: -0.5"),
+        (
+            "a = { column = Haupt Diagnose, l = 3 }",
+            'column 16: this is not valid TOML: text stands in quotes: "Haupt Diag',
+        ),
+        ("a = Überall # so", 'text stands in quotes: "Überall"'),
+        ("a = True", "true and false are written small: true"),
+        ('a = "x" y\n', "column 9: this is not valid TOML: expected newline"),
         ("[tables\n", "job.toml, line 1, column 8: this is not valid TOML"),
         ('a = 1\nb = "x', "job.toml, line 2, column 7: this is not valid TOML: unterminated string"),
         ("[tables.t]\n[tables.t]\n", "job.toml, line 2, column 10: [tables.t] is there twice; two sections"),

@@ -210,6 +210,7 @@ SHOWN = [
         [("it's", 2), ("😀", 2), (None, 2)],
         PEOPLE_SETUP,
     ),
+    Case("run/list_repeated", {"person": column(AGE, "s"), "source": PEOPLE}, [(-30, 3), (40, 3)], PEOPLE_SETUP),
 ]
 
 PUBLISH = [

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
-from sqldeid.sql import identifier, render
+from sqldeid.sql import column, identifier, render, table_name
 from sqldeid.tables.plan.columns import LINKED
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.rows import stacking
@@ -130,15 +130,33 @@ def count_persons(plan: TablePlan, engine: Engine, source: exp.Expr) -> Persons:
         after = " (after `where`)" if plan.filtered else ""
         raise JobError(f"{plan.key}: {plan.source_label} has no rows{after}; there is nothing to release")
     if keyed < rows:
-        raise JobError.at(key, f"{plan.person} is NULL in {rows - keyed} rows of {plan.source_label}")
+        raise _no_key(plan, key, rows - keyed)
     if plan.person is not None and persons < rows and not plan.many:
         raise JobError.at(
             key,
             f"{plan.source_label} has {rows} rows but {persons} values of {plan.person}; k counts persons, so "
-            f'say rows = "many" beside it, or give one row per person (a query that picks one)',
+            f'say rows = "many" beside it, or give one row per person (a query that picks one). {_repeated(plan)}',
         )
     refuse_more(plan, rows)
     return Persons(rows, None if still else (int(row["high"]), int(row["low"])), persons)
+
+
+def _no_key(plan: TablePlan, key: str, lost: int) -> JobError:
+    """Rows of nobody: how they are left out."""
+    shown = "1 row" if lost == 1 else f"{lost} rows"
+    there = exp.Is(this=column(str(plan.person)), expression=exp.Null()).not_().sql("duckdb")
+    quote = "'''" if "'" in there else "'"
+    left_out = f"where = {quote}{'… AND ' if plan.filtered else ''}{there}{quote}"
+    told = f"{plan.person} is NULL in {shown} of {plan.source_label}"
+    return JobError.at(key, f"{told}; write the keys there, or leave such rows out: {left_out}")
+
+
+def _repeated(plan: TablePlan) -> str:
+    """How whoever holds the source sees the keys of several rows: a query, and no value."""
+    names = [plan.source.db, plan.source.name] if isinstance(plan.source, exp.Table) else ["source_query"]
+    source = table_name(*(name for name in names if name))
+    asked = str(render("run/list_repeated", person=column(str(plan.person), "s"), source=source)).strip()
+    return f"To see which{'' if len(names) > 1 else ', with (the source query) in the place of source_query'}: {asked}"
 
 
 def refuse_more(plan: TablePlan, rows: int) -> None:

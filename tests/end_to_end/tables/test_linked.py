@@ -416,7 +416,7 @@ def _with(**more: Any) -> Callable[[dict[str, dict[str, Any]]], None]:
         (_with(where="same > 199"), "no person is in"),
         (
             _with(source={"query": 'SELECT * REPLACE (NULLIF("per son", 99) AS "per son") FROM stays'}),
-            "is NULL in 1 rows",
+            "is NULL in 1 row of",
         ),
         (_with(source={"query": "FROM stays UNION ALL FROM stays"}), "436 rows but 218 values"),
         (
