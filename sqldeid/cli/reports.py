@@ -11,7 +11,7 @@ import click
 
 from sqldeid.cli.files import write_json
 from sqldeid.cli.options import Common, common, examples
-from sqldeid.cli.targets import PAGE, check_output, is_stdout, refuse_kind, write_text
+from sqldeid.cli.targets import JSON, PAGE, check_output, is_stdout, refuse_kind, write_text
 from sqldeid.errors import JobError
 from sqldeid.files import read_limited
 
@@ -35,6 +35,12 @@ def report(common: Common, result_file: str, output: str, public: bool, job_file
     The report is for the data holder. A result of `anonymize --report` also tells what other k and limits would cost.
     Title, contact, date and text are the result's, or with --about those of the job as it is now.
     """
+    if public and Path(output).suffix.casefold() in JSON:
+        raise JobError(
+            f"-o: {output}: a page is made from a result, so name a file that ends in .html; JSON of what may go "
+            "out is written by the run: sqldeid anonymize … --public FILE.json",
+            key="output",
+        )
     refuse_kind("-o", output, PAGE)
     if not is_stdout(output):
         check_output("-o", output)

@@ -129,3 +129,10 @@ def test_a_job_of_drawn_nodes_has_no_tradeoff(folder, capsys):
     (folder / "drawn.toml").write_text(text)
     ran = run(capsys, "tradeoff", "db.duckdb", "--job", "drawn.toml", "--only", "people")
     assert ran.code == 2 and "tables.people.search.method: epsilon-safe draws its node" in " ".join(ran.err.split())
+
+
+def test_json_of_what_may_go_out_is_written_by_the_run_alone(folder, capsys):
+    (folder / "r.json").write_text("{}")
+    ran = run(capsys, "report", "r.json", "--public", "-o", "about.json")
+    assert ran.code == 2 and "sqldeid anonymize … --public FILE.json" in ran.err
+    assert not (folder / "about.json").exists()
