@@ -25,6 +25,7 @@ import sqlglot
 
 import sqldeid
 from sqldeid.cli.app import cli
+from sqldeid.hierarchy import check
 from tests.support.hospital import hospitals
 from tests.support.places import ROOT
 from tests.support.shell import execute
@@ -55,7 +56,7 @@ ROUND: Mapping[str, Mapping[str, Any]] = {
         "patients": {"person": "subject_id", "columns": {"subject_id": {"role": "identifying", "pseudonym": True}}},
         "diagnoses": {
             "person": "subject_id", "parent": "patients", "items": "icd9_code", "known": 2,
-            "columns": {"icd9_code": QI},
+            "columns": {"icd9_code": QI}, "privacy": {"k": 3},
         },
     }},
     "closeness.md": {"tables": {"people": {"columns": {"occupation": {"role": "sensitive"}}}}},
@@ -86,6 +87,7 @@ def kind_of(page: str, text: str) -> str:
         "toml": r"(\[[a-z]+(\.\w+)*\]|[\w-]+ += [{\[\"]|[\w-]+ = )",
         "service": r"\[hospital\]\nhost=",
         "sql": r"SELECT ",
+        "hierarchy": r"[^;\n ]+;[^;\n]+\n[^;\n ]+;[^;\n]+\n",
         "R": r"library\(",
         "python": r"\w+Operator\(",
         "cron": r"\d+ \d+ \* \* \* ",
@@ -132,6 +134,16 @@ def whole(page: str, text: str) -> dict[str, Any]:
         if "quasi-identifying" not in {column.get("role") for column in columns.values()}:
             columns.setdefault("age", QI)
     return part
+
+
+@pytest.mark.parametrize(("page", "text"), of("hierarchy"))
+def test_a_hierarchy_that_is_shown_is_the_file_that_the_page_writes(page: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "shown.csv").write_text(text, encoding="utf-8")
+    found = check("shown.csv", tmp_path)
+    assert (found.problems, found.leaves) == ((), len(text.splitlines()))
+    shell = "".join(inside for kind, inside in FENCED.findall((DOCS / page).read_text("utf-8")) if kind == "sh")
+    written = re.findall(r"'([^';]+;[^']+)'", "".join(line for line in shell.splitlines() if "printf" in line))
+    assert written == text.splitlines()
 
 
 @pytest.mark.parametrize(("page", "text"), of("toml"))
