@@ -268,7 +268,7 @@ CASES = [
                 "label": column("it's", "r"),
                 "level": column("lev", "r"),
             },
-            [(4, 3)],
+            [(5, 4)],
             (*SOURCE_SETUP, 'DELETE FROM "ite ms" WHERE "per son" = \'p2\''),
             note="texts" if text else "numbers",
         )
