@@ -356,8 +356,8 @@ def print_verified(found: Mapping[str, Recheck | Told], to: Console, proven: Map
     for name, verified in found.items():
         to.print()
         compared = getattr(verified, "compared", True)
-        held = " is what job and source say" if compared else " keeps its promise; the source was not compared"
-        put(to, Text(plain(name), style="bold"), held)
+        said = " is what job and source say" if compared else " keeps its promise; the source was not compared"
+        put(to, Text(plain(name), style="bold"), said)
         proof = (proven or {}).get(name)
         if isinstance(verified, Told):
             print_table(facts([*verified.facts(), *(() if proof is None else _proven(proof))]), to)
@@ -370,6 +370,8 @@ def print_verified(found: Mapping[str, Recheck | Told], to: Console, proven: Map
         rows: list[tuple[str, object]] = [("Linked with", f"{others}: counted on the join")] if others else []
         rows += [("K-anonymity", f"{verified.k:,}"), *_criteria(verified.criteria)]
         rows += [("Classes", f"{verified.classes:,}"), ("Released", released), ("Suppressed", suppressed)]
+        held = 0 if verified.sampled else verified.rows - verified.released - verified.suppressed
+        rows += [("Held back", f"{count(held, 'row')} ({share(held, verified.rows)})")] if held > 0 else []
         rows += _persons(verified.persons)
         print_table(facts([*rows, *(() if proof is None else _proven(proof))]), to)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -84,7 +85,14 @@ def test_the_cron_script(folder: Path) -> None:
     result = json.loads((folder / "release" / "tonight.json").read_text())["releases"]["visits"]
     assert result["search"]["method"] == "policy"
     assert result["ledger"]["release"] == 2
-    assert 0 < result["ledger"]["held_back"] <= 3
+    held = result["ledger"]["held_back"]
+    assert 0 < held <= 3
+    asked = ["verify", "../hospital.duckdb", "--job", "job.toml", "--ledger", "ledger.duckdb", "--key-file", "key"]
+    checked = subprocess.run(
+        [Path(sys.executable).with_name("sqldeid"), *asked],
+        cwd=folder / "release", capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert re.search(rf"Held back +{held} row", checked.stdout)
     change(folder, "UPDATE visits SET zip = CAST(patient AS VARCHAR), age = patient % 90")
     before = (folder / "release" / "release.duckdb").read_bytes()
     third = night()
