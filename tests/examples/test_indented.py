@@ -87,6 +87,7 @@ def kind_of(page: str, text: str) -> str:
         "toml": r"(\[[a-z]+(\.\w+)*\]|[\w-]+ += [{\[\"]|[\w-]+ = )",
         "service": r"\[hospital\]\nhost=",
         "sql": r"SELECT ",
+        "grants": r"GRANT ",
         "hierarchy": r"[^;\n ]+;[^;\n]+\n[^;\n ]+;[^;\n]+\n",
         "R": r"library\(",
         "python": r"\w+Operator\(",
@@ -305,7 +306,9 @@ def postgres_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[C
     [service] = [text for _, kind, text in BLOCKS if kind == "service"]
     with hospitals() as hospital:
         port = str(hospital.server.port)
-        hospital.run(PATIENTS, "GRANT SELECT ON patients TO worker")
+        [grants] = [text for _, kind, text in BLOCKS if kind == "grants"]
+        given = grants.replace("DATABASE hospital", "DATABASE postgres").replace("TO me;", "TO worker")
+        hospital.run(PATIENTS, *given.splitlines())
         read = configparser.ConfigParser()
         read.read_string(service)
         assert set(read["hospital"]) == {"host", "dbname", "user", "sslmode"}
