@@ -149,7 +149,10 @@ def refused(error: psycopg.Error, label: str) -> EngineError:
     return EngineError(f"{label}: the server does not let us in; try the same with psql")
 
 
-_LOGIN = "the server refuses the user or the password; give them in the URL, as PGUSER and PGPASSWORD, or in ~/.pgpass"
+_LOGIN = (
+    "the server refuses the user or the password; give them by a service and ~/.pgpass, as PGUSER and PGPASSWORD, or"
+    " in the URL"
+)
 _REFUSED = {
     ("too many connections for role",): (
         "the user has as many sessions as it may (CONNECTION LIMIT of its role): end one and run again, or have "
@@ -166,6 +169,9 @@ _REFUSED = {
         "who runs it"
     ),
     ("role ", "authentication failed"): _LOGIN,
+    ("definition of service", "service file"): (
+        "the service is not found; write it into ~/.pg_service.conf, or name the file that has it by PGSERVICEFILE"
+    ),
     ("ssl", "certificate"): "the connection cannot be made secure as sslmode asks; see sslmode and sslrootcert",
     ("does not exist",): "the server has no such database",
     ("starting up", "shutting down", "recovery"): "the server is starting or stopping; try again",

@@ -97,6 +97,7 @@ def test_a_session_that_is_not_given(
         ),
         ('FATAL:  no pg_hba.conf entry for host "::1", user "timeout", database "role "', "pg_hba.conf lets"),
         ('FATAL:  role "too many" does not exist', "refuses the user"),
+        ('connection is bad: definition of service "password authentication failed" not found', "service is not found"),
         ('FATAL:  database "role is not permitted to log in" does not exist', "no such database"),
         (
             "FATAL:  remaining connection slots are reserved for roles with the SUPERUSER attribute",

@@ -104,7 +104,7 @@ def test_the_session_is_ended_just_before_it_commits(hospital: Hospital, failing
     [
         ("postgresql://worker:hidden-word@127.0.0.1:1/postgres", "no server answers there"),
         ("postgresql://worker:not-hidden-word@127.0.0.1:{port}/postgres", "refuses the user or the password"),
-        ("postgresql://worker@127.0.0.1:{port}/postgres", "as PGUSER and PGPASSWORD, or in ~/.pgpass"),
+        ("postgresql://worker@127.0.0.1:{port}/postgres", "a service and ~/.pgpass, as PGUSER and PGPASSWORD"),
         ("postgresql://worker@127.0.0.1:{port}/postgres?password=not-hidden-word", "refuses the user or the password"),
         ("postgresql://nobody:hidden-word@127.0.0.1:{port}/postgres", "refuses the user or the password"),
         ("postgresql://worker:hidden-word@127.0.0.1:{port}/none", "no such database"),
