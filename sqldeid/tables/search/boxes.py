@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from sqldeid.arrays import Ints
+from sqldeid.arrays import Ints, unique_rows
 from sqldeid.tables.model.evaluation import Evaluation
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.search.base import Problem
@@ -122,7 +122,7 @@ class Boxes:
         """The node whose known failing closes most of the box from below; `lo` if that was checked itself."""
         above = self.failing.above(box.lo)
         if len(above):
-            meets = np.unique(np.minimum(above, np.array(box.hi)), axis=0)
+            meets = unique_rows(np.minimum(above, np.array(box.hi)))
             return max((tuple(int(x) for x in y) for y in meets), key=lambda y: self._rise(box, y))
         return box.lo if box.lo in self.problem.state.checked else None
 
