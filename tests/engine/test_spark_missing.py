@@ -25,7 +25,7 @@ from sqldeid.sql import parse_expression
 from sqldeid.sql.dialects import write
 from sqldeid.sql.unlike import refuse_unlike
 from tests.support.cli import run as cli
-from tests.support.events import kind_t
+from tests.support.events import kind_t, laplace
 from tests.support.places import ROOT
 
 TOKEN = "hidden-word"
@@ -142,13 +142,18 @@ def test_what_spark_does_not_do_is_refused_before_it_is_called(what: str) -> Non
         anonymize(Job.parse(REFUSED[what]), f"sc://127.0.0.1:{closed_port()}")
 
 
-def test_options_that_spark_does_not_have_are_refused() -> None:
+def test_options_that_spark_does_not_have_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("".join(f"{i:02x}" for i in range(7, 39)))
+    options = Options(ledger="l", key_file=tmp_path / "key")
     drawn = {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.4, "epsilon": 2.0, "delta": 0.39}}
-    sampled = Job.parse({"tables": {"r": {**TABLE, "search": drawn}}})
-    events = Job.parse({"events": {"e": kind_t()}})
+    persons = {key: value for key, value in TABLE.items() if key != "rows_are_persons"} | {"person": "id"}
+    sampled = Job.parse({"tables": {"r": {**persons, "search": drawn}}})
+    (tmp_path / "wards").write_text("w0\n")
+    spent = {key: value for key, value in kind_t(privacy=laplace(tmp_path / "wards")).items() if key != "gap_hours"}
+    events = Job.parse({"events": {"e": spent}})
     for job, what in ((sampled, "epsilon-safe"), (events, "events")):
         with pytest.raises(JobError, match=f"not on Spark: --ledger with {what}; DuckDB can"):
-            anonymize(job, "sc://127.0.0.1:1", options=Options(ledger="l"))
+            anonymize(job, "sc://127.0.0.1:1", options=options)
 
 
 @pytest.mark.parametrize(

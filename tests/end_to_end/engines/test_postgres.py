@@ -219,8 +219,9 @@ def test_options_that_postgres_does_not_have(tmp_path: Path) -> None:
     """Refused before a server is asked: there is none."""
     nowhere = "postgresql://nobody@127.0.0.1:1/none"
     drawn = {"method": "epsilon-safe", "epsilon_safe": {"beta": 0.4, "epsilon": 2.0, "delta": 0.39}}
+    (tmp_path / "key").write_text("".join(f"{i:02x}" for i in range(7, 39)))
     with pytest.raises(JobError, match="not on Postgres: --ledger with epsilon-safe"):
-        anonymize(wanted(search=drawn), nowhere, options=Options(ledger=tmp_path / "ledger"))
+        anonymize(wanted(search=drawn), nowhere, options=Options(ledger=tmp_path / "ledger", key_file=tmp_path / "key"))
 
 
 def test_names_that_postgres_would_cut(server: InPostgres) -> None:
