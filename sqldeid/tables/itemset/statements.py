@@ -46,7 +46,7 @@ def verifying(planned: ChildPlan) -> Iterator[Step]:
     yield from once("tables/itemset/check_items", "tables/itemset/join_shown")
     yield step("tables/itemset/count_sets", planned.known)
     yield from _reading(planned)
-    yield from once("tables/itemset/expect_items", "tables/itemset/compare_items", "tables/itemset/count_pairs")
+    yield from once("tables/itemset/expect_items", "tables/itemset/compare_items")
 
 
 def _reading(planned: ChildPlan) -> Iterator[Step]:
