@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from sqldeid.errors import HierarchyError
 from sqldeid.hierarchy.header import refuse_header, unused
-from sqldeid.hierarchy.mending import mending
 from sqldeid.hierarchy.model import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.sources import HierarchySource, open_source
 from sqldeid.hierarchy.tree import Uncovered
@@ -111,6 +110,8 @@ def _check_bound(
     try:
         hierarchy = source.bind(values, numeric=numeric, uncovered=uncovered)
     except UncoveredValues as error:
+        from sqldeid.hierarchy.mending import mending
+
         lost = len(error.indices)
         text = pa.types.is_string(values.type) and not numeric
         problems.append(

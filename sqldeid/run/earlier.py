@@ -12,7 +12,6 @@ from typing import Any
 from sqldeid import tables
 from sqldeid.errors import JobError, SqldeidError, VerificationError
 from sqldeid.job import Job
-from sqldeid.job.ledger_rules import REFUSED, unfit
 from sqldeid.job.problems import did_you_mean
 from sqldeid.keys import VARIABLE, read_key
 from sqldeid.ledger.book import Book
@@ -73,6 +72,8 @@ def refuse_unfit(job: Job, names: Sequence[str], options: Options) -> None:
     """
     if options.ledger is None:
         return
+    from sqldeid.job.ledger_rules import REFUSED, unfit
+
     faults = [(key, f"{job.name}: {key}: {REFUSED[what]}") for key, what in unfit(job, names)]
     try:
         keyless = None if read_key(options.key_file) is not None else _keyless()
@@ -144,6 +145,8 @@ def _single(units: Sequence[Plan], options: Options) -> list[Plan]:
                 key="--policy",
             )
         if options.ledger is not None:
+            from sqldeid.job.ledger_rules import REFUSED
+
             raise JobError(f"{unit.key}: {REFUSED['link']}", key="--ledger")
     return [unit for unit in units if not is_linked(unit)]
 
@@ -151,6 +154,8 @@ def _single(units: Sequence[Plan], options: Options) -> list[Plan]:
 def _refuse_many(plans: Sequence[Plan]) -> None:
     for planned in plans:
         if nature_of(planned).many:
+            from sqldeid.job.ledger_rules import REFUSED
+
             raise JobError.at(f"{planned.key}.rows", REFUSED['rows = "many"'])
 
 

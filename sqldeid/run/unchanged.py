@@ -45,7 +45,6 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.job import Job
-from sqldeid.job.ledger_rules import unfit
 from sqldeid.keys import Key, read_key, state_key
 from sqldeid.making import Nature
 from sqldeid.publish import BESIDE_KINDS, LEDGER_NOTE, SOURCE_NOTE
@@ -194,6 +193,8 @@ class Sources:
 
     def _way_out(self, note: Mapping[str, object]) -> str:
         """What to do: a ledger holds a release to those that it took down itself, and no kind that it cannot keep."""
+        from sqldeid.job.ledger_rules import unfit
+
         possible = not any(unfit(self.job, self.names))
         if LEDGER_NOTE in note and possible:
             return "Name the ledger with --ledger"

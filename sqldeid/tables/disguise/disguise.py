@@ -14,7 +14,6 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
-from sqldeid.job.ledger_rules import REFUSED
 from sqldeid.keys import VARIABLE, Key
 from sqldeid.sql import column, identifier, literal
 from sqldeid.tables.disguise.pseudonyms import Digest, by_text, draw_secrets, fresh_run, scope
@@ -79,6 +78,8 @@ def fresh_secrets(plan: TablePlan, key: Key | None, *, repeated: bool = False) -
 def _refuse_repeated(plan: TablePlan) -> None:
     """Refuse shifted dates in a series of releases: intervals link a person's rows, and many shifts tell the dates."""
     if moved := shifted(plan):
+        from sqldeid.job.ledger_rules import REFUSED
+
         raise JobError.at(f"{plan.key}.columns.{moved[0].name}.shift", REFUSED["shift"])
 
 

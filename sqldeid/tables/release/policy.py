@@ -36,7 +36,6 @@ from sqldeid.tables.plan.choosing import allowed_beyond, by_k, within
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.release.linking_values import linking, linking_values
 from sqldeid.tables.release.node import checker_of
-from sqldeid.tables.rows.hidden import hidden
 from sqldeid.tables.search import Outcome
 from sqldeid.tables.write.draft import Beside, Draft, DraftStage
 
@@ -217,7 +216,10 @@ def reused(plan: TablePlan, policy: Policy) -> tuple[DraftStage, ...]:
     def fold_new(draft: Draft) -> None:
         draft.folded = fold_again(draft.plan, draft.engine)
         draft.warnings += linking_values(draft.plan, draft.engine, draft.folded.source)
-        draft.warnings += hidden(draft.plan, draft.folded.columns)
+        if any(q.uncovered == "top" for q in draft.plan.qis):
+            from sqldeid.tables.rows.hidden import hidden
+
+            draft.warnings += hidden(draft.plan, draft.folded.columns)
 
     def check(draft: Draft) -> None:
         checker = checker_of(draft.plan, draft.folded, draft.engine)

@@ -31,7 +31,6 @@ from sqldeid.tables.release.linking_values import linking, linking_values
 from sqldeid.tables.release.node import checker_of, choose, find_node, judged_by_all
 from sqldeid.tables.release.policy import Policy, apply_policy, kept_policy, retold, reused
 from sqldeid.tables.release.summary import near_keys, summarise
-from sqldeid.tables.rows.hidden import hidden
 from sqldeid.tables.search import Progress
 from sqldeid.tables.verify.verify import noted_criteria, verify
 from sqldeid.tables.write.codebook import with_codes
@@ -187,7 +186,10 @@ def _fold(draft: Draft) -> None:
     plan, engine = draft.plan, draft.engine
     draft.folded = fold(plan, engine, room(plan, engine))
     draft.warnings += linking_values(plan, engine, draft.folded.source)
-    draft.warnings += hidden(plan, draft.folded.columns)
+    if any(q.uncovered == "top" for q in plan.qis):
+        from sqldeid.tables.rows.hidden import hidden
+
+        draft.warnings += hidden(plan, draft.folded.columns)
 
 
 def _where(draft: Draft) -> str:

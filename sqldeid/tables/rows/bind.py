@@ -14,7 +14,6 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import HierarchyError, UncoveredError
 from sqldeid.hierarchy import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.header import refuse_header
-from sqldeid.hierarchy.mending import mending
 from sqldeid.hierarchy.versions import refuse_versions
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 
@@ -86,6 +85,8 @@ def cover(plan: TablePlan, index: int, distinct: pa.Array, n: Ints) -> Hierarchy
 
 
 def _refuse_uncovered(plan: TablePlan, qi: QuasiIdentifier, error: UncoveredValues, n: Ints) -> NoReturn:
+    from sqldeid.hierarchy.mending import mending
+
     key = f"{plan.key}.columns.{qi.name}"
     rows = int(n[np.asarray(error.indices, dtype=np.int64)].sum())
     count = len(error.indices)
