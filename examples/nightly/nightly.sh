@@ -29,7 +29,7 @@ case $code in
         cp tonight.json policy.new
         mv policy.new policy.json
     fi
-    if grep -q '"held_back_share": \(1\|0\.0[5-9]\|0\.[1-9]\)' tonight.json; then
+    if grep -q '"held_back_share": \(1\.0,*$\|0\.0[5-9]\|0\.[1-9]\)' tonight.json; then
         echo "released, but many rows are held back: see the warnings in tonight.json" >&2
     fi
     ;;

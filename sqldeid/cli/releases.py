@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -291,11 +291,26 @@ def assess(
     check_outputs({"--json": json_file}, job, database)
     with _progress(common):
         found = sqldeid.assess(job, database, release=release, options=_options(common, only))
+    beside = list(_of_items(job, found, released=release))
     if json_file is not None:
-        _write(json_file, {name: asdict(risk) for name, risk in found.items()}, of="release" if release else "source")
+        told = {"warnings": beside} if beside else {}
+        of = "release" if release else "source"
+        _write(json_file, {name: asdict(risk) for name, risk in found.items()}, of=of, **told)
     if not common.quiet:
         screen = common.screen(json_file)
         print_risk(found, screen, released=release) if found else put(screen, f"Nothing to assess: {_TABLES_ALONE}")
+        print_warnings(beside, screen)
+
+
+def _of_items(job: sqldeid.Job, found: Collection[str], *, released: bool) -> Iterator[str]:
+    """What an assessment of parents does not count: the items of their child tables, which others may know as well."""
+    for name, table in job.tables.items():
+        if table.parent in found:
+            counted = f": of the release they are {table.privacy.k} or more, or none" if released else ""
+            yield (
+                f"tables.{name}: is a child table, and is not assessed: whoever knows {table.known} of a person's "
+                f"items beside the columns of {table.parent} may find fewer persons than its classes have{counted}"
+            )
 
 
 @click.command(

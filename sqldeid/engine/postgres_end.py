@@ -55,13 +55,12 @@ def to_the_end(
             ended.set()
 
     Thread(target=run, name="sqldeid-end", daemon=True).start()
-    if _wait(ended, ANSWER_SECONDS if seconds is None else seconds, STOPPED_SECONDS):
-        return None if done.is_set() else (failed or [EngineError(_SILENT)])[0]
-    Thread(target=_cancel, args=(connection,), name="sqldeid-cancel", daemon=True).start()
-    if not _wait(ended, CANCELLED_SECONDS):
-        _cut(connection)
-        _wait(ended, CANCELLED_SECONDS)
-        return None if done.is_set() else EngineError(_SILENT)
+    if not _wait(ended, ANSWER_SECONDS if seconds is None else seconds, STOPPED_SECONDS):
+        Thread(target=_cancel, args=(connection,), name="sqldeid-cancel", daemon=True).start()
+        if not _wait(ended, CANCELLED_SECONDS):
+            _cut(connection)
+            _wait(ended, CANCELLED_SECONDS)
+            failed.clear()  # it tells only that the connection was cut off
     return None if done.is_set() else (failed or [EngineError(_SILENT)])[0]
 
 

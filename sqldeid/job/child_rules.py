@@ -128,14 +128,12 @@ def parent_problems(job: Mapping[str, object]) -> Iterator[Found]:
 def _beside(name: str, first: str, tables: Mapping[str, object]) -> Iterator[Found]:
     """Child tables of one parent share one promise: whoever knows items of several of them counts them together."""
     child, other = section(tables, name), section(tables, first)
-    for keys in (("known",), ("privacy", "k")):
-        mine, theirs = (section(t, "privacy").get("k") if len(keys) > 1 else t.get("known") for t in (child, other))
-        if mine is not None and theirs is not None and mine != theirs:
-            yield (
-                ("tables", name, *keys),
-                f"must be {theirs!r}, as in tables.{first}: child tables of one parent share one promise, of items of "
-                "all of them together",
-            )
+    same = "child tables of one parent share one promise, of items of all of them together"
+    if child.get("known") != other.get("known"):
+        yield ("tables", name, "known"), f"must be that of tables.{first}, {other.get('known')!r}: {same}"
+    mine, theirs = section(child, "privacy").get("k"), section(other, "privacy").get("k")
+    if mine != theirs:
+        yield ("tables", name, "privacy", "k"), f"must be that of tables.{first}, {theirs!r}: {same}"
 
 
 def _classes(name: str, parent: str, child: Mapping[str, object], table: Mapping[str, object]) -> Iterator[Found]:

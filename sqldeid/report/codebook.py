@@ -24,6 +24,7 @@ _FORMS = (
     (re.compile(r"^([A-Z]?\d+) ?[-–] ?([A-Z]?\d+)$"), RANGE),
     (re.compile(r"^([A-Z]?\d+) ?[-–] ?([A-Z]?\d+) (\D.*)$"), f"{{2}}: {RANGE}"),
 )
+"""How built hierarchies write their labels."""
 
 _RULE = re.compile(r"^dates ((day|month|quarter|year|decade)(, |$))+$")
 """The name of a rule for dates; a file may be called `dates 2025.csv`."""
@@ -42,7 +43,6 @@ UNTOLD = (
     "that a single person has. Ask the data holder."
 )
 """Why a value stands without an explanation; under the tables of a release that has one."""
-"""How built hierarchies write their labels."""
 
 TYPES = {"VARCHAR": "text", "TEXT": "text", "STRING": "text", "BIGINT": "whole number", "INTEGER": "whole number"}
 TYPES |= {"DOUBLE": "number", "DOUBLE PRECISION": "number", "REAL": "number", "BOOLEAN": "true or false"}

@@ -53,14 +53,13 @@ def print_result(
     asked = [f"{option} {quote(plain(value))}" for option, values in (given or {}).items() for value in values]
     only = [option for option in asked if option.startswith("--only ")]
     source = f"{quote(plain(database))} --job {quote(plain(job))}"
+    left = "the risk that is left"
+    if any(release.kind == "child" for release in result.releases.values()):  # an assessment does not count items
+        left += " from who knows none of the items"
     print_commands(
         [
             (" ".join(["sqldeid verify", source, *asked]), "check the release again, independently"),
-            *(
-                [(" ".join(["sqldeid assess", source, *only, "--release"]), "the risk that is left")]
-                if result.tables
-                else []
-            ),
+            *([(" ".join(["sqldeid assess", source, *only, "--release"]), left)] if result.tables else []),
         ],
         to,
     )

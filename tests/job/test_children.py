@@ -109,9 +109,14 @@ def test_a_parent_with_a_criterion_beyond_k_is_refused() -> None:
 def test_children_of_one_parent_share_one_promise() -> None:
     Job.parse({"tables": {"c": child(), "d": child(), "p": parent()}})
     told = refusal(c=child(), d=child(known=1), p=parent())
-    assert "d.known: must be 2, as in tables.c: child tables of one parent share one promise" in told
+    assert "d.known: must be that of tables.c, 2: child tables of one parent share one promise" in told
     lower = child(privacy={"k": 2, "suppression_limit": 0.1})
-    assert "d.privacy.k: must be 3, as in tables.c" in refusal(c=child(), d=lower, p=parent())
+    assert "d.privacy.k: must be that of tables.c, 3" in refusal(c=child(), d=lower, p=parent())
+
+
+def test_a_child_that_says_less_than_the_first_is_refused() -> None:
+    told = refusal(c=child(), d=child(known=None, privacy={}), p=parent())
+    assert "d.known: m" in told and "d.privacy.k: " in told
 
 
 def test_a_parent_is_no_child() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
+import tomlkit
 
 from sqldeid.errors import JobError, NoSolutionError, VerificationError
 from sqldeid.job import Job
@@ -21,6 +22,7 @@ from sqldeid.report.text import console
 from sqldeid.run import Options, anonymize, verify
 from sqldeid.tables.itemset import count
 from tests.support.child_tables import PSEUDONYM, TREE, cuts, database, fewest, subsets, write_tree
+from tests.support.cli import run
 from tests.support.sources import INSENSITIVE, qi
 
 pytestmark = pytest.mark.usefixtures("stages")
@@ -286,3 +288,24 @@ def test_a_child_that_the_job_no_longer_has_is_told(folder: Path) -> None:
     fewer = Job.parse({"tables": {name: tables[name] for name in ("people", "codes")}}, folder=folder)
     told = anonymize(fewer, c, options=options(folder, replace=True)).warnings
     assert any("tables.people: drugs beside it was released from the same source by another job" in w for w in told)
+
+
+def test_an_assessment_of_the_parent_says_that_items_are_not_in_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the parent's classes alone the risk is told too low for whoever knows items."""
+    c, *_ = drawn(4, persons=60)
+    c.execute(f"ATTACH '{folder / 'source.duckdb'}' AS kept")
+    c.execute("COPY FROM DATABASE memory TO kept")
+    c.execute("DETACH kept")
+    text = tomlkit.dumps(wanted(folder).model_dump(mode="json", by_alias=True, exclude_unset=True))
+    (folder / "job.toml").write_text(text)
+    database, job = str(folder / "source.duckdb"), str(folder / "job.toml")
+    made = run(capsys, "anonymize", database, "--job", job, "--key-file", str(folder / "key"))
+    assert "the risk that is left from who knows none of the items" in " ".join(made.out.split())
+    told = " ".join(run(capsys, "assess", database, "--job", job, "--release").out.split())
+    for child in ("codes", "drugs"):
+        assert f"tables.{child}: is a child table, and is not assessed: whoever knows 2 of a person's items" in told
+    assert told.count("of the release they are 2 or more, or none") == 2
+    source = run(capsys, "assess", database, "--job", job, "--json", "-")
+    assert [w.partition(":")[0] for w in source.json["warnings"]] == ["tables.codes", "tables.drugs"]
