@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
 from tests.support import postgres
-from tests.support.failing import until
+from tests.support.cli import Ran
+from tests.support.failing import anonymizing, until
 from tests.support.foreign import bag
 from tests.support.spark import free_port
 
@@ -80,6 +82,24 @@ def hospitals() -> Iterator[Hospital]:
         rules.write_text("local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n")
         reload(found)
         yield found
+
+
+@pytest.fixture(scope="module")
+def hospital() -> Iterator[Hospital]:
+    with hospitals() as found:
+        yield found
+
+
+@pytest.fixture
+def command(
+    hospital: Hospital, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Ran]]:
+    monkeypatch.chdir(tmp_path)
+    for name in ("PGPASSWORD", "PGSSLMODE"):
+        monkeypatch.delenv(name, raising=False)
+    anonymize = anonymizing(capsys, JOB)
+    yield lambda *more, url=hospital.url, source='"people"', **asked: anonymize(url, *more, source=source, **asked)
+    hospital.run("DROP SCHEMA IF EXISTS out CASCADE")
 
 
 def reload(hospital: Hospital) -> None:

@@ -82,6 +82,15 @@ BESIDE_EXPECTED: Rows = [
     *(("p4", "😀", 0, "y"), ("p7", "a", 1, "x")),
 ]
 
+
+def read_again(text: bool) -> dict[str, object]:
+    """How a re-check reads the source: by persons' keys as they are, or as texts."""
+    return {
+        **{"source": table_name("sour_ce"), "key": column("per son", "s"), "item": column("co de", "s"), "type": TEXT},
+        **{"text": text, "secrets": table_name("texts" if text else "se_crets"), "chains": table_name("chains")},
+    }
+
+
 CASES = [
     *(
         Case(
@@ -230,13 +239,7 @@ CASES = [
             "tables/itemset/expect_items",
             {
                 "expected": OUT,
-                "source": table_name("sour_ce"),
-                "key": column("per son", "s"),
-                "item": column("co de", "s"),
-                "type": TEXT,
-                "text": text,
-                "secrets": table_name("texts" if text else "se_crets"),
-                "chains": table_name("chains"),
+                **read_again(text),
                 "written": table_name("ite ms"),
                 "label": column("it's", "r"),
                 "level": column("lev", "r"),
@@ -254,13 +257,7 @@ CASES = [
         Case(
             "tables/itemset/count_pairs",
             {
-                "source": table_name("sour_ce"),
-                "key": column("per son", "s"),
-                "item": column("co de", "s"),
-                "type": TEXT,
-                "text": text,
-                "secrets": table_name("texts" if text else "se_crets"),
-                "chains": table_name("chains"),
+                **read_again(text),
                 "parent": table_name("par ents"),
                 "own": column("per son", "p"),
                 "written": table_name("ite ms"),

@@ -20,26 +20,12 @@ from sqldeid import EngineError, Job, anonymize
 from sqldeid.engine import postgres_end
 from sqldeid.engine.postgres_errors import refused
 from tests.support.cli import Ran
-from tests.support.failing import anonymizing, refusal, until
-from tests.support.hospital import JOB, Hospital, hospitals, reload
+from tests.support.failing import refusal, until
+from tests.support.hospital import JOB, Hospital, command, hospital, reload
+
+__all__ = ["command", "hospital"]
 
 pytestmark = pytest.mark.xdist_group("postgres-denied")
-
-
-@pytest.fixture(scope="module")
-def hospital() -> Iterator[Hospital]:
-    with hospitals() as found:
-        yield found
-
-
-@pytest.fixture
-def command(
-    hospital: Hospital, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., Ran]]:
-    monkeypatch.chdir(tmp_path)
-    anonymize = anonymizing(capsys, JOB)
-    yield lambda *more, url=hospital.url, source='"people"', **asked: anonymize(url, *more, source=source, **asked)
-    hospital.run("DROP SCHEMA IF EXISTS out CASCADE")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,27 +17,11 @@ from sqldeid.engine.postgres import PostgresEngine
 from sqldeid.publish import postgres as publishing
 from sqldeid.publish.postgres import InPostgres
 from tests.support.cli import Ran
-from tests.support.failing import SECRETS, anonymizing, before_method, before_statement, refusal, until
+from tests.support.failing import SECRETS, before_method, before_statement, refusal, until
 from tests.support.foreign import bag
-from tests.support.hospital import JOB, Hospital, holding, hospitals, reload
+from tests.support.hospital import Hospital, command, holding, hospital, reload
 
-
-@pytest.fixture(scope="module")
-def hospital() -> Iterator[Hospital]:
-    with hospitals() as found:
-        yield found
-
-
-@pytest.fixture
-def command(
-    hospital: Hospital, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., Ran]]:
-    monkeypatch.chdir(tmp_path)
-    for name in ("PGPASSWORD", "PGSSLMODE"):
-        monkeypatch.delenv(name, raising=False)
-    anonymize = anonymizing(capsys, JOB)
-    yield lambda *more, url=hospital.url, source='"people"', **asked: anonymize(url, *more, source=source, **asked)
-    hospital.run("DROP SCHEMA IF EXISTS out CASCADE")
+__all__ = ["command", "hospital"]
 
 
 @dataclass
