@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from shlex import quote
 from typing import Any, Protocol, TypeVar
 
 from sqldeid.engine.base import Engine
@@ -173,7 +174,7 @@ def _refuse_split(job: Job, names: Sequence[str], only: Sequence[str]) -> None:
             missing = ", ".join(name for name in group if name not in names)
             raise JobError(
                 f"{job.name}: --only: tables.{chosen[0]} is linked with {missing}, and linked tables are one release; "
-                f"give --only {' --only '.join(group)}",
+                f"give {_only(group)}",
                 key="--only",
             )
 
@@ -191,9 +192,14 @@ def _refuse_orphans(job: Job, names: Sequence[str]) -> None:
             family = [table.parent, *(child for child in job.tables if job.tables[child].parent == table.parent)]
             raise JobError(
                 f"{job.name}: --only: tables.{name} is a child of tables.{table.parent} and has its pseudonyms, so "
-                f"they are released together; give --only {' --only '.join(family)}",
+                f"they are released together; give {_only(family)}",
                 key="--only",
             )
+
+
+def _only(names: Sequence[str]) -> str:
+    """Options that choose these releases, as a shell takes them."""
+    return " ".join(f"--only {quote(name)}" for name in names)
 
 
 def gather(job: Job, names: Sequence[str], plan: Callable[[Sequence[str]], T]) -> list[T]:
