@@ -124,15 +124,15 @@ def test_groups_of_laplace(both: Both, tmp_path: Path) -> None:
     wanted = job(
         "grouped", section | {"privacy": privacy | {"groups": {"level": ["0", "2"]}}, "generate": {"objects": 400}}
     )
-    shares = []
+    counts = []
     for database, rows in ((both.spark, both.there), (both.file, both.here)):
         assert anonymize(wanted, database).releases["x"].objects == 400
         assert verify(wanted, database)["x"].objects == 400
         objects = dict(tuple(row)[:2] for row in rows("grouped.x"))
-        shares.append({level: list(objects.values()).count(level) / 400 for level in ("0", "2", None)})
-    there, here = shares
-    assert sum(there.values()) == 1 and min(there.values()) > 0.05
-    assert all(abs(there[level] - here[level]) < 0.15 for level in there)
+        counts.append({level: list(objects.values()).count(level) for level in ("0", "2", None)})
+    there, here = counts
+    assert sum(there.values()) == 400 and min(there.values()) > 20
+    assert all(abs(there[level] - here[level]) < 60 for level in there)
 
 
 @pytest.mark.always
