@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -184,6 +185,7 @@ def open_source(spec: str | Mapping[str, object], folder: Path) -> HierarchySour
     return _open_path(path, spec)
 
 
+@cache
 def shipped() -> tuple[str, ...]:
     """Names of the hierarchies that come with the package."""
     root = _root()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -132,7 +132,7 @@ def _anonymize(
             engine, staging, there = open_run(job, database, with_layers(job, names), options, stack)
             with naming_job(job):
                 units = gather(job, names, lambda group: plan_release(job, group, engine))
-                sources = Sources(job, engine, options, names, there, lambda name: plan_release(job, [name], engine))
+                sources = Sources(job, engine, options, names, there, _planned(job, engine, units))
                 noticing = Noticing(staging, sources.mark)
                 held = [note for note in there if note["release"] in names and LEDGER_NOTE in note]
                 pairs = pair(job, units, engine, options, listener)
@@ -164,6 +164,12 @@ def _anonymize(
     found = {r.name: _published(r, written) for r in releases}
     result = _result(job, database, found, joinable, options, monotonic() - started)
     return replace(result, warnings=(*result.warnings, *sources.warnings))
+
+
+def _planned(job: Job, engine: Engine, units: Sequence[Plan]) -> Callable[[str], Plan]:
+    """Plans a release of the job by itself: those that the run makes by themselves are planned already."""
+    alone = {nature_of(unit).names[0]: unit for unit in units if not is_linked(unit)}
+    return lambda name: alone.get(name) or plan_release(job, [name], engine)
 
 
 def _committed(engine: Engine | None) -> bool:

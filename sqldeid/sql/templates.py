@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -128,8 +129,9 @@ def source_of(name: str) -> str | None:
 
 @cache
 def _files() -> frozenset[str]:
-    root = folder()
-    return frozenset(path.relative_to(root).as_posix().removesuffix(SUFFIX) for path in root.rglob(f"*{SUFFIX}"))
+    root = str(folder())
+    found = (os.path.join(room, name) for room, _, names in os.walk(root) for name in names if name.endswith(SUFFIX))
+    return frozenset(path[len(root) + 1 : -len(SUFFIX)].replace(os.sep, "/") for path in found)
 
 
 @cache

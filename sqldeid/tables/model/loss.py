@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate
 from math import lcm
 
@@ -257,14 +258,20 @@ def _log_leaves(marginal: Marginal, level: int) -> Decimal:
     with localcontext(prec=_DIGITS):
         sizes = np.unique(leaves[counts > 0])
         pairs = ((int(n), int(counts[leaves == n].sum())) for n in sizes)
-        return sum((rows * Decimal(n).ln() for n, rows in pairs if n > 1), Decimal(0)) / Decimal(2).ln()
+        return sum((rows * _ln(n) for n, rows in pairs if n > 1), Decimal(0)) / _ln(2)
 
 
-def _shares_of_entropy(marginals: Sequence[Marginal]) -> list[list[Decimal]]:
-    """Per column and level its weight times its `entropy` as a share of that at its top; 0 where that is 0."""
+def _shares_of_entropy(bits: Sequence[Sequence[Decimal]], marginals: Sequence[Marginal]) -> list[list[Decimal]]:
+    """Per column and level its weight times its `entropy` as a share of that at its top; 0 where that is 0.
+
+    Parameters
+    ----------
+    bits
+        What `_bits` has of each column.
+    """
     with localcontext(prec=_DIGITS):
-        columns = [(_bits(m), _decimal(m.weight)) for m in marginals]
-        return [[w * b / bits[-1] if bits[-1] else Decimal(0) for b in bits] for bits, w in columns]
+        columns = [(own, _decimal(m.weight)) for own, m in zip(bits, marginals, strict=True)]
+        return [[w * b / own[-1] if own[-1] else Decimal(0) for b in own] for own, w in columns]
 
 
 def _decimal(weight: Fraction) -> Decimal:
@@ -280,14 +287,21 @@ def _bits(marginal: Marginal) -> list[Decimal]:
     """Bits that one column loses at each level, all rows together, to `_DIGITS` digits."""
     with localcontext(prec=_DIGITS):
         spread = [_spread(counts) for counts in marginal.rows]
-        return [(s - spread[0]) / Decimal(2).ln() for s in spread]
+        return [(s - spread[0]) / _ln(2) for s in spread]
 
 
 def _spread(counts: Ints) -> Decimal:
     """Sum of n·ln n over groups of n rows."""
     sizes, times = np.unique(counts[counts > 1], return_counts=True)
     pairs = zip(sizes.tolist(), times.tolist(), strict=True)
-    return sum((n * t * Decimal(n).ln() for n, t in pairs), Decimal(0))
+    return sum((n * t * _ln(n) for n, t in pairs), Decimal(0))
+
+
+@lru_cache(maxsize=1 << 16)
+def _ln(number: int) -> Decimal:
+    """Natural logarithm to `_DIGITS` digits; the same sizes come again at every level."""
+    with localcontext(prec=_DIGITS):
+        return Decimal(number).ln()
 
 
 def _zeros(marginals: Sequence[Marginal]) -> tuple[int, ...]:
@@ -303,7 +317,8 @@ def _ambiguity(marginals: Sequence[Marginal], rows: int) -> Loss:
 
 
 def _normalised_entropy(marginals: Sequence[Marginal], _rows: int) -> Loss:
-    return _rounded("normalised_entropy", _shares_of_entropy(marginals), 1 / _weight(marginals), marginals)
+    shares = _shares_of_entropy([_bits(m) for m in marginals], marginals)
+    return _rounded("normalised_entropy", shares, 1 / _weight(marginals), marginals)
 
 
 def _dm_star(marginals: Sequence[Marginal], _rows: int) -> Loss:
@@ -380,16 +395,17 @@ def all_losses(evaluation: Evaluation, marginals: Sequence[Marginal], rows: int,
         Sum of squared class sizes of the original table (node 0).
     """
     node = evaluation.node
+    bits = [_bits(m) for m in marginals]
     loss, prec, payout = (make_loss(name, marginals, rows) for name in ("loss", "prec", "payout"))
     return LossReport(
         loss=loss.value(loss.of(evaluation)),
         prec=prec.value(prec.of(evaluation)),
         dm_star=evaluation.squares,
         dm_star_original=original_squares,
-        entropy=_at([_bits(m) for m in marginals], node),
+        entropy=_at(bits, node),
         height=float(sum((m.weight * x for m, x in zip(marginals, node, strict=True)), Fraction(0))),
         ambiguity=_at(_ambiguities(marginals), node) / rows,
-        normalised_entropy=_at(_shares_of_entropy(marginals), node) / float(_weight(marginals)),
+        normalised_entropy=_at(_shares_of_entropy(bits, marginals), node) / float(_weight(marginals)),
         class_size=float(1 - Fraction(evaluation.classes, rows)),
         payout=payout.value(payout.of(evaluation)),
         columns={m.name: _column_loss(m, j, evaluation, rows) for j, m in enumerate(marginals)},
