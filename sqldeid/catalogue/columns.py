@@ -56,7 +56,13 @@ def with_one_zero(value: exp.Expr, source: Column) -> exp.Expr:
 
 
 def no_column(there: Sequence[Column], label: str, name: str, key: str) -> JobError:
-    """The error that says which columns there are instead."""
+    """The error that says which columns there are instead, unless their names may be values."""
+    if not all(c.named for c in there):
+        return JobError.at(
+            key,
+            f'{label} has no column "{name}"; nothing tells whether the first line of the file is a header or a row of '
+            "data, so it is not shown here: where it is data, write the names of the columns above it",
+        )
     shown = ", ".join(c.name for c in there[:SHOWN]) + (" …" if len(there) > SHOWN else "")
     return JobError.at(key, f'{label} has no column "{name}"; it has {shown}{_of_a_header([c.name for c in there])}')
 

@@ -25,7 +25,9 @@ _KINDS = {"--report": PAGE, "--html": PAGE, "--public": JSON | PAGE}
 """What options write; the others write JSON."""
 
 
-def check_outputs(outputs: Mapping[str, str | None], job: Job, database: str, reads: Sequence[str] = ()) -> None:
+def check_outputs(
+    outputs: Mapping[str, str | None], job: Job, database: str, reads: Sequence[str] = (), *, results: bool = False
+) -> None:
     """Refuse, before anything is done, what cannot be written later or would overwrite what the run reads.
 
     Parameters
@@ -34,11 +36,13 @@ def check_outputs(outputs: Mapping[str, str | None], job: Job, database: str, re
         Option → the file it names, `-` (not for the certificate) or None.
     reads
         Other files that the run reads.
+    results
+        Whether `--json` is for a release's result, which may take the place of an earlier one.
 
     Raises
     ------
     JobError
-        If a folder is missing, or the file is one that is read, or in the release.
+        If a folder is missing, or the file is one that is read, or in the release, or holds a release's result.
     """
     if is_stdout(outputs.get("--certificate") or ""):
         raise JobError.at("--certificate", "name a file; standard output is for --json")
@@ -51,11 +55,27 @@ def check_outputs(outputs: Mapping[str, str | None], job: Job, database: str, re
     for option, file in given.items():
         refuse_kind(option, file, _KINDS.get(option, JSON))
         check_output(option, file)
+        if not (results and option == "--json"):
+            refuse_over_result(option, file)
         bound = [os.environ[HOUSE_RULES]] if os.environ.get(HOUSE_RULES) else []
         read = [Path(database), *([job.path] if job.path else []), *map(Path, (*reads, *bound))]
         _refuse_inputs(option, Path(file), read, into)
     if len({os.path.realpath(f) for f in given.values()}) < len(given):
         raise JobError(f"{' and '.join(given)} name one file; give each its own", key=next(iter(given)))
+
+
+def refuse_over_result(option: str, target: str | None) -> None:
+    """Refuse a file that holds a release's result: it may be the policy of later runs, and cannot be found again.
+
+    Raises
+    ------
+    JobError
+        If it does.
+    """
+    if target is None or is_stdout(target) or is_stream(target):
+        return
+    if _object(Path(target)).keys() >= _KEPT[0]:
+        raise JobError.at(option, f"{target} holds the result of a release, which would be lost; name another file")
 
 
 def _refuse_inputs(option: str, path: Path, inputs: list[Path], into: Path | None) -> None:

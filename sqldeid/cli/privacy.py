@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sqldeid.cli.files import write_json
+from sqldeid.cli.files import refuse_over_result, write_json
 from sqldeid.cli.options import Common, common, examples, numbers
 from sqldeid.cli.targets import JSON, check_output, is_stdout, refuse_kind
 from sqldeid.errors import JobError
@@ -74,6 +74,7 @@ def plan(
     refuse_kind("--json", json_file, JSON)
     if json_file is not None and not is_stdout(json_file):
         check_output("--json", json_file)
+        refuse_over_result("--json", json_file)
     rows = plan_table(
         numbers("--k", ks, int, "20,50"),
         numbers("--beta", betas, float, "0.1,0.25"),
@@ -115,6 +116,7 @@ def shifts(
     refuse_kind("--json", json_file, JSON)
     if json_file is not None and not is_stdout(json_file):
         check_output("--json", json_file)
+        refuse_over_result("--json", json_file)
     asked = [u.strip() for u in units.split(",")]
     if unknown := [u for u in asked if u not in UNITS]:
         raise JobError(f"--to: {unknown[0]} is none of {', '.join(UNITS)}", key="to")

@@ -122,7 +122,7 @@ def anonymize(
         outputs = Outputs(json_file, public_file, certificate_file, report_file)
         refuse_without_charts(report_file)
         reads = [str(file) for file in (policy, ledger, house_rules) if file is not None]
-        check_outputs(outputs.by_option, job, database, reads)
+        check_outputs(outputs.by_option, job, database, reads, results=not plan)
         options = sqldeid.Options(
             only=only,
             replace=replace,

@@ -72,11 +72,15 @@ _ENUM = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table or query: its name and type as the engine spells them, and how its values travel."""
+    """A column of a table or query: its name and type as the engine spells them, and how its values travel.
+
+    `named` is false where the name may be a value: the first line of a file of text without a header.
+    """
 
     name: str
     type: str
     kind: Kind
+    named: bool = True
 
     @property
     def shown_type(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -220,7 +221,11 @@ class DuckDBEngine(Asked):
             rows = self.rows("engine/describe_relation", relation=relation)
         except JobError as error:
             raise JobError.at(key, error.message, unnamed="source") from None
-        return tuple(Column(r["column_name"], r["column_type"], kind_of(r["column_type"])) for r in rows)
+        found = tuple(Column(r["column_name"], r["column_type"], kind_of(r["column_type"])) for r in rows)
+        # A name above values of another type is surely one, but for 12 above numbers.
+        if not self.guessed or any(c.kind != "text" and not c.name[:1].isdigit() for c in found):
+            return found
+        return tuple(replace(c, named=False) for c in found)
 
     def output_names(self, query: exp.Query, *, key: str = "") -> tuple[str, ...]:
         """The names that a query gives its columns, before DuckDB renames equal ones; it is bound, not run."""

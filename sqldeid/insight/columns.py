@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sqldeid.catalogue.relations import parts_of
+from sqldeid.catalogue.columns import no_column
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.sql import column, render
@@ -49,8 +50,7 @@ def read_values(table: str, name: str, engine: Engine) -> ColumnValues:
     there = {c.name.casefold(): c for c in engine.columns(relation, key="--table")}
     found = there.get(name.casefold())
     if found is None:
-        shown = ", ".join(c.name for c in there.values())
-        raise JobError(f'--column: {table} has no column "{name}"; it has {shown}', key="column")
+        raise JobError(no_column(list(there.values()), table, name, "--column").message, key="column")
     if found.kind == "other":
         raise JobError(f"--column: a column of type {found.shown_type} cannot have a hierarchy", key="column")
     statement = render(

@@ -29,6 +29,9 @@ _STEPS = 30
 
 _MASKED = 4
 _NUMBERS = ("integer", "float", "number")
+_ZIP_DIGITS = 5
+_US_ZIPS = ("zip", "zipcode", "zip code")
+"""Names that such codes have in the United States; elsewhere codes of five digits have others."""
 _ZIPS = ("zip", "zipcode", "postal", "postcode", "post code", "postal code", "plz")
 
 _SAFE_DATE = (
@@ -41,6 +44,11 @@ _SAFE_YEAR = (
 _SAFE_ZIP = (
     "; Safe Harbor itself leaves three digits at most, and those where more than 20,000 people live: of US codes "
     "hierarchy us/zip knows them"
+)
+
+_SAFE_THREE = (
+    "; those of 3 digits with few people are one, 000; Safe Harbor itself leaves three digits at most: 5 are for other "
+    "grounds"
 )
 
 Fit = tuple[object, str, bool]
@@ -87,7 +95,7 @@ def _fit(sought: Sought, shipped_one: str | None) -> Fit:
     if top is not None:
         return "age/5-10-20", "bands of 5, 10 and 20 years", facts.kind != "float"
     if _zip_like(facts):
-        return {"mask": _masked(facts)}, f"a code: its last characters become *{_SAFE_ZIP}", True
+        return _of_zip(facts)
     if is_text_age(facts):
         return TEXT_AGES, "ages in text, those over 89 as one; bands of 5, 10 and 20 years", False
     if _year_like(facts):
@@ -121,6 +129,21 @@ def _zip_like(facts: ColumnFacts) -> bool:
         return False
     looks = max(facts.looks.get("zip", 0.0), facts.looks.get("postcode", 0.0))
     return (bool(named(facts.name, _ZIPS)) or (facts.kind == "text" and looks >= 0.6)) and _characters(facts) > 1
+
+
+def _is_zip(facts: ColumnFacts) -> bool:
+    """Whether a column says by its name that it holds US ZIP codes, and nothing in it looks otherwise."""
+    if not named(facts.name, _US_ZIPS):
+        return False
+    if facts.kind == "integer":
+        return 0 <= (facts.low or 0) <= (facts.high or 0) < 10**_ZIP_DIGITS
+    return facts.kind == "text" and facts.looks.get("zip", 0.0) == 1
+
+
+def _of_zip(facts: ColumnFacts) -> Fit:
+    if _is_zip(facts):
+        return "us/zip", f"US ZIP codes: 5 digits, 3, 1{_SAFE_THREE}", False
+    return {"mask": _masked(facts)}, f"a code: its last characters become *{_SAFE_ZIP}", True
 
 
 def _characters(facts: ColumnFacts) -> int:

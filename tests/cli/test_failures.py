@@ -174,6 +174,27 @@ def test_a_failure_lies_beside_the_result_that_stands_there(more, folder, capsys
     assert not (folder / "first.error.json").exists(), "a failure lies there exactly where the last run failed"
 
 
+OTHERS = {
+    "verify": ["verify", "db.duckdb", "--job", "job.toml", "--json"],
+    "assess": ["assess", "db.duckdb", "--job", "job.toml", "--json"],
+    "plan": ["anonymize", "db.duckdb", "--job", "job.toml", "--plan", "--json"],
+    "tradeoff": ["tradeoff", "db.duckdb", "--job", "job.toml", "--json"],
+    "explore": ["explore", "db.duckdb", "--table", "people", "--json"],
+    "privacy plan": ["privacy", "plan", "--json"],
+    "public": ["anonymize", "db.duckdb", "--job", "job.toml", "--replace", "--public"],
+    "certificate": ["anonymize", "db.duckdb", "--job", "job.toml", "--replace", "--certificate"],
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_no_other_finding_takes_the_place_of_a_result(name, folder, capsys):
+    assert anonymize(capsys, "--json", "first.json").code == 0
+    before = tree(folder)
+    ran = run(capsys, *OTHERS[name], "first.json")
+    assert ran.code == 2 and "first.json holds the result of a release, which would be lost" in ran.err
+    assert tree(folder) == before
+
+
 def test_a_failure_takes_the_place_of_a_failure(folder, capsys):
     for only in ("nobody", "none"):
         assert anonymize(capsys, "--json", "first.json", "--only", only).code == 2

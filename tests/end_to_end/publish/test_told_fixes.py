@@ -7,8 +7,10 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from click.testing import CliRunner
 
 import sqldeid
+from sqldeid.cli.app import cli
 
 AGE = {"role": "quasi-identifying", "hierarchy": {"suppress": True}}
 
@@ -70,6 +72,17 @@ def test_a_header_that_is_none_or_has_a_name_twice(tmp_path, header, text):
     (tmp_path / "t.csv").write_text(f"{header}\n{rows}")
     said = refused(job(source="main.t"), tmp_path / "t.csv")
     assert "has no column" in said and (text in said if text else "In a CSV" not in said and "header" not in said)
+
+
+@pytest.mark.parametrize(("first", "row"), [("SECRET,0213,flu", "P{i},{i},flu"), ("SECRET,ab,flu", "P{i},x{i},flu")])
+def test_a_first_line_that_may_be_data_is_not_shown(tmp_path, first, row):
+    rows = "".join(row.format(i=i) + "\n" for i in range(100, 130))
+    (tmp_path / "t.csv").write_text(f"{first}\n{rows}")
+    said = refused(job(source="main.t"), tmp_path / "t.csv")
+    assert "a header or a row of data" in said and "SECRET" not in said and "flu" not in said
+    (tmp_path / "h.csv").write_text("a;*\n")
+    told = CliRunner().invoke(cli, ["hierarchy", "check", "h.csv", "--db", "t.csv", "--table", "t", "--column", "b"])
+    assert "a header or a row of data" in str(told.exception) and "SECRET" not in str(told.exception)
 
 
 def test_weights_name_the_columns_that_have_them():
