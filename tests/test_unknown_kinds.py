@@ -284,8 +284,9 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     },
     "tables/check/count_spread": {
         **{"stats": TABLE, "words": Q, "nodes": NODES, "most": 0, "reference": TABLE, "rows": 3, "last": 1},
+        "entropy": False,
     },
-    "tables/check/judge_classes": {"verdicts": TABLE, "words": Q, "k": 2, "beside": []},
+    "tables/check/judge_classes": {"verdicts": TABLE, "words": Q, "k": 2, "beside": [], "several": False},
     "tables/rows/summarise_rows": {
         **{"stacked": TABLE, "relation": TABLE, "keys": [], "picked": None, "joins": [], "value": Q[0]},
         **{"counted": True, "result": Q[0]},

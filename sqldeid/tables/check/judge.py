@@ -220,6 +220,7 @@ class Judge:
             k=self.k,
             criteria=criteria,
             beside=list(beside),
+            several=len(criteria) + len(beside) > 1,
         )
 
     def _counted(self, split: Split, arms: Arms) -> exp.Table:
@@ -297,6 +298,7 @@ class Judge:
             reference=sensitive.reference,
             rows=self.units,
             last=sensitive.values - 1,
+            entropy=any(t.kind == "entropy" for t in mine),
             counted=counted,
         )
 
