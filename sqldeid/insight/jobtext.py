@@ -62,6 +62,12 @@ def _head(document: _Lines, proposed: Proposed, database: str) -> None:
         add_comment(document, f"Preset {proposed.preset.name}: {proposed.preset.why}. {CAUTION}")
     if not proposed.facts.rows:
         add_comment(document, "The table has no rows now; until it has some, there is nothing to release.")
+    if not all(c.column.named for c in proposed.facts.columns):
+        add_comment(
+            document,
+            "The names below are the first line of the file. Nothing tells whether that is a header or a row of data: "
+            "where it is data, write a line of names above it and begin again, for this job would show one person's row.",
+        )
     document.add(tomlkit.nl())
 
 

@@ -41,6 +41,14 @@ RUNNING = {
 }
 
 
+@pytest.mark.parametrize(("first", "told"), [("anna,x1,flu", True), ("name,years,illness", False)])
+def test_a_first_line_that_may_be_data_is_told(tmp_path, first, told):
+    values = "n{i},x{i},flu" if told else "n{i},{i},flu"
+    rows = "".join(values.format(i=i) + "\n" for i in range(40))
+    (tmp_path / "t.csv").write_text(f"{first}\n{rows}")
+    assert ("a header or a row of data" in sqldeid.init(tmp_path / "t.csv").replace("\n# ", " ")) is told
+
+
 @pytest.mark.parametrize(
     ("name", "value", "hierarchy"),
     [
