@@ -85,9 +85,10 @@ def html_of_result(releases: Mapping[str, Any]) -> str:
 
 def html_of_risk(risk: Any) -> str:
     """Risks of re-identification, rows in small classes, and criteria as measured."""
+    weighed = " (by the sum of weights, an estimate)" if any("by weights" in c.name for c in risk.criteria) else ""
     rows: list[Sequence[object]] = [
         ("highest risk of one person known to be in it", _share(risk.prosecutor)),
-        ("the same, not known to be in it", _share(risk.journalist)),
+        (f"the same, not known to be in it{weighed}", _share(risk.journalist)),
         ("expected share if all are matched", _share(risk.marketer)),
         *((f"rows in classes smaller than {size}", count) for size, count in risk.rows_below.items()),
         *((" of ".join(filter(None, (c.name, c.column))), _number(c.achieved)) for c in risk.criteria),

@@ -115,6 +115,8 @@ def risks(name: str, release: Tree) -> Iterator[Block]:
     yield grid(f"Re-identification risk of {name}, by sizes of classes", ("Risk", "Source", "Release"), rows)
     if found["release"].get("journalist_is_prosecutor", True):
         yield Fact("No population was given: who is not known to be in it is taken to be at the same risk as who is.")
+    if any("by weights" in str(c.get("name")) for c in release.get("criteria") or ()):
+        yield Fact("The risk of who is not known to be in it is by the sum of a survey's weights: an estimate.")
 
 
 def attacks(name: str, release: Tree) -> Iterator[Block]:

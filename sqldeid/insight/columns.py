@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sqldeid.catalogue.relations import parts_of
 from sqldeid.catalogue.columns import no_column
+from sqldeid.catalogue.relations import parts_of
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.sql import column, render

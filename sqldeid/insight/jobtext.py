@@ -66,7 +66,7 @@ def _head(document: _Lines, proposed: Proposed, database: str) -> None:
         add_comment(
             document,
             "The names below are the first line of the file. Nothing tells whether that is a header or a row of data: "
-            "where it is data, write a line of names above it and begin again, for this job would show one person's row.",
+            "where it is data, write a line of names above it and begin again: this job would show one person's row.",
         )
     document.add(tomlkit.nl())
 

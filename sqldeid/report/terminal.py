@@ -253,6 +253,7 @@ def _risk_facts(risk: Risk, rows: int) -> Iterable[tuple[str, object]]:
         yield "Greatest share", f"{share(risk.greatest_share, 1)} of the rows of a class are one person's"
     yield "Prosecutor", f"{_odds(risk.prosecutor)}: highest risk of a {one} known to be in the table"
     same = ", taken as the prosecutor's (no population table)" if risk.journalist_is_prosecutor else ""
+    same += ", by the sum of weights, an estimate" if any("by weights" in c.name for c in risk.criteria) else ""
     yield "Journalist", f"{_odds(risk.journalist)}: highest risk of a {one} not known to be in it{same}"
     yield "Marketer", f"{share(risk.marketer, 1)} of the rows would be re-identified by matching everybody"
     for u in risk.uniqueness:

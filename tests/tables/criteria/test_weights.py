@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import tomllib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import pytest
 import sqldeid
 from sqldeid.errors import JobError, NoSolutionError, VerificationError
 from sqldeid.report.page import public_page, report_page
+from sqldeid.report.terminal import print_risk
+from sqldeid.report.text import console
 from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.model.lattice import Node
 from tests.support.criteria import Oracle, Row, generalised
@@ -75,6 +78,10 @@ def test_a_release_is_the_optimum_of_exhaustive_search(tmp_path: Path, seed: int
     assert sqldeid.verify(asked, path)["people"].released == release.released
     risk = sqldeid.assess(asked, path)["people"]
     assert not risk.journalist_is_prosecutor
+    told = StringIO()
+    print_risk({"people": risk}, console(told), released=False)
+    assert "an estimate" in told.getvalue() and "an estimate" in risk._repr_html_()
+    assert "an estimate" not in replace(risk, criteria=())._repr_html_()
 
 
 def fitting(weighed: Weighed, node: Node, rows: list[Row]) -> int:
