@@ -29,7 +29,7 @@ _STEPS = 30
 
 _MASKED = 4
 _NUMBERS = ("integer", "float", "number")
-_ZIP_DIGITS = 5
+_LAST_ZIP = 99_999
 _US_ZIPS = ("zip", "zipcode", "zip code")
 """Names that such codes have in the United States; elsewhere codes of five digits have others."""
 _ZIPS = ("zip", "zipcode", "postal", "postcode", "post code", "postal code", "plz")
@@ -136,7 +136,7 @@ def _is_zip(facts: ColumnFacts) -> bool:
     if not named(facts.name, _US_ZIPS):
         return False
     if facts.kind == "integer":
-        return 0 <= (facts.low or 0) <= (facts.high or 0) < 10**_ZIP_DIGITS
+        return 0 <= (facts.low or 0) <= (facts.high or 0) <= _LAST_ZIP
     return facts.kind == "text" and facts.looks.get("zip", 0.0) == 1
 
 
