@@ -58,7 +58,8 @@ class Checker:
     judge: Judge | None = None
     hopeless: Callable[[Node, int], bool] | None = None
     overall: OverallRisk | None = None
-    _leaves: dict[tuple[int, int], tuple[Ints, Ints]] = field(default_factory=dict, init=False)
+    _leaves: dict[tuple[int, int], tuple[Ints, Ints, Ints]] = field(default_factory=dict, init=False)
+    """By column and level: the groups' prefixes, ascending, their leaves less one, and the logarithms of these."""
     _rollups: Rollups = field(init=False)
     _words: tuple[Fixed, ...] = field(init=False)
 
@@ -236,12 +237,14 @@ class Checker:
         found = {}
         for number in numbers:
             mine = np.flatnonzero(owner == number)
-            leaves = [
-                self._leaves_of(j, level, words[c.field.word][mine])
-                for j, (c, level) in enumerate(zip(self.folded.columns, nodes[number], strict=True))
-            ]
-            plain = tuple(int((size[mine] * own).sum()) for own in leaves)
-            found[number] = plain, tuple(int((size[mine] * log_leaves(own + 1)).sum()) for own in leaves)
+            rows = size[mine].astype(np.int64)
+            sums: list[tuple[int, int]] = []
+            # One column after the other, for memory: half a million classes may be suppressed.
+            for j, (c, level) in enumerate(zip(self.folded.columns, nodes[number], strict=True)):
+                place = self._group_of(j, level, words[c.field.word][mine])
+                _, leaves, logs = self._leaves[j, level]
+                sums.append((int(rows @ leaves[place]), int(rows @ logs[place])))
+            found[number] = tuple(plain for plain, _ in sums), tuple(logs for _, logs in sums)
         return found
 
     def leaves(self, node: Node, words: Sequence[Ints]) -> Ints:
@@ -251,14 +254,19 @@ class Checker:
 
     def _leaves_of(self, column: int, level: int, words: Ints) -> Ints:
         """Leaves, less one, of the generalised values of one column; shape as `words`."""
+        place = self._group_of(column, level, words)
+        found: Ints = self._leaves[column, level][1][place]
+        return found
+
+    def _group_of(self, column: int, level: int, words: Ints) -> Ints:
+        """Where in `_leaves` the generalised values of one column are; shape as `words`."""
         coded = self.folded.columns[column]
         if (column, level) not in self._leaves:
             prefixes = coded.prefixes(level)
             order = np.argsort(prefixes)
-            self._leaves[column, level] = (prefixes[order], coded.marginal.leaves[level][order] - 1)
-        prefixes, leaves = self._leaves[column, level]
-        found: Ints = leaves[np.searchsorted(prefixes, words & np.int64(coded.field.mask(level)))]
-        return found
+            leaves = coded.marginal.leaves[level][order]
+            self._leaves[column, level] = prefixes[order], leaves - 1, log_leaves(np.maximum(leaves, 1))
+        return np.searchsorted(self._leaves[column, level][0], words & np.int64(coded.field.mask(level)))
 
     def arm(self, number: int, node: Node) -> dict[str, object]:
         """One node's part of a statement: what to group by."""
