@@ -36,13 +36,13 @@ def by(method: str, **columns: object) -> dict[str, Any]:
 
 
 TAKEN: dict[str, tuple[dict[str, Any], int]] = {
-    "full-domain": (table(INSENSITIVE), 101),
-    "distinct l-diversity": (table(l_diversity={"column": "ward", "l": 2}), 227),
-    "t-closeness": (table(t_closeness={"column": "ward", "t": 0.5}), 216),
-    "local": (by("local"), 117),
-    "mondrian": (by("mondrian", sex=INSENSITIVE, age=qi({"median": "range"})), 97),
-    "series": ({"series": {"vitals": dict(BASE)}}, 174),
-    "events": ({"events": {"x": kind_c(source="steps", attacks=False)}}, 111),
+    "full-domain": (table(INSENSITIVE), 100),
+    "distinct l-diversity": (table(l_diversity={"column": "ward", "l": 2}), 226),
+    "t-closeness": (table(t_closeness={"column": "ward", "t": 0.5}), 215),
+    "local": (by("local"), 116),
+    "mondrian": (by("mondrian", sex=INSENSITIVE, age=qi({"median": "range"})), 96),
+    "series": ({"series": {"vitals": dict(BASE)}}, 173),
+    "events": ({"events": {"x": kind_c(source="steps", attacks=False)}}, 110),
 }
 """A job of each kind, and the statements that DuckDB is sent from its opening to its closing."""
 

@@ -178,7 +178,7 @@ def fold(plan: TablePlan, engine: Engine, most: int | None = None) -> Folded:
         from sqldeid.tables.rows.population import check_population
 
         check_population(plan, engine)
-        both = fold_population(plan, engine, words_there, folded.words, brought.table)
+        both = fold_population(plan, engine, words_there, folded.words, brought.table, columns)
         brought = replace(brought, both=both)
     return replace(brought, size=_total(plan, engine.bench, brought.table, coding, rows))
 

@@ -41,6 +41,7 @@ def folding(plan: TablePlan, target: Target) -> Iterator[Step]:
             yield from as_needed("tables/rows/count_values", "tables/rows/read_values", "tables/fold/code_values")
         yield step("tables/fold/fold_classes", 2)
         yield from once("tables/fold/join_population", "tables/fold/count_outside")
+        yield from once(*(["tables/fold/count_left_out"] if plan.rest and plan.filtered else []))
         yield from once(*(["tables/rows/check_person"] if plan.keyed else []))
         yield from once(*(["tables/rows/count_unweighed"] if plan.weight is not None else []))
     yield from _persons(plan) if plan.many else _rows(plan)

@@ -6,7 +6,8 @@ Assumes
     That nobody can tell whom the filter leaves out. Who knows the filter and what strangers know of a person could,
     where it looks at quasi-identifying or identifying columns: such a filter is refused. That another column says what
     these say (a date of birth, an age group) is seen only where the filter keeps all persons or none of each
-    combination of quasi-identifying values, more often than chance has it (`sqldeid.tables.fold.population`).
+    combination of quasi-identifying values, or nobody of so many of them, or of a column's values on a level, that
+    chance does not explain it (`sqldeid.tables.fold.population`).
 Does not protect
     Against who knows what else the filter looks at, such as who has the illness that it asks for.
 """

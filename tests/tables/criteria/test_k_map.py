@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from sqldeid.sql import render
 from sqldeid.tables.check.check import Checker
 from sqldeid.tables.check.judge import Judge
 from sqldeid.tables.fold.fold import fold
+from sqldeid.tables.fold.population import log_chance
 from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.model.lattice import Node, below
 from sqldeid.tables.plan import plan as planning
@@ -305,6 +307,44 @@ def test_a_filter_by_what_strangers_know_in_other_words_is_refused(residents: Pa
         sqldeid.anonymize(sqldeid.Job.parse(asked), residents)
     asked["tables"]["trial"]["where"] = "enrolled"
     assert sqldeid.anonymize(sqldeid.Job.parse(asked), residents).releases["trial"].released
+
+
+@pytest.mark.parametrize("where", ["senior AND enrolled", "age_group <> 'old' AND enrolled", "odd AND enrolled"])
+def test_a_filter_that_also_looks_at_what_strangers_know_is_refused(residents: Path, where: str) -> None:
+    """By one column's values, by their groups, by two columns together; what strangers know belongs into the source."""
+    with duckdb.connect(str(residents)) as c:
+        c.execute("ALTER TABLE residents RENAME TO those")
+        c.execute(
+            "CREATE VIEW residents AS SELECT *, age >= 63 AS senior, CASE WHEN age < 50 THEN 'young' WHEN age < 70 "
+            "THEN 'middle' ELSE 'old' END AS age_group, (age < 50) = (sex = 'F') AS odd FROM those"
+        )
+    asked = trial()
+    asked["tables"]["trial"]["where"] = where
+    with pytest.raises(JobError, match=r"population\.rest: .* keeps nobody of .* which chance does not explain"):
+        sqldeid.anonymize(sqldeid.Job.parse(asked), residents)
+    known, _, unknown = where.partition(" AND ")
+    asked["tables"]["trial"] |= {"source": {"query": f"SELECT * FROM residents WHERE {known}"}, "where": unknown}
+    job = sqldeid.Job.parse(asked)
+    assert sqldeid.anonymize(job, residents).releases["trial"].released
+    assert sqldeid.verify(job, residents)["trial"].released
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_chance_leaves_out_groups_no_more_often_than_is_said(seed: int) -> None:
+    """Against every choice of n of p persons: each outcome, and worse ones, have the chance that is told, or less."""
+    rng = np.random.default_rng(seed)
+    group = np.sort(rng.integers(0, 5, 9))
+    sizes = np.bincount(group, minlength=5)
+    sizes = sizes[sizes > 0]
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    for n in (2, 3, 5):
+        seen = []
+        for kept in combinations(range(9), n):
+            gone = np.setdiff1d(np.arange(len(sizes)), group[list(kept)])
+            seen.append((len(gone), int(sizes[gone].sum())))
+        for gone, left_out in set(seen):
+            exact = sum(g == gone and c >= left_out for g, c in seen) / len(seen)
+            assert exact <= math.exp(log_chance(len(sizes), gone, left_out, n, 9)) * (1 + 1e-12)
 
 
 def test_few_combinations_are_kept_or_left_out_whole_by_chance() -> None:
