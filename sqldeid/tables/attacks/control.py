@@ -156,19 +156,17 @@ def attack_drawn(drawn: Drawn, remake: Remake, k: int, seed: int = SEED) -> Cont
         words=known.words,
         codes=known.codes,
     )
-    return attack_shown(known, drawn.parted, people, made, shown, k, seed)
+    return attack_shown(drawn, made, shown, k, seed)
 
 
-def attack_shown(
-    known: Known, parted: Parted, people: exp.Table, made: Released, shown: exp.Table, k: int, seed: int = SEED
-) -> Controlled:
+def attack_shown(drawn: Drawn, made: Released, shown: exp.Table, k: int, seed: int = SEED) -> Controlled:
     """Attack rows that a release shows (`tables/attacks/show_rows` says their form)."""
-    persons, held = parted.persons
+    known, (persons, held) = drawn.known, drawn.parted.persons
     layers = put_layers(known, made.nodes)
-    lists, targets = _targets(known, people, shown, layers)
-    attacks = list(_attacks(known, people, shown, lists, targets, made, persons))
+    lists, targets = _targets(drawn, shown, layers)
+    attacks = list(_attacks(drawn, made, shown, lists, targets))
     found = _successes(known, targets, attacks)
-    whole, baselines = found[-1][0], dict(_baselines(known, people, shown, made, layers, attacks, seed))
+    whole, baselines = found[-1][0], dict(_baselines(drawn, made, shown, layers, attacks, seed))
     successes = tuple(
         Success(
             a.name,
@@ -183,8 +181,9 @@ def attack_shown(
     return Controlled(successes, groups, persons, held, persons + held < int(known.rows.sum()))
 
 
-def _targets(known: Known, people: exp.Table, shown: exp.Table, layers: exp.Table) -> tuple[exp.Table, exp.Table]:
+def _targets(drawn: Drawn, shown: exp.Table, layers: exp.Table) -> tuple[exp.Table, exp.Table]:
     """Lists of classes, and the persons by the list that they fit."""
+    known, people = drawn.known, drawn.people
     bench, words = known.bench, known.words
     signed = bench.make(
         "tables/attacks/sign_persons",
@@ -207,17 +206,10 @@ def _targets(known: Known, people: exp.Table, shown: exp.Table, layers: exp.Tabl
     return lists, targets
 
 
-def _attacks(
-    known: Known,
-    people: exp.Table,
-    shown: exp.Table,
-    lists: exp.Table,
-    targets: exp.Table,
-    made: Released,
-    persons: int,
-) -> Iterator[_Attack]:
+def _attacks(drawn: Drawn, made: Released, shown: exp.Table, lists: exp.Table, targets: exp.Table) -> Iterator[_Attack]:
     """Each attack with its table of successes."""
-    bench, number = known.bench, 0
+    known, number = drawn.known, 0
+    bench = known.bench
     values = [s.code for s in known.secrets if s.released]
     for name, codes in (("singling_out", []), ("singling_out_with_values", values)):
         if name == "singling_out" or codes:
@@ -228,13 +220,13 @@ def _attacks(
                 lists=lists,
                 targets=targets,
                 codes=codes,
-                persons=persons,
+                persons=drawn.parted.persons[0],
             )
             yield _Attack(name, "", number, {"table": isolated, "alias": identifier(f"a{number}"), "codes": codes})
             number += 1
     if len(known.columns) > 1:
         parts = (None, range(0, len(known.columns), 2), range(1, len(known.columns), 2))
-        tables = [_counted(known, people, shown, made, of) for of in parts]
+        tables = [_counted(drawn, made, shown, of) for of in parts]
         named = dict(zip(("table", "first", "second"), tables, strict=True))
         aliases = {name: identifier(f"{name}{number}") for name in ("both", "one", "other")}
         yield _Attack("linkability", "", number, {**named, **aliases})
@@ -248,14 +240,13 @@ def _attacks(
         number += 1
 
 
-def _counted(
-    known: Known, people: exp.Table, shown: exp.Table, made: Released, within: Sequence[int] | None
-) -> exp.Table:
+def _counted(drawn: Drawn, made: Released, shown: exp.Table, within: Sequence[int] | None) -> exp.Table:
+    known = drawn.known
     layers = put_layers(known, made.nodes, within)
     counted = known.bench.make(
         "tables/attacks/count_fitting",
         f"{known.name}_counted",
-        people=people,
+        people=drawn.people,
         shown=shown,
         layers=layers,
         words=masked(known),
@@ -318,15 +309,10 @@ def _groups(known: Known, found: Counted, attacks: Sequence[_Attack], k: int) ->
 
 
 def _baselines(
-    known: Known,
-    people: exp.Table,
-    shown: exp.Table,
-    made: Released,
-    layers: exp.Table,
-    attacks: Sequence[_Attack],
-    seed: int,
+    drawn: Drawn, made: Released, shown: exp.Table, layers: exp.Table, attacks: Sequence[_Attack], seed: int
 ) -> Iterator[tuple[int, Estimate]]:
     """How often random guesses are right, by attack."""
+    known = drawn.known
     read = known.bench.ask("tables/attacks/read_shown", shown=shown, names=[*known.words, *known.codes])
     of = {name: read.column(name).to_numpy().astype(np.int64) for name in read.column_names}
     rows, draw = int(of["n"].sum()), np.random.Generator(np.random.PCG64(seed + 1))
@@ -335,20 +321,19 @@ def _baselines(
             yield a.number, counted(1, rows)
         elif a.name == "inference":
             code = a.parameters["code"]
-            row = known.bench.row("tables/attacks/match_random", people=people, shown=shown, code=code)
+            row = known.bench.row("tables/attacks/match_random", people=drawn.people, shown=shown, code=code)
             yield a.number, counted(float(row["right"] or 0.0), int(row["tried"]))
         else:
             codes = a.parameters["codes"]
             names = [c.name for c in known.codes if isinstance(codes, list) and c in codes]
             yield (
                 a.number,
-                sampled(_random_predicates(known, people, made, layers, of, names, draw), GUESSES if rows else 0),
+                sampled(_random_predicates(drawn, made, layers, of, names, draw), GUESSES if rows else 0),
             )
 
 
 def _random_predicates(
-    known: Known,
-    people: exp.Table,
+    drawn: Drawn,
     made: Released,
     layers: exp.Table,
     of: dict[str, Ints],
@@ -356,28 +341,29 @@ def _random_predicates(
     draw: np.random.Generator,
 ) -> int:
     """How many of the random predicates exactly one released person meets."""
+    known = drawn.known
     rows = int(of["n"].sum())
     if not rows:
         return 0
     until = np.cumsum(of["n"])
 
-    def drawn(size: int) -> Ints:
+    def picked(size: int) -> Ints:
         return np.asarray(np.searchsorted(until, draw.integers(0, rows, size), side="right"))
 
     most = max(1, LOOKED_AT // max(len(known.rows), 1))
-    places = of["layer"][drawn(most)] if most < GUESSES else of["layer"][drawn(GUESSES)]
+    places = of["layer"][picked(most)] if most < GUESSES else of["layer"][picked(GUESSES)]
     layer = places[draw.integers(0, len(places), GUESSES)]
     levels = np.array(made.nodes, dtype=np.int64).reshape(len(made.nodes), len(known.columns))[layer - 1]
     words = np.zeros((known.coding.words, GUESSES), dtype=np.int64)
     for i, c in enumerate(known.columns):
         masks = np.array([c.field.mask(x) for x in range(c.hierarchy.height)], dtype=np.int64)
-        words[c.field.word] |= of[f"w{c.field.word}"][drawn(GUESSES)] & masks[levels[:, i]]
+        words[c.field.word] |= of[f"w{c.field.word}"][picked(GUESSES)] & masks[levels[:, i]]
     guesses = {"guess": np.arange(GUESSES), "layer": layer, **{f"w{i}": w for i, w in enumerate(words)}}
-    guesses |= {name: of[name][drawn(GUESSES)] for name in codes}
+    guesses |= {name: of[name][picked(GUESSES)] for name in codes}
     put = known.bench.put(f"{known.name}_random", pa.table(guesses))
     row = known.bench.row(
         "tables/attacks/isolate_random",
-        people=people,
+        people=drawn.people,
         layers=layers,
         random=put,
         words=masked(known),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sqldeid.tables.attacks.control import attack_shown
+from sqldeid.tables.attacks.control import Drawn, attack_shown
 from sqldeid.tables.attacks.known import part_persons
 from tests.support.attacked_tables import (
     folded_table,
@@ -34,7 +34,7 @@ def test_attacks_equal_those_made_person_by_person(seed: int) -> None:
             words=known.words,
             codes=known.codes,
         )
-        found = attack_shown(known, parted, people_, made, shown, 2)
+        found = attack_shown(Drawn(known, parted, people_), made, shown, 2)
         persons = persons_of(engine, folded, known, parted, made)
     rows = rows_of(persons)
     slow = {

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sqldeid.engine.base import Engine
-from sqldeid.tables.attacks.control import attack_shown, attack_with_control
+from sqldeid.tables.attacks.control import Drawn, attack_shown, attack_with_control
 from sqldeid.tables.attacks.disclosure import disclose
 from sqldeid.tables.attacks.known import Known, Released, part_persons
 from sqldeid.tables.attacks.rates import Success
@@ -90,7 +90,7 @@ def test_nothing_is_found_in_rows_that_were_drawn_anew(seed: int) -> None:
         number = np.unique(words & masks, axis=1, return_inverse=True)[1].reshape(-1)
         invented = drawn.append_column("layer", pa.array(np.ones(len(number), dtype=np.int64)))
         shown = engine.put("invented", invented.append_column("class", pa.array(number)))
-        found = attack_shown(known, parted, rows, Released((COARSE,), shown), shown, 5)
+        found = attack_shown(Drawn(known, parted, rows), Released((COARSE,), shown), shown, 5)
     for success in found.successes:
         assert not success.found, success
     assert len(found.successes) == 5
