@@ -88,16 +88,39 @@ class EpsilonSafe:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """What a δ is proven for: classes of k rows of a sample, and a node that is drawn by a utility.
+
+    Parameters
+    ----------
+    k, beta, epsilon
+        Least rows of a class, the chance by which a row is sampled, and ε.
+    penalty, lattice_size
+        The utility, and the nodes among which one is drawn.
+    """
+
+    k: int
+    beta: Real
+    epsilon: Real
+    penalty: Penalty = "k-anonymity"
+    lattice_size: int = 1
+
+    def proven(self, spent: Real) -> float:
+        """The δ that is proven where drawing the node spends ε′."""
+        return proven_delta(self.k, self.beta, self.epsilon, spent, self.penalty, self.lattice_size)
+
+    def largest(self, delta: Real) -> Fraction | None:
+        """The greatest ε′ with which at most this δ is proven; None where none is."""
+        return largest_epsilon_prime_for(delta, self.k, self.beta, self.epsilon, self.penalty, self.lattice_size)
+
+    def least_k(self, delta: Real, spent: Real) -> int:
+        """The least k in the place of this one with which at most this δ is proven."""
+        return smallest_k(delta, self.beta, self.epsilon, spent, self.penalty, self.lattice_size)
+
+
 def promise(
-    k: int,
-    beta: Real,
-    epsilon: Real,
-    *,
-    delta: Real | None = None,
-    epsilon_prime: Real | None = None,
-    penalty: Penalty = "k-anonymity",
-    lattice_size: int = 1,
-    population: int | None = None,
+    draw: Draw, *, delta: Real | None = None, epsilon_prime: Real | None = None, population: int | None = None
 ) -> EpsilonSafe:
     """What can be promised for parameters; ε′ is the greatest that keeps the promise, unless it is given.
 
@@ -114,53 +137,42 @@ def promise(
     JobError
         If nothing, or not that much, can be promised; says what could be.
     """
-    spent = _spent(k, beta, epsilon, delta, epsilon_prime, penalty, lattice_size)
-    proven = proven_delta(k, beta, epsilon, spent, penalty, lattice_size)
-    most = float(exact(beta)) if delta is None else min(float(exact(beta)), float(exact(delta)))
-    if proven > most or proven >= float(exact(beta)):
-        raise JobError(_too_weak(proven, most, k, beta, epsilon, spent, penalty, lattice_size), key=f"{_KEY}.delta")
-    share = exact(beta)
+    share = exact(draw.beta)
+    spent = _spent(draw, delta, epsilon_prime)
+    proven = draw.proven(spent)
+    most = float(share) if delta is None else min(float(share), float(exact(delta)))
+    if proven > most or proven >= float(share):
+        raise JobError(_too_weak(draw, proven, most, spent), key=f"{_KEY}.delta")
     return EpsilonSafe(
-        k,
+        draw.k,
         share,
-        exact(epsilon),
+        exact(draw.epsilon),
         spent,
         proven,
-        published_delta(k, share, exact(epsilon) - spent),
-        penalty,
-        lattice_size,
+        published_delta(draw.k, share, exact(draw.epsilon) - spent),
+        draw.penalty,
+        draw.lattice_size,
         tuple(_warnings(proven, population)),
     )
 
 
-def _spent(
-    k: int,
-    beta: Real,
-    epsilon: Real,
-    delta: Real | None,
-    epsilon_prime: Real | None,
-    penalty: Penalty,
-    lattice_size: int,
-) -> Fraction:
+def _spent(draw: Draw, delta: Real | None, epsilon_prime: Real | None) -> Fraction:
     """ε′: as given, or the greatest with which δ is proven, or the greatest there is."""
     if epsilon_prime is not None:
         return exact(epsilon_prime)
     if delta is None:
-        return largest_epsilon_prime(beta, epsilon)
+        return largest_epsilon_prime(draw.beta, draw.epsilon)
     if not 0 < exact(delta) < 1:
         raise JobError(f"delta is {float(delta):g}; it must lie between 0 and 1", key=f"{_KEY}.delta")
-    found = largest_epsilon_prime_for(delta, k, beta, epsilon, penalty, lattice_size)
+    found = draw.largest(delta)
     return Fraction(0) if found is None else found
 
 
-def _too_weak(
-    proven: float, most: float, k: int, beta: Real, epsilon: Real, spent: Fraction, penalty: Penalty, nodes: int
-) -> str:
-    least = smallest_k(most, beta, epsilon, spent, penalty, nodes)
+def _too_weak(draw: Draw, proven: float, most: float, spent: Fraction) -> str:
     return (
-        f"with k {k}, beta {float(beta):g}, epsilon {float(epsilon):g} and epsilon_prime {float(spent):g}, delta "
-        f"{ceil_digits(proven)} is proven and {most:g} is the most allowed: take k at least {least}, a smaller "
-        "beta or a greater epsilon"
+        f"with k {draw.k}, beta {float(draw.beta):g}, epsilon {float(draw.epsilon):g} and epsilon_prime "
+        f"{float(spent):g}, delta {ceil_digits(proven)} is proven and {most:g} is the most allowed: take k at least "
+        f"{draw.least_k(most, spent)}, a smaller beta or a greater epsilon"
     )
 
 
@@ -233,25 +245,24 @@ def plan_table(
     if delta is None and population is not None:
         delta = Fraction(1, population)
     return [
-        _row(k, beta, epsilon, delta, penalty, lattice_size, population)
+        _row(Draw(k, beta, epsilon, penalty, lattice_size), delta, population)
         for beta in betas
         for epsilon in epsilons
         for k in ks
     ]
 
 
-def _row(
-    k: int, beta: Real, epsilon: Real, delta: Real | None, penalty: Penalty, nodes: int, population: int | None
-) -> PlanRow:
+def _row(draw: Draw, delta: Real | None, population: int | None) -> PlanRow:
+    k, beta, epsilon = draw.k, draw.beta, draw.epsilon
     try:
         greatest = largest_epsilon_prime(beta, epsilon)
     except JobError as error:
         if error.key != f"{_KEY}.epsilon" or exact(epsilon) <= 0:
             raise
         return PlanRow(k, float(beta), float(epsilon), None, None, None, False, None, error.message)
-    kept = None if delta is None else largest_epsilon_prime_for(delta, k, beta, epsilon, penalty, nodes)
+    kept = None if delta is None else draw.largest(delta)
     spent = greatest if kept is None else kept
-    proven = proven_delta(k, beta, epsilon, spent, penalty, nodes)
+    proven = draw.proven(spent)
     most = exact(beta) if delta is None else min(exact(beta), exact(delta))
     admissible = delta is not None and proven < float(exact(beta)) and proven <= float(most)
     note = "" if admissible else UNSTATED if delta is None else f"delta must be at most {float(most):g}"
@@ -263,7 +274,7 @@ def _row(
         proven,
         published_delta(k, beta, exact(epsilon) - spent),
         admissible,
-        None if delta is None else smallest_k(most, beta, epsilon, greatest, penalty, nodes),
+        None if delta is None else draw.least_k(most, greatest),
         note or next(_warnings(proven, population), ""),
     )
 

@@ -26,7 +26,7 @@ from sqldeid.result import ColumnResult, Criterion, SearchResult, TableRelease, 
 from sqldeid.sql.steps import as_needed, step
 from sqldeid.stages import Stage, Step, Target
 from sqldeid.tables.check.check import Checker
-from sqldeid.tables.criteria.epsilon_safe import EpsilonSafe, promise
+from sqldeid.tables.criteria.epsilon_safe import Draw, EpsilonSafe, promise
 from sqldeid.tables.criteria.mechanism import Randomness, SeededRandomness, SystemRandomness, sample_rows
 from sqldeid.tables.fold.fold import Folded, fold, word_names
 from sqldeid.tables.fold.statements import folding
@@ -104,15 +104,8 @@ def check_plan(plan: TablePlan) -> EpsilonSafe:
             "epsilon-safe releases quasi-identifying columns only; give it a hierarchy, or leave it out",
         )
     try:
-        found = promise(
-            plan.demands.k,
-            exact(asked.beta),
-            exact(asked.epsilon),
-            delta=_most_of(asked),
-            penalty=asked.penalty,
-            lattice_size=plan.lattice.size,
-            population=asked.population,
-        )
+        draw = Draw(plan.demands.k, exact(asked.beta), exact(asked.epsilon), asked.penalty, plan.lattice.size)
+        found = promise(draw, delta=_most_of(asked), population=asked.population)
         utility_of(plan, found, 0)
         _refuse_one_in_population(found, asked)
     except JobError as error:

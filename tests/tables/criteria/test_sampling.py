@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from sqldeid.errors import JobError
-from sqldeid.tables.criteria.epsilon_safe import ceil_digits, plan_table, promise
+from sqldeid.tables.criteria.epsilon_safe import Draw, ceil_digits, plan_table, promise
 from sqldeid.tables.criteria.rational import exp_bounds, log_bounds
 from sqldeid.tables.criteria.sampling import (
     largest_epsilon_prime,
@@ -180,20 +180,20 @@ def test_what_lies_outside_the_theorem_is_refused(arguments, message):
 
 def test_refused_promises_say_what_is_possible():
     with pytest.raises(JobError, match=r"take k at least 22") as refused:
-        promise(5, 0.25, 1.0, delta=1e-6, epsilon_prime=largest_epsilon_prime(0.25, 1.0))
+        promise(Draw(5, 0.25, 1.0), delta=1e-6, epsilon_prime=largest_epsilon_prime(0.25, 1.0))
     assert refused.value.key == "search.epsilon_safe.delta"
     with pytest.raises(JobError, match=r"delta 9.45e-1 is proven and 0.9 is the most allowed: take k at least 2"):
-        promise(1, 0.9, 2.4)
+        promise(Draw(1, 0.9, 2.4))
     with pytest.raises(JobError, match="too small"):
         published_delta(20, 0.5, 0.69)
-    assert promise(22, 0.25, 1.0, delta=1e-6).epsilon_prime == largest_epsilon_prime(0.25, 1.0)
+    assert promise(Draw(22, 0.25, 1.0), delta=1e-6).epsilon_prime == largest_epsilon_prime(0.25, 1.0)
 
 
 def test_warned_when_delta_reaches_one_in_the_population():
-    made = promise(20, 0.25, 1.0, population=10**6)
-    assert "no promise to any one person" in promise(5, 0.25, 1.0).warnings[0]
+    made = promise(Draw(20, 0.25, 1.0), population=10**6)
+    assert "no promise to any one person" in promise(Draw(5, 0.25, 1.0)).warnings[0]
     assert "population of 1,000,000" in made.warnings[0]
-    assert promise(20, 0.25, 1.0, population=1000).warnings == ()
+    assert promise(Draw(20, 0.25, 1.0), population=1000).warnings == ()
     assert made.to_dict()["delta"] == made.delta
 
 
