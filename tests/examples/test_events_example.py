@@ -103,7 +103,7 @@ def test_what_patient_factors_give_is_counted_as_in_a_slow_count(tmp_path: Path)
 @pytest.mark.deep
 def test_groups_pay_where_they_differ(tmp_path: Path) -> None:
     """With much epsilon, age groups' own tables are nearer to each group than one table can be."""
-    done = execute(FOLDER / "factors.py", tmp_path, "--patients", "1500", "--draws", "2", "--out", ".")
+    done = execute(FOLDER / "factors.py", tmp_path, "--patients", "4000", "--draws", "2", "--out", ".")
     assert done.returncode == 0, done.stderr
     rows = {(row["factor"], row["ε"]): row for row in lines_of(tmp_path / "factors.csv")}
     paid = rows["age group", "5.0"]
