@@ -69,21 +69,20 @@ def plan(
     Epsilon' is what drawing the node may spend, as much as the guarantee leaves. The proven delta is what is promised;
     the published one is the sources' D, for comparison with figures in print. No data is looked at.
     """
-    from sqldeid.run.privacy import PENALTIES, plan_table
+    from sqldeid.run.privacy import PENALTIES, every_draw, plan_table
 
     refuse_kind("--json", json_file, JSON)
     if json_file is not None and not is_stdout(json_file):
         check_output("--json", json_file)
         refuse_over_result("--json", json_file)
-    rows = plan_table(
+    draws = every_draw(
         numbers("--k", ks, int, "20,50"),
         numbers("--beta", betas, float, "0.1,0.25"),
         numbers("--epsilon", epsilons, float, "0.5,1"),
-        delta=delta,
-        penalty=next(p for p in PENALTIES if p == penalty),
-        lattice_size=nodes,
-        population=population,
+        next(p for p in PENALTIES if p == penalty),
+        nodes,
     )
+    rows = plan_table(draws, delta, population)
     if not common.quiet:
         _print(rows, delta, common.screen(json_file))
     if json_file is not None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sqldeid.tables.certificate.local_bound import ProvenBound
     from sqldeid.tables.certificate.proof import Proven
-    from sqldeid.tables.criteria.epsilon_safe import PlanRow, ceil_digits, plan_table
+    from sqldeid.tables.criteria.epsilon_safe import PlanRow, ceil_digits, every_draw, plan_table
     from sqldeid.tables.criteria.sampling import PENALTIES
     from sqldeid.tables.disguise.narrowing import UNITS, WIDTHS, Narrowed, narrow
     from sqldeid.tables.followed.companion import numbered
@@ -62,6 +62,7 @@ __all__ = [
     "ceil_digits",
     "check_promise",
     "count_persons",
+    "every_draw",
     "explain",
     "followed_by",
     "join_written",
@@ -100,7 +101,7 @@ _HOMES = {
     "Asked": "sqldeid.tables.release.tradeoff",
     "join_written": "sqldeid.tables.rows.linked",
     "Verified": "sqldeid.tables.verify.verify",
-    **dict.fromkeys(["PlanRow", "ceil_digits", "plan_table"], "sqldeid.tables.criteria.epsilon_safe"),
+    **dict.fromkeys(["PlanRow", "ceil_digits", "every_draw", "plan_table"], "sqldeid.tables.criteria.epsilon_safe"),
     **dict.fromkeys(["UNITS", "WIDTHS", "Narrowed", "narrow"], "sqldeid.tables.disguise.narrowing"),
     **dict.fromkeys(["refuse_in_parquet", "refuse_own_types_in_parquet"], "sqldeid.tables.plan.columns"),
     **dict.fromkeys(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
+from itertools import product
 
 from sqldeid.errors import JobError
 from sqldeid.tables.criteria.rational import Real, exact
@@ -221,17 +222,19 @@ class PlanRow:
     note: str
 
 
-def plan_table(
+def every_draw(
     ks: Sequence[int],
     betas: Sequence[Real],
     epsilons: Sequence[Real],
-    *,
-    delta: Real | None = None,
     penalty: Penalty = "k-anonymity",
     lattice_size: int = 1,
-    population: int | None = None,
-) -> list[PlanRow]:
-    """All combinations, by β, then ε, then k; δ is held to what is asked for, else to one in the population.
+) -> list[Draw]:
+    """All combinations, by β, then ε, then k."""
+    return [Draw(k, beta, epsilon, penalty, lattice_size) for beta, epsilon, k in product(betas, epsilons, ks)]
+
+
+def plan_table(draws: Sequence[Draw], delta: Real | None = None, population: int | None = None) -> list[PlanRow]:
+    """What is proven for each; δ is held to what is asked for, else to one in the population.
 
     Without either nothing is admissible, for a job states one of them.
 
@@ -244,12 +247,7 @@ def plan_table(
         raise JobError(f"delta is {float(delta):g}; it must lie between 0 and 1", key=f"{_KEY}.delta")
     if delta is None and population is not None:
         delta = Fraction(1, population)
-    return [
-        _row(Draw(k, beta, epsilon, penalty, lattice_size), delta, population)
-        for beta in betas
-        for epsilon in epsilons
-        for k in ks
-    ]
+    return [_row(draw, delta, population) for draw in draws]
 
 
 def _row(draw: Draw, delta: Real | None, population: int | None) -> PlanRow:

@@ -65,84 +65,78 @@ def decide(cells: Cells, known: Sequence[float], most: float) -> Flags:
     most
         The m of m-concealing (over the inclusion probability, where there is one).
     """
-    low, high = _walk(cells, known, most * (1 + TOLERANCE))
+    low, high = _Walk(cells, known).to_the_end(most * (1 + TOLERANCE))
     return ((low + high) / 2 > most * (1 + TOLERANCE)) if len(low) else np.zeros(0, dtype=np.bool_)
 
 
 def risks(cells: Cells, known: Sequence[float]) -> Floats:
     """Each cell's risk: the sum over states of P(state) / rows equal on quasi-identifiers and the state's columns."""
-    low, high = _walk(cells, known, None)
+    low, high = _Walk(cells, known).to_the_end(None)
     exact: Floats = (low + high) / 2
     return exact
 
 
-def _walk(cells: Cells, known: Sequence[float], most: float | None) -> tuple[Floats, Floats]:
-    """Lower and upper bounds of the risks, equal where no limit is given, else far enough to be decided by it."""
-    order = _by_splitting(cells, known)
-    probability = [known[j] for j in order]
-    rows = cells.rows
-    total = np.bincount(cells.owner, weights=rows).astype(np.int64)[cells.owner] if len(rows) else rows
-    low, high = 1.0 / total, 1.0 / (rows if order else total)
-    numbers = count()
-    everything = np.flatnonzero(total > rows)
-    high[total == rows] = low[total == rows]
-    queue = [_Subtree(-1.0, next(numbers), 0, everything, total[everything], cells.owner[everything])]
-    while queue:
-        part = heapq.heappop(queue)
-        if most is not None:
-            part = _undecided(part, low, high, most)
-        if part.depth == len(order) or not len(part.cells):
-            continue
-        _open(part, order, probability, cells, low, high, queue, numbers)
-    return low, high
+class _Walk:
+    """Lower and upper bounds of the risks, from both ends, as the tree of states is opened."""
+
+    def __init__(self, cells: Cells, known: Sequence[float]) -> None:
+        self.cells, self.order = cells, _by_splitting(cells, known)
+        self.probability = [known[j] for j in self.order]
+        rows = cells.rows
+        total = np.bincount(cells.owner, weights=rows).astype(np.int64)[cells.owner] if len(rows) else rows
+        self.low, self.high = 1.0 / total, 1.0 / (rows if self.order else total)
+        everything = np.flatnonzero(total > rows)
+        self.high[total == rows] = self.low[total == rows]
+        self.numbers = count()
+        root = _Subtree(-1.0, next(self.numbers), 0, everything, total[everything], cells.owner[everything])
+        self.queue = [root]
+
+    def to_the_end(self, most: float | None) -> tuple[Floats, Floats]:
+        """The bounds, equal where no limit is given, else far enough to be decided by it."""
+        while self.queue:
+            part = heapq.heappop(self.queue)
+            if most is not None:
+                part = self.undecided(part, most)
+            if part.depth < len(self.order) and len(part.cells):
+                self.open(part)
+        return self.low, self.high
+
+    def undecided(self, part: _Subtree, most: float) -> _Subtree:
+        """The subtree without the groups whose cells' bounds all lie on one side of the limit.
+
+        Whole groups only: a cell that is decided still counts for those beside it.
+        """
+        open_ = (self.low[part.cells] <= most) & (self.high[part.cells] > most)
+        kept = np.isin(part.groups, part.groups[open_])
+        return _Subtree(
+            part.negative_weight, part.number, part.depth, part.cells[kept], part.group_rows[kept], part.groups[kept]
+        )
+
+    def open(self, part: _Subtree) -> None:
+        """Replace a subtree by its two halves: the next column not known, and known."""
+        p, weight, next_depth = self.probability[part.depth], -part.negative_weight, part.depth + 1
+        at, rows = part.cells, self.cells.rows[part.cells]
+        split, split_rows = _split(part.groups, self.cells.values[at, self.order[part.depth]], rows)
+        last = next_depth == len(self.order)
+        self.low[at] += weight * p * (1.0 / split_rows - 1.0 / part.group_rows)
+        alone = split_rows == rows
+        closed = np.where(alone | last, 1.0 / split_rows, 1.0 / rows)
+        unknown = 1.0 / (part.group_rows if last else rows)
+        self.high[at] += weight * (p * closed + (1 - p) * unknown - 1.0 / rows)
+        if last:
+            return
+        stay = np.flatnonzero(~alone)
+        known_part = _Subtree(-weight * p, next(self.numbers), next_depth, at[stay], split_rows[stay], split[stay])
+        heapq.heappush(self.queue, known_part)
+        if p < 1:
+            rest = _Subtree(-weight * (1 - p), next(self.numbers), next_depth, at, part.group_rows, part.groups)
+            heapq.heappush(self.queue, rest)
 
 
 def _by_splitting(cells: Cells, known: Sequence[float]) -> list[int]:
     """Columns with most values first: they leave most cells alone; columns that are never known are left out."""
     distinct = [len(np.unique(cells.values[:, j])) for j in range(len(known))]
     return sorted((j for j, p in enumerate(known) if p > 0), key=lambda j: (-distinct[j], j))
-
-
-def _undecided(part: _Subtree, low: Floats, high: Floats, most: float) -> _Subtree:
-    """The subtree without the groups whose cells' bounds all lie on one side of the limit.
-
-    Whole groups only: a cell that is decided still counts for those beside it.
-    """
-    open_ = (low[part.cells] <= most) & (high[part.cells] > most)
-    kept = np.isin(part.groups, part.groups[open_])
-    return _Subtree(
-        part.negative_weight, part.number, part.depth, part.cells[kept], part.group_rows[kept], part.groups[kept]
-    )
-
-
-def _open(
-    part: _Subtree,
-    order: Sequence[int],
-    probability: Sequence[float],
-    cells: Cells,
-    low: Floats,
-    high: Floats,
-    queue: list[_Subtree],
-    numbers: count[int],
-) -> None:
-    """Replace a subtree by its two halves: the next column not known, and known."""
-    p, weight = probability[part.depth], -part.negative_weight
-    at, rows = part.cells, cells.rows[part.cells]
-    split, split_rows = _split(part.groups, cells.values[at, order[part.depth]], rows)
-    last = part.depth + 1 == len(order)
-    low[at] += weight * p * (1.0 / split_rows - 1.0 / part.group_rows)
-    alone = split_rows == rows
-    closed = np.where(alone | last, 1.0 / split_rows, 1.0 / rows)
-    unknown = 1.0 / (part.group_rows if last else rows)
-    high[at] += weight * (p * closed + (1 - p) * unknown - 1.0 / rows)
-    if last:
-        return
-    stay = np.flatnonzero(~alone)
-    known_part = _Subtree(-weight * p, next(numbers), part.depth + 1, at[stay], split_rows[stay], split[stay])
-    heapq.heappush(queue, known_part)
-    if p < 1:
-        rest = _Subtree(-weight * (1 - p), next(numbers), part.depth + 1, at, part.group_rows, part.groups)
-        heapq.heappush(queue, rest)
 
 
 def _split(groups: Ints, values: Ints, rows: Ints) -> tuple[Ints, Ints]:

@@ -123,7 +123,8 @@ def proven_delta(
     JobError
         For parameters outside the theorem; says which would be inside.
     """
-    _check(k, beta, epsilon, epsilon_prime, penalty, lattice_size)
+    _check_node(k, penalty, lattice_size)
+    _check(beta, epsilon, epsilon_prime)
     spent = exact(epsilon_prime)
     rho = spent / 2
     if penalty == "suppression" and spent:
@@ -146,7 +147,8 @@ def published_delta(k: int, beta: Real, remaining: Real) -> float:
     Source
         Li, Qardaji & Su 2012, theorem 5; Mazzone 2019, §4.5.2.
     """
-    _check(k, beta, 1, 0, "k-anonymity", 1, least=False)
+    _check_node(k, "k-anonymity", 1)
+    _check(beta, 1, 0, least=False)
     share, left = exact(beta), exact(remaining)
     low, high = log_bounds(1 - share)
     if left < -low - Fraction(1, 10**12):
@@ -164,7 +166,7 @@ def largest_epsilon_prime(beta: Real, epsilon: Real) -> Fraction:
     JobError
         If ε is below −ln(1 − β): then nothing is left for the draw.
     """
-    _check(1, beta, epsilon, 0, "k-anonymity", 1)
+    _check(beta, epsilon, 0)
     most = exact(epsilon) + log_bounds(1 - exact(beta))[0]
     return Fraction(most * _STEP // 1, _STEP)
 
@@ -222,14 +224,18 @@ def smallest_k(
     return high
 
 
-def _check(k: int, beta: Real, epsilon: Real, spent: Real, penalty: Penalty, nodes: int, *, least: bool = True) -> None:
-    """Refuse what lies outside the theorem, and say what lies inside."""
+def _check_node(k: int, penalty: Penalty, nodes: int) -> None:
+    """Refuse what no node could be drawn by."""
     if penalty not in PENALTIES:
         raise JobError(f"penalty is {penalty!r}; choose {' or '.join(PENALTIES)}", key=f"{_KEY}.penalty")
     if k < 1 or (penalty == "suppression" and k < 2):
         raise JobError(f"k is {k}; it must be at least {1 + (penalty == 'suppression')}", key="privacy.k")
     if nodes < 1:
         raise JobError(f"the lattice has {nodes} nodes; it must have at least 1", key=_KEY)
+
+
+def _check(beta: Real, epsilon: Real, spent: Real, *, least: bool = True) -> None:
+    """Refuse what lies outside the theorem, and say what lies inside."""
     numbers: dict[str, Real] = {"beta": beta, "epsilon": epsilon, "epsilon_prime": spent}
     for name, value in numbers.items():
         if abs(exact(value)) > _LARGEST_EPSILON:

@@ -7,26 +7,14 @@ from functools import cache, partial
 import numpy as np
 from sqlglot import exp
 
-from sqldeid.engine.base import Engine
 from sqldeid.tables.attacks.base import Attacked, Recoded
 from sqldeid.tables.attacks.folding import fold_attacked
 from sqldeid.tables.attacks.run import hierarchies_of
-from sqldeid.tables.fold.fold import Folded
-from sqldeid.tables.local.combinations import Combinations
-from sqldeid.tables.local.layers import SUPPRESSED, Layers
-from sqldeid.tables.local.plan import LocalPlan
+from sqldeid.tables.local.layers import SUPPRESSED, Layered
 from sqldeid.tables.local.remade import Remade
 
 
-def attacked_of(
-    planned: LocalPlan,
-    folded: Folded,
-    found: Combinations,
-    layers: Layers,
-    written: exp.Expr,
-    engine: Engine,
-    remade: Remade | None,
-) -> Attacked:
+def attacked_of(layered: Layered, written: exp.Expr, remade: Remade | None) -> Attacked:
     """A release that was written and verified. Cost: no statement.
 
     Parameters
@@ -34,11 +22,12 @@ def attacked_of(
     remade
         The release of fewer persons on its way; None beside a ledger, or where it failed before.
     """
-    plan, rows = planned.table, layers.problem.rows
+    plan, folded, layers, engine = layered.planned.table, layered.folded, layered.layers, layered.engine
+    rows = layers.problem.rows
 
     def read() -> Recoded:
         level = np.where(layers.released, layers.levels, SUPPRESSED)
-        return Recoded(found.leaves, rows, level, layers.owner, *hierarchies_of(folded.columns))
+        return Recoded(layered.found.leaves, rows, level, layers.owner, *hierarchies_of(folded.columns))
 
     return Attacked(
         plan=plan,

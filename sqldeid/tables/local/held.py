@@ -14,17 +14,15 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.arrays import Ints
-from sqldeid.engine.base import Engine
 from sqldeid.ledger.book import Subject
 from sqldeid.ledger.core import Entered, Ledger, Load
 from sqldeid.ledger.hashing import label_of
 from sqldeid.ledger.levels import Levels, earlier_levels, enter_levels
-from sqldeid.tables.fold.fold import Folded
 from sqldeid.tables.ledger.contents import fields_of, refuse_unfit, subject_of
 from sqldeid.tables.ledger.rules import marginals_of, rules_of
 from sqldeid.tables.local.again import kept_layers, split
 from sqldeid.tables.local.combinations import Combinations
-from sqldeid.tables.local.layers import SUPPRESSED, Layers
+from sqldeid.tables.local.layers import SUPPRESSED, Layered, Layers
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.local.write import words_of
 from sqldeid.tables.model.lattice import Node
@@ -55,9 +53,7 @@ class LetOut:
     whole: bool
 
 
-def let_out(
-    planned: LocalPlan, ledger: Ledger, folded: Folded, found: Combinations, layers: Layers, engine: Engine, job: str
-) -> LetOut:
+def let_out(layered: Layered, ledger: Ledger, job: str) -> LetOut:
     """Keep who was released before in their classes; hold back what would single persons out; enter the rest.
 
     Parameters
@@ -74,10 +70,11 @@ def let_out(
 
     Cost: one scan of the source, another where rows are held back; two hashes of each person, one of each value.
     """
-    plan, book = planned.table, ledger.book
+    planned, folded, layers, engine = layered.planned, layered.folded, layered.layers, layered.engine
+    plan, book, found = planned.table, ledger.book, layered.found
     subject = subject_of(plan, engine)
     refuse_unfit(ledger, plan, subject)
-    rows = _rows_of(planned, folded, found, engine)
+    rows = _rows_of(layered)
     combination = rows.column("class").to_numpy().astype(np.int64)
     earlier = earlier_levels(book, subject, rows.column("person"))
     again, suppressed = any(earlier), int(layers.problem.rows[~layers.released].sum())
@@ -85,7 +82,7 @@ def let_out(
         layers, suppressed = _kept(planned, layers, combination, earlier), 0
     in_class = layers.released[combination]
     waiting = int((~in_class).sum()) if again else 0
-    load = _load(planned, ledger, subject, folded, rows.filter(pa.array(in_class)), layers, engine)
+    load = _load(replace(layered, layers=layers), ledger, subject, rows.filter(pa.array(in_class)))
     settled = ledger.settle(load, also_held=waiting)
     release = book.next_release()
     entered = ledger.enter(settled, job, also_held=waiting)
@@ -103,9 +100,10 @@ def let_out(
     return LetOut(parts, parted, source, suppressed, entered, not again and not held.any())
 
 
-def _rows_of(planned: LocalPlan, folded: Folded, found: Combinations, engine: Engine) -> pa.Table:
+def _rows_of(layered: Layered) -> pa.Table:
     """Every row of the source: person, number of its combination (called class), and what is released beside it."""
-    plan = planned.table
+    folded, found, engine = layered.folded, layered.found, layered.engine
+    plan = layered.planned.table
     words = {w.name: values for w, values in zip(folded.words, found.words, strict=True)}
     kept = engine.put(f"{plan.name}_numbered", pa.table({**words, "place": np.arange(len(found.rows))}))
     return engine.ask(
@@ -113,24 +111,16 @@ def _rows_of(planned: LocalPlan, folded: Folded, found: Combinations, engine: En
         source=folded.source,
         person=plan.person_column,
         kept=kept,
-        words=words_of(planned, folded),
+        words=words_of(layered.planned, folded),
         fields=fields_of(plan, engine),
     )
 
 
-def _load(
-    planned: LocalPlan,
-    ledger: Ledger,
-    subject: Subject,
-    folded: Folded,
-    rows: pa.Table,
-    layers: Layers,
-    engine: Engine,
-) -> Load:
+def _load(layered: Layered, ledger: Ledger, subject: Subject, rows: pa.Table) -> Load:
     """The rows that are in a class, as the ledger takes them."""
-    plan, release = planned.table, ledger.book.next_release()
+    plan, release = layered.planned.table, ledger.book.next_release()
     place = rows.schema.get_field_index("class")
-    owner = pa.array(layers.owner[rows.column("class").to_numpy()], pa.int64())
+    owner = pa.array(layered.layers.owner[rows.column("class").to_numpy()], pa.int64())
     return Load(
         subject,
         "classes",
@@ -138,7 +128,7 @@ def _load(
         rows.set_column(place, "class", owner),
         [label_of(c.name) for c in plan.others],
         rules_of(plan, release),
-        marginals_of(plan, folded, engine, ledger.book.key, release),
+        marginals_of(plan, layered.folded, layered.engine, ledger.book.key, release),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,12 @@ from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.tables.criteria.knowledge import Cells, decide
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.peel.problem import Attribute, LocalProblem, Partition
+
+if TYPE_CHECKING:
+    from sqldeid.engine.base import Engine
+    from sqldeid.tables.fold.fold import Folded
+    from sqldeid.tables.local.combinations import Combinations
+    from sqldeid.tables.local.plan import LocalPlan
 
 SUPPRESSED = -1
 
@@ -88,6 +95,25 @@ class Layers:
         here = self.released
         counted = np.bincount(self.layer[here], weights=self.problem.rows[here], minlength=len(self.nodes))
         return counted.astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Layered:
+    """A source in the layers that were found for it: what is written, attacked and entered in a ledger.
+
+    Parameters
+    ----------
+    folded
+        The source as it was folded; as it leaves (disguised, without held back rows) where it is written.
+    found
+        Its combinations, in the order of `layers.layer`.
+    """
+
+    planned: LocalPlan
+    folded: Folded
+    found: Combinations
+    layers: Layers
+    engine: Engine
 
 
 def layers_of(problem: LocalProblem, partition: Partition, *, blank: bool) -> Layers:

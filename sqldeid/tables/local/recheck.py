@@ -28,7 +28,7 @@ from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.local.result import LocalVerified
 from sqldeid.tables.local.rollup import RollUp
 from sqldeid.tables.local.told import Told
-from sqldeid.tables.local.verify import Reading, Whole, conclude, of_source, refuse_columns
+from sqldeid.tables.local.verify import Compared, Reading, Whole, conclude, of_source, refuse_columns
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.rows.bind import bind
 from sqldeid.tables.rows.held_back import without_held_back
@@ -164,7 +164,7 @@ def _compared(
         "classes": sum(int(r["classes"]) for r in sizes),
         "smallest": min((int(r["size"]) for r in sizes), default=0),
     }
-    return conclude(reading, counted, shown_classes, source, written, problems, whole)
+    return conclude(reading, Compared(counted, shown_classes, problems), source, written, whole)
 
 
 def _marked(

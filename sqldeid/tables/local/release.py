@@ -35,7 +35,7 @@ from sqldeid.tables.disguise.statements import disguising
 from sqldeid.tables.fold.fold import Folded, fold
 from sqldeid.tables.local.combinations import Combinations, problem_of, read_combinations, refuse_too_many
 from sqldeid.tables.local.forming import asked_of, formed
-from sqldeid.tables.local.layers import Layers
+from sqldeid.tables.local.layers import Layered, Layers
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.local.result import LocalRelease, LocalVerified
 from sqldeid.tables.local.rollup import RollUp
@@ -112,6 +112,10 @@ class LocalDraft:
     def say(self, text: str) -> None:
         """Tell the listener which stage begins."""
         self.listener.step(self.planned.name, text)
+
+    def layered(self, folded: Folded) -> Layered:
+        """A source of the release in the layers that were found so far."""
+        return Layered(self.planned, folded, self.found, self.layers, self.engine)
 
 
 LocalStage = Stage[LocalDraft]
@@ -241,9 +245,7 @@ def _attack(draft: LocalDraft) -> None:
     from sqldeid.tables.local.attacked import attacked_of
 
     verified, whole = draft.verified, draft.whole
-    found = attacked_of(
-        draft.planned, draft.folded, draft.found, draft.layers, draft.written, draft.engine, draft.remade
-    )
+    found = attacked_of(draft.layered(draft.folded), draft.written, draft.remade)
     proven = not draft.parts.stopped
     found = replace(found, rows=verified.rows, released=verified.released, whole=whole, proven=proven)
     draft.attacks = attack(replace(found, spared=draft.spared))
@@ -255,7 +257,7 @@ def _held_to(planned: LocalPlan, ledger: Ledger, job_sha256: str) -> LocalStage:
     def hold(draft: LocalDraft) -> None:
         from sqldeid.tables.local.held import let_out
 
-        made = let_out(planned, ledger, draft.folded, draft.found, draft.layers, draft.engine, job_sha256)
+        made = let_out(draft.layered(draft.folded), ledger, job_sha256)
         draft.out = replace(draft.folded, source=made.source)
         draft.found, draft.layers, draft.suppressed = made.found, made.layers, made.suppressed
         draft.entered, draft.whole = made.entered, made.whole
@@ -299,13 +301,11 @@ def _write(draft: LocalDraft) -> None:
     note = note_of(draft.planned, draft.layers.nodes, draft.secrets)
     if draft.entered is not None:  # who checks the release again must ask the ledger who is in it
         note = note.also({LEDGER_NOTE: draft.entered.account["release"], LEDGER_MARK: draft.entered.mark})
-    draft.written = stage_layers(
-        draft.planned, draft.shaped, draft.found, draft.layers, draft.engine, draft.staging, note
-    )
+    draft.written = stage_layers(draft.layered(draft.shaped), draft.staging, note)
 
 
 def _place(draft: LocalDraft) -> None:
-    place_layers(draft.planned, draft.shaped, draft.found, draft.layers, draft.engine, draft.cohorts)
+    place_layers(draft.layered(draft.shaped), draft.cohorts)
 
 
 def _verify(draft: LocalDraft) -> None:

@@ -7,7 +7,7 @@ greater limit suppress more rows than it allows. Where time is given, each k tak
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import monotonic
 
 from sqldeid.engine.base import Engine
@@ -24,18 +24,9 @@ from sqldeid.tables.plan.choosing import choosing
 from sqldeid.traded import LocalPoint
 
 
-def trade_local(
-    planned: LocalPlan,
-    folded: Folded,
-    engine: Engine,
-    ks: Sequence[int],
-    limits: Sequence[float],
-    listener: Hearing,
-    *,
-    seconds: float | None = None,
-    known: LocalPoint | None = None,
-) -> tuple[LocalPoint, ...]:
-    """Loss and bound for every pair of k and limit, by k, then by limit.
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Which k and limits are asked for, all with all.
 
     Parameters
     ----------
@@ -44,12 +35,25 @@ def trade_local(
     known
         The answer of one pair, where a release has given it already; it answers every limit that it keeps, and all
         limits of its k if it suppresses nobody, for then none of them binds.
+    """
+
+    ks: Sequence[int]
+    limits: Sequence[float]
+    seconds: float | None = None
+    known: LocalPoint | None = None
+
+
+def trade_local(
+    planned: LocalPlan, folded: Folded, asked: Pairs, engine: Engine, listener: Hearing
+) -> tuple[LocalPoint, ...]:
+    """Loss and bound for every pair of k and limit, by k, then by limit.
 
     Raises
     ------
     JobError
         If the combinations do not fit into memory.
     """
+    ks, known = asked.ks, asked.known
     planned = replace(planned, table=choosing(planned.table))
     refuse_too_many(planned, folded, engine.bench)
     found = read_combinations(folded, engine.bench)
@@ -57,8 +61,9 @@ def trade_local(
     points: list[LocalPoint] = []
     began = monotonic()
     for place, k in enumerate(ks):
-        own = replace(problem, k=k, seconds=_share(problem, seconds, monotonic() - began, len(ks) - place))
-        points += _of_k(planned, own, folded.rows, limits, listener, None if known is None or known.k != k else known)
+        own = replace(problem, k=k, seconds=_share(problem, asked.seconds, monotonic() - began, len(ks) - place))
+        of_k = None if known is None or known.k != k else known
+        points += _of_k(planned, own, folded.rows, asked.limits, listener, of_k)
     return tuple(sorted(points, key=lambda p: (p.k, p.suppression_limit)))
 
 

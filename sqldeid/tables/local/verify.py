@@ -232,19 +232,12 @@ def verify_layers(
         problems.append(f"{row['missing']} classes are missing or differ from the source")
     if row["unexpected"]:
         problems.append(f"{row['unexpected']} classes are not what the source gives")
-    return conclude(reading, row, shown, source, written, problems, whole)
+    return conclude(reading, Compared(row, shown, problems), source, written, whole)
 
 
-def conclude(
-    reading: Reading,
-    row: Mapping[str, int],
-    shown: exp.Table,
-    source: exp.Expr,
-    written: exp.Expr,
-    problems: Sequence[str],
-    whole: Whole | None = None,
-) -> LocalVerified:
-    """Judge what a reader sees: the size of every class, the criteria, the rows that are missing.
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a comparison of the release with the source found.
 
     Parameters
     ----------
@@ -253,7 +246,21 @@ def conclude(
     shown
         The release's classes.
     problems
-        What was found wrong already.
+        What was found wrong.
+    """
+
+    row: Mapping[str, int]
+    shown: exp.Table
+    problems: Sequence[str]
+
+
+def conclude(
+    reading: Reading, compared: Compared, source: exp.Expr, written: exp.Expr, whole: Whole | None = None
+) -> LocalVerified:
+    """Judge what a reader sees: the size of every class, the criteria, the rows that are missing.
+
+    Parameters
+    ----------
     whole
         As of `verify_layers`; the rows that are told are its.
 
@@ -262,10 +269,10 @@ def conclude(
     VerificationError
         If anything is wrong.
     """
-    planned, engine = reading.planned, reading.engine
+    planned, engine, row = reading.planned, reading.engine, compared.row
     plan, demands = planned.table, planned.table.demands
     rows, released = int(row["source_rows"]), int(row["rows"])
-    found = list(problems)
+    found = list(compared.problems)
     if released and row["smallest"] < demands.k:
         found.append(f"its smallest class has {row['smallest']} rows, not {demands.k}")
     every = rows if whole is None else whole.rows
@@ -277,7 +284,7 @@ def conclude(
     criteria = Judgement(plan, engine, source, (), written, against).achieved()
     check_pseudonyms(plan, source, written, engine)
     check_coarse(plan, written, engine)
-    sizes = engine.query(render("tables/verify/count_sizes", grouped=shown)).to_pylist()
+    sizes = engine.query(render("tables/verify/count_sizes", grouped=compared.shown)).to_pylist()
     return LocalVerified(
         rows=every,
         released=released,

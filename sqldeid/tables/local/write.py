@@ -13,35 +13,27 @@ from sqldeid.making import Cohorts
 from sqldeid.publish import LAYERS_KIND, Note, Staging
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.fold.fold import Coded, Folded
-from sqldeid.tables.local.combinations import Combinations
-from sqldeid.tables.local.layers import Layers
+from sqldeid.tables.local.layers import Layered
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.plan.plan import QuasiIdentifier
 from sqldeid.tables.write.stage import from_classes, kept_name
 
 
-def stage_layers(
-    planned: LocalPlan,
-    folded: Folded,
-    found: Combinations,
-    layers: Layers,
-    engine: Engine,
-    staging: Staging,
-    note: Note,
-) -> exp.Expr:
+def stage_layers(layered: Layered, staging: Staging, note: Note) -> exp.Expr:
     """Write the release where it is staged; what was written, to be verified.
 
     Parameters
     ----------
-    folded
+    layered
         With the source as it leaves: disguised, where the job asks for that.
 
     Cost: none of the source where every released column is quasi-identifying, else one scan.
     """
+    planned, folded = layered.planned, layered.folded
     plan = planned.table
     if planned.recoding:
-        stage_table_of(planned, layers, engine, staging)
-    kept = keep_combinations(planned, folded, found, layers, engine)
+        stage_table_of(layered, staging)
+    kept = keep_combinations(layered)
     place = {q.name: column(kept_name(i), "e") for i, q in enumerate(plan.qis)}
     columns = [
         {"name": identifier(c.name), "value": place[c.name] if isinstance(c, QuasiIdentifier) else c.leaving}
@@ -69,19 +61,14 @@ PLACING = ("tables/write/label_values", "tables/local/keep_combinations", "table
 """The statements of `place_layers`."""
 
 
-def place_layers(
-    planned: LocalPlan, folded: Folded, found: Combinations, layers: Layers, engine: Engine, cohorts: Cohorts | None
-) -> None:
+def place_layers(layered: Layered, cohorts: Cohorts | None) -> None:
     """Keep the class of every row of the source beside it, for whoever compares the tables of a run."""
+    planned, folded, engine = layered.planned, layered.folded, layered.engine
     k, source = planned.table.demands.k, folded.source
     placed = None if cohorts is None else cohorts.place(planned.name, k, source, engine)
     if placed is None:
         return
-    kept, words, columns = (
-        keep_combinations(planned, folded, found, layers, engine),
-        words_of(planned, folded),
-        placed.columns,
-    )
+    kept, words, columns = keep_combinations(layered), words_of(planned, folded), placed.columns
     statement = render(
         "tables/write/place_rows", placed=placed.table, columns=columns, source=source, kept=kept, words=words
     )
@@ -89,8 +76,9 @@ def place_layers(
     engine.drop(kept)
 
 
-def stage_table_of(planned: LocalPlan, layers: Layers, engine: Engine, staging: Staging) -> None:
+def stage_table_of(layered: Layered, staging: Staging) -> None:
     """Write the table of layers: the level of each quasi-identifying column by the number that rows tell."""
+    planned, layers, engine = layered.planned, layered.layers, layered.engine
     names = [q.name for q in planned.table.qis]
     levels = np.array(layers.nodes, dtype=np.int64).reshape(len(layers.nodes), len(names))
     rows = {"layer": np.arange(1, len(levels) + 1), **{_level(i): levels[:, i] for i in range(len(names))}}
@@ -107,13 +95,13 @@ def stage_table_of(planned: LocalPlan, layers: Layers, engine: Engine, staging: 
     )
 
 
-def keep_combinations(
-    planned: LocalPlan, folded: Folded, found: Combinations, layers: Layers, engine: Engine
-) -> exp.Table:
+def keep_combinations(layered: Layered) -> exp.Table:
     """A temporary table of the released combinations with their labels and their place in the release's order.
 
     Cost: the combinations travel to the source's engine, with the number of their layer.
     """
+    planned, folded, found = layered.planned, layered.folded, layered.found
+    layers, engine = layered.layers, layered.engine
     name, here = planned.name, layers.released
     words = {w.name: values[here] for w, values in zip(folded.words, found.words, strict=True)}
     numbers = {"layer": layers.layer[here] + 1, "recoding": layers.recoding[here], "n": found.rows[here]}

@@ -7,6 +7,8 @@ quasi-identifying values and the job (and of sensitive values where a criterion 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sqldeid.arrays import Flags, Ints
@@ -31,17 +33,35 @@ _LEAST_GAIN = 0.0003
 """Share of the loss that a round must save, else it is the last."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Moving:
+    """What moves change and are judged by.
+
+    Parameters
+    ----------
+    owner
+        Class of each combination, -1 where it is released by no class; shape (combinations,). Moves write it.
+    room
+        Memory that every block uses again.
+    """
+
+    state: State
+    judge: Judge
+    owner: Ints
+    room: Room
+
+
 def improve(state: State, judge: Judge, clock: Clock) -> None:
     """Move combinations between classes while it pays."""
     classes = state.classes()
     owner = np.full(len(state.at), -1, dtype=np.int64)
     owner[classes.members] = classes.owner()
     random = np.random.default_rng(20020501)
-    room = Room()
+    moving = _Moving(state, judge, owner, Room())
     effort, before = _EFFORT + len(state.at) // (2 * _BLOCK), state.units
     while (effort > 0 or clock.end is not None) and not clock.over():
         most = effort if clock.end is None else len(state.at)
-        effort -= _round(state, judge, owner, random, clock, most, room)
+        effort -= _round(moving, random, clock, most)
         settle(state, owner)
         if before - state.units < _LEAST_GAIN * before:
             break
@@ -72,10 +92,9 @@ def meeting_levels(grid: Grid, classes: Classes) -> Ints:
     return levels
 
 
-def _round(
-    state: State, judge: Judge, owner: Ints, random: np.random.Generator, clock: Clock, effort: int, room: Room
-) -> int:
+def _round(moving: _Moving, random: np.random.Generator, clock: Clock, effort: int) -> int:
     """Look at every block once; how many were looked at."""
+    state, owner = moving.state, moving.owner
     open_ = np.flatnonzero((owner >= 0) & (state.cost > _OPEN * state.units / max(int(state.rows.sum()), 1)))
     if not len(open_):
         return effort
@@ -84,7 +103,7 @@ def _round(
     for block in blocks[:effort]:
         if clock.over():
             break
-        _improve_block(state, judge, owner, block, room)
+        _improve_block(moving, block)
     return len(blocks)
 
 
@@ -100,9 +119,10 @@ def _blocks(state: State, classes: Classes, random: np.random.Generator) -> list
     return [classes.part(number == b) for b in np.argsort(-lost, kind="stable").tolist() if lost[b] > 0]
 
 
-def _improve_block(state: State, judge: Judge, owner: Ints, classes: Classes, room: Room) -> None:
+def _improve_block(moving: _Moving, classes: Classes) -> None:
     """Make the moves of a block that keep every criterion."""
-    block = Block(state.grid, state.rows, judge.k, classes.members, classes.owner(), room)
+    state, judge, owner = moving.state, moving.judge, moving.owner
+    block = Block(state.grid, state.rows, judge.k, classes.members, classes.owner(), moving.room)
     number = owner[classes.members[classes.first]]
     for move in chosen_moves(block):
         if judge.columns and not _allowed(judge, block, move):

@@ -14,7 +14,7 @@ from sqldeid.tables.plan.choosing import by_k
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.release.explain import unique_sets
 from sqldeid.tables.release.node import checker_of
-from sqldeid.tables.release.tradeoff import Asked, trade
+from sqldeid.tables.release.tradeoff import Asked, Beside, Trading, trade_folded
 from sqldeid.traded import LocalPoint
 
 KS, LIMITS = (2, 3, 5, 10, 25, 100), (0.0, 0.01, 0.05, 0.1)
@@ -31,7 +31,8 @@ def compare(planned: TablePlan, release: TableRelease, engine: Engine, listener:
     listener.step(planned.name, "comparing other k and limits")
     folded = fold(planned, engine)
     seconds = max(LEAST_SECONDS, 3 * release.search.seconds)
-    traded = trade(planned, engine, _asked(planned, folded), listener, folded=folded, seconds=seconds)
+    trading = Trading(planned, folded, engine, listener)
+    traded = trade_folded(trading, _asked(planned, folded), seconds=seconds)
     sets = unique_sets(planned, checker_of(planned, folded, engine), planned.demands.k)
     return replace(release, tradeoff=traded, uniqueness=sets)
 
@@ -43,16 +44,8 @@ def compare_local(planned: LocalPlan, release: LocalRelease, engine: Engine, lis
     folded = fold(plan, engine)
     spent = release.search["seconds"]
     seconds = max(LEAST_SECONDS, 3 * (float(spent) if isinstance(spent, (int, float)) else 0.0))
-    traded = trade(
-        plan,
-        engine,
-        _asked(plan, folded),
-        listener,
-        folded=folded,
-        seconds=seconds,
-        local=planned,
-        known=_point_of(planned, release),
-    )
+    beside = Beside(planned, _point_of(planned, release))
+    traded = trade_folded(Trading(plan, folded, engine, listener), _asked(plan, folded), beside, seconds)
     return replace(release, tradeoff=traded)
 
 

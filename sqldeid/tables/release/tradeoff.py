@@ -61,30 +61,13 @@ class Asked:
             raise JobError.at("--max-loss", "must be at least 0")
 
 
-def trade(
-    plan: TablePlan,
-    engine: Engine,
-    asked: Asked,
-    listener: Hearing,
-    *,
-    folded: Folded | None = None,
-    seconds: float | None = None,
-    local: LocalPlan | None = None,
-    known: LocalPoint | None = None,
-) -> Tradeoff:
+def trade(plan: TablePlan, engine: Engine, asked: Asked, listener: Hearing, local: LocalPlan | None = None) -> Tradeoff:
     """The least loss for every pair of k and limit.
 
     Parameters
     ----------
-    folded
-        The source, where it is folded already.
-    seconds
-        For all pairs together, where given; each may take what is left for it, then its node comes with a gap. Local
-        recoding may take as much again.
     local
         The plan by local recoding, where that is compared.
-    known
-        What a release by local recoding has found already.
 
     Raises
     ------
@@ -94,35 +77,21 @@ def trade(
     if plan.sampled:
         key = f"{plan.key}.search.method"
         raise JobError.at(key, "epsilon-safe draws its node; there is no optimum to compare. Use frontier")
-    started, asking, plan = monotonic(), plan, choosing(plan)
-    if folded is None:
-        listener.step(plan.name, "folding the source")
-        folded = fold(plan, engine)
-    ks, limits = tuple(sorted(set(asked.ks))), tuple(sorted(set(asked.limits)))
-    trading = _Trading(plan, folded, listener)
-    answers = _answers(plan, folded, engine, ks, allowed_rows(max(limits), folded.rows))
-    points = _points(trading, answers, list(product(ks, limits)), seconds)
-    return Tradeoff(
-        name=plan.name,
-        rows=folded.rows,
-        loss=plan.search.loss,
-        heights={q.name: q.hierarchy.height for q in plan.qis},
-        points=tuple(sorted(points, key=lambda p: (p.k, p.suppression_limit))),
-        inverse=_inverse(trading, engine, limits, tuple(sorted(set(asked.max_losses)))),
-        lattice_size=plan.lattice.size,
-        checks=answers.checks,
-        seconds=round(monotonic() - started, 3),
-        warnings=(*_warnings(asking, points), *_apart(plan, local)),
-        local=() if local is None else _local(local, folded, engine, (ks, limits), listener, seconds, known),
-    )
+    started = monotonic()
+    listener.step(plan.name, "folding the source")
+    folded = fold(choosing(plan), engine)
+    folding = monotonic() - started
+    traded = trade_folded(Trading(plan, folded, engine, listener), asked, None if local is None else Beside(local))
+    return replace(traded, seconds=round(traded.seconds + folding, 3))
 
 
 @dataclass(frozen=True, slots=True)
-class _Trading:
+class Trading:
     """What every pair's search is made of."""
 
     plan: TablePlan
     folded: Folded
+    engine: Engine
     listener: Hearing
 
     def problem(self, limit: float, evaluate: Evaluate) -> Problem:
@@ -142,23 +111,69 @@ class _Trading:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Local recoding beside one node for all rows.
+
+    Parameters
+    ----------
+    known
+        What a release by local recoding has found already.
+    """
+
+    planned: LocalPlan
+    known: LocalPoint | None = None
+
+
+def trade_folded(
+    trading: Trading, asked: Asked, beside: Beside | None = None, seconds: float | None = None
+) -> Tradeoff:
+    """The same of a source that is folded already.
+
+    Parameters
+    ----------
+    trading
+        With the plan as the job asks for it.
+    beside
+        Local recoding, where that is compared.
+    seconds
+        For all pairs together, where given; each may take what is left for it, then its node comes with a gap. Local
+        recoding may take as much again.
+    """
+    started, asking, folded = monotonic(), trading.plan, trading.folded
+    trading = replace(trading, plan=choosing(asking))
+    plan = trading.plan
+    ks, limits = tuple(sorted(set(asked.ks))), tuple(sorted(set(asked.limits)))
+    answers = _answers(plan, folded, trading.engine, ks, allowed_rows(max(limits), folded.rows))
+    points = _points(trading, answers, list(product(ks, limits)), seconds)
+    inverse = _inverse(trading, limits, tuple(sorted(set(asked.max_losses))))
+    return Tradeoff(
+        name=plan.name,
+        rows=folded.rows,
+        loss=plan.search.loss,
+        heights={q.name: q.hierarchy.height for q in plan.qis},
+        points=tuple(sorted(points, key=lambda p: (p.k, p.suppression_limit))),
+        inverse=inverse,
+        lattice_size=plan.lattice.size,
+        checks=answers.checks,
+        seconds=round(monotonic() - started, 3),
+        warnings=(*_warnings(asking, points), *_apart(plan, beside)),
+        local=() if beside is None else _local(trading, beside, (ks, limits), seconds),
+    )
+
+
 def _local(
-    planned: LocalPlan,
-    folded: Folded,
-    engine: Engine,
-    pairs: tuple[tuple[int, ...], tuple[float, ...]],
-    listener: Hearing,
-    seconds: float | None,
-    known: LocalPoint | None,
+    trading: Trading, beside: Beside, pairs: tuple[tuple[int, ...], tuple[float, ...]], seconds: float | None
 ) -> tuple[LocalPoint, ...]:
-    from sqldeid.tables.local.tradeoff import trade_local
+    from sqldeid.tables.local.tradeoff import Pairs, trade_local
 
-    return trade_local(planned, folded, engine, *pairs, listener, seconds=seconds, known=known)
+    asked = Pairs(*pairs, seconds, beside.known)
+    return trade_local(beside.planned, trading.folded, asked, trading.engine, trading.listener)
 
 
-def _apart(plan: TablePlan, local: LocalPlan | None) -> list[str]:
+def _apart(plan: TablePlan, beside: Beside | None) -> list[str]:
     """Where the two families are not on one scale."""
-    if local is None or plan.search.loss != "prec":
+    if beside is None or plan.search.loss != "prec":
         return []
     return [
         f"{plan.key}.search.loss: prec is before suppression for one node for all, and counts a suppressed row as "
@@ -167,7 +182,7 @@ def _apart(plan: TablePlan, local: LocalPlan | None) -> list[str]:
 
 
 def _points(
-    trading: _Trading,
+    trading: Trading,
     answers: Thresholds | _Criteria,
     pairs: Sequence[tuple[int, float]],  # by k, then by limit: of the orders tried, the one that counts fewest nodes
     seconds: float | None,
@@ -245,7 +260,7 @@ class _View:
 
 
 def _point(
-    trading: _Trading,
+    trading: Trading,
     answers: Thresholds | _Criteria,
     pair: tuple[int, float],
     before: Sequence[TradePoint],
@@ -282,7 +297,7 @@ def _point(
 
 
 def _improved(
-    trading: _Trading, answers: Thresholds | _Criteria, point: TradePoint, points: Sequence[TradePoint]
+    trading: Trading, answers: Thresholds | _Criteria, point: TradePoint, points: Sequence[TradePoint]
 ) -> TradePoint:
     """A point that was not proven, with a stricter pair's node where that is better: it is admissible here, too."""
     k, limit = point.k, point.suppression_limit
@@ -310,9 +325,7 @@ def _worth(problem: Problem, known: Iterable[Evaluation]) -> list[Node]:
     ]
 
 
-def _inverse(
-    trading: _Trading, engine: Engine, limits: tuple[float, ...], max_losses: tuple[float, ...]
-) -> tuple[GreatestK, ...]:
+def _inverse(trading: Trading, limits: tuple[float, ...], max_losses: tuple[float, ...]) -> tuple[GreatestK, ...]:
     """The greatest k within each loss; histograms are counted once a node."""
     plan = trading.plan
     if not max_losses:
@@ -320,7 +333,7 @@ def _inverse(
     if plan.beyond_k or plan.overall is not None:
         key = f"{plan.key}.privacy"
         raise JobError(f"{key}: --max-loss asks for the greatest k and knows k-anonymity alone", key="--max-loss")
-    checker = checker_of(with_k(plan, 1), trading.folded, engine)
+    checker = checker_of(with_k(plan, 1), trading.folded, trading.engine)
     kept = _Kept(checker, histogram=True)
     found = []
     for limit in limits:
@@ -330,7 +343,7 @@ def _inverse(
     return tuple(found)
 
 
-def _greatest(trading: _Trading, kept: _Kept, limit: float, most: float) -> GreatestK:
+def _greatest(trading: Trading, kept: _Kept, limit: float, most: float) -> GreatestK:
     problem = trading.problem(limit, kept)
     try:
         outcome = search("inverse-ola", replace(problem, max_loss=most, least_k=1))

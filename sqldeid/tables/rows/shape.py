@@ -31,7 +31,7 @@ def keep(plan: TablePlan, engine: Engine) -> exp.Expr:
             "the sample: leave sample out in a copy of the job",
         )
     if plan.stacked is not None:
-        return _stack(plan, engine, stacking.MAIN)
+        return _stack(plan, engine, stacking.DRAWN if plan.sampled else stacking.MAIN)
     if not plan.joined:
         return plan.source
     kept = engine.workbench(f"{plan.name}_source")
@@ -89,9 +89,8 @@ def _stack(plan: TablePlan, engine: Engine, recipe: stacking.Recipe) -> exp.Tabl
     if plan.stacked is None:
         raise ValueError("there is nothing to stack")
     kept = engine.workbench(f"{plan.name}_source")
-    columns, doubt = kept_columns(plan), not plan.sampled
     with naming(plan.key, filtered=plan.filtered, joined=plan.joined):
-        stacking.stack(plan.stacked, plan.source, columns, kept, engine, refuse_doubt=doubt, recipe=recipe)
+        stacking.stack(plan.stacked, plan.source, kept_columns(plan), kept, engine, recipe)
     return kept
 
 

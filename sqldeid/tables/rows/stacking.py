@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -27,14 +27,19 @@ class Recipe:
     ----------
     pick, stack, summarise
         For the rows of a table between, for single rows, and for all rows of a person.
+    refuse_doubt
+        Whether rows that are equal in order are refused where it matters which comes first; else values break the tie.
     """
 
     pick: str
     stack: str
     summarise: str
+    refuse_doubt: bool = False
 
 
-MAIN = Recipe("tables/rows/pick_rows", "tables/rows/stack_rows", "tables/rows/summarise_rows")
+MAIN = Recipe("tables/rows/pick_rows", "tables/rows/stack_rows", "tables/rows/summarise_rows", refuse_doubt=True)
+DRAWN = replace(MAIN, refuse_doubt=False)
+"""Under `epsilon-safe` no refusal may depend on the rows."""
 AGAIN = Recipe("tables/rows/repick_rows", "tables/rows/restack_rows", "tables/rows/resummarise_rows")
 """For verification: it numbers all rows, or groups them by value, and shares no text with `MAIN`."""
 
@@ -58,9 +63,7 @@ def stack(
     columns: Sequence[exp.Identifier],
     kept: exp.Table,
     engine: Engine,
-    *,
-    refuse_doubt: bool,
-    recipe: Recipe = MAIN,
+    recipe: Recipe,
 ) -> None:
     """Write the source's rows with the columns of its stacks, after the job's filter, to `kept`.
 
@@ -70,9 +73,6 @@ def stack(
         The source before its filter.
     columns
         What is kept.
-    refuse_doubt
-        Whether rows that are equal in order are refused where it matters which comes first; else values break the tie
-        (under `epsilon-safe` no refusal may depend on the rows).
 
     Raises
     ------
@@ -84,22 +84,22 @@ def stack(
     tables = []
     for plan in stacked.stacks:
         with naming(plan):
-            tables.append(_stack(plan, engine, recipe, refuse_doubt=refuse_doubt and recipe is MAIN))
+            tables.append(_stack(plan, engine, recipe))
     engine.execute(joined(stacked, source, columns, kept, tables).sql)
     for table in tables:
         engine.drop(table)
 
 
-def _stack(plan: StackPlan, engine: Engine, recipe: Recipe, *, refuse_doubt: bool) -> exp.Table:
+def _stack(plan: StackPlan, engine: Engine, recipe: Recipe) -> exp.Table:
     picked = None
     if plan.through is not None:
         picked = engine.workbench(f"{plan.name}_picked")
         engine.execute(picking(plan, picked, recipe).sql)
-        if refuse_doubt:
+        if recipe.refuse_doubt:
             _refuse_doubt(plan, picked, engine, between=True)
     table = engine.workbench(f"{plan.name}_stacked")
     engine.execute(stacking(plan, table, picked, recipe).sql)
-    if refuse_doubt and plan.ordered:
+    if recipe.refuse_doubt and plan.ordered:
         _refuse_doubt(plan, table, engine, between=False)
     return table
 

@@ -344,7 +344,7 @@ def test_a_row_that_was_written_wrong_is_not_published(
     def erring(*given: Any) -> Any:
         written = write(*given)
         row = f"(SELECT MAX(rowid) FROM {written.sql('duckdb')} WHERE zip LIKE '%*')"
-        given[4].execute(f"UPDATE {written.sql('duckdb')} SET {change} WHERE rowid = {row}")
+        given[0].engine.execute(f"UPDATE {written.sql('duckdb')} SET {change} WHERE rowid = {row}")
         return written
 
     monkeypatch.setattr(local, "stage_layers", erring)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from sqldeid.errors import JobError
-from sqldeid.tables.criteria.epsilon_safe import Draw, ceil_digits, plan_table, promise
+from sqldeid.tables.criteria.epsilon_safe import Draw, ceil_digits, every_draw, plan_table, promise
 from sqldeid.tables.criteria.rational import exp_bounds, log_bounds
 from sqldeid.tables.criteria.sampling import (
     largest_epsilon_prime,
@@ -198,7 +198,7 @@ def test_warned_when_delta_reaches_one_in_the_population():
 
 
 def test_plan_table_shows_the_admissible_region():
-    rows = plan_table([20, 50], [0.25, 0.9], [1.0], delta=1e-7)
+    rows = plan_table(every_draw([20, 50], [0.25, 0.9], [1.0]), delta=1e-7)
     assert [(r.k, r.beta, r.admissible) for r in rows] == [
         (20, 0.25, False),
         (50, 0.25, True),
@@ -208,7 +208,7 @@ def test_plan_table_shows_the_admissible_region():
     assert "too small for beta 0.9" in rows[2].note
     assert rows[0].smallest_k == smallest_k(1e-7, 0.25, 1.0)
     with pytest.raises(JobError, match="beta is 2"):
-        plan_table([20], [2.0], [1.0])
+        plan_table([Draw(20, 2.0, 1.0)])
 
 
 @given(st.floats(1e-290, 1))

@@ -26,7 +26,7 @@ from sqldeid.run import reading
 from sqldeid.tables.check.thresholds import Thresholds
 from sqldeid.tables.fold.fold import fold
 from sqldeid.tables.local.plan import plan as plan_local
-from sqldeid.tables.local.tradeoff import trade_local
+from sqldeid.tables.local.tradeoff import Pairs, trade_local
 from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.model.loss import make_loss
@@ -35,7 +35,7 @@ from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.release import tradeoff
 from sqldeid.tables.release.node import checker_of
 from sqldeid.tables.release.release import Listener
-from sqldeid.tables.release.tradeoff import Asked, trade, with_k
+from sqldeid.tables.release.tradeoff import Asked, Trading, trade, trade_folded, with_k
 from sqldeid.tables.search import Problem, search
 
 KS, LIMITS = (1, 2, 4, 9), (0.0, 0.03, 0.2)
@@ -130,7 +130,8 @@ def test_every_pair_is_what_a_search_alone_finds(tmp_path: Path, seed: int, loss
 def test_a_weaker_pair_never_loses_more_where_time_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tradeoff, "_share", lambda *_: 0.0)  # the least share, 10 ms, is enough on a quick machine
     with planned(made(tmp_path, 9, rows=2000), job()) as (plan, engine):
-        points = trade(plan, engine, Asked(KS, LIMITS), Listener(), seconds=1e-9).points
+        trading = Trading(plan, fold(plan, engine), engine, Listener())
+        points = trade_folded(trading, Asked(KS, LIMITS), seconds=1e-9).points
     assert not all(p.optimal for p in points)
     for p in points:
         stricter = [q.loss for q in points if q.k >= p.k and q.suppression_limit <= p.suppression_limit and q.loss]
@@ -244,8 +245,8 @@ def test_local_recoding_keeps_to_the_time_and_to_what_is_known(tmp_path: Path) -
     with reading(path, path, Settings()) as engine:
         local = plan_local("people", Job.parse(content).tables["people"], engine, Path())
         folded = fold(local.table, engine)
-        free = trade_local(local, folded, engine, (2, 5), (0.0, 0.1), Listener())
-        short = trade_local(local, folded, engine, (2, 5), (0.0, 0.1), Listener(), seconds=1e-9)
+        free = trade_local(local, folded, Pairs((2, 5), (0.0, 0.1)), engine, Listener())
+        short = trade_local(local, folded, Pairs((2, 5), (0.0, 0.1), 1e-9), engine, Listener())
         assert not any(p.stopped for p in free) and any(p.stopped for p in short)
         for p, q in zip(short, free, strict=True):
             assert p.bound is not None and p.loss is not None and q.loss is not None
@@ -253,10 +254,10 @@ def test_local_recoding_keeps_to_the_time_and_to_what_is_known(tmp_path: Path) -
         said: list[str] = []
         known = replace(free[2], suppressed=0, loss=0.75)
         heard = Listener(lambda _, text: said.append(text))
-        found = trade_local(local, folded, engine, (2, 5), (0.0, 0.1), heard, known=known)
+        found = trade_local(local, folded, Pairs((2, 5), (0.0, 0.1), known=known), engine, heard)
         assert [p.loss for p in found if p.k == 5] == [0.75, 0.75]
         assert [p.loss for p in found if p.k == 2] == [p.loss for p in free if p.k == 2]
         assert said and not any("k = 5" in text for text in said)
         some = replace(free[2], suppressed=3, suppression_limit=0.1, loss=0.75)
-        found = trade_local(local, folded, engine, (5,), (0.0, 0.1, 0.3), Listener(), known=some)
+        found = trade_local(local, folded, Pairs((5,), (0.0, 0.1, 0.3), known=some), engine, Listener())
         assert found[1].loss == 0.75 and found[0].loss == free[2].loss != found[1].loss != found[2].loss
