@@ -56,6 +56,7 @@ def test_adult_has_the_optimum_of_arx_without_an_edit(shared_data, tmp_path):
     assert (found.suppressed, found.search.optimal) == (1346, True)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(12))
 def test_projects_run_as_they_are_taken(seed, tmp_path):
     """Names are kept to the letter, rows to the last one, and released classes meet what the project asks."""
@@ -223,6 +224,7 @@ UNTAKEN = [
 ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("criterion", UNTAKEN)
 def test_a_criterion_that_is_not_taken_refuses_the_job_until_it_is_decided(criterion, tmp_path):
     made = import_arx(simple(criteria=["5-anonymity", criterion]).write(tmp_path / "p.deid"), tmp_path / "job.toml")

@@ -299,6 +299,7 @@ def test_a_reader_that_leaves_early_is_no_traceback(folder):
     assert done.stderr == ""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_any_encoding_will_do(encoding, folder):
     (folder / "job.toml").write_text(

@@ -195,6 +195,7 @@ def test_a_signal_while_publishing_never_says_the_contrary(
     assert (folder / "out.duckdb").exists()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("command", ["anonymize db.duckdb --job job.toml", "init db.duckdb people"])
 def test_a_working_folder_that_is_not_utf8(folder: Path, command: str) -> None:
     """Whatever is done there, it ends in order; a database there cannot be opened by DuckDB, and that is said."""

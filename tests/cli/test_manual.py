@@ -124,6 +124,7 @@ def rows(page: str, heads: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()]
 
 
+@pytest.mark.deep
 def test_exit_codes_and_their_cases_are_those_of_the_page(repository):
     """A module that begins to end a run with code 3 or 4 has to be told here, and so on the page."""
     page = (repository / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8")

@@ -328,6 +328,7 @@ def postgres_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[C
         yield lambda text: text.replace("me@db.example.org/hospital", f"worker@127.0.0.1:{port}/postgres")
 
 
+@pytest.mark.deep
 def test_the_commands_for_postgres_run(postgres_page: Callable[[str], str], tmp_path: Path) -> None:
     first, ledger = [text for page, kind, text in BLOCKS if page == "how-to/postgres.md" and kind == "shell"]
     for line in postgres_page(first).splitlines()[1:]:  # pip is not run

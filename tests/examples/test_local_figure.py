@@ -54,6 +54,7 @@ def test_a_figure_is_drawn_from_the_table_and_another_table_shows(tmp_path: Path
     assert found[use.NAMES[0]][5] == pytest.approx(0.3696, abs=PIXEL)
 
 
+@pytest.mark.deep
 def test_the_table_is_what_adult_loses(shared_data: Path, tmp_path: Path) -> None:
     """One node for all rows exactly; local recoding no more, and its bound no less, than the page says."""
     bench = use.Bench(shared_data, tmp_path, quick=True)

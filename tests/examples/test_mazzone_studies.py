@@ -77,6 +77,7 @@ def test_notes_are_counted_as_letters_and_as_words(tmp_path):
     assert set(kinds) == {"Nursing", "Physician"} and kinds["Nursing"]["source"].startswith("49.5%")
 
 
+@pytest.mark.deep
 def test_notes_of_ones_own_are_counted_by_hand(tmp_path):
     with duckdb.connect(str(tmp_path / "own.duckdb")) as connection:
         connection.execute("CREATE SCHEMA mimiciii")
@@ -103,6 +104,7 @@ def test_notes_of_ones_own_are_counted_by_hand(tmp_path):
 # ---- OLA, weights, parameters ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.deep
 def test_all_of_olas_cells_find_what_the_default_search_finds(tmp_path):
     small = ("--rows", "900", "--columns", "workclass,race,sex", "--k", "5,25", "--limits", "0,0.1")
     done = execute(EXAMPLES / "adult_study" / "ola.py", tmp_path, *small)

@@ -151,6 +151,7 @@ def served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield "postgresql:///?service=hospital"
 
 
+@pytest.mark.deep
 def test_a_server_by_cron_script_and_function(served: str, folder: Path) -> None:
     """The URL is no path, and holds no password; what is printed and kept does not, either."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -95,6 +95,12 @@ def test_a_session_that_shows_something_else_is_seen(tmp_path):
     assert not is_shown("a\nb\n", "a\n", tmp_path)
 
 
+def test_commands_and_python_of_the_tutorials_run_in_their_order(tmp_path):
+    assert run_page(FIRST, tmp_path) >= 5
+    assert sum(run_page(page, tmp_path) for page in PAGES if page.parent == FIRST.parent) >= 8
+
+
+@pytest.mark.deep
 def test_commands_and_python_run_in_the_order_of_the_pages(tmp_path):
     assert run_page(FIRST, tmp_path) >= 5
     assert sum(run_page(page, tmp_path) for page in PAGES) >= 20

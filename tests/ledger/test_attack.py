@@ -88,6 +88,7 @@ def test_the_naive_releases_single_people_out(fifty: Nights) -> None:
     assert lone_rows(naive) > NIGHTS
 
 
+@pytest.mark.deep
 def test_no_two_releases_with_a_ledger_do(fifty: Nights) -> None:
     assert smallest_difference(fifty.released) >= K
 

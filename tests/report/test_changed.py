@@ -79,7 +79,7 @@ def test_a_report_that_fails_leaves_the_result_and_says_what_was_published(cut: 
     assert (cut / "out.duckdb").exists()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("at", "value", "named"),
     [
@@ -209,7 +209,7 @@ def linked_series() -> sqldeid.Result:
     return sqldeid.anonymize(sqldeid.Job.parse({"tables": {"t": table}, "series": {"s": part}}), connection)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("kind", ["series", "laplace", "ratio", "mondrian"])
 def test_each_key_that_is_missing_or_of_another_type_is_named(results: dict[str, Any], kind: str) -> None:
     """What nobody had thought of ended as a mistake of the file's without its place."""

@@ -292,7 +292,7 @@ def shown_of(release: dict[str, set[int]]) -> set[int]:
     return set(chain(*release.values()))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_cohorts_as_sets_of_persons(seed: int) -> None:
     draw = np.random.default_rng(seed)
@@ -323,6 +323,7 @@ def test_random_cohorts_as_sets_of_persons(seed: int) -> None:
             assert len(anonymize(job_of(*parts), c).releases) == len(parts)
 
 
+@pytest.mark.deep
 def test_in_postgres_as_in_duckdb(postgres: psycopg.Connection) -> None:
     postgres.execute(
         """CREATE TABLE p AS SELECT i AS seq, 'x' || (i % 2) AS q, 'd' || (i * 7 % 13) AS diag, '{"a": 1}'::json AS kept

@@ -113,7 +113,7 @@ def labels(source: pa.Table, result: sqldeid.Result) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_found_equals_sets_of_persons(seed: int, shared: bool) -> None:

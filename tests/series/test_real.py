@@ -77,6 +77,7 @@ def test_projection_beats_the_source_on_complete_series(complete_series):
     assert np.mean(distortion) <= 8.5  # the source: 9.62
 
 
+@pytest.mark.deep
 def test_genetic_beats_the_source_on_complete_series(complete_series):
     unfeasible, distortion = [], []
     for length in (5, 25):

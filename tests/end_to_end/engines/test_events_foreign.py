@@ -55,7 +55,7 @@ RELEASES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_release_is_the_same_on_every_engine(name: str, both: Both) -> None:
     wanted = job(f"of {name}", RELEASES[name])
@@ -158,6 +158,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.deep
 def test_a_changed_release_is_refused_and_nothing_of_ours_is_left(both: Both) -> None:
     """Whatever is changed is found, in a release that is whole again afterwards."""
     import psycopg
@@ -207,6 +208,7 @@ def test_a_public_list_of_numbers_that_engines_write_otherwise(both: Both, tmp_p
         plan(job("numbers", section), both.foreign.database)
 
 
+@pytest.mark.deep
 def test_the_mimic_demo(foreign: Foreign, shared_data: Path, tmp_path: Path) -> None:
     """The jobs of examples/events_study, with a seed, on real data: both methods in one run."""
     folder = ROOT / "examples/events_study"

@@ -45,7 +45,7 @@ __all__ = ["both", "foreign"]
 ASSESSED = ("types", "by k, then l", "query", "l recursive", "t", "delta", "k-map", "delta-presence", "average", "m")
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_release_is_the_same_on_every_engine(name: str, both: Both) -> None:
     wanted = job({"schema": f"of {name}"}, r=RELEASES[name])
@@ -59,6 +59,7 @@ def test_a_release_is_the_same_on_every_engine(name: str, both: Both) -> None:
         assert told(there) == told(here)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name",
     [

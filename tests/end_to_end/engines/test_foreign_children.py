@@ -132,6 +132,7 @@ def both(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Both:
     return Both(foreign, in_duckdb(tmp_path_factory.mktemp("both") / "people.duckdb", tables()))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("sensitive", [False, True])
 def test_a_child_in_postgres_is_that_of_duckdb(both: Both, options: Options, sensitive: bool) -> None:
     hold_alike(both.foreign.database, both.file, both.foreign.read, options, sensitive=sensitive)

@@ -33,7 +33,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return in_duckdb(tmp_path_factory.mktemp("linked") / "s.duckdb", tables())
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("number", range(len(LINKED)))
 def test_both_releases_are_those_of_duckdb(source: Foreign, local: Path, number: int) -> None:
     schema = f"linked_{number}"

@@ -110,6 +110,7 @@ def test_no_more_goes_over_the_wire_than_of_their_join(both: Both) -> None:
     assert found.moved["rows"] <= whole.moved["rows"] + 5, "counts of what was joined"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("as_", ["view", "parquet"])
 def test_blanked_rows_of_a_query(both: Both, as_: str, settled: None, tmp_path: Path) -> None:
     """As a view there; into files here, which are read back into the server to be joined and verified."""
@@ -142,7 +143,7 @@ TAMPERED = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", TAMPERED)
 def test_releases_that_were_tampered_with_are_refused(both: Both, what: str) -> None:
     """Each table may be as good as it was; the join is not."""

@@ -47,7 +47,7 @@ def released(table: dict[str, Any], schema: str, kind: str = "table") -> Job:
     return job({"schema": schema, "as": kind}, "", r=table)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_release_is_that_of_duckdb(name: str, both: Both) -> None:
     wanted = released(local(name), f"local_{NAMES.index(name)}", "view" if name == "filter" else "table")
@@ -78,7 +78,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.deep
 @pytest.mark.parametrize("way", WAYS)
 def test_each_way_of_forming_classes_is_that_of_duckdb(way: str, both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     if "wide" in way:
@@ -122,6 +122,7 @@ def test_pseudonyms_and_shifted_dates(both: Both, tmp_path: Path) -> None:
             verify(wanted, database, options=Options(key_file=tmp_path / "other"))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("kind", ["table", "parquet"])
 def test_a_release_goes_into_files_here(kind: str, both: Both, tmp_path: Path) -> None:
     into = "out" if kind == "parquet" else "out.duckdb"

@@ -112,7 +112,7 @@ def server(request: pytest.FixtureRequest) -> Any:
         yield database
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_release_in_postgres_is_that_of_duckdb(name: str, server: InPostgres, here: Here) -> None:
     wanted = released(name, RELEASES[name])
@@ -137,6 +137,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.deep
 def test_what_was_changed_in_postgres_is_refused(server: InPostgres) -> None:
     wanted = released("times", RELEASES["times"], prefix="told")
     anonymize(wanted, server.database)

@@ -29,7 +29,7 @@ PARQUET, FILE, VIEW = {"as": "parquet", "into": "out"}, {"into": "out"}, {"as": 
 REPLACE = Options(replace=True, without_ledger=True)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("name", "place"),
     [

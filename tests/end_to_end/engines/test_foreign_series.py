@@ -47,7 +47,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.usefixtures("small")
 def test_the_release_is_that_of_duckdb(source: Foreign, local: Path, choice: str) -> None:
@@ -103,6 +103,7 @@ def test_what_goes_over_the_wire_is_counted(source: Foreign) -> None:
     assert found.moved["bytes"] > 16 * found.moved["rows"]
 
 
+@pytest.mark.deep
 def test_a_changed_release_is_not_what_the_source_gives(source: Foreign) -> None:
     job = wanted("told")
     anonymize(job, source.database)

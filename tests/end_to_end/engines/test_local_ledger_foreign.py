@@ -107,6 +107,7 @@ def _of_duckdb(folder: Path, name: str, rows: pa.Table) -> Path:
     return in_duckdb(folder / "same.duckdb", {name: rows})
 
 
+@pytest.mark.deep
 def test_a_release_of_postgres_in_a_file_here_is_held_too(foreign: Any, tmp_path: Path) -> None:
     name, how, released = f"night_{next(NUMBERS)}", options(tmp_path), []
     asked = job(name, target={"into": "out.duckdb"}, folder=tmp_path)

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 
 @pytest.mark.always
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "name",
     [
@@ -270,7 +270,7 @@ def test_rows_are_added_to_a_temporary_table_again_and_again(both: Both) -> None
         assert not [r for r in both.spark.sql("SHOW VIEWS").toArrow().to_pylist() if "sqldeid_" in r["viewName"]]
 
 
-@pytest.mark.always
+@pytest.mark.deep
 def test_messages_hold_no_value_and_no_statement(both: Both, capfd: pytest.CaptureFixture[str]) -> None:
     where = "CAST(CASE WHEN illness = 'flu' THEN 'canary7f3a' ELSE '1' END AS DOUBLE) = 1"
     with pytest.raises(JobError, match="cannot be converted") as error:

@@ -135,7 +135,7 @@ def test_groups_of_laplace(both: Both, tmp_path: Path) -> None:
     assert all(abs(there[level] - here[level]) < 60 for level in there)
 
 
-@pytest.mark.always
+@pytest.mark.deep
 def test_a_value_that_fails_is_not_told_and_nothing_is_left(both: Both, capfd: pytest.CaptureFixture[str]) -> None:
     before, settings = both.catalogue(), dict(both.spark.conf.getAll)
     bad = {"source": {"query": f"SELECT s.*, CAST(s.{QUOTED} AS DOUBLE) AS bad FROM sequences AS s"}, "state": "bad"}

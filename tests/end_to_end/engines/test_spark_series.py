@@ -51,8 +51,7 @@ WHO_QUOTED = f"`{WHO}`"
 HERE = ("wide, clock, cohort", "projection, labels, where", "own features, query", "a column for each variable")
 
 
-@pytest.mark.always
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("choice", HERE)
 def test_a_release_is_that_of_duckdb(both: Both, choice: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transfer, "AT_ONCE", 400)  # several portions each way

@@ -29,6 +29,7 @@ def made(folder: Path, minutes: int) -> tuple[dict[str, object], list[str]]:
     return dict(found.gaps), [w for w in found.warnings if "gap_hours" in w]
 
 
+@pytest.mark.deep
 def test_what_is_charted_at_once_is_no_gap(tmp_path: Path) -> None:
     """Rounds every four hours, five values each: the rule found one minute, and cut every round off."""
     gaps, warnings = made(tmp_path, 240)
@@ -36,6 +37,7 @@ def test_what_is_charted_at_once_is_no_gap(tmp_path: Path) -> None:
     assert warnings and "81% of the gaps are of less than a minute" in warnings[0] and "4 h;" in warnings[0]
 
 
+@pytest.mark.deep
 def test_the_threshold_is_an_hour_at_least(tmp_path: Path) -> None:
     gaps, warnings = made(tmp_path, 5)
     assert (gaps["threshold_hours"], gaps["floored"]) == (1.0, True)

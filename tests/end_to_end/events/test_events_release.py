@@ -222,7 +222,7 @@ ODD = {
 }
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("method", ["none", "ratio", "laplace"])
 @pytest.mark.parametrize("rows", ODD.values(), ids=ODD)
 def test_odd_sources_are_released(rows: list[tuple[object, object, object]], method: str, tmp_path: Path) -> None:

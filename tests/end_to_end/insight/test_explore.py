@@ -316,6 +316,7 @@ def test_the_command_prints_and_draws_no_value(tmp_path, capsys):
     assert run(capsys, "explore", path, "--table", "people", *per).json["explored"]["owners"] > 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["$x$", r"$\nosuch{$", "a $ and $ b_^{", r"\frac"])
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_a_column_is_no_formula(tmp_path, capsys, name, kind):

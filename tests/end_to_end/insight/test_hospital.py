@@ -71,6 +71,7 @@ def test_init_anonymize_verify_without_an_edit(name: str, tmp_path: Path) -> Non
             assert c.name in text
 
 
+@pytest.mark.sampled(1)
 @EACH
 def test_no_key_date_or_name_of_the_source_is_released(name: str, tmp_path: Path) -> None:
     made = MAKERS[name](tmp_path / "h.duckdb", 300)
@@ -126,6 +127,7 @@ def test_what_the_preset_does_not_know_is_left_out(tmp_path: Path) -> None:
     assert "died" not in rows and "CANARY" not in rows.to_csv()
 
 
+@pytest.mark.sampled(1)
 @EACH
 def test_upper_case_and_another_schema(name: str, tmp_path: Path) -> None:
     made = MAKERS[name](tmp_path / "h.duckdb", 300)
@@ -143,6 +145,7 @@ def test_upper_case_and_another_schema(name: str, tmp_path: Path) -> None:
     assert rows.groupby(quasi(text), dropna=False).size().min() >= 5
 
 
+@pytest.mark.deep
 def test_a_schema_that_is_there_twice_must_be_named(tmp_path: Path) -> None:
     made = demo.omop(tmp_path / "h.duckdb", 50)
     changed(made.database, "CREATE SCHEMA other", "CREATE TABLE other.person AS SELECT * FROM cdm.person")

@@ -55,6 +55,7 @@ def job_of(name: str, folder: Path) -> Job:
     return Job.parse({"release": {"into": "out.duckdb"}, "tables": {"people": parent, "items": child}}, folder=folder)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", CASES)
 def test_whoever_knows_two_diagnoses_finds_five_persons(name: str, tmp_path: Path) -> None:
     made = getattr(demo, name)(tmp_path / "h.duckdb", 1_000)

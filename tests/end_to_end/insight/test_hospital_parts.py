@@ -64,6 +64,7 @@ def test_every_schema_has_diagnoses() -> None:
     assert {name for name, part in EACH if part == "diagnoses"} == set(SCHEMAS)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_diagnoses_are_released_without_an_edit(name: str, tmp_path: Path, key: Path) -> None:
     made = MAKERS[name](tmp_path / "h.duckdb", 1_000)
@@ -82,6 +83,7 @@ def test_diagnoses_are_released_without_an_edit(name: str, tmp_path: Path, key: 
     assert not keys_of(made.database, name) & shown
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", [name for name, part in EACH if part == "vitals"])
 def test_vital_signs_are_released_without_an_edit(name: str, tmp_path: Path, key: Path) -> None:
     made = MAKERS[name](tmp_path / "h.duckdb", 1_000)
@@ -101,6 +103,7 @@ def base_of(name: str) -> str:
     return f"{shared.tables[shared.base].schema}.{shared.base}"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("name", "part"), EACH)
 def test_upper_case_and_another_schema(name: str, part: str, tmp_path: Path, key: Path) -> None:
     made = MAKERS[name](tmp_path / "h.duckdb", 300)

@@ -85,7 +85,7 @@ def run(text: str, source: Path, *, replace: bool = False) -> sqldeid.TableRelea
     return found
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", RUNNING)
 def test_the_printed_job_runs(tmp_path: Path, name: str) -> None:
     source = database(tmp_path / "d.duckdb", RUNNING[name])
@@ -95,6 +95,7 @@ def test_the_printed_job_runs(tmp_path: Path, name: str) -> None:
     assert found.released > 0.9 * found.rows and found.k >= min(5, found.rows)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("birth", "moment"),
     [("Birth date", "admitted DATE"), ("o'''dob \"x\"", ""), ("geburtsdatum", "seen TIMESTAMP"), ("DOB", "")],
@@ -271,6 +272,7 @@ NAMES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("type_", ["TIMESTAMPTZ", "TIMESTAMP_NS", "TIMESTAMP_S", "TIMESTAMP_MS"])
 @pytest.mark.parametrize("every", [1, 40])
 def test_moments_of_every_type_are_dates(tmp_path: Path, type_: str, every: int) -> None:
@@ -327,6 +329,7 @@ def test_bands_are_round_and_few(kind: str) -> None:
     assert bands(ColumnFacts(Column("x", "", kind), 9, 9, 9, None, None)) == []
 
 
+@pytest.mark.deep
 def test_real_tables(shared_data: Path, tmp_path: Path) -> None:
     """Adult finds its shipped hierarchies; the tables of MIMIC-III run."""
     text = sqldeid.init(shared_data / "adult" / "adult.csv")

@@ -124,6 +124,7 @@ def drafted(folder: Path, name: str, sql: str) -> tuple[str, dict[str, Any], Pat
     return text, tomllib.loads(text)["tables"][name], source
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("rows", [40, ROWS])
 def test_roles_on_strangers_tables(tmp_path: Path, name: str, rows: int) -> None:
@@ -133,6 +134,7 @@ def test_roles_on_strangers_tables(tmp_path: Path, name: str, rows: int) -> None
     assert all("shift" not in c for n, c in table["columns"].items() if "death" in n.lower() or n == "dod")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TABLES)
 def test_such_a_job_runs(tmp_path: Path, name: str) -> None:
     text, _, source = drafted(tmp_path, name, TABLES[name].format(rows=ROWS))
@@ -170,6 +172,7 @@ def test_a_date_of_death_is_never_released_shifted(tmp_path: Path, type_: str) -
     assert {n: table["columns"].get(n, {}).get("role") for n in DEATHS} == dict.fromkeys(DEATHS, IDENTIFYING)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "name",
     """Diagnose Hauptdiagnose Diagnosen diagnóstico diagnosi Erkrankung icd10 dx admit_dx discharge_disposition

@@ -80,7 +80,7 @@ NEEDED = {
 """Statements that make a release, and the places that need them."""
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("statement", "where"), [(s, w) for s, places in NEEDED.items() for w in places])
 def test_an_engine_error_at_any_statement(
     source: Path, tmp_path: Path, statement: str, where: str, monkeypatch: pytest.MonkeyPatch

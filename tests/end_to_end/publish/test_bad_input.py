@@ -92,7 +92,7 @@ JOBS: dict[str, tuple[dict[str, object], type[SqldeidError], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("place", [{}, {"into": "out.duckdb"}], ids=str)
 @pytest.mark.parametrize("name", JOBS)
 def test_a_job_that_does_not_fit_the_data(source: Path, tmp_path: Path, name: str, place: dict[str, object]) -> None:

@@ -50,7 +50,7 @@ def job(kind: str, folder: Path, **release: object) -> sqldeid.Job:
     return sqldeid.Job.parse({**JOBS[kind], "release": release} if release else JOBS[kind], folder=folder)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("into", [{}, {"into": "out.duckdb"}, {"into": "out", "as": "parquet"}])
 @pytest.mark.parametrize("kind", JOBS)
 def test_only_an_unchanged_source_is_released_again(source: Path, tmp_path: Path, kind: str, into: dict) -> None:
@@ -173,7 +173,7 @@ def test_two_notes_do_not_tell_whether_the_source_changed(source: Path, tmp_path
     assert len(told) == len(set(told)) > 30
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("into", [{}, {"into": "out.duckdb"}, {"into": "out", "as": "parquet"}])
 @pytest.mark.parametrize("kind", JOBS)
 def test_another_name_is_not_another_release(source: Path, tmp_path: Path, kind: str, into: dict) -> None:

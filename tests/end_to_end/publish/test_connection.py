@@ -58,6 +58,7 @@ def assert_usable(c: duckdb.DuckDBPyConnection) -> None:
     assert c.execute("SELECT x FROM mine").fetchall() == [(1,)]
 
 
+@pytest.mark.sampled(4)
 def test_left_as_it_was_after_success(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path, place: dict[str, object]
 ) -> None:
@@ -152,7 +153,7 @@ CASED = """CREATE SCHEMA "it's mine";
     FROM RANGE(400) AS r(i)"""
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "value"), [(n, v) for n, values in NEUTRALISED.items() for v in values])
 def test_a_users_settings_change_nothing_and_stay(tmp_path: Path, name: str, value: str) -> None:
     """The release is the same file's rows in the same order, and the settings are the user's again."""

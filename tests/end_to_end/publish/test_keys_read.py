@@ -314,7 +314,7 @@ def place(model: str, mode: str) -> tuple[str, ...]:
     return (section, "r", *inside)
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("mode", MODES)
 def test_what_a_mode_does_not_read_it_refuses(mode: str, database: Path, read: set[tuple[str, str]]) -> None:
     job = Job.parse({"release": {"into": "o.duckdb"}, **MODES[mode]}, folder=database.parent)
@@ -351,6 +351,7 @@ FORMS: dict[str, dict[str, str]] = {
 OTHERS = {"schema": "elsewhere", "into": "p.duckdb"}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("key", OTHERS)
 @pytest.mark.parametrize("form", FORMS)
 def test_each_key_of_the_release_changes_where_it_goes_or_is_refused(form: str, key: str, database: Path) -> None:

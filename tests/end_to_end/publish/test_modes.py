@@ -40,6 +40,7 @@ def test_a_new_database_is_its_owners_and_a_replaced_one_keeps_its_mode(tmp_path
     assert mode(out) == 0o640
 
 
+@pytest.mark.sampled(1)
 def test_a_new_folder_is_its_owners_and_a_replaced_one_keeps_all_modes(tmp_path: Path, umask: int) -> None:
     source = database(tmp_path / "d.duckdb")
     target = {"into": "out", "as": "parquet"}

@@ -106,7 +106,7 @@ def table_of(path: Path) -> str:
     return '"' + path.name.split(".")[0].replace('"', '""') + '"'
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
 def test_a_source_is_the_file_of_that_name(tmp_path: Path, name: str, ending: str) -> None:
     data = tmp_path / "data"
@@ -129,7 +129,7 @@ def test_a_source_is_the_file_of_that_name(tmp_path: Path, name: str, ending: st
     assert listed(tmp_path) == ["data", "out"]
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".duckdb"])
 def test_a_source_in_a_folder_of_that_name(tmp_path: Path, name: str, ending: str) -> None:
     for other in (*BESIDE, name):
@@ -149,7 +149,7 @@ def test_a_source_in_a_folder_of_that_name(tmp_path: Path, name: str, ending: st
     assert not any("k" in part["columns"] for part in columns.values()), "a folder became a column"
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", ["parquet", "table"])
 def test_a_release_into_that_name(tmp_path: Path, name: str, kind: str) -> None:
     """The name is that of the folder or file, and of the folder above it."""
@@ -177,7 +177,7 @@ def test_a_release_into_that_name(tmp_path: Path, name: str, kind: str) -> None:
     assert not before or everything(tmp_path / into)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 def test_a_release_of_that_name(tmp_path: Path, name: str) -> None:
     """Parquet: each release is read under its own name, beside others that a pattern would find."""
     write(tmp_path / "s.csv", WANTED)
@@ -221,7 +221,7 @@ def test_in_place_in_a_folder_of_that_name(tmp_path: Path, name: str) -> None:
     assert listed(folder) == [source.name]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 def test_temporary_files_and_a_ledger_there(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SQLDEID_KEY", secrets.token_hex(32))
     folder = tmp_path / name

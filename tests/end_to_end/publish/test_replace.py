@@ -135,6 +135,7 @@ def test_only_adds_a_release_in_place_without_replacing(source: Path, tmp_path: 
     assert noted_k(tmp_path, {}, "second") == 6
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", ["TABLE", "VIEW"])
 @pytest.mark.parametrize("name", ["r", "R"])
 @pytest.mark.parametrize("comment", [None, "'{}'", "'not ours'", '\'{"sqldeid": {"release": "other"}}\''])

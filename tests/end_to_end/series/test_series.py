@@ -465,6 +465,7 @@ def test_bad_input_is_refused_in_a_sentence(
 NULLS = ("null-pattern", "null-aware", "null-strict", "strict", "source")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_random_sources_pass_their_own_verification(tmp_path: Path, seed: int) -> None:
     """Any lengths, gaps and options: what is released passes, or nobody can be."""
@@ -571,7 +572,7 @@ def test_targets_are_released_on_the_grid_that_the_job_states(source: Path, tmp_
         anonymize(job(tmp_path, round={"gone": 1}), source, options=Options(replace=True, without_ledger=True))
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("nulls", ["null-pattern", "null-aware", "strict", "source"])
 @pytest.mark.parametrize("kind", ["table", "parquet"])
 @pytest.mark.parametrize("shape", ["wide", "long"])

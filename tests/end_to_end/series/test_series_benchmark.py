@@ -63,6 +63,7 @@ def preset(**more: object) -> dict[str, object]:
     return {"release": {"into": "out.duckdb"}, "series": {"vitals": PRESET | more}}
 
 
+@pytest.mark.deep
 def test_labels_go_with_the_preset(mimic: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     """They were dropped without a word; a table of labels that does not exist passed."""
     query = (

@@ -102,6 +102,7 @@ def test_what_a_link_costs_on_the_challenge_of_2012(
     assert found is not None and found[0] >= 5 and found[1] == account["released"]
 
 
+@pytest.mark.deep
 def test_the_mimic_demo(shared_data: Path, tmp_path: Path) -> None:
     """Stays with a sensitive outcome: two values in whatever both releases show together."""
     source = {

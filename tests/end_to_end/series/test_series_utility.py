@@ -51,6 +51,7 @@ def run(connection: duckdb.DuckDBPyConnection, folder: Path, column: str = "died
     return anonymize(Job.parse(asked, folder=folder), connection).releases["vitals"]
 
 
+@pytest.mark.deep
 def test_four_trust_settings_for_who_has_a_label(hospital, tmp_path):
     found = run(hospital, tmp_path)
     assert found.utility["persons"] == 148

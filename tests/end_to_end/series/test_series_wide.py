@@ -27,6 +27,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return in_duckdb(tmp_path_factory.mktemp("wide") / "s.duckdb", tables)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("choice", [*AS_WIDE, "found variables"])
 def test_a_wide_table_gives_the_release_of_the_long_one(source: Path, choice: str) -> None:
     changes: dict[str, Any] = {"variables": None} if choice == "found variables" else dict(CHOICES[choice])

@@ -144,6 +144,7 @@ def assert_same(name: str, database: Any, rows: Callable[[str], list[Any]]) -> N
     verify_certificates(wanted, database, {"r": far.certificate})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["blank", "types", "l entropy, blank", "t", "m"])
 def test_criteria_and_proofs_in_duckdb(name: str, tmp_path: Path) -> None:
     file = in_duckdb(tmp_path / "people.duckdb", {"people": people()})
@@ -154,6 +155,7 @@ def test_criteria_and_proofs_in_duckdb(name: str, tmp_path: Path) -> None:
     assert_same(name, file, rows)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["l distinct", "m"])
 def test_criteria_and_proofs_elsewhere(name: str, foreign: Foreign) -> None:
     foreign.load("people", people())

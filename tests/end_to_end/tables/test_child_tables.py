@@ -63,7 +63,7 @@ def sets(items: Mapping[int, Sequence[str]]) -> dict[int, frozenset[str]]:
     return {person: frozenset(codes) for person, codes in items.items()}
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("seed", "known", "limit"), [(s, 1 + s % 3, (0.0, 0.2, 0.5)[s // 3 % 3]) for s in range(18)])
 def test_the_release_is_the_best_there_is_and_keeps_its_promise(
     folder: Path, seed: int, known: int, limit: float
@@ -216,6 +216,7 @@ def released(folder: Path) -> tuple[duckdb.DuckDBPyConnection, sqldeid.Job]:
     return c, job
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -236,6 +237,7 @@ def test_a_release_that_was_changed_is_refused(folder: Path, change: str, told: 
         verify(job, c, options=chosen)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("change", "told"),
     [

@@ -34,6 +34,7 @@ def cell(row: str, column: int) -> str:
     return line.split("|")[2 + column].strip()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("demo", "search", "column"), DEMOS)
 def test_the_page_has_the_demo_s_figures(
     demo: str, search: str, column: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]

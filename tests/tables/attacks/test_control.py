@@ -19,6 +19,7 @@ from tests.support.attacked_tables import (
 )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_attacks_equal_those_made_person_by_person(seed: int) -> None:
     with folded_table(people(20 + 10 * seed, seed)) as (engine, folded):

@@ -48,7 +48,7 @@ COUNTED: list[tuple[Release, Asked, tuple[int, int], tuple[int, int]]] = [
 certain how many rows have each finer value, and those of which it is found and is certain that each is there."""
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("release", "asked", "exact", "present"), COUNTED)
 def test_what_is_called_certain_is_the_same_in_all_sources_of_the_release(
     release: Release, asked: Asked, exact: tuple[int, int], present: tuple[int, int]

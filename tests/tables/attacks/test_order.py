@@ -50,6 +50,7 @@ def asked(search: str = "frontier", *, bare: bool = False, **release: Any) -> Jo
     return job({"into": "out.duckdb", **release}, Path(), t=part)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("bare", [False, True])
 @pytest.mark.parametrize("search", ["frontier", "local"])
 @pytest.mark.parametrize("release", [{}, {"as": "parquet", "into": "out"}, {"as": "view"}])

@@ -38,6 +38,7 @@ def claim_of(problem: Problem, outcome: Outcome) -> Claim:
     return Claim(problem.lattice.heights, problem.allowed, problem.loss, best, outcome.bound, outcome.optimal)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("method", ["frontier", "best-first", "flash"])
 @pytest.mark.parametrize("name", LOSSES)
 @settings(max_examples=examples(60), deadline=None)

@@ -220,6 +220,7 @@ def test_searches_find_the_optimum_of_exhaustive_search(connection, seed, limit,
         assert find(checker, "flash") == best
 
 
+@pytest.mark.deep
 @both
 @settings(max_examples=examples(12), deadline=None)
 @given(seed=seeds, limit=limits, suppression=st.sampled_from(["drop", "blank"]))
@@ -365,6 +366,7 @@ def test_blanked_rows_that_pass_together_stay(connection):
     assert release.released == len(oracle.rows) == oracle.blanked(node)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["distinct", "entropy", "recursive", "equal", "ordered", "hierarchical"])
 def test_verify_rejects_swapped_values(kind, connection):
     """Values change places between classes: every class keeps its size, and the table its values."""

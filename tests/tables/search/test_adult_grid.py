@@ -65,7 +65,7 @@ def test_every_node_is_what_the_database_says(adult: Exhausted) -> None:
                     assert asked.suppressed_leaves == known.suppressed_leaves
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("k", KS)
 def test_same_optimum(adult: Exhausted, k: int, name: str) -> None:
