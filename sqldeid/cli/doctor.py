@@ -33,8 +33,10 @@ def doctor(common: Common, source: str | None, job_file: str | None, json_file: 
     A line marked ok works; one marked -- is needed by some runs alone; one marked !! by all. Exit code 0 if nothing is
     marked !!, else 1.
     """
+    from sqldeid.cli.files import check_found
     from sqldeid.run.doctor import examine
 
+    check_found("--json", json_file, [read for read in (source, job_file) if read is not None])
     found = examine(source, job_file, common.settings)
     if json_file is not None:
         _write(json_file, found)
@@ -54,10 +56,7 @@ def _is_stdout(target: str) -> bool:
 
 def _write(target: str, found: Sequence[Looked]) -> None:
     from sqldeid.cli.files import write_json
-    from sqldeid.cli.targets import check_output
 
-    if not _is_stdout(target):
-        check_output("--json", target)
     write_json(target, {"audience": "no data values", "doctor": [one.to_dict() for one in found]})
 
 

@@ -52,16 +52,48 @@ def check_outputs(
     if len(asked) - len(given) > 1:
         options = " and ".join(o for o in asked if o not in given)
         raise JobError(f"{options} both name standard output; give one a file", key="--public")
+    read = [database, *([str(job.path)] if job.path else []), *reads]
     for option, file in given.items():
-        refuse_kind(option, file, _KINDS.get(option, JSON))
-        check_output(option, file)
-        if not (results and option == "--json"):
-            refuse_over_result(option, file)
-        bound = [os.environ[HOUSE_RULES]] if os.environ.get(HOUSE_RULES) else []
-        read = [Path(database), *([job.path] if job.path else []), *map(Path, (*reads, *bound))]
-        _refuse_inputs(option, Path(file), read, into)
+        check_found(option, file, read, kinds=_KINDS.get(option, JSON), results=results and option == "--json")
+        if into is not None and Path(os.path.realpath(file)).is_relative_to(os.path.realpath(into)):
+            raise JobError.at(option, f"{file} lies in the release; name a file elsewhere")
     if len({os.path.realpath(f) for f in given.values()}) < len(given):
         raise JobError(f"{' and '.join(given)} name one file; give each its own", key=next(iter(given)))
+
+
+def check_found(
+    option: str,
+    target: str | None,
+    reads: Sequence[str] = (),
+    *,
+    kinds: frozenset[str] = JSON,
+    results: bool = False,
+) -> None:
+    """Refuse, before anything is done, a file that cannot be written, or by which something would be lost.
+
+    Parameters
+    ----------
+    reads
+        What the command reads. The house rules that bind every run are among it.
+    kinds
+        The endings that are right.
+    results
+        Whether it is for a release's result, which may take the place of an earlier one.
+
+    Raises
+    ------
+    JobError
+        If its folder is missing, or the file is one that is read, or holds a release's result.
+    """
+    if target is None or is_stdout(target):
+        return
+    refuse_kind(option, target, kinds)
+    check_output(option, target)
+    if not results:
+        refuse_over_result(option, target)
+    bound = [os.environ[HOUSE_RULES]] if os.environ.get(HOUSE_RULES) else []
+    if os.path.realpath(target) in [os.path.realpath(read) for read in (*reads, *bound)]:
+        raise JobError.at(option, f"{target} is what the run reads; name another file")
 
 
 def refuse_over_result(option: str, target: str | None) -> None:
@@ -76,14 +108,6 @@ def refuse_over_result(option: str, target: str | None) -> None:
         return
     if _object(Path(target)).keys() >= _KEPT[0]:
         raise JobError.at(option, f"{target} holds the result of a release, which would be lost; name another file")
-
-
-def _refuse_inputs(option: str, path: Path, inputs: list[Path], into: Path | None) -> None:
-    real = Path(os.path.realpath(path))
-    if real in [Path(os.path.realpath(p)) for p in inputs]:
-        raise JobError.at(option, f"{path} is what the run reads; name another file")
-    if into is not None and real.is_relative_to(os.path.realpath(into)):
-        raise JobError.at(option, f"{path} lies in the release; name a file elsewhere")
 
 
 def write_json(target: str, content: Mapping[str, object]) -> None:

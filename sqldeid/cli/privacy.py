@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sqldeid.cli.files import refuse_over_result, write_json
+from sqldeid.cli.files import check_found, write_json
 from sqldeid.cli.options import Common, common, examples, numbers
-from sqldeid.cli.targets import JSON, check_output, is_stdout, refuse_kind
 from sqldeid.errors import JobError
 from sqldeid.report.text import cell, number, print_table, put, table
 
@@ -71,10 +70,7 @@ def plan(
     """
     from sqldeid.run.privacy import PENALTIES, every_draw, plan_table
 
-    refuse_kind("--json", json_file, JSON)
-    if json_file is not None and not is_stdout(json_file):
-        check_output("--json", json_file)
-        refuse_over_result("--json", json_file)
+    check_found("--json", json_file)
     draws = every_draw(
         numbers("--k", ks, int, "20,50"),
         numbers("--beta", betas, float, "0.1,0.25"),
@@ -112,10 +108,7 @@ def shifts(
     """Simulate how far shifted dates narrow for who knows the period of the study. No data is looked at."""
     from sqldeid.run.privacy import UNITS, narrow
 
-    refuse_kind("--json", json_file, JSON)
-    if json_file is not None and not is_stdout(json_file):
-        check_output("--json", json_file)
-        refuse_over_result("--json", json_file)
+    check_found("--json", json_file)
     asked = [u.strip() for u in units.split(",")]
     if unknown := [u for u in asked if u not in UNITS]:
         raise JobError(f"--to: {unknown[0]} is none of {', '.join(UNITS)}", key="to")

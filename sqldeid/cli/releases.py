@@ -121,7 +121,7 @@ def anonymize(
         job = sqldeid.Job.load(job_file)
         outputs = Outputs(json_file, public_file, certificate_file, report_file)
         refuse_without_charts(report_file)
-        reads = [str(file) for file in (policy, ledger, house_rules) if file is not None]
+        reads = [str(file) for file in (policy, ledger, house_rules, key_file) if file is not None]
         check_outputs(outputs.by_option, job, database, reads, results=not plan)
         options = sqldeid.Options(
             only=only,
@@ -344,7 +344,10 @@ def verify(
     trusted. Exit code 4 if a release is not there or not what it must be, or if its certificate does not hold.
     """
     job = sqldeid.Job.load(job_file)
-    reads = [*([certificate_file] if certificate_file else []), *_paths(house_rules)]
+    reads = [
+        *([certificate_file] if certificate_file else []),
+        *map(str, filter(None, (house_rules, key_file, ledger))),
+    ]
     check_outputs({"--json": json_file}, job, database, reads)
     certificates = read_certificates(Path(certificate_file)) if certificate_file else None
     proven: dict[str, Proven | ProvenBound] = {}

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from sqldeid.cli.files import write_json
+from sqldeid.cli.files import check_found, write_json
 from sqldeid.cli.options import Common, common, examples
-from sqldeid.cli.targets import JSON, PAGE, check_output, is_stdout, refuse_kind, write_text
+from sqldeid.cli.targets import JSON, PAGE, write_text
 from sqldeid.errors import JobError
 from sqldeid.files import read_limited
 
@@ -41,9 +41,7 @@ def report(common: Common, result_file: str, output: str, public: bool, job_file
             "out is written by the run: sqldeid anonymize … --public FILE.json",
             key="output",
         )
-    refuse_kind("-o", output, PAGE)
-    if not is_stdout(output):
-        check_output("-o", output)
+    check_found("-o", output, [result_file, *([] if job_file is None else [job_file])], kinds=PAGE)
     with _readable(result_file):
         result = read_result(Path(result_file))
     if job_file is not None:

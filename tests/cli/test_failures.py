@@ -183,15 +183,46 @@ OTHERS = {
     "privacy plan": ["privacy", "plan", "--json"],
     "public": ["anonymize", "db.duckdb", "--job", "job.toml", "--replace", "--public"],
     "certificate": ["anonymize", "db.duckdb", "--job", "job.toml", "--replace", "--certificate"],
+    "doctor": ["doctor", "--json"],
+    "report": ["report", "first", "-o"],
 }
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_no_other_finding_takes_the_place_of_a_result(name, folder, capsys):
     assert anonymize(capsys, "--json", "first.json").code == 0
+    (folder / "first.json").rename(folder / "first")
+    (folder / "second").write_bytes((folder / "first").read_bytes())
     before = tree(folder)
-    ran = run(capsys, *OTHERS[name], "first.json")
-    assert ran.code == 2 and "first.json holds the result of a release, which would be lost" in ran.err
+    ran = run(capsys, *OTHERS[name], "second")
+    assert ran.code == 2 and "second holds the result of a release, which would be lost" in ran.err
+    assert tree(folder) == before
+
+
+READ = {
+    "doctor, the source": (["doctor", "db", "--json"], "db"),
+    "doctor, the job": (["doctor", "db", "--job", "job", "--json"], "job"),
+    "anonymize, the key": (["anonymize", "db", "--job", "job", "--key-file", "key", "--json"], "key"),
+    "anonymize, the key as certificate": (
+        ["anonymize", "db", "--job", "job", "--key-file", "key", "--certificate"],
+        "key",
+    ),
+    "verify, the key": (["verify", "db", "--job", "job", "--key-file", "key", "--json"], "key"),
+    "verify, the ledger": (["verify", "db", "--job", "job", "--ledger", "key", "--json"], "key"),
+    "report, the job": (["report", "first", "--about", "job", "-o"], "job"),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_nothing_that_is_read_is_written_over(name, folder, capsys):
+    assert anonymize(capsys, "--json", "first.json").code == 0
+    for old, new in (("first.json", "first"), ("db.duckdb", "db"), ("job.toml", "job")):
+        (folder / old).rename(folder / new)
+    (folder / "key").write_text("0123456789abcdef" * 4)
+    before = tree(folder)
+    arguments, file = READ[name]
+    ran = run(capsys, *arguments, file)
+    assert ran.code == 2 and f"{file} is what the run reads; name another file" in ran.err
     assert tree(folder) == before
 
 
