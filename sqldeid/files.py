@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 MOST = 1 << 30
 """Bytes of a file, where nothing less is said."""
@@ -33,3 +36,23 @@ def read_limited(path: Path, most: int = MOST) -> bytes:
     if len(content) > wanted:
         raise OSError(errno.EFBIG, f"it is larger than {wanted >> 20} MB, or has no end")
     return content
+
+
+def read_json(content: bytes) -> Any:
+    """What a file of JSON holds, if all who read it read the same.
+
+    Raises
+    ------
+    ValueError
+        If it is not JSON, or a key stands twice in an object, of which one reader takes the first and another the last.
+    RecursionError
+        If it is nested too deep.
+    """
+    return json.loads(content, object_pairs_hook=_once)
+
+
+def _once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a key stands twice in an object")
+    return made

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqldeid.cli.targets import JSON, PAGE, check_output, is_stdout, is_stream, refuse_kind, write_text
 from sqldeid.errors import EngineError, JobError, SqldeidError
-from sqldeid.files import read_limited
+from sqldeid.files import read_json, read_limited
 
 if TYPE_CHECKING:
     from sqldeid.job import Job
@@ -141,11 +141,11 @@ def read_certificates(path: Path) -> dict[str, object]:
     """
     option = "--certificate"
     try:
-        found = json.loads(read_limited(path))
+        found = read_json(read_limited(path))
     except OSError as error:
         raise JobError.at(option, f"{path} cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError):
-        raise JobError.at(option, f"{path} is not JSON") from None
+        raise JobError.at(option, f"{path} is not JSON, or holds a key twice") from None
     certificates = found.get("certificates") if isinstance(found, dict) else None
     if not isinstance(certificates, dict):
         raise JobError.at(option, f"{path} is not a certificate; `sqldeid anonymize --certificate` writes one")

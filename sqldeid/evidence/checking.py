@@ -11,7 +11,6 @@ Assumes
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -24,6 +23,7 @@ from sqldeid.evidence.frameworks import Run
 from sqldeid.evidence.inputs import Given, content_of, releases_of, sha256
 from sqldeid.evidence.making import FINDINGS, FORMAT, MANIFEST
 from sqldeid.evidence.text import texts
+from sqldeid.files import read_json
 from sqldeid.report.html import UNSHOWN
 from sqldeid.report.shape import releases_of as shaped
 
@@ -93,7 +93,7 @@ def _whole(members: Mapping[str, bytes]) -> tuple[dict[str, Any], str]:
     """The inputs that the manifest names, and the version that made it, when each member is what it says."""
     if MANIFEST not in members or FINDINGS not in members:
         raise VerificationError(f"it has no manifest or no findings; {_REFUSED}")
-    manifest = json.loads(members[MANIFEST])
+    manifest = read_json(members[MANIFEST])
     if manifest["format"] != FORMAT:
         raise VerificationError(f"it is of a form that this version does not know; {_REFUSED}")
     listed = manifest["members"]
@@ -118,7 +118,7 @@ def _inputs_are_members(inputs: Mapping[str, Any], members: Mapping[str, bytes])
             raise VerificationError(f"{name} in it is another file than it was made of; {_REFUSED}")
     if inputs["findings"]["sha256"] != sha256(members[FINDINGS]):
         raise VerificationError(f"its findings are others than it was made with; {_REFUSED}")
-    findings = json.loads(members[FINDINGS])
+    findings = read_json(members[FINDINGS])
     held = [one["sha256"] for one in findings.get("house_rules") or ()]
     if inputs["job"]["sha256"] != findings["job_sha256"] or [r["sha256"] for r in inputs["house_rules"]] != held:
         raise VerificationError(f"its findings are of another job, or of other house rules; {_REFUSED}")
@@ -141,7 +141,7 @@ def _as_written(members: Mapping[str, bytes], inputs: dict[str, Any], maker: str
     """Whether this version made it; then the texts must be what it writes of the findings."""
     if maker != version("sqldeid"):
         return False
-    findings = json.loads(members[FINDINGS])
+    findings = read_json(members[FINDINGS])
     written, _ = texts(Run(findings, shaped(findings, public=False), inputs))
     for name, content in written.items():
         if members[name] != content:

@@ -14,6 +14,7 @@ from sqldeid.evidence.archive import pack
 from sqldeid.evidence.frameworks import Run
 from sqldeid.evidence.inputs import Given, content_of, hierarchies_of, pretty, releases_of, sha256
 from sqldeid.evidence.text import texts
+from sqldeid.files import read_json
 from sqldeid.job import Job
 from sqldeid.report.html import UNSHOWN
 from sqldeid.report.shape import releases_of as shaped
@@ -81,9 +82,10 @@ def read_result(content: bytes, name: str) -> dict[str, Any]:
         If it is something else.
     """
     try:
-        found = json.loads(content)
+        found = read_json(content)
     except (ValueError, RecursionError):
-        raise JobError(f"{name}: is not JSON; `sqldeid anonymize --json FILE` writes a result", key="result") from None
+        text = f"{name}: is not JSON, or holds a key twice; `sqldeid anonymize --json FILE` writes a result"
+        raise JobError(text, key="result") from None
     if not isinstance(found, dict) or not found.get("releases") or not found.get("job_sha256"):
         raise JobError(f"{name}: is not the result of a run; `sqldeid anonymize --json FILE` writes one", key="result")
     try:
@@ -144,7 +146,7 @@ def _rule(file: Path) -> bytes:
 def _refuse_other_proof(content: bytes, result: Mapping[str, Any], file: Path) -> None:
     """A certificate of another run proves nothing of this one."""
     try:
-        found = json.loads(content)
+        found = read_json(content)
     except (ValueError, RecursionError):
         found = None
     proofs = found.get("certificates") if isinstance(found, dict) else None

@@ -209,3 +209,44 @@ def test_a_method_that_proves_nothing_has_none_beside_one_that_does(folder, caps
     assert asked.code == 4
     assert "mondrian proves nothing" in " ".join(asked.err.split()) and "--only" in asked.err
     assert verify(capsys, "--certificate", "proof.json", "--only", "people", "--only", "all").code == 0
+
+
+CHANGES = {
+    "for whom": (lambda proof: proof.update(audience="for everybody"), "audience"),
+    "for whom, left out": (lambda proof: proof.pop("audience"), "audience"),
+    "one key more": (lambda proof: proof.update(choose="by-k"), "has a key"),
+    "a number as true": (lambda proof: proof.update(format=True), "format"),
+    "a number with a point": (lambda proof: proof.update(k=float(proof["k"])), "its k are not"),
+    "columns in another order": (lambda proof: proof.update(columns=turned(proof["columns"])), "another order"),
+    "an exponent": (lambda proof: proof.update(value="1e999999999"), "not a certificate"),
+    "an exponent of the bound": (lambda proof: proof.update(bound="1E-999999999"), "not a certificate"),
+    "a number for a fraction": (lambda proof: proof.update(bound=0), "not a certificate"),
+}
+
+
+def turned(columns: dict[str, object]) -> dict[str, object]:
+    return dict(reversed(columns.items()))
+
+
+@pytest.mark.parametrize("search_", ["", 'method = "local"'])
+def test_no_change_of_a_certificate_passes(search_, folder, capsys):
+    """Nor takes time: a fraction as a decimal with a great exponent would take all memory."""
+    search(folder, search_)
+    assert anonymize(capsys, "--certificate", "proof.json", "--only", "people").code == 0
+    proof = json.loads((folder / "proof.json").read_text())["certificates"]["people"]
+    job = sqldeid.Job.load("job.toml")
+    for name, (change, said) in CHANGES.items():
+        if name == "an exponent" and search_:
+            continue
+        wrong = json.loads(json.dumps(proof))
+        change(wrong)
+        with pytest.raises(sqldeid.VerificationError, match=said):
+            sqldeid.verify_certificates(job, "db.duckdb", {"people": wrong}, options=sqldeid.Options(only=("people",)))
+
+
+def test_a_certificate_that_two_readers_read_differently_is_refused(folder, capsys):
+    anonymize(capsys, "--certificate", "proof.json")
+    text = (folder / "proof.json").read_text()
+    (folder / "proof.json").write_text(text.replace('"k": ', '"k": 100, "k": ', 1))
+    ran = verify(capsys, "--certificate", "proof.json")
+    assert ran.code == 2 and "holds a key twice" in ran.err

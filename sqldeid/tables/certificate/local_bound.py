@@ -24,7 +24,7 @@ from sqldeid.hierarchy import Hierarchy
 from sqldeid.result import HOLDER
 from sqldeid.sql import identifier
 from sqldeid.tables.certificate.passing_rows import passing_rows
-from sqldeid.tables.certificate.proof import FORMAT, refuse, terms_of_claim
+from sqldeid.tables.certificate.proof import FORMAT, fraction, refuse, refuse_others, terms_of_claim
 from sqldeid.tables.certificate.recount import Recount
 from sqldeid.tables.certificate.shares import Claimed, Leveled
 from sqldeid.tables.plan.choosing import choosing
@@ -35,6 +35,8 @@ from sqldeid.tables.verify.concealment import above
 MOST_NODES = 2_000_000
 """Nodes that a check walks; the bound of a greater lattice is told without a certificate."""
 
+_OWN = ("rows", "unit", "bound", "parts", "shares")
+"""Keys of a certificate beside those that the job gives."""
 
 _MOST_UNITS = 2**40
 """Of a suppressed row: so that sums over k rows stay below 2**63 for every k that a table of a billion rows allows."""
@@ -115,9 +117,7 @@ def check_bound(plan: TablePlan, certificate: Mapping[str, object], engine: Engi
     Cost: two scans of the source, and a walk of the lattice over its combinations.
     """
     plan = choosing(plan)
-    for name, value in {**terms_of_claim(plan), "method": "local", "format": FORMAT}.items():
-        if certificate.get(name) != value:
-            refuse(plan, f"its {name.replace('_', ' ')} are not those of the job")
+    refuse_others(plan, certificate, {**terms_of_claim(plan), "method": "local"}, _OWN)
     parts, share, unit, bound = _parsed(plan, certificate)
     if reason := no_bound(plan, parts):
         refuse(plan, reason)
@@ -142,7 +142,7 @@ def _parsed(plan: TablePlan, certificate: Mapping[str, object]) -> tuple[Shares,
         named = [j for part in parts for j in part]
         if len(parts) != len(shares) or len(set(named)) < len(named) or not all(j < len(plan.qis) for j in named):
             raise ValueError
-        unit, bound = Fraction(str(certificate["unit"])), Fraction(str(certificate["bound"]))
+        unit, bound = fraction(certificate["unit"]), fraction(certificate["bound"])
         if unit < 0:
             raise ValueError
     except (KeyError, TypeError, ValueError, ZeroDivisionError):

@@ -6,10 +6,12 @@ definitions and the tree walk with the search; its fold, its SQL and every count
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
@@ -30,6 +32,11 @@ _ALWAYS = ("l_diversity", "t_closeness")
 """Criteria that a certificate names also where they are not asked for."""
 
 FORMAT = 1
+
+_OWN = ("rows", "node", "suppressed", "value", "bound", "optimal", "nodes", "tree")
+"""Keys of a certificate beside those that the job gives."""
+
+_FRACTION = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
 
 
 def certify(
@@ -142,11 +149,9 @@ def check_certificate(plan: TablePlan, certificate: Mapping[str, object], engine
     """
     plan = choosing(plan)
     terms = terms_of_claim(plan)
-    for name, value in terms.items():
-        if certificate.get(name) != value:
-            refuse(plan, f"its {name.replace('_', ' ')} are not those of the job")
     if "unit" in certificate and "unit" not in terms:
         refuse(plan, "its classes are counted in persons of many rows, those of the job in rows")
+    refuse_others(plan, certificate, terms, _OWN)
     parsed = _parse(plan, certificate)
     proof = Recount.of(plan, engine)
     if certificate.get("rows") != proof.rows:
@@ -178,6 +183,38 @@ def _conclude(
     return Proven(node, loss.value(exact), loss.value(int(bound)), parsed.optimal, len(nodes), boxes)
 
 
+def refuse_others(
+    plan: TablePlan, certificate: Mapping[str, object], terms: Mapping[str, object], own: Collection[str]
+) -> None:
+    """Refuse a certificate that says of the job what the job does not say, or says more.
+
+    Parameters
+    ----------
+    terms
+        What it must say, by key. The order of its columns is that of the levels of its nodes.
+    own
+        Keys of what it says besides, which is checked elsewhere.
+
+    Raises
+    ------
+    VerificationError
+        If it does.
+    """
+    expected = {"audience": HOLDER, "format": FORMAT, **terms}
+    for name, value in expected.items():
+        if name not in certificate or _text(certificate[name]) != _text(value):
+            refuse(plan, f"its {name.replace('_', ' ')} are not those of the job")
+    if list(cast(Mapping[str, object], certificate["columns"])) != list(cast(Mapping[str, object], terms["columns"])):
+        refuse(plan, "its columns are in another order than the job's, so that its levels are of others")
+    if set(certificate) - set(expected) - set(own):
+        refuse(plan, "it has a key that a certificate of this job has not")
+
+
+def _text(value: object) -> str:
+    """A value as JSON: 1 is neither true nor 1.0 there."""
+    return json.dumps(value, sort_keys=True, default=str)
+
+
 def refuse(plan: TablePlan, why: str) -> NoReturn:
     """Refuse a certificate.
 
@@ -204,15 +241,15 @@ class _Parsed:
 def _parse(plan: TablePlan, certificate: Mapping[str, object]) -> _Parsed:
     """The certificate's own parts, by type; anything odd is refused."""
     try:
-        if certificate["format"] != FORMAT or not isinstance(certificate["optimal"], bool):
+        if not isinstance(certificate["optimal"], bool):
             raise TypeError
         listed = [(_node(plan, node), _whole(failing)) for node, failing in _items(certificate["nodes"])]
         tree = [(str(a) if isinstance(a, str) else _whole(a), _whole(b)) for a, b in _items(certificate["tree"])]
         return _Parsed(
             best=_node(plan, certificate["node"]),
             suppressed=_whole(certificate["suppressed"]),
-            value=Fraction(str(certificate["value"])),
-            bound=Fraction(str(certificate["bound"])),
+            value=fraction(certificate["value"]),
+            bound=fraction(certificate["bound"]),
             optimal=certificate["optimal"],
             nodes=tuple(node for node, _ in listed),
             failing=tuple(failing for _, failing in listed),
@@ -220,6 +257,21 @@ def _parse(plan: TablePlan, certificate: Mapping[str, object]) -> _Parsed:
         )
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         raise VerificationError.at(plan.key, "the file is not a certificate of this version of sqldeid") from None
+
+
+def fraction(value: object) -> Fraction:
+    """A fraction as `certify` writes it.
+
+    Raises
+    ------
+    ValueError
+        If it is written otherwise: as a decimal its exponent alone could take all memory.
+    ZeroDivisionError
+        If it is none.
+    """
+    if not isinstance(value, str) or not _FRACTION.fullmatch(value):
+        raise ValueError
+    return Fraction(value)
 
 
 def _items(value: object) -> list[tuple[object, object]]:
