@@ -18,6 +18,7 @@ from decimal import Decimal
 from typing import Any
 
 from sqldeid.errors import UnknownKindError
+from sqldeid.house_rules.empty import asks_nothing
 from sqldeid.house_rules.exceptions import applied
 from sqldeid.house_rules.model import EventsRules, Exception_, HouseRules, SeriesRules, TableRules
 from sqldeid.job import Job, Table
@@ -159,8 +160,10 @@ def _criteria(rules: TableRules, table: Table) -> Found:
     risk = privacy.average_risk
     yield from _most(("privacy", "average_risk"), "greatest_average_risk", risk, rules.greatest_average_risk)
     for key in rules.required or ():
-        if getattr(privacy, key) is None:
+        if (asked := getattr(privacy, key)) is None:
             yield ("privacy", key), "required", "is missing; state it"
+        elif asks_nothing(key, asked):
+            yield ("privacy", key), "required", "holds of every table as it stands; ask for more"
     yield from _guarded(rules, table)
 
 
@@ -169,12 +172,16 @@ def _guarded(rules: TableRules, table: Table) -> Found:
     privacy, asked = table.privacy, rules.sensitive_needs
     if asked is None:
         return
-    guarded = {entry.column for key in asked if key in PER_CLASS for entry in privacy.per_class[key]}  # type: ignore[attr-defined]
-    if "m_concealing" in asked and privacy.m_concealing is not None:
-        guarded |= set(privacy.m_concealing.known)
+    listed = [(key, entry) for key in asked if key in PER_CLASS for entry in privacy.per_class[key]]
+    guarded = {entry.column for key, entry in listed if not asks_nothing(key, entry)}  # type: ignore[attr-defined]
+    hidden = privacy.m_concealing if "m_concealing" in asked else None
+    if hidden is not None and not asks_nothing("m_concealing", hidden):
+        guarded |= {name for name, probability in hidden.known.items() if probability > 0}
     for name, column in table.every_column.items():
         if column.role == "sensitive" and name not in guarded:
-            text = f"is sensitive, and must be under {_either(asked)} of [privacy]"
+            text = (
+                f"is sensitive, and must be under {_either(asked)} of [privacy], and not one that holds of every table"
+            )
             yield ("columns", name), "sensitive_needs", text
 
 
@@ -289,6 +296,14 @@ def _has_query(release: Any) -> bool:
     return isinstance(release.source, Query)
 
 
+def _queries(series: Series) -> Iterator[tuple[str, ...]]:
+    """A series' own source, and those of whom it takes and of their outcomes."""
+    parts: dict[tuple[str, ...], Any] = {(): series, ("cohort",): series.cohort, ("labels",): series.labels}
+    for keys, part in parts.items():
+        if part is not None and _has_query(part):
+            yield (*keys, "source")
+
+
 OF_TABLES: Mapping[str, Trait] = {
     "pseudonym": _columns_with("pseudonym"),
     "shift": _columns_with("shift"),
@@ -311,7 +326,7 @@ OF_TABLES: Mapping[str, Trait] = {
 OF_SERIES: Mapping[str, Trait] = {
     "seed": _where(("perturb", "seed"), lambda s: s.perturb.seed is not None),
     "link": _where(("link",), lambda s: s.link is not None),
-    "query": _where(("source",), _has_query),
+    "query": _queries,
     "own-shape": _own_shape,
 }
 OF_EVENTS: Mapping[str, Trait] = {

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqldeid.errors import JobError, UnknownKindError
-from sqldeid.house_rules import applied, broken, checking, load, model, parse, schema
+from sqldeid.house_rules import applied, broken, checking, empty, load, model, parse, schema
 from sqldeid.job import Job
 from sqldeid.job.events import EventsPrivacy
 from sqldeid.job.parts import Search
@@ -130,6 +130,66 @@ def test_words_of_the_rules_are_those_of_the_job():
     assert get_args(model.OfTables) == tuple(checking.OF_TABLES)
     assert get_args(model.OfSeries) == tuple(checking.OF_SERIES)
     assert get_args(model.OfEvents) == tuple(checking.OF_EVENTS)
+
+
+L = "tables.people.privacy.l_diversity"
+P = "tables.people.privacy."
+EMPTY = {
+    "l_diversity": {"column": "illness", "l": 1},
+    "t_closeness": {"column": "illness", "t": 1.0},
+    "m_concealing": {"m": 0.1, "inclusion": 0.1, "known": {"illness": 0.5}},
+}
+
+
+@pytest.mark.parametrize("key", EMPTY)
+def test_a_criterion_that_holds_of_every_table_guards_nothing(key):
+    rules = {"organisation": "H", "tables": {"sensitive_needs": [key]}, "series": {}, "events": {}}
+    job = job_with((L, None), (P + key, EMPTY[key]))
+    assert problems(rules, job) == [("tables.people.columns.illness", "tables.sensitive_needs")]
+
+
+@pytest.mark.parametrize(
+    ("key", "asked", "met"),
+    [
+        ("l_diversity", {"column": "illness", "l": 1, "kind": "recursive", "c": 0.5}, True),
+        ("l_diversity", {"column": "illness", "l": 1, "kind": "recursive", "c": 5.0}, False),
+        ("beta_likeness", {"column": "illness", "beta": 2.0}, True),
+        ("delta_disclosure", {"column": "illness", "delta": 2.0}, True),
+        ("m_concealing", {"m": 0.1, "known": {"illness": 0.5}}, True),
+        ("m_concealing", {"m": 0.1, "known": {"illness": 0.0}}, False),
+    ],
+)
+def test_a_criterion_that_a_table_can_fail_guards_what_it_is_of(key, asked, met):
+    rules = {"organisation": "H", "tables": {"sensitive_needs": [key]}, "series": {}, "events": {}}
+    assert (problems(rules, job_with((L, None), (P + key, asked))) == []) is met
+
+
+@pytest.mark.parametrize(
+    ("key", "empty", "enough"),
+    [
+        ("average_risk", 1.0, 0.1),
+        ("at_risk", {"threshold": 1.0, "share": 0.1}, {"threshold": 0.1, "share": 0.1}),
+        ("at_risk", {"threshold": 0.1, "share": 1.0}, {"threshold": 0.1, "share": 0.0}),
+        ("game", {"payout": 1.0, "cost": 2.0}, {"payout": 4.0, "cost": 1.0}),
+        ("m_concealing", {"m": 1.0}, {"m": 0.5}),
+    ],
+)
+def test_what_is_required_asks_for_something(key, empty, enough):
+    rules = {"organisation": "H", "tables": {"required": [key]}, "series": {}, "events": {}}
+    assert problems(rules, job_with((P + key, empty))) == [(P + key, "tables.required")]
+    assert problems(rules, job_with((P + key, enough))) == []
+
+
+@pytest.mark.parametrize("part", ["cohort", "labels"])
+def test_no_query_says_whose_series_leave(part):
+    asked = {"source": {"query": "SELECT * FROM people"}, "person": "id"}
+    asked |= {"column": "died"} if part == "labels" else {}
+    found = problems(STRICT, job_with((f"series.vitals.{part}", asked)))
+    assert (f"series.vitals.{part}.source", "series.forbidden") in found
+
+
+def test_each_criterion_that_rules_name_is_known_to_be_empty_or_not():
+    assert set(empty._EMPTY) == {*get_args(model.Guard), *get_args(model.Asked)}
 
 
 def test_a_word_that_the_check_does_not_know_is_refused(monkeypatch):
