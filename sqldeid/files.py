@@ -44,11 +44,13 @@ def read_json(content: bytes) -> Any:
     Raises
     ------
     ValueError
-        If it is not JSON, or a key stands twice in an object, of which one reader takes the first and another the last.
-    RecursionError
-        If it is nested too deep.
+        If it is not JSON, or nested too deep; or if a key stands twice in an object, of which one reader takes the
+        first and another the last.
     """
-    return json.loads(content, object_pairs_hook=_once)
+    try:
+        return json.loads(content, object_pairs_hook=_once)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
 
 
 def _once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:

@@ -144,7 +144,7 @@ def read_certificates(path: Path) -> dict[str, object]:
         found = read_json(read_limited(path))
     except OSError as error:
         raise JobError.at(option, f"{path} cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise JobError.at(option, f"{path} is not JSON, or holds a key twice") from None
     certificates = found.get("certificates") if isinstance(found, dict) else None
     if not isinstance(certificates, dict):

@@ -18,12 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from sqldeid.errors import JobError, VerificationError
+from sqldeid.evidence.agreeing import differing
 from sqldeid.evidence.archive import unpack
 from sqldeid.evidence.frameworks import Run
 from sqldeid.evidence.inputs import Given, content_of, releases_of, sha256
 from sqldeid.evidence.making import FINDINGS, FORMAT, MANIFEST
 from sqldeid.evidence.text import texts
 from sqldeid.files import read_json
+from sqldeid.job import Job
+from sqldeid.job.reading import read_toml
 from sqldeid.report.html import UNSHOWN
 from sqldeid.report.shape import releases_of as shaped
 
@@ -142,6 +145,10 @@ def _as_written(members: Mapping[str, bytes], inputs: dict[str, Any], maker: str
     if maker != version("sqldeid"):
         return False
     findings = read_json(members[FINDINGS])
+    if "job.toml" in members:
+        job = Job.parse(read_toml(members["job.toml"], "job.toml"), name="job.toml")
+        if key := differing(job, findings):
+            raise VerificationError(f"{key} of the job in it is not what its findings say was asked; {_REFUSED}")
     written, _ = texts(Run(findings, shaped(findings, public=False), inputs))
     for name, content in written.items():
         if members[name] != content:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sqldeid.errors import JobError
+from sqldeid.evidence.agreeing import differing, of_other_terms
 from sqldeid.evidence.archive import pack
 from sqldeid.evidence.frameworks import Run
 from sqldeid.evidence.inputs import Given, content_of, hierarchies_of, pretty, releases_of, sha256
@@ -83,7 +84,7 @@ def read_result(content: bytes, name: str) -> dict[str, Any]:
     """
     try:
         found = read_json(content)
-    except (ValueError, RecursionError):
+    except ValueError:
         text = f"{name}: is not JSON, or holds a key twice; `sqldeid anonymize --json FILE` writes a result"
         raise JobError(text, key="result") from None
     if not isinstance(found, dict) or not found.get("releases") or not found.get("job_sha256"):
@@ -112,6 +113,10 @@ def _inputs(result: Mapping[str, Any], given: Given) -> tuple[dict[str, Any], di
                 "--job", f"{given.job} is not the job of this result, or was changed since; give that one"
             )
         job = Job.load(given.job)
+        if key := differing(job, result):
+            raise JobError.at(
+                "result", f"{key} of {given.job} is not what this result says was asked; it was changed, make it anew"
+            )
     certificate = None
     if given.certificate is not None:
         members["certificate.json"] = content_of("--certificate", given.certificate)
@@ -147,7 +152,7 @@ def _refuse_other_proof(content: bytes, result: Mapping[str, Any], file: Path) -
     """A certificate of another run proves nothing of this one."""
     try:
         found = read_json(content)
-    except (ValueError, RecursionError):
+    except ValueError:
         found = None
     proofs = found.get("certificates") if isinstance(found, dict) else None
     if not isinstance(proofs, dict) or not proofs:
@@ -156,6 +161,10 @@ def _refuse_other_proof(content: bytes, result: Mapping[str, Any], file: Path) -
         release = result["releases"].get(name)
         if release is None or not isinstance(proof, dict) or not _same_node(proof, release):
             raise JobError.at("--certificate", f"{file} is of another run: its proof is not of this result's node")
+        if of_other_terms(proof, release):
+            raise JobError.at(
+                "--certificate", f"{file} is of another run: k or suppression_limit are not this result's"
+            )
 
 
 def _same_node(proof: Mapping[str, Any], release: Mapping[str, Any]) -> bool:

@@ -192,6 +192,42 @@ def test_a_figure_whose_hash_was_written_anew_is_seen_in_the_text(packed):
         check(repacked(packed, better, honest=True), Given())
 
 
+BETTER = {
+    "k": lambda release: release["criteria"][0].update(asked=9, achieved=9),
+    "suppression_limit": lambda release: release.update(suppression_limit=0.01),
+}
+
+
+@pytest.mark.parametrize("key", BETTER)
+def test_a_result_that_claims_that_more_was_asked_is_refused_with_its_job_or_proof(key, ran, tmp_path):
+    result = json.loads((ran / "result.json").read_text())
+    BETTER[key](result["releases"]["people"])
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    with pytest.raises(JobError, match=f"privacy.{key} of .* is not what this result says"):
+        make(tmp_path / "result.json", Given(job=ran / "job.toml"))
+    with pytest.raises(JobError, match="k or suppression_limit are not this result's"):
+        make(tmp_path / "result.json", Given(certificate=ran / "proof.json"))
+
+
+@pytest.mark.parametrize("key", BETTER)
+def test_an_archive_made_of_such_a_result_is_refused(key, ran, tmp_path, monkeypatch):
+    result = json.loads((ran / "result.json").read_text())
+    BETTER[key](result["releases"]["people"])
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    with monkeypatch.context() as forged:
+        forged.setattr(making, "differing", lambda job, result: "")
+        made = make(tmp_path / "result.json", Given(job=ran / "job.toml"))
+    (tmp_path / "e.zip").write_bytes(made.archive)
+    with pytest.raises(VerificationError, match=f"privacy.{key} of the job in it is not what its findings say"):
+        check(tmp_path / "e.zip", Given())
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b'{"format": 1, "format": 2}'])
+def test_a_manifest_that_cannot_be_read_is_refused_in_words(content, packed):
+    with pytest.raises(VerificationError, match="manifest or findings are not what is written there"):
+        check(repacked(packed, lambda m: m.update({"manifest.json": content})), Given())
+
+
 def test_members_that_are_missing_or_more_are_seen(packed):
     whole = packed.read_bytes()
     for change, told in (
