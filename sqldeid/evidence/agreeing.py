@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sqldeid.job import Job, Table
+from sqldeid.report.shape import kind_of
 
 
 def differing(job: Job, result: Mapping[str, Any]) -> str:
@@ -35,7 +36,8 @@ def _of_table(table: Table, release: Mapping[str, Any]) -> Iterator[tuple[str, o
 def asked_k(release: Mapping[str, Any]) -> list[object]:
     """Every k that a release says was asked of its classes."""
     listed = [one.get("asked") for one in release.get("criteria") or () if one.get("name") == "k-anonymity"]
-    return listed + ([release["asked"]] if "asked" in release else [])
+    key = "k" if kind_of(release) == "child" else "asked"
+    return listed + ([release[key]] if key in release else [])
 
 
 def of_other_terms(proof: Mapping[str, Any], release: Mapping[str, Any]) -> bool:

@@ -32,7 +32,7 @@ def _column(release: Tree, one: Tree) -> tuple[str, str]:
     elif kind_of(release) == "mondrian" and one.get("role") == "quasi-identifying":
         became = "cut into ranges"
     else:
-        became = "" if kind_of(release) in CLASSED else "made common, or drawn anew"
+        became = "" if kind_of(release) in (*CLASSED, "child") else "made common, or drawn anew"
     became = "; ".join(part for part in (became, shown) if part) or "as in the source"
     return str(one.get("role") or one.get("meaning") or "–"), became
 
@@ -78,6 +78,12 @@ def promises(release: Tree) -> Iterator[Fact]:
             f"Asked: {asked['durations']} persons of each length, {asked['k']} of each class of features; smallest "
             f"class released: {release['k']}. Method: {release['method']}."
         )
+    if kind_of(release) == "child":
+        fewest = "none" if release["fewest"] is None else f"{release['fewest']:,}"
+        yield Fact(
+            f"Asked: {release['k']} persons of a class for whoever knows {release['known']} of a person's items; "
+            f"fewest that were counted: {fewest}."
+        )
     if release.get("limits"):
         yield Fact(f"Not promised: {release['limits']}")
     if release.get("pseudonymised"):
@@ -94,6 +100,11 @@ def counts(name: str, release: Tree) -> Fact:
         case "events":
             return Fact(
                 f"{name}: {release['objects']:,} objects and {release['events']:,} events, all made by the model."
+            )
+        case "child":
+            return Fact(
+                f"{name}: {release['released']:,} of {release['pairs']:,} pairs of person and item, in "
+                f"{release['rows']:,} rows; {few(release['suppressed'])} pairs suppressed."
             )
         case _:
             gone = f"{few(release['suppressed'])} rows suppressed"
@@ -164,6 +175,9 @@ def searched(name: str, release: Tree) -> Fact:
             )
         case "mondrian":
             return Fact(f"{name}: method mondrian ({release['heuristic']}); it is no search for the least loss.")
+        case "child":
+            least = "the least possible of this kind, proven" if release["optimal"] else "not proven to be the least"
+            return Fact(f"{name}: one cut of the items' hierarchy. Lost: {release['loss']:.6g} ({least}).")
         case "series":
             return Fact(f"{name}: {release['distortion']:.4g} distortion per record.")
         case _:

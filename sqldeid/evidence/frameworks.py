@@ -149,6 +149,11 @@ def _known(run: Run) -> Iterator[Block]:
         elif kind_of(release) == "series":
             features = ", ".join(map(str, release["features"])) or "none"
             yield Fact(f"{name}: a recipient is taken to know the length of a series and its features ({features}).")
+        elif kind_of(release) == "child":
+            yield Fact(
+                f"{name}: a recipient is taken to know {release['known']} of a person's items, and what is said of "
+                f"{release['parent']}."
+            )
         elif kind_of(release) == "events":
             yield Fact(
                 f"{name}: what is promised of events is said with their method; it assumes no list of known values."
@@ -182,7 +187,12 @@ def _thresholds(run: Run) -> Iterator[Block]:
         k = next((c["asked"] for c in release.get("criteria") or () if c["name"] == "k-anonymity"), None)
         if kind_of(release) == "mondrian":
             k = asked
-        if k:
+        if kind_of(release) == "child":
+            yield Fact(
+                f"{name}: k = {release['k']} was asked of a class for whoever knows {release['known']} of a person's "
+                f"items: a greatest risk of {odds(1 / release['k'])} for a person known to have them."
+            )
+        elif k:
             yield Fact(f"{name}: k = {k:g} was asked: a greatest risk of {odds(1 / k)} for a person known to be in it.")
         elif isinstance(asked, Mapping):
             yield Fact(

@@ -387,7 +387,7 @@ def test_what_was_not_done_is_left_open(ran, tmp_path):
     assert "was attacked by" not in text
 
 
-@pytest.mark.parametrize("kind", ["mondrian", "local", "linked"])
+@pytest.mark.parametrize("kind", ["mondrian", "local", "linked", "child"])
 def test_other_tables_are_told(kind, tmp_path):
     table: dict[str, Any] = {
         "source": "people",
@@ -410,7 +410,15 @@ def test_other_tables_are_told(kind, tmp_path):
         table["columns"]["id"] = {"role": "identifying", "pseudonym": True}
         tables["again"] = {**table, "link": "people", "columns": {k: table["columns"][k] for k in ("sex", "id")}}
         options = sqldeid.Options(certificate=True, key_file=tmp_path / "key")
+    if kind == "child":
+        (tmp_path / "key").write_text("0123456789abcdef" * 4)
+        table["columns"]["id"] = {"role": "identifying", "pseudonym": True}
+        item = {"role": "quasi-identifying", "hierarchy": {"suppress": True}}
+        own = {"parent": "people", "items": "code", "known": 1, "columns": {"code": item}, "privacy": {"k": 2}}
+        tables["visits"] = {"source": "visits", "person": "id", **own}
+        options = sqldeid.Options(certificate=True, key_file=tmp_path / "key")
     connection = duckdb.connect()
+    connection.execute("CREATE TABLE visits AS SELECT i AS id, 'c' || (i % 3) AS code FROM range(90) AS r(i)")
     connection.execute(
         "CREATE TABLE people AS SELECT i AS id, CAST(15 + i % 60 AS INTEGER) AS age, "
         "CASE WHEN i % 2 = 0 THEN 'f' ELSE 'm' END AS sex FROM range(90) AS r(i)"
@@ -426,6 +434,7 @@ def test_other_tables_are_told(kind, tmp_path):
     (tmp_path / "e.zip").write_bytes(made.archive)
     assert check(tmp_path / "e.zip", Given()).rewritten
     assert "k = 3 was asked" in text_of(made)
+    assert ("visits: k = 2 was asked of a class for whoever knows 1" in text_of(made)) == (kind == "child")
     assert bool(proofs) == (kind != "mondrian")
 
 
