@@ -29,7 +29,7 @@ from sqldeid.tables.disguise.disguise import (
     noted_secrets,
 )
 from sqldeid.tables.model.lattice import Node
-from sqldeid.tables.plan.choosing import chosen_by
+from sqldeid.tables.plan.choosing import allowed_of, chosen_by
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.rows.bind import bind
 from sqldeid.tables.rows.held_back import without_held_back
@@ -411,11 +411,29 @@ def recheck(
     if secrets is not None:
         source = disguise(plan, engine, source, secrets)
     try:
-        return verify(Claimed(plan, node, k, hierarchies, source), written, engine, secrets, held, absent=True)
+        found = verify(Claimed(plan, node, k, hierarchies, source), written, engine, secrets, held, absent=True)
     except VerificationError as error:
         keyed = secrets is not None or plan.sample is not None
         other = "; or the key is another than the one it was made with" if keyed else ""
         raise VerificationError(f"{error.message}{other}", key=error.key) from None
+    _refuse_beyond_limit(plan, found)
+    return found
+
+
+def _refuse_beyond_limit(plan: TablePlan, found: Verified) -> None:
+    """Refuse a release of which more is suppressed than the job allows by now: it was made by another limit.
+
+    Of a secret sample nobody knows how much is.
+    """
+    if found.sampled or found.suppressed <= allowed_of(plan, found.rows):
+        return
+    limits = plan.demands.suppression_limit + (plan.demands.criteria_limit or 0.0)
+    both = "suppression_limit" if plan.demands.criteria_limit is None else "suppression_limit and criteria_limit"
+    raise VerificationError.at(
+        f"{plan.key}.privacy.suppression_limit",
+        f"{100 * found.suppressed / found.rows:.2f} % of the rows are suppressed, and {both} of the job allow "
+        f"{100 * limits:g} %; make the release anew, or give the job that it was made with",
+    )
 
 
 def labelled_as(plan: TablePlan, note: dict[str, object], engine: Engine) -> list[dict[str, object]]:
