@@ -233,6 +233,7 @@ def test_a_failure_takes_the_place_of_a_failure(folder, capsys):
     assert not (folder / "first.error.json").exists()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "content", ["mine", '{"audience": "x", "error": {}}', "[]", '{"error": "mine"}', '{"error": {"code": 1}}']
 )
@@ -248,6 +249,7 @@ def test_a_file_of_anothers_beside_the_result_is_left(content, folder, capsys):
     assert (folder / "first.error.json").read_text() == content
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, ValueError])
 @pytest.mark.parametrize("file", ["first", "first.json", "a.b.json"])
 def test_neither_ctrl_c_nor_a_bug_takes_a_results_place(raised, file, folder):

@@ -141,6 +141,7 @@ def test_a_full_device_after_the_releases_were_published(folder):
     assert (done.returncode, done.stderr) == (1, f"{FULL}\n")
 
 
+@pytest.mark.deep
 def test_a_closed_standard_output_is_one_line(folder):
     done = shell(folder, *ANONYMIZE, to=">&-")
     assert done.returncode == 1
@@ -230,6 +231,7 @@ def large(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("sent", [(signal.SIGTERM,), (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM)])
 def test_other_signals_are_as_ctrl_c(sent, large):
     (large / "spill").mkdir()

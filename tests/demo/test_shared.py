@@ -52,6 +52,7 @@ KEYS = {
 }
 
 
+@pytest.mark.sampled(2)
 @EACH
 @pytest.mark.parametrize("persons", [1, 150])
 def test_children_have_a_parent(name: str, persons: int, tmp_path: Path) -> None:

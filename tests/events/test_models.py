@@ -107,6 +107,7 @@ def check_entries(found: dict[Any, dict[str, Any]], expected: dict[Any, list[flo
             assert found[key]["sd_hours"] == pytest.approx(np.std(known, ddof=1), rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("shingle", [1, 2, 3])
 def test_signatures_estimate_jaccard_and_clusters_follow_their_leaders(shingle: int) -> None:
     asked = Clusters(share=0.15, hashes=100, shingle=shingle)

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from sqldeid import Options, anonymize, verify
 from sqldeid.demo.hospital import mimic_rows
@@ -17,6 +18,7 @@ from tests.support.places import ROOT
 PAGE = ROOT / "docs" / "child-tables.md"
 
 
+@pytest.mark.deep
 def test_the_job_of_the_page_runs(tmp_path: Path) -> None:
     text = PAGE.read_text(encoding="utf-8")
     job_text, more, _ = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)

@@ -138,6 +138,7 @@ def friedman_of(value: Callable[[int, int, int], float]) -> dict[str, dict[str, 
     return {row["treatments"]: row for row in compare.friedman(runs) if row["measure"] == "top20"}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("name", "file", "counts"), [("transfers", "TRANSFERS", (100, 524)), ("procedures", "CPTEVENTS", (91, 1579))]
 )

@@ -115,6 +115,7 @@ def test_editable_package_reads_the_checkout():
         assert held or statements_in(path.read_text(encoding="utf-8")), path
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["adult", "mimic"])
 def test_installed_program_runs_the_demo(name, installed, elsewhere):
     program = installed / "sqldeid"

@@ -66,6 +66,7 @@ def test_projection_meets_what_can_be_met(study):
     assert {r["fitness"] for r in study("table_6_2")} == {"weighted", "annealing", "dampened", "capped"}
 
 
+@pytest.mark.deep
 @pytest.mark.xdist_group("series_study")
 def test_attackers_win_against_shapes_and_lose_against_shared_ones(study):
     sole = {(r["release"], r["attacker"]): float(r["sole"]) for r in study("attacks")}
@@ -77,6 +78,7 @@ def test_attackers_win_against_shapes_and_lose_against_shared_ones(study):
     assert all(sole[release, f"feature {scale}"] <= 0.05 for release in ("projection", "shared") for scale in ("raw",))
 
 
+@pytest.mark.deep
 @pytest.mark.xdist_group("series_study")
 def test_disagreement_and_trust_settings_are_told(study):
     rows = {r["release"]: r for r in study("disagreement")}

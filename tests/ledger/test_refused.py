@@ -128,6 +128,7 @@ def test_every_kind_that_is_refused_is_tried() -> None:
     assert CASES.keys() == REFUSED.keys()
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("what", CASES)
 def test_it_is_told_from_the_job_and_refused_again_without_it(
     what: str, source: Path, folder: Path, monkeypatch: pytest.MonkeyPatch

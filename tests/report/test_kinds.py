@@ -156,7 +156,7 @@ def test_gaps_are_told_in_bins_of_many() -> None:
     assert [span(h) for h in (0.02, 1, 20.08, 54.6, 8103)] == ["1.2 min", "1 h", "20 h", "2.3 days", "340 days"]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("width", [375, 1440])
 def test_a_browser_shows_it_without_an_error_or_a_request(
     made: tuple[str, Any, str], browser_page: Page, tmp_path: Path, width: int

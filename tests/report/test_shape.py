@@ -96,6 +96,7 @@ def test_it_fits_a_phone_and_fills_a_screen(
     assert page.evaluate(CLIPPED) == 0 and page.evaluate(RIGHT) > 0.8 * 1440
 
 
+@pytest.mark.deep
 def test_a_legend_is_not_cut_on_paper(made: tuple[sqldeid.Result, str], browser_page, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     file.write_text(made[1], encoding="utf-8")

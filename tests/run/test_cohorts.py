@@ -74,6 +74,7 @@ def test_few_more_few_less_and_few_in_common_are_refused(here: str) -> None:
     assert "subtract" in refusal(part(here), part(there))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "cohorts",
     [
@@ -168,6 +169,7 @@ def test_a_column_that_is_spelt_otherwise_hides_nobody() -> None:
     assert "subtract" in told
 
 
+@pytest.mark.deep
 def test_without_a_person_key_rows_are_compared() -> None:
     def rows(where: str, **more: Any) -> dict[str, Any]:
         found = part(where, columns={"q": QI, "diag": SENSITIVE}, rows_are_persons=True, **more)

@@ -63,6 +63,7 @@ def slow(releases: list[Classes], k: int) -> dict[str, int]:
     return {"persons": len(own), "smallest": min(own, default=0), **few}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_told_beside_a_ledger_equals_sets(
     seed: int, tmp_path: Path, entered: list[Classes], monkeypatch: pytest.MonkeyPatch

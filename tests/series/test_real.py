@@ -92,6 +92,7 @@ def test_genetic_beats_the_source_on_complete_series(complete_series):
     assert np.mean(distortion) <= 0.5  # above the projection's on the same series
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("k", "link"), [(5, 0.15), (10, 0.08)])
 def test_features_single_hardly_anybody_out(durations, k, link):
     report = AttackReport(most_attacked=400)

@@ -209,6 +209,7 @@ def committing(hospital: Hospital, short: str) -> subprocess.Popen[str]:
     return subprocess.Popen([*program, "--json", "told.json"], stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("waiting_for_a_standby", "command")
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT, None])
 def test_a_commit_that_waits_for_a_standby_ends(sent: signal.Signals | None, hospital: Hospital) -> None:

@@ -37,8 +37,7 @@ __all__ = ["both"]
 pytestmark = pytest.mark.xdist_group("spark")
 
 
-@pytest.mark.always
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "name",
     [

@@ -180,6 +180,7 @@ def test_the_options_of_laplace_are_released_and_verified(tmp_path: Path) -> Non
     assert ("lengths", "1/10") in {(n, s["epsilon_exact"]) for n, s in spends.items()}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["view", "parquet", "file"])
 def test_every_place(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "source.duckdb"

@@ -80,6 +80,7 @@ def assert_same(found: Uniqueness, wanted: Uniqueness) -> None:
     assert [getattr(found, f) for f in fields] == [getattr(wanted, f) for f in fields]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("person", [None, "who"])
 @pytest.mark.parametrize(("seed", "rows"), [(1, 60), (2, 150), (3, 1)])
 def test_every_set_is_what_pandas_groups(tmp_path, seed, rows, person):
@@ -252,6 +253,7 @@ def test_without_persons_every_row_is_one(notes):
 # ---- what can go wrong -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -57,6 +57,7 @@ def quasi(text: str) -> list[str]:
     return [n for n, c in table["columns"].items() if c["role"] == "quasi-identifying"]
 
 
+@pytest.mark.sampled(1)
 @EACH
 def test_init_anonymize_verify_without_an_edit(name: str, tmp_path: Path) -> None:
     made = MAKERS[name](tmp_path / "h.duckdb", 1_000)

@@ -216,6 +216,7 @@ def test_an_empty_source_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert ran.code == 0 and f"Empty now: {table}. Until it has rows" in " ".join(ran.out.split())
 
 
+@pytest.mark.deep
 def test_the_real_mimic_iii_demo(shared_data: Path, tmp_path: Path, key: Path) -> None:
     path = tmp_path / "real.duckdb"
     with duckdb.connect(path) as connection:

@@ -109,6 +109,7 @@ def test_data_that_breaks_a_rule_leaves_nothing(source: Path, tmp_path: Path, pl
     assert assert_fails(job(place, tmp_path, r=part), source, JobError).key == "tables.r.privacy.k"
 
 
+@pytest.mark.sampled(2)
 def test_a_later_release_that_fails_takes_the_others_with_it(
     source: Path, tmp_path: Path, place: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,7 +225,7 @@ def toml(place: dict[str, object]) -> str:
     return JOB.format(target="\n".join(f'{key} = "{value}"' for key, value in place.items()))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_a_killed_run_leaves_nothing_that_the_next_does_not_sweep(
     tmp_path: Path, place: dict[str, object], repository: Path
 ) -> None:
@@ -276,6 +277,7 @@ def wide(path: Path, rows: int) -> Path:
 WIDE = release({"a": qi(), "b": {"role": "insensitive"}}, source="wide", k=2)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["table", "view", "parquet"])
 def test_disk_full_beside_the_target(small_disk: Path, tmp_path: Path, kind: str) -> None:
     source = wide(tmp_path / "source.duckdb", 150_000)

@@ -223,6 +223,7 @@ def test_another_cohort_in_the_place_of_the_first_is_refused(source: Path, tmp_p
         sqldeid.anonymize(cohort("q", "id < 9", into="out.duckdb"), source, options=REPLACE)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", JOBS)
 def test_another_cohort_under_another_name_is_refused(source: Path, tmp_path: Path, kind: str) -> None:
     """One person more, in another job: of two runs it is not known how many persons are in one of them alone."""
@@ -260,6 +261,7 @@ def test_cohorts_of_tables_are_made_in_one_run(source: Path, tmp_path: Path) -> 
     sqldeid.anonymize(apart, source, options=sqldeid.Options(only=("q",)))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("change", [{"privacy": {"k": 5}}, {"durations": {"k": 5}}, {"step_hours": 2}])
 def test_series_are_not_replaced_by_other_classes_of_the_same_persons(
     source: Path, tmp_path: Path, change: dict
@@ -341,6 +343,7 @@ def cohorts(*filters: str, k: int = 4, **changes: object) -> sqldeid.Job:
     return sqldeid.Job.parse({"series": {f"s{i}": {**part, "where": where} for i, where in enumerate(filters)}})
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("filters", [("id <= 8", "id <= 9"), ("id <= 9", "id > 1"), ("id <= 11", "hour < 5")])
 def test_overlapping_cohorts_of_one_run_are_refused(source: Path, filters: tuple[str, str]) -> None:
     fill(source, 12)

@@ -26,6 +26,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+@pytest.mark.sampled(1)
 def test_a_new_database_is_its_owners_and_a_replaced_one_keeps_its_mode(tmp_path: Path, umask: int) -> None:
     source = database(tmp_path / "d.duckdb")
     before = mode(source)

@@ -58,6 +58,7 @@ def noted_k(tmp_path: Path, place: dict[str, object], name: str = "r") -> int:
     return found
 
 
+@pytest.mark.sampled(2)
 def test_an_existing_release_is_refused_and_replaced_when_allowed(
     source: Path, tmp_path: Path, place: dict[str, object]
 ) -> None:
@@ -85,6 +86,7 @@ def test_a_failed_replacement_keeps_the_old_release(source: Path, tmp_path: Path
         assert everything(target_of(tmp_path, place)) == before
 
 
+@pytest.mark.sampled(2)
 def test_only_keeps_the_others_with_their_comments(source: Path, tmp_path: Path, place: dict[str, object]) -> None:
     both = {"first": people(k=5), "second": people(k=6)}
     anonymize(job(place, tmp_path, **both), source)

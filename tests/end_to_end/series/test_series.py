@@ -79,6 +79,7 @@ CHOICES: list[dict[str, object]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("changes", CHOICES, ids=range(len(CHOICES)))
 def test_what_is_promised_holds(source: Path, tmp_path: Path, changes: dict[str, object]) -> None:
     found, rows = made(source, tmp_path, **changes)
@@ -233,6 +234,7 @@ def test_a_seed_repeats_the_release_and_none_does_not(source: Path, tmp_path: Pa
     assert not frames[0].equals(frames[2])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("method", ["projection", "shared"])
 def test_neither_threads_nor_blocks_change_a_release(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
@@ -297,6 +299,7 @@ def published(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out.duckdb"
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("statement", "message"), TAMPERED)
 def test_a_changed_release_is_refused(
     source: Path, published: Path, tmp_path: Path, statement: str, message: str
@@ -544,6 +547,7 @@ def test_a_time_far_off_is_refused_before_the_steps_to_it_are_filled(
         anonymize(job(tmp_path, variables={"X": {"items": [1]}}), odd)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.parametrize("method", ["projection", "shared"])
 def test_odd_series_are_released_or_withheld(

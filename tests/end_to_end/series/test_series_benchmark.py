@@ -35,6 +35,7 @@ def mimic(shared_data: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
+@pytest.mark.deep
 def test_the_series_are_the_benchmarks_cell_by_cell(mimic: duckdb.DuckDBPyConnection, shared_data: Path) -> None:
     expected = pd.read_csv(
         shared_data / "mortality_benchmark" / "timeseries_long.csv.gz", dtype={"value": str}, keep_default_na=False

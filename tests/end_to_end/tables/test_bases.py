@@ -106,7 +106,7 @@ def few_at_once(most: int, kept: int = 6) -> Iterator[None]:
     assert rolled
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(14))
 def test_a_random_table_in_duckdb(seed: int, tmp_path: Path) -> None:
     assert_exhaustive(seed, lambda rows: (in_duckdb(tmp_path / "t.duckdb", {"t": rows}), "t"), tmp_path)

@@ -104,6 +104,7 @@ def test_the_canaries_would_be_found(source: Path) -> None:
         assert_clean(source)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["table", "parquet"])
 def test_nothing_is_left_by_a_failed_attempt(
     source: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch

@@ -119,7 +119,7 @@ def test_best_first_certifies_too(database: Path) -> None:
     assert check(job, database, certificate(job, database)).optimal  # type: ignore[attr-defined]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("criteria", [DIVERSE, CLOSE, HIDDEN], ids=["l", "t", "m"])
 def test_every_altered_part_is_caught(database: Path, criteria: dict[str, object]) -> None:
     job = job_of(database.parent, criteria)

@@ -105,6 +105,7 @@ def test_every_altered_part_is_caught(database: Path) -> None:
             check(job, database, without)
 
 
+@pytest.mark.deep
 def test_every_altered_node_and_step_is_caught(database: Path) -> None:
     job = job_of(database.parent)
     proof = certificate(job, database)
@@ -134,6 +135,7 @@ def test_every_altered_node_and_step_is_caught(database: Path) -> None:
             check(job, database, {**proof, "tree": broken})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "change",
     [

@@ -95,6 +95,7 @@ def test_the_release_is_the_best_there_is_and_keeps_its_promise(
     assert (checked.fewest, checked.compared) == (low, True)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("few", [search.FEW_PAIRS, 0])
 def test_a_search_that_does_not_try_all_cuts_keeps_the_promise_and_its_bound(
     folder: Path, monkeypatch: pytest.MonkeyPatch, few: int
@@ -266,6 +267,7 @@ def test_a_release_of_another_job_is_refused(folder: Path) -> None:
         verify(child_job(folder, k=3, known=1), c, options=options(folder))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["table", "view", "parquet"])
 def test_it_goes_wherever_releases_go(folder: Path, kind: str) -> None:
     groups = dict.fromkeys(range(8), "f")

@@ -149,6 +149,7 @@ def test_top_code_goes_before_the_hierarchy(source: Path, tmp_path: Path) -> Non
     assert verify(wanted(tmp_path / "out", columns=columns), source)["r"].k > 1
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("more", [{}, {"view": "computed"}, {"text": True}, {"search": {"method": "ola"}}])
 @pytest.mark.parametrize(("k", "level"), [(1, 0), (20, 1), (45, 2)])
 def test_labels_of_what_was_cut_are_true_at_every_level(

@@ -58,6 +58,7 @@ def test_what_is_called_certain_is_the_same_in_all_sources_of_the_release(
     assert (fast["present"], true["present"]) == present
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("loss", ["loss", "dm_star"])
 def test_who_forgets_what_other_criteria_suppressed_is_wrong(loss: str) -> None:
     asked = Asked(

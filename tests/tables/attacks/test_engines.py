@@ -70,6 +70,7 @@ def in_duckdb(method: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("method", ["frontier", "local"])
 def test_on_postgres(method: str, postgres_cluster: str) -> None:
     with in_postgres(postgres_cluster) as server:

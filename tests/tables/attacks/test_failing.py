@@ -80,6 +80,7 @@ def begun(heard: Sequence[str]) -> int:
     return sum(step == "folding the source" for step in heard)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("search", ["frontier", "local"])
 @pytest.mark.usefixtures("attacks_may_fail", "control_groups")
 def test_the_release_is_made_where_an_attack_has_too_little_memory(
@@ -97,6 +98,7 @@ def test_the_release_is_made_where_an_attack_has_too_little_memory(
     sqldeid.verify(released(search), source)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("search", ["frontier", "local"])
 @pytest.mark.usefixtures("attacks_may_fail", "control_groups")
 def test_what_shares_its_work_with_what_failed_is_left_out_with_it(

@@ -35,6 +35,7 @@ def table(**more: Any) -> dict[str, Any]:
     return {"source": "t", "person": "id", "columns": COLUMNS, "privacy": {"k": 5, "suppression_limit": 0.02}, **more}
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("control_groups")
 def test_no_statement_compares_many_rows_with_many(source: Path) -> None:
     closeness = {"k": 5, "suppression_limit": 0.1, "t_closeness": {"column": "s", "t": 0.2}}

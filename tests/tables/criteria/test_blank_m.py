@@ -66,7 +66,7 @@ def test_blanked_rows_that_fail_together_are_dropped(tmp_path: Path) -> None:
     assert any("blanked rows together do not meet" in w for w in release.warnings)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("known", [{}, {"ill": 0.5}, {"ill": 1.0}])
 @pytest.mark.parametrize("more", [{}, {"l_diversity": {"column": "ill", "l": 2}}])
 def test_blanked_rows_are_judged_by_the_definition(tmp_path: Path, known: dict[str, float], more: Any) -> None:

@@ -65,7 +65,7 @@ def test_every_node_is_what_the_database_says(adult: Exhausted) -> None:
                     assert asked.suppressed_leaves == known.suppressed_leaves
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("k", KS)
 def test_same_optimum(adult: Exhausted, k: int, name: str) -> None:
@@ -85,6 +85,7 @@ def test_same_optimum(adult: Exhausted, k: int, name: str) -> None:
         assert outcome.optimal
 
 
+@pytest.mark.deep
 def test_the_page_says_what_each_loss_costs(adult: Exhausted) -> None:
     """docs/losses.md, the checks at 5 %: by the search as it is, within a fifth."""
     page = (ROOT / "docs/losses.md").read_text(encoding="utf-8").splitlines()
