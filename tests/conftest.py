@@ -1,12 +1,15 @@
 """What all tests share: the real data, a Postgres cluster, and honesty about what could not run.
 
 A skipped test is listed at the end of the run with its reason. With ``CI=true`` nothing may be missing: there a skip is
-a failure, unless its reason starts with ``not applicable``.
+a failure, unless its reason starts with ``not applicable``. A slow machine may run out of time with the deep tests, and
+only with them: what is left out then is listed by file.
 """
 
 from __future__ import annotations
 
 import os
+import random
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +26,7 @@ from sqldeid.tables.release import compare
 from tests.support import postgres as postgres_server
 from tests.support import spark as spark_server
 from tests.support.cli import JOB
-from tests.support.examples import examples
+from tests.support.examples import DEEP, examples
 from tests.support.places import ROOT
 from tests.support.stages import watched
 
@@ -33,6 +36,10 @@ if TYPE_CHECKING:
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 NOT_APPLICABLE = "not applicable"
+NO_TIME = "no time was left"
+_GIVEN = os.environ.get("SQLDEID_DEEP_UNTIL")
+UNTIL = float(_GIVEN) if DEEP and _GIVEN else None
+"""When the last deep test may begin, in seconds since 1970: continuous integration ends in time on a slow machine."""
 hypothesis.settings.register_profile("sqldeid", max_examples=examples(100))
 hypothesis.settings.load_profile("sqldeid")
 
@@ -161,6 +168,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if _on_spark(item) and not item.get_closest_marker("always"):
             item.add_marker(pytest.mark.deep)  # seconds each, one after the other
     _leave_cases_to_deep(items)
+    if UNTIL is not None:
+        _shuffle_files(items)
+
+
+def _shuffle_files(items: list[pytest.Item]) -> None:
+    """Where time may run out, no file is the last one every time; all workers of a run have the same order."""
+    files = sorted({item.path for item in items})
+    random.Random(UNTIL).shuffle(files)
+    place = {path: i for i, path in enumerate(files)}
+    items.sort(key=lambda item: place[item.path])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Begin no deep test when the time is over."""
+    if UNTIL is not None and time.time() > UNTIL:
+        pytest.skip(NO_TIME)
 
 
 def _leave_cases_to_deep(items: list[pytest.Item]) -> None:
@@ -216,7 +240,9 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
 
 
 def _no_gap_in_ci(report: pytest.TestReport | pytest.CollectReport) -> None:
-    if IN_CI and report.skipped and not hasattr(report, "wasxfail") and not _reason(report).startswith(NOT_APPLICABLE):
+    if not IN_CI or not report.skipped or hasattr(report, "wasxfail"):
+        return
+    if not _reason(report).startswith((NOT_APPLICABLE, NO_TIME)):
         report.outcome = "failed"
         report.longrepr = f"With CI=true nothing may be missing, but this was skipped: {_reason(report)}"
 
@@ -228,9 +254,16 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """List what could not run, last and loud, before pytest's own closing line."""
-    skipped = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
-    missing = {reason: n for reason, n in skipped.items() if not reason.startswith(NOT_APPLICABLE)}
+    skipped: dict[str, list[pytest.TestReport]] = defaultdict(list)
+    for report in terminalreporter.stats.get("skipped", []):
+        skipped[_reason(report)].append(report)
+    left_out = Counter(report.nodeid.partition("::")[0] for report in skipped.pop(NO_TIME, []))
+    if left_out:
+        terminalreporter.section(f"{left_out.total()} TESTS LEFT OUT: {NO_TIME}", sep="!", red=True, bold=True)
+        for file, n in sorted(left_out.items()):
+            terminalreporter.line(f"{n:5d} x {file}", yellow=True)
+    missing = {reason: reports for reason, reports in skipped.items() if not reason.startswith(NOT_APPLICABLE)}
     if missing:
         terminalreporter.section("COULD NOT RUN HERE", sep="!", red=True, bold=True)
-        for reason, n in sorted(missing.items()):
-            terminalreporter.line(f"{n:5d} x {reason}", yellow=True)
+        for reason, reports in sorted(missing.items()):
+            terminalreporter.line(f"{len(reports):5d} x {reason}", yellow=True)

@@ -1,6 +1,7 @@
 """The house stands as CONTRIBUTING.md describes it."""
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -85,3 +86,14 @@ def test_every_page_stands_in_the_navigation_of_the_site():
 def test_no_stale_copy_of_templates_or_hierarchies_in_the_checkout():
     assert not (PACKAGE / "_sql").exists()
     assert not (PACKAGE / "_hierarchies").exists()
+
+
+@pytest.mark.parametrize("deep", [True, False])
+def test_deep_tests_alone_run_out_of_time_and_are_listed(deep):
+    given = {"SQLDEID_DEEP": "1" if deep else "", "SQLDEID_DEEP_UNTIL": "1", "CI": "true"}
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests/test_arrays.py"]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | given, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert bool(re.search(r"\d+ TESTS LEFT OUT: no time was left", done.stdout)) == deep
+    assert bool(re.search(r"\d+ x tests/test_arrays.py", done.stdout)) == deep
+    assert (" passed" in done.stdout) != deep

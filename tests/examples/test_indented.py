@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import copy
 import re
 import shlex
 import tomllib
@@ -176,6 +177,8 @@ def parse(words: list[str]) -> None:
         if not isinstance(command, click.Group):
             break
         group, context = command, click.Context(command, info_name=command.name, parent=context)
+    command = copy.copy(command)  # other tests of this process run the program's own
+    command.params = [copy.copy(option) for option in command.params]
     for option in command.params:  # a file that is not there yet is no fault of the page
         if isinstance(option.type, click.Path):
             option.type = click.Path()
