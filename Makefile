@@ -45,7 +45,7 @@ help: ## This list
 	@echo "Making .venv-duckdb14 (once; a minute)"
 	$(call new_environment,.venv-duckdb14)
 	@$(BIN)/python -m pip freeze --exclude-editable --exclude duckdb > .venv-duckdb14/constraints.txt
-	@$(BIN14)/python -m pip install --quiet --constraint .venv-duckdb14/constraints.txt --editable '.[dev]' 'duckdb~=1.4.0'
+	@$(BIN14)/python -m pip install --quiet --no-compile --constraint .venv-duckdb14/constraints.txt --editable '.[dev]' 'duckdb~=1.4.0'
 	@touch $@
 
 demo: .venv/installed ## Make a database of invented people, de-identify it, and show the result

@@ -130,6 +130,7 @@ def test_the_release_must_be_there_too(folder, capsys):
     assert "people" in ran.err
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("content", "said"),
     [

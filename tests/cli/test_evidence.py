@@ -53,6 +53,7 @@ def test_what_was_changed_is_told_with_code_4(made, capsys):
     assert evidence(capsys, "--check", "result.json").code == 4
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

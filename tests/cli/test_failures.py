@@ -151,6 +151,7 @@ KEEPING = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("more", [more for _, more in KEEPING], ids=[name for name, _ in KEEPING])
 def test_a_failure_lies_beside_the_result_that_stands_there(more, folder, capsys):
     """The result is the policy of every later night."""
@@ -188,6 +189,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OTHERS)
 def test_no_other_finding_takes_the_place_of_a_result(name, folder, capsys):
     assert anonymize(capsys, "--json", "first.json").code == 0
@@ -249,7 +251,7 @@ def test_a_file_of_anothers_beside_the_result_is_left(content, folder, capsys):
     assert (folder / "first.error.json").read_text() == content
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, ValueError])
 @pytest.mark.parametrize("file", ["first", "first.json", "a.b.json"])
 def test_neither_ctrl_c_nor_a_bug_takes_a_results_place(raised, file, folder):
@@ -332,7 +334,7 @@ def test_a_reader_that_leaves_early_is_no_traceback(folder):
     assert done.stderr == ""
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_any_encoding_will_do(encoding, folder):
     (folder / "job.toml").write_text(

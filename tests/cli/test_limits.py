@@ -110,6 +110,7 @@ def limited(folder: Path, *arguments: str, by: Callable[[], None]) -> subprocess
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", ["files 6", "addresses 300", "addresses 600", "addresses 900", "addresses 1200"])
 def test_little_of_everything_is_told_in_order(folder: Path, limit: str) -> None:
     kind, number = limit.split()

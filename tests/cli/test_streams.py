@@ -63,6 +63,7 @@ def test_a_device_may_be_named_by_two_options(folder, capsys):
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
 
 
+@pytest.mark.deep
 def test_open_descriptors_are_written(folder):
     done = shell(folder, *ANONYMIZE, "--json", "/dev/stdout", "--public", "/dev/fd/3", to="3> public.json > out.json")
     assert done.returncode == 0, done
@@ -132,6 +133,7 @@ def test_a_full_device_is_one_line(command, folder):
         assert (done.returncode, done.stderr) == (1, f"{FULL}\n")
 
 
+@pytest.mark.deep
 @needs_full
 def test_a_full_device_after_the_releases_were_published(folder):
     done = shell(folder, *ANONYMIZE, "--json", "result.json", to="> /dev/full")
@@ -151,6 +153,7 @@ def test_a_closed_standard_output_is_one_line(folder):
     assert shell(folder, *ANONYMIZE, to="> /dev/null 2>&-").returncode == 2  # the release exists already
 
 
+@pytest.mark.deep
 def test_a_reader_that_leaves_makes_no_noise(folder):
     """One line tells that the release stands all the same; there is no traceback."""
     done = shell(folder, *ANONYMIZE, to="| head -1")
@@ -251,6 +254,7 @@ def test_other_signals_are_as_ctrl_c(sent, large):
     assert list((large / "spill").iterdir()) == []
 
 
+@pytest.mark.deep
 def test_nohup_keeps_its_promise(folder):
     nohup = ["bash", "-c", f"trap '' HUP; exec {shlex.join([str(PROGRAM), *ANONYMIZE, '-v'])}"]
     process = subprocess.Popen(nohup, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

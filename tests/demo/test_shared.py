@@ -36,7 +36,7 @@ def hashes(made: Demo) -> dict[str, str]:
     return {t.name: read(made.database, query.format(t.name))[0][0] for t in made.tables if t.rows}
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 @EACH
 def test_the_seed_alone_decides(name: str, tmp_path: Path) -> None:
     one, two, other = (hashes(MAKERS[name](tmp_path / f"{i}.duckdb", 40, seed)) for i, seed in enumerate((1, 1, 2)))

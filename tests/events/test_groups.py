@@ -149,6 +149,7 @@ def test_no_neighbouring_pair_exceeds_epsilon_and_one_reaches_it(contributions: 
     assert max(spent(change, ledger) for change in changes) == 1, "exactly epsilon: nothing is wasted or exceeded"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("statistic", ["groups", by(BY_GROUP)])
 def test_the_twin_with_too_little_noise_is_found_out(contributions: tuple[int, list[Any]], statistic: str) -> None:
     """Half the part of epsilon for the same noise, of the counts by group and of their transitions."""
@@ -162,6 +163,7 @@ def test_the_twin_with_too_little_noise_is_found_out(contributions: tuple[int, l
     assert max(spent(change, doubled) for change in changes) > 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("factors", [(), ("hour", "year")])
 @pytest.mark.parametrize("chosen", [False, True])
 def test_the_budget_of_groups_adds_up_and_opendp_confirms_it(
@@ -288,6 +290,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("message", TAMPERED)
 def test_a_changed_release_is_refused(tmp_path: Path, message: str) -> None:
     connection = database(rows_of(halves(200)))

@@ -120,6 +120,7 @@ def epsilon_spent(change: dict[str, int], ledger: Ledger) -> Fraction:
     return sum((Fraction(change[s.statistic]) * s.epsilon / s.sensitivity for s in ledger.spends), Fraction(0))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("factors", [(), ("hour",), FACTORS], ids=["no factor", "hour", "all factors"])
 @pytest.mark.parametrize("chosen", [False, True], ids=["L given", "L private"])
 def test_no_neighbouring_pair_exceeds_epsilon_and_one_reaches_it(

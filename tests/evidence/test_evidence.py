@@ -438,7 +438,7 @@ def test_other_tables_are_told(kind, tmp_path):
     assert bool(proofs) == (kind != "mondrian")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("method", ["shared", "projection", "ratio", "laplace"])
 def test_series_and_events_are_told_and_no_name_is_markup(method, tmp_path):
     result = series(method) if method in ("projection", "shared") else events(method, tmp_path)

@@ -56,6 +56,7 @@ def test_the_job_of_the_page_runs(tmp_path: Path) -> None:
         assert steps[0] > 1
 
 
+@pytest.mark.deep
 def test_the_second_child_table_of_the_page_is_released_with_the_first(tmp_path: Path) -> None:
     job_text, _, other = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     asked = tomllib.loads(job_text)

@@ -56,6 +56,7 @@ def test_the_study_writes_its_figures_and_tables(tmp_path: Path) -> None:
     assert [(r["dataset"], r["epsilon"]) for r in made] == [(d, "1.0") for d in data]
 
 
+@pytest.mark.deep
 def test_the_page_shows_what_was_recorded(tmp_path: Path) -> None:
     shutil.copytree(FOLDER / "recorded", tmp_path / "recorded")
     done = execute(STUDY, tmp_path, "--again", "--out", "recorded")

@@ -293,6 +293,7 @@ PATIENTS = """CREATE TABLE patients AS
     FROM GENERATE_SERIES(1, 2000) AS g(i)"""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("page", ["tutorial/own-table.md", "presets.md"])
 def test_commands_for_a_table_of_ones_own_run(page: str, tmp_path: Path) -> None:
     with duckdb.connect(tmp_path / "hospital.duckdb") as connection:

@@ -56,6 +56,7 @@ def test_the_page_shows_every_figure():
 NOTES = EXAMPLES / "notes_study" / "notes.py"
 
 
+@pytest.mark.deep
 def test_notes_are_counted_as_letters_and_as_words(tmp_path):
     done = execute(NOTES, tmp_path, "--notes", "1500", "--patients", "200", "--seed", "7")
     assert done.returncode == 0, done.stderr

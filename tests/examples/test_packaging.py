@@ -115,7 +115,7 @@ def test_editable_package_reads_the_checkout():
         assert held or statements_in(path.read_text(encoding="utf-8")), path
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["adult", "mimic"])
 def test_installed_program_runs_the_demo(name, installed, elsewhere):
     program = installed / "sqldeid"
@@ -129,5 +129,6 @@ def test_installed_program_runs_the_demo(name, installed, elsewhere):
     run(program, "verify", "demo.duckdb", "--job", "demo.job.toml", cwd=elsewhere)
 
 
+@pytest.mark.deep
 def test_installed_version_is_that_of_the_source(installed, elsewhere):
     assert sqldeid.__version__ in run(installed / "sqldeid", "--version", cwd=elsewhere)

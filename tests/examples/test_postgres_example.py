@@ -51,6 +51,7 @@ def test_commands_and_pipeline(
     server.run("DROP OWNED BY researchers", "DROP ROLE researchers")
 
 
+@pytest.mark.deep
 def test_the_release_is_that_of_duckdb(server: InPostgres, tmp_path: Path) -> None:
     job = sqldeid.Job.load(FOLDER / "job.toml")
     path = demo.mimic(tmp_path / "mimic.duckdb", patients=300, seed=1).database

@@ -63,6 +63,7 @@ def test_the_same_seed_searches_alike_and_another_does_not(tmp_path):
     assert one["table-4"] != other["table-4"]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("attributes", [4])
 def test_real_data_are_searched_in_place(tmp_path, shared_data, attributes):
     found = ran(tmp_path, "--data", str(shared_data), "--rows", "500", "--attributes", str(attributes))

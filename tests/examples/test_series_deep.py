@@ -48,6 +48,7 @@ def test_it_learns_an_order_that_no_window_of_unordered_values_has() -> None:
     assert found["series", "series"][0, 2] > 0.95
 
 
+@pytest.mark.deep
 def test_the_study_compares_both_models(tmp_path: Path) -> None:
     done = execute(FOLDER / "deep.py", tmp_path, "--patients", "200", "--splits", "1", "--epochs", "1")
     assert done.returncode == 0, done.stderr

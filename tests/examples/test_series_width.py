@@ -16,6 +16,7 @@ FIVE = ("lengths", "targets", "singled-out", "trust", "disagreement", "demo")
 gallery = module_of(EXAMPLES / "gallery.py")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("script", "names"),
     [

@@ -57,6 +57,7 @@ def test_the_page_shows_what_the_questions_print(tmp_path):
     assert copy.read_text(encoding="utf-8").startswith("Before.\n\nLoss: 0.") and "After" not in copy.read_text()
 
 
+@pytest.mark.deep
 def test_good_nodes_writes_every_figure(tmp_path):
     small = ("--columns", "workclass,marital-status,race", "--population", "4000", "--k", "20", "--samples", "1")
     done = execute(GOOD_NODES, tmp_path, *small)

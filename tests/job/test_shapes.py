@@ -149,7 +149,7 @@ def replaced(path: tuple[Any, ...], value: object) -> dict[str, Any]:
     return job
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("section", JOB)
 def test_a_wrong_shape_anywhere_is_refused_by_its_key(section: str) -> None:
     for path in places(JOB[section], (section,)):

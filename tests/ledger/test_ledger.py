@@ -441,7 +441,7 @@ def test_private_releases_add_up_until_another_kind_voids_them(folder: Path) -> 
     assert any("void for them" in w for w in last.warnings)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.duckdb14
 @pytest.mark.parametrize("damaged", ["cells", "facts", "people", "releases"])
 def test_a_damaged_ledger_is_named_whatever_part_it_is(folder: Path, damaged: str) -> None:

@@ -177,7 +177,7 @@ def words(folder: Path, key: str = "'p-' || id") -> None:
     )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("what", "name", "option"),
     [
@@ -215,6 +215,7 @@ def test_ordinary_nights_need_no_insisting(folder: Path) -> None:
     assert not any("--new-" in w for w in run(folder, asked(folder)).releases["people"].warnings)
 
 
+@pytest.mark.deep
 def test_a_first_night_of_other_persons_needs_it_and_a_second_does_not(folder: Path) -> None:
     words(folder)
     one, other = (

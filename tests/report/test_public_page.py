@@ -103,6 +103,7 @@ k = 5
     assert made.about.date is None and len(made.sha256) == 64
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "more",
     [
@@ -157,6 +158,7 @@ def test_labels_of_dates_are_no_ranges() -> None:
     assert [form(x) != "" for x in ranges] == [True, True, True, False, False, False, False]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", ["frontier", "local"])
 @pytest.mark.parametrize("units", [["month", "year"], ["quarter", "year"], ["year", "decade"]])
 def test_a_release_by_the_rule_for_dates_is_explained(folder: Path, units: list[str], method: str) -> None:
@@ -211,6 +213,7 @@ def test_the_page_tells_the_limit_and_why_a_value_is_not_explained(folder: Path,
     assert {*shown} <= {label for (label,) in released.fetchall()}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", ["frontier", "local"])
 @pytest.mark.parametrize("limit", [0.0, 0.05])
 def test_by_k_the_page_tells_both_limits_and_their_sum(folder: Path, method: str, limit: float) -> None:

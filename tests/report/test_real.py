@@ -46,7 +46,7 @@ def report(
     return result, file, database
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("width", [375, 1440])
 def test_a_browser_shows_the_report(report: tuple[sqldeid.Result, Path, Path], browser_page: Page, width: int) -> None:
     _, file, _ = report

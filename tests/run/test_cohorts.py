@@ -67,6 +67,7 @@ def test_one_person_more_is_refused() -> None:
     assert "never_with" in told and "29" not in told and "30" not in told
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("here", ["seq < 30", "seq < 29 OR seq > 40", "seq >= 10"])
 def test_few_more_few_less_and_few_in_common_are_refused(here: str) -> None:
     """A person who is in both cohorts and hardly anybody else is known by the row that both show."""
@@ -89,6 +90,7 @@ def test_the_same_persons_none_or_enough_go_together(cohorts: tuple[str | None, 
     assert len(make(*(part(where) for where in cohorts)).releases) == len(cohorts)
 
 
+@pytest.mark.deep
 def test_of_three_releases_each_two_may_differ_by_many() -> None:
     """The third holds both others, and one person more."""
     three = [part("seq < 20"), part("seq >= 20 AND seq < 49"), part("seq < 50")]
@@ -143,6 +145,7 @@ def test_other_columns_of_others_tell_nothing_to_subtract() -> None:
     assert make(part("seq < 29"), part("seq < 30", columns=los)).releases
 
 
+@pytest.mark.deep
 def test_criteria_beyond_k_are_not_known_of_a_part_of_a_class() -> None:
     diverse = {"k": 5, "l_diversity": [{"column": "diag", "l": 2}]}
     assert make(part("seq < 30"), part("seq < 40")).releases
@@ -210,6 +213,7 @@ def test_many_rows_of_a_person() -> None:
     assert make(part("n < 80", **many), part("n < 80", **many), sql=sql).releases
 
 
+@pytest.mark.deep
 def test_mondrian() -> None:
     age = {"role": "quasi-identifying", "hierarchy": {"median": "range", "grid": 1}}
     asked = {"columns": {"seq": IDENTIFYING, "age": age, "diag": SENSITIVE}, "search": {"method": "mondrian"}}

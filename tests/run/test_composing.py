@@ -113,7 +113,7 @@ def labels(source: pa.Table, result: sqldeid.Result) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_found_equals_sets_of_persons(seed: int, shared: bool) -> None:
@@ -250,6 +250,7 @@ def test_tests_see_what_the_engine_says_of_it(monkeypatch: pytest.MonkeyPatch) -
         sqldeid.anonymize(two("frontier"), c)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("search", ["frontier", "local"])
 def test_in_postgres_the_same_is_found(search: str, postgres_cluster: str) -> None:
     with duckdb.connect() as c:

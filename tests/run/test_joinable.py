@@ -59,6 +59,7 @@ def below(counts: list[int], k: int) -> int:
     return sum(0 < n < k for n in counts)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_worst_set_of_columns_and_its_counts(seed: int) -> None:
     frames = random_tables(seed)
@@ -164,6 +165,7 @@ def make_stays(c: duckdb.DuckDBPyConnection) -> None:
                  FROM stays, range(40) AS r(h) WHERE h < round(24 * los_days)""")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("k", "below"), [(4, 60), (3, 0)])
 def test_a_stay_in_days_is_the_length_of_a_series_in_steps(k: int, below: int) -> None:
     with duckdb.connect() as c:
@@ -196,6 +198,7 @@ def test_the_command_line_warns_and_counts(tmp_path: Path, capsys: pytest.Captur
         assert written["joinable"][0]["below"] == [40, 40] and any("link them" in w for w in written["warnings"])
 
 
+@pytest.mark.deep
 def test_in_postgres_as_in_duckdb(postgres: psycopg.Connection) -> None:
     postgres.execute(
         "CREATE TABLE t AS SELECT i AS id, 'p' || (i % 2) AS q, CAST(i % 4 AS CHAR(3)) AS v, i AS los "

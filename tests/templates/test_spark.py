@@ -56,7 +56,7 @@ READS: dict[str, tuple[str, Callable[[Rows], Rows]]] = {
 
 
 @pytest.mark.always
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.template} {case.note}".strip())
 def test_on_spark(case: Case, spark: SparkSession) -> None:
     if case.template in GAPS:

@@ -149,6 +149,7 @@ def test_shifted_and_cut_dates(both: Both) -> None:
         assert born is None or born.day == 1
 
 
+@pytest.mark.deep
 def test_a_policy_is_applied_on_another_engine(both: Both) -> None:
     wanted = job({"schema": "earlier"}, r=RELEASES["l distinct"])
     found = anonymize(wanted, both.file)
@@ -179,6 +180,7 @@ def test_a_seeded_sample_is_the_same(both: Both, tmp_path: Path) -> None:
             anonymize(seen, database)
 
 
+@pytest.mark.deep
 def test_adult(foreign: Foreign, shared_data: Path, tmp_path: Path) -> None:
     """The figures of the main job on real data (test_real_data.py), and its released rows."""
     rows = csv.read_csv(shared_data / "adult/adult.csv", parse_options=csv.ParseOptions(delimiter=";"))

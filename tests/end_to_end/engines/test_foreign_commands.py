@@ -183,6 +183,7 @@ def test_texts_are_counted_as_in_duckdb(where: There) -> None:
     assert [k.rows for k in there.keywords][-1] > 0
 
 
+@pytest.mark.deep
 @BOTH
 def test_hierarchies_are_shown_and_built_as_in_duckdb(
     where: There, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -226,6 +227,7 @@ def test_a_release_is_evaluated_as_in_duckdb(where: There) -> None:
         init(where.database, "release.r")
 
 
+@pytest.mark.deep
 def test_a_server_may_keep_its_text_otherwise(postgres_cluster: str, tmp_path: Path) -> None:
     """In Latin-1: names, values and words reach us, and it, as they are."""
     with in_postgres(postgres_cluster) as server:

@@ -96,6 +96,7 @@ def test_linked_releases_are_those_of_duckdb(both: Both, settled: None) -> None:
     assert traded[0] == traded[1]
 
 
+@pytest.mark.deep
 def test_no_more_goes_over_the_wire_than_of_their_join(both: Both) -> None:
     """Tables are joined, written and compared where they are; what comes here are keys, to be hashed, and classes."""
     query = "SELECT p.*, s.ward, s.los, s.same FROM people AS p JOIN stays AS s ON s.same = p.true_row"

@@ -108,6 +108,7 @@ def test_a_search_that_was_cut_short_gives_a_release(wide: bool, both: Both, mon
     assert verify(wanted, both.foreign.database)["r"].k == there.k >= wanted.tables["r"].privacy.k
 
 
+@pytest.mark.deep
 def test_pseudonyms_and_shifted_dates(both: Both, tmp_path: Path) -> None:
     (tmp_path / "key").write_text("0123456789abcdef" * 4)
     options = Options(key_file=tmp_path / "key")

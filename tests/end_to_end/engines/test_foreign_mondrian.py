@@ -153,6 +153,7 @@ def test_what_was_changed_in_postgres_is_refused(server: InPostgres) -> None:
     verify(wanted, server.database)
 
 
+@pytest.mark.deep
 def test_a_view_a_file_and_what_goes_over_the_wire(server: InPostgres, here: Here, tmp_path: Path) -> None:
     """Numbers of combinations, their classes and labels: fewer than there are rows, and no text of a row."""
     few = asked({"days": median(), "note": INSENSITIVE}, {"k": 20})
@@ -170,6 +171,7 @@ def test_a_view_a_file_and_what_goes_over_the_wire(server: InPostgres, here: Her
         assert bag(c.execute("FROM release.k").fetchall()) == bag(here.rows("as_file.k"))
 
 
+@pytest.mark.deep
 def test_bad_input_is_refused_in_postgres(server: InPostgres) -> None:
     server.run(
         "CREATE TABLE odd AS SELECT id, days, CASE WHEN id = 1 THEN DATE 'infinity' WHEN id = 2 THEN DATE '-infinity' "

@@ -61,6 +61,7 @@ def test_a_file_is_the_one_that_duckdb_writes(
     assert set(listing(tmp_path / "there")) == set(listing(tmp_path / "here"))
 
 
+@pytest.mark.deep
 def test_series_and_events_go_into_one_folder(foreign: Foreign, tmp_path: Path) -> None:
     tables = {"charted": charted(), "t": transfer_rows(120, 1)}
     for name, rows in tables.items():
@@ -139,6 +140,7 @@ def test_blanks_that_fill_a_column(other: dict[str, Any], foreign: Foreign, tmp_
     assert {row[0] for row in rows} == {"a0", "a1"}
 
 
+@pytest.mark.deep
 def test_what_lies_there_is_kept_or_replaced_as_with_duckdb(both: Both, tmp_path: Path) -> None:
     for place in (PARQUET, FILE):
         folder = tmp_path / place.get("as", "file")

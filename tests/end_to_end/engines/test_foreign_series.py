@@ -82,6 +82,7 @@ def test_moments_are_as_far_apart_as_their_times_in_utc(tmp_path: Path) -> None:
     assert len(found) == 2 and bag(found[0]) == bag(found[1])
 
 
+@pytest.mark.deep
 def test_a_table_beside_the_series_is_compared_alike(source: Foreign, local: Path) -> None:
     """Both are released in one transaction, and joined by length as whoever holds both would."""
     columns = {WHO: IDENTIFYING, "hours": qi()}

@@ -213,6 +213,7 @@ def two_loads() -> tuple[pa.Table, pa.Table]:
     return pa.Table.from_pylist(rows), pa.Table.from_pylist([*rows, *more])
 
 
+@pytest.mark.deep
 def test_part_of_a_class_is_held_back_in_postgres(foreign: Any, tmp_path: Path) -> None:
     name, how = f"night_{next(NUMBERS)}", options(tmp_path)
     asked = only_classes(name)

@@ -177,6 +177,7 @@ def test_what_postgres_cannot_do_is_refused_first(part: dict[str, Any], told: st
         anonymize(parsed, "postgresql://nobody@127.0.0.1:1/none")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "condition",
     [
@@ -270,6 +271,7 @@ def test_types_of_postgres(server: InPostgres) -> None:
             anonymize(job({}, r=release({name: qi()}, source="typed")), server.database)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("role", ["quasi-identifying", "sensitive"])
 @pytest.mark.parametrize("value", ["DATE 'infinity'", "DATE '12000-01-01'", "TIMESTAMP '0044-03-15 BC'"])
 def test_a_date_that_does_not_travel_is_told_by_its_column(server: InPostgres, value: str, role: str) -> None:

@@ -65,6 +65,7 @@ def before(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], objec
 END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sqldeid'"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("at", ["tables/fold/fold_classes", "publish"])
 def test_the_server_stops_midway(at: str, hospital: Hospital, failing: Failing, before: Any) -> None:
     before(at, hospital.server.stop)
@@ -201,6 +202,7 @@ def test_a_statement_that_takes_too_long(hospital: Hospital, failing: Failing) -
     hospital.run("DROP VIEW slow")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("state", "told"),
     [

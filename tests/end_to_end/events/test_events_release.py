@@ -120,6 +120,7 @@ def tampered() -> duckdb.DuckDBPyConnection:
     return connection
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("change", TAMPERED.values(), ids=TAMPERED)
 def test_a_changed_release_is_refused(tampered: duckdb.DuckDBPyConnection, change: str) -> None:
     tampered.execute("ALTER TABLE release.x DROP COLUMN IF EXISTS hadm_id; DELETE FROM release.x")
@@ -279,6 +280,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(("changes", "message"), REFUSED, ids=[m for _, m in REFUSED])
 def test_what_cannot_be_is_refused_in_a_sentence(changes: dict[str, Any], message: str) -> None:
     connection = events((1, 0, "a"), (2, 0, "b"))
@@ -331,6 +333,7 @@ def test_a_gap_beyond_every_time_splits_nothing_or_is_refused(gap: float) -> Non
         assert release(connection, SMALL | {"gap_hours": gap}).source["parts"] == 4
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("first", "method"),
     [
@@ -403,6 +406,7 @@ def test_types_that_one_object_can_change_are_told(tmp_path: Path) -> None:
     assert "moved" in found["text"].to_dict()["audience"], "how many rows a query had is not noised"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     ("method", "epsilon"),

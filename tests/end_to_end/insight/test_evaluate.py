@@ -80,6 +80,7 @@ def test_a_release_is_measured_and_nothing_is_published(database, tmp_path, monk
     assert "canary" not in json.dumps(found.to_dict())
 
 
+@pytest.mark.deep
 def test_a_seed_splits_the_same_persons_alike_whatever_their_order(database):
     one = sqldeid.evaluate.classification(job(), database, "ill", seed=5, originals=False)
     other = sqldeid.evaluate.classification(job("shuffled"), database, "ill", seed=5, originals=False)

@@ -80,7 +80,7 @@ def assert_same(found: Uniqueness, wanted: Uniqueness) -> None:
     assert [getattr(found, f) for f in fields] == [getattr(wanted, f) for f in fields]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("person", [None, "who"])
 @pytest.mark.parametrize(("seed", "rows"), [(1, 60), (2, 150), (3, 1)])
 def test_every_set_is_what_pandas_groups(tmp_path, seed, rows, person):
@@ -253,7 +253,7 @@ def test_without_persons_every_row_is_one(notes):
 # ---- what can go wrong -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -318,7 +318,7 @@ def test_the_command_prints_and_draws_no_value(tmp_path, capsys):
     assert run(capsys, "explore", path, "--table", "people", *per).json["explored"]["owners"] > 0
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["$x$", r"$\nosuch{$", "a $ and $ b_^{", r"\frac"])
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_a_column_is_no_formula(tmp_path, capsys, name, kind):

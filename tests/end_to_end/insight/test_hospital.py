@@ -72,7 +72,7 @@ def test_init_anonymize_verify_without_an_edit(name: str, tmp_path: Path) -> Non
             assert c.name in text
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 @EACH
 def test_no_key_date_or_name_of_the_source_is_released(name: str, tmp_path: Path) -> None:
     made = MAKERS[name](tmp_path / "h.duckdb", 300)

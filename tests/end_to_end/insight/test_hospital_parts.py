@@ -64,7 +64,7 @@ def test_every_schema_has_diagnoses() -> None:
     assert {name for name, part in EACH if part == "diagnoses"} == set(SCHEMAS)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_diagnoses_are_released_without_an_edit(name: str, tmp_path: Path, key: Path) -> None:
     made = MAKERS[name](tmp_path / "h.duckdb", 1_000)

@@ -49,6 +49,7 @@ def test_a_first_line_that_may_be_data_is_told(tmp_path, first, told):
     assert ("a header or a row of data" in sqldeid.init(tmp_path / "t.csv").replace("\n# ", " ")) is told
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "value", "hierarchy"),
     [
@@ -85,7 +86,7 @@ def run(text: str, source: Path, *, replace: bool = False) -> sqldeid.TableRelea
     return found
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", RUNNING)
 def test_the_printed_job_runs(tmp_path: Path, name: str) -> None:
     source = database(tmp_path / "d.duckdb", RUNNING[name])
@@ -349,6 +350,7 @@ def test_real_tables(shared_data: Path, tmp_path: Path) -> None:
         assert run(sqldeid.init(copy), copy).k >= 5
 
 
+@pytest.mark.deep
 def test_demo_databases(tmp_path: Path) -> None:
     demo.adult(tmp_path / "adult.duckdb", rows=500)
     demo.mimic(tmp_path / "mimic.duckdb", patients=20)
@@ -395,6 +397,7 @@ def test_a_person_key_that_repeats_is_counted_whatever_its_name(tmp_path: Path) 
     assert found.persons is not None and found.persons.persons == 130
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "other",
     ["(i * 7) % 131", "'Z' || i // 3", "i % 11", "400 - i", "CASE WHEN i % 9 > 0 THEN i // 2 * 3 END"],

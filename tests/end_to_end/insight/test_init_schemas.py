@@ -145,6 +145,7 @@ def test_such_a_job_runs(tmp_path: Path, name: str) -> None:
     assert found.released > 0.9 * found.rows and sqldeid.verify(made, source)
 
 
+@pytest.mark.deep
 def test_hierarchies_on_strangers_tables(tmp_path: Path) -> None:
     _, person, _ = drafted(tmp_path, "person", TABLES["person"].format(rows=ROWS))
     assert person["person"] == "person_id" and person["columns"]["year_of_birth"]["hierarchy"] == {"bands": [5, 10, 20]}
@@ -164,6 +165,7 @@ DEATHS = """dod DOD_HOSP dod_ssn deathtime DeathDate date_of_death death_datetim
     exitus_am dtdeath DTHDTC dth_dt DTOBITO mortality_date sterfdatum passed_away obituary_date""".split()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("type_", ["DATE", "TIMESTAMP", "VARCHAR", "TIMESTAMPTZ"])
 def test_a_date_of_death_is_never_released_shifted(tmp_path: Path, type_: str) -> None:
     columns = ", ".join(f"CAST(DATE '2020-01-01' + CAST(i * 3 AS INT) AS {type_}) AS \"{name}\"" for name in DEATHS)

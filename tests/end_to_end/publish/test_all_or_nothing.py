@@ -80,7 +80,7 @@ NEEDED = {
 """Statements that make a release, and the places that need them."""
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("statement", "where"), [(s, w) for s, places in NEEDED.items() for w in places])
 def test_an_engine_error_at_any_statement(
     source: Path, tmp_path: Path, statement: str, where: str, monkeypatch: pytest.MonkeyPatch
@@ -144,7 +144,7 @@ def control_c(seconds: float) -> Iterator[None]:
         timer.join()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 def test_control_c_during_a_long_statement(source: Path, tmp_path: Path, place: dict[str, object]) -> None:
     part = release({"age": qi()}, source={"query": LONGER}, k=2, person="id")
     before, beside = contents(source), listed(tmp_path)
@@ -225,7 +225,7 @@ def toml(place: dict[str, object]) -> str:
     return JOB.format(target="\n".join(f'{key} = "{value}"' for key, value in place.items()))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 def test_a_killed_run_leaves_nothing_that_the_next_does_not_sweep(
     tmp_path: Path, place: dict[str, object], repository: Path
 ) -> None:

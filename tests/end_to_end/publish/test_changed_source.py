@@ -173,7 +173,7 @@ def test_two_notes_do_not_tell_whether_the_source_changed(source: Path, tmp_path
     assert len(told) == len(set(told)) > 30
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("into", [{}, {"into": "out.duckdb"}, {"into": "out", "as": "parquet"}])
 @pytest.mark.parametrize("kind", JOBS)
 def test_another_name_is_not_another_release(source: Path, tmp_path: Path, kind: str, into: dict) -> None:
@@ -187,6 +187,7 @@ def test_another_name_is_not_another_release(source: Path, tmp_path: Path, kind:
     sqldeid.anonymize(again, source, options=REPLACE)
 
 
+@pytest.mark.deep
 def test_trials_of_other_jobs_that_stay_beside_a_release_are_told(source: Path, tmp_path: Path) -> None:
     def trial(name: str, k: int, where: str | None = None, **more: object) -> sqldeid.Result:
         part = {**TABLE, "privacy": {"k": k, "suppression_limit": 0.9}} | ({"where": where} if where else {})
@@ -284,6 +285,7 @@ def test_two_runs_do_not_escape_what_one_run_refuses(source: Path) -> None:
         sqldeid.anonymize(overlapping, source, options=REPLACE)
 
 
+@pytest.mark.deep
 def test_a_companion_of_what_a_ledger_holds_back_is_refused_without_it(source: Path, tmp_path: Path) -> None:
     """The one whom the ledger holds back is what the companion has more."""
     fill(source, 40)
@@ -301,6 +303,7 @@ def test_a_companion_of_what_a_ledger_holds_back_is_refused_without_it(source: P
         sqldeid.anonymize(asked, source, options=replace(held, only=("q",)))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["lattice", "series"])
 def test_a_ledger_that_begins_over_a_release_says_what_it_does_not_hold(
     source: Path, tmp_path: Path, kind: str
@@ -318,6 +321,7 @@ def test_a_ledger_that_begins_over_a_release_says_what_it_does_not_hold(
         sqldeid.anonymize(asked, source, options=again)
 
 
+@pytest.mark.deep
 def test_cohorts_of_two_jobs_that_a_ledger_holds_to_each_other(source: Path, tmp_path: Path) -> None:
     fill(source, 40)
     (tmp_path / "key").write_text("".join(f"{i:02x}" for i in range(7, 39)))

@@ -106,7 +106,7 @@ def table_of(path: Path) -> str:
     return '"' + path.name.split(".")[0].replace('"', '""') + '"'
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
 def test_a_source_is_the_file_of_that_name(tmp_path: Path, name: str, ending: str) -> None:
     data = tmp_path / "data"
@@ -149,7 +149,7 @@ def test_a_source_in_a_folder_of_that_name(tmp_path: Path, name: str, ending: st
     assert not any("k" in part["columns"] for part in columns.values()), "a folder became a column"
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["parquet", "table"])
 def test_a_release_into_that_name(tmp_path: Path, name: str, kind: str) -> None:
     """The name is that of the folder or file, and of the folder above it."""
@@ -202,7 +202,7 @@ def test_a_release_of_that_name(tmp_path: Path, name: str) -> None:
     assert listed(tmp_path / "out") == sorted(f"{n}.parquet" for n in ("a1", "a2", "ab", name))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(1)
 def test_in_place_in_a_folder_of_that_name(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     folder.mkdir()

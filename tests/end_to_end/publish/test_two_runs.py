@@ -33,6 +33,7 @@ def database(tmp_path: Path) -> Path:
     return write(tmp_path / "db.duckdb", "CREATE TABLE t AS SELECT i AS id, i % 3 AS g FROM range(30) r(i)")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["table", "parquet"])
 @pytest.mark.parametrize("links", [True, False])
 def test_the_second_of_two_runs_does_not_overwrite_the_first(

@@ -79,7 +79,7 @@ CHOICES: list[dict[str, object]] = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("changes", CHOICES, ids=range(len(CHOICES)))
 def test_what_is_promised_holds(source: Path, tmp_path: Path, changes: dict[str, object]) -> None:
     found, rows = made(source, tmp_path, **changes)
@@ -98,6 +98,7 @@ def test_what_is_promised_holds(source: Path, tmp_path: Path, changes: dict[str,
     assert again.to_dict()["released"] == found.released
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("nulls", ["null-aware", "null-strict", "null-pattern"])
 def test_targets_are_shared_by_k_persons(source: Path, tmp_path: Path, nulls: str) -> None:
     """With exact projection the released features are the targets, so classes can be seen in the release itself."""
@@ -299,7 +300,7 @@ def published(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out.duckdb"
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("statement", "message"), TAMPERED)
 def test_a_changed_release_is_refused(
     source: Path, published: Path, tmp_path: Path, statement: str, message: str
@@ -375,6 +376,7 @@ def test_another_job_is_refused(source: Path, published: Path, tmp_path: Path) -
         verify(job(tmp_path, privacy={"k": 2}), source)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["view", "parquet"])
 def test_views_and_parquet(source: Path, tmp_path: Path, kind: str) -> None:
     into = "out" if kind == "parquet" else "out.duckdb"
@@ -455,6 +457,7 @@ BAD: list[tuple[dict[str, object], str]] = [
 ]
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("changes", "message"), BAD, ids=range(len(BAD)))
 def test_bad_input_is_refused_in_a_sentence(
     source: Path, tmp_path: Path, changes: dict[str, object], message: str
@@ -576,7 +579,7 @@ def test_targets_are_released_on_the_grid_that_the_job_states(source: Path, tmp_
         anonymize(job(tmp_path, round={"gone": 1}), source, options=Options(replace=True, without_ledger=True))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("nulls", ["null-pattern", "null-aware", "strict", "source"])
 @pytest.mark.parametrize("kind", ["table", "parquet"])
 @pytest.mark.parametrize("shape", ["wide", "long"])

@@ -58,6 +58,7 @@ def test_shortening_loses_what_the_design_says(release: SeriesRelease) -> None:
     assert release.withheld["records_share"] < 0.002
 
 
+@pytest.mark.deep
 def test_targets_are_met_and_shared(release: SeriesRelease) -> None:
     assert release.k >= 5
     assert max(release.tau.values()) < 1e-6

@@ -34,7 +34,7 @@ def built(table: Table, c: duckdb.DuckDBPyConnection, folder: Path) -> dict[str,
     return columns
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(24))
 def test_sql_equals_the_oracle(seed: int, tmp_path: Path) -> None:
     table = next(

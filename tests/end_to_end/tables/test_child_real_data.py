@@ -7,6 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from sqldeid.job import Job
 from sqldeid.run import Options, anonymize, verify
@@ -61,6 +62,7 @@ def test_all_pairs_of_released_codes(tmp_path: Path, shared_data: Path) -> None:
     assert len(alone) > 80
 
 
+@pytest.mark.deep
 def test_all_pairs_of_released_diagnoses_and_procedures(tmp_path: Path, shared_data: Path) -> None:
     folder = shared_data / "mimic3demo"
     (tmp_path / "key").write_text("0123456789abcdef" * 4)

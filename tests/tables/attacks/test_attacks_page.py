@@ -34,7 +34,7 @@ def cell(row: str, column: int) -> str:
     return line.split("|")[2 + column].strip()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 @pytest.mark.parametrize(("demo", "search", "column"), DEMOS)
 def test_the_page_has_the_demo_s_figures(
     demo: str, search: str, column: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -63,6 +63,7 @@ def test_the_price_of_blunting_is_that_of_the_recorded_runs() -> None:
     }
 
 
+@pytest.mark.deep
 def test_the_recorded_runs_are_of_this_program(tmp_path: Path) -> None:
     """What draws nothing is the same again."""
     text = adult(tmp_path / "db.duckdb").jobs[0].read_text(encoding="utf-8")

@@ -134,7 +134,7 @@ def _count(asked, rows: Rows, classes, seen) -> None:  # type: ignore[no-untyped
 TABLES = [Asked((SEX, WARD), 2, 5), Asked((SEX, WARD), 2, 5, allowed=2), Asked((AGE,), 2, 6), Asked((SEX, SEX), 3, 7)]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("asked", TABLES)
 def test_blunted_local_classes_do_not_tell_which_finer_values_are_there(asked: Asked) -> None:
     """What the attack rests on is gone; some counts stay certain, of fewer classes."""

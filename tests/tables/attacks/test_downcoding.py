@@ -48,7 +48,7 @@ COUNTED: list[tuple[Release, Asked, tuple[int, int], tuple[int, int]]] = [
 certain how many rows have each finer value, and those of which it is found and is certain that each is there."""
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("release", "asked", "exact", "present"), COUNTED)
 def test_what_is_called_certain_is_the_same_in_all_sources_of_the_release(
     release: Release, asked: Asked, exact: tuple[int, int], present: tuple[int, int]
@@ -68,6 +68,7 @@ def test_who_forgets_what_other_criteria_suppressed_is_wrong(loss: str) -> None:
         compare(asked, partial(by_k, told=False))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("method", PROVING)
 def test_a_node_that_was_proven_within_a_limit_is_the_node_without_one(method: str) -> None:
     """Ties included, whatever the limit: so what a reader concludes is the same."""

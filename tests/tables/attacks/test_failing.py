@@ -98,7 +98,7 @@ def test_the_release_is_made_where_an_attack_has_too_little_memory(
     sqldeid.verify(released(search), source)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("search", ["frontier", "local"])
 @pytest.mark.usefixtures("attacks_may_fail", "control_groups")
 def test_what_shares_its_work_with_what_failed_is_left_out_with_it(
@@ -133,6 +133,7 @@ def test_persons_who_cannot_be_held_out_cost_no_release(source: Path, monkeypatc
     assert attacks.disclosure is not None and attacks.downcoding is not None
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("search", ["frontier", "local"])
 @pytest.mark.usefixtures("attacks_may_fail", "control_groups")
 def test_where_a_second_attack_fails_none_is_made(search: str, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,7 +171,7 @@ OTHERS: list[tuple[ClassCriterion, Holds]] = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("criterion", "holds"), OTHERS)
 def test_belief_by_other_criteria_equals_the_enumeration(criterion: ClassCriterion, holds: Holds) -> None:
     """Random tables of seven persons; one of them at least must tell something, or the test says nothing."""

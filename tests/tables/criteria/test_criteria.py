@@ -189,6 +189,7 @@ def test_places_that_no_row_holds_count_in_an_order(connection, values, t):
                 assert oracle.failing(e.node) > checker.allowed, e.node
 
 
+@pytest.mark.sampled(1)
 @both
 @settings(max_examples=examples(15), deadline=None)
 @given(seed=seeds, limit=limits)
@@ -404,6 +405,7 @@ def test_verify_reads_the_criteria_that_are_noted(connection):
         sqldeid.verify(job_of(weaker, 0.15), connection)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["ordered", "hierarchical"])
 def test_an_order_is_not_noted_for_it_lists_values(kind, connection):
     oracle = trap(kind)

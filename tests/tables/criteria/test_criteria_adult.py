@@ -191,7 +191,7 @@ ASKED: dict[str, tuple[dict[str, object], Judged]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.deep
 @pytest.mark.parametrize("method", ["frontier", "best-first", "flash"])
 @pytest.mark.parametrize("kind", ASKED)
 def test_the_node_is_that_of_exhaustive_search(adult: Adult, kind: str, method: str, tmp_path: Path) -> None:

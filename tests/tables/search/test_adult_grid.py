@@ -23,7 +23,7 @@ from tests.support.places import ROOT
 
 KS = (2, 3, 5, 10, 25, 100)
 LIMITS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-pytestmark = pytest.mark.xdist_group("adult_grid")
+pytestmark = [pytest.mark.xdist_group("adult_grid"), pytest.mark.deep]
 
 
 class Lookup:
@@ -51,7 +51,6 @@ def adult(shared_data: Path) -> Exhausted:
     return exhaust(read_table(shared_data / "adult", "adult.csv", "adult_hierarchy_{}.csv"), KS)
 
 
-@pytest.mark.deep
 def test_every_node_is_what_the_database_says(adult: Exhausted) -> None:
     """A sample of the nodes, by SQL on the folded classes."""
     nodes = list(islice(Lattice(adult.heights), 7, None, 131))
@@ -65,7 +64,6 @@ def test_every_node_is_what_the_database_says(adult: Exhausted) -> None:
                     assert asked.suppressed_leaves == known.suppressed_leaves
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("k", KS)
 def test_same_optimum(adult: Exhausted, k: int, name: str) -> None:
@@ -85,7 +83,6 @@ def test_same_optimum(adult: Exhausted, k: int, name: str) -> None:
         assert outcome.optimal
 
 
-@pytest.mark.deep
 def test_the_page_says_what_each_loss_costs(adult: Exhausted) -> None:
     """docs/losses.md, the checks at 5 %: by the search as it is, within a fifth."""
     page = (ROOT / "docs/losses.md").read_text(encoding="utf-8").splitlines()
