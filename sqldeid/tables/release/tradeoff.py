@@ -363,6 +363,9 @@ def _warnings(plan: TablePlan, points: Sequence[TradePoint]) -> list[str]:
     game = plan.demands.game
     if game is not None and game.attacker == "prosecutor" and any(p.k < game.least for p in points):
         found.append(f"{plan.key}.privacy.game: an attack pays where k is below {game.least}; the job holds with more")
+    estimated = plan.demands.estimated
+    if estimated is not None and any(p.k < estimated.least for p in points):
+        found.append(f"{plan.key}.privacy.k_map: as estimated, it fails where k is below {estimated.least}")
     open_pairs = sum(not p.optimal for p in points)
     if not open_pairs:
         return found

@@ -239,6 +239,13 @@ def test_an_estimate_that_asks_for_more_rows_than_there_are_is_told(study: Path)
         sqldeid.anonymize(sqldeid.Job.parse(content), study)
 
 
+def test_trade_offs_say_below_which_k_it_fails(study: Path) -> None:
+    least = least_of(20, Fraction(1, 10), TRUNCATED, Fraction(1, 20))
+    for k, told in ((least - 1, True), (least, False)):
+        traded = sqldeid.tradeoff(sqldeid.Job.parse(example()), study, sqldeid.Asked((k, 50), (0.5,), ()))["study"]
+        assert any(f"k_map: as estimated, it fails where k is below {least}" in w for w in traded.warnings) == told
+
+
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "both": ("must hold exactly one of table, rest, size, weights", {"population": {"table": "study"}}),
     "no fraction": (r"population\.fraction: missing", {"population": {"fraction": None}}),
