@@ -255,7 +255,8 @@ def own_instance(spill: Path | None, settings: Settings) -> duckdb.DuckDBPyConne
         config["threads"] = settings.threads
     try:
         connection = duckdb.connect(":memory:", config=config)
-        [(progress,)] = connection.execute(render("engine/shows_progress")).fetchall()
+        asked = render("engine/read_setting", name=literal("enable_progress_bar"))
+        [(progress,)] = connection.execute(asked).fetchall()
         if progress:
             connection.execute(render("engine/hide_progress")).fetchall()
         _pin(connection)

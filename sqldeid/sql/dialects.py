@@ -5,6 +5,8 @@ Source: engines.md, *SQL that survives three engines*. Parsing is not proof: eve
 
 from __future__ import annotations
 
+import re
+
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel
@@ -39,12 +41,38 @@ def write(tree: exp.Expr, dialect: str) -> str:
         If sqlglot says that the engine has no such thing.
     """
     if dialect == "duckdb":
-        return tree.sql(dialect=dialect)
+        return _plain(tree) or tree.sql(dialect=dialect)
     for rewrite in _REWRITES[dialect]:
         tree = tree.transform(rewrite)
     if tree.find(exp.With) is not None:  # sqlglot moves it to a root for Spark: before a subquery's parenthesis
         exp.Tuple(expressions=[tree])
     return tree.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE, copy=False)
+
+
+_UNESCAPED = re.compile(r"""[^"'\\\x00-\x1f\x7f]*""")
+"""Texts that stand between quotes as they are."""
+
+_PARTS = frozenset({"catalog", "db", "table", "this"})
+
+
+def _plain(tree: exp.Expr | None) -> str | None:
+    """A quoted name, a column, a table or a literal as sqlglot writes them for DuckDB; None for everything else.
+
+    Hundreds of them are written for a release, and to make sqlglot's generator takes ten times as long as to write one.
+    """
+    if tree is None or tree.comments:
+        return None
+    kind, given = type(tree), {name: part for name, part in tree.args.items() if part}
+    if kind is exp.Identifier or kind is exp.Literal:
+        text = given.get("this", "")
+        mark = '"' if kind is exp.Identifier else "'" if given.get("is_string") else ""
+        bare = kind is exp.Identifier and not given.get("quoted")
+        return f"{mark}{text}{mark}" if not bare and _UNESCAPED.fullmatch(text) else None
+    if (kind is exp.Table or kind is exp.Column) and given.keys() <= _PARTS:
+        parts = [_plain(given[part]) for part in ("catalog", "db", "table", "this") if part in given]
+        named = all(type(part) is exp.Identifier for part in given.values())
+        return ".".join(filter(None, parts)) if named and all(parts) else None
+    return None
 
 
 def _series_as_lateral(node: exp.Expr) -> exp.Expr:

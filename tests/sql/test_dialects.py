@@ -1,9 +1,14 @@
 """The tree rewrites, as pairs: what a template says and what the engine gets."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from sqldeid.sql.dialects import transpile
+from sqldeid.errors import JobError
+from sqldeid.sql.dialects import transpile, write
+from sqldeid.sql.names import column, identifier, literal, table_name
 
 GRID = "SELECT k, h FROM t CROSS JOIN UNNEST(GENERATE_SERIES(a, b)) AS g(h) WHERE b >= a"
 
@@ -89,3 +94,23 @@ def test_what_an_engine_has_not_is_an_error() -> None:
 def test_an_unknown_engine_is_an_error() -> None:
     with pytest.raises(KeyError):
         transpile("SELECT 1", "oracle")
+
+
+ODD = ["select", "rowid", "unnest", "a b", 'q"', "it's", "\\n", "ü"]
+NAMES = st.one_of(st.text(max_size=6), st.sampled_from(ODD))
+VALUES = st.one_of(NAMES, st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.none())
+
+
+@given(NAMES, NAMES, NAMES, VALUES, st.booleans())
+def test_names_and_literals_are_written_as_sqlglot_does(a: str, b: str, c: str, value: object, noted: bool) -> None:
+    try:
+        trees = [identifier(a), column(a), column(a, b), table_name(a), table_name(a, b), table_name(a, b, c)]
+        trees.append(literal(value))
+    except JobError:  # what no database can hold
+        return
+    aliased = table_name(a).as_("x", quoted=True, table=True)
+    others = [exp.to_identifier(a, quoted=False), exp.Column(this=exp.Star(), table=identifier(b)), aliased]
+    for tree in (*trees, *others):
+        if noted:
+            tree.comments = ["said"]
+        assert write(tree, "duckdb") == tree.sql(dialect="duckdb")

@@ -49,9 +49,8 @@ _UNITS = {"b": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 def most_classes(bench: Engine) -> int:
     """Classes that the bench's memory limit has room for; more of them stay in the source engine."""
-    names = [literal("memory_limit")]
-    read = bench.rows("engine/read_settings", names=names)
-    found = _SIZE.fullmatch(read[0]["value"] or "") if read else None
+    read = bench.row("engine/read_setting", name=literal("memory_limit"))
+    found = _SIZE.fullmatch(read["value"] or "")
     if found is None:
         return sys.maxsize
     return max(1, int(float(found[1]) * 1024 ** _UNITS[found[2][0]]) // CLASS_BYTES)
