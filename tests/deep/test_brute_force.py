@@ -14,6 +14,7 @@ import pytest
 
 import sqldeid
 from sqldeid import Job
+from tests.support.sources import insert
 
 pytestmark = pytest.mark.deep
 
@@ -64,7 +65,7 @@ def test_the_optimum_is_the_optimum(tmp_path: Path, fuzz: tuple[int, float, bool
         method = r.choice(["frontier", "best-first", "flash", "ola"][: 4 if not limit or l == 1 else 3])
         with duckdb.connect() as c:
             c.execute("CREATE TABLE t (id INTEGER, a INTEGER, b INTEGER, c INTEGER, s INTEGER)")
-            c.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?)", [(i, *row) for i, row in enumerate(rows)])
+            insert(c, "t", [(i, *row) for i, row in enumerate(rows)])
             wanted = losses(rows, k, limit, l)
             told = f"seed {seed}: {method}, k {k}, limit {limit}, l {l}"
             try:

@@ -15,6 +15,7 @@ from sqldeid.engine.opening import open_connection
 from sqldeid.job.series import Series
 from sqldeid.series.planning import plan
 from sqldeid.series.prepare import prepare
+from tests.support.sources import insert
 
 pytestmark = pytest.mark.duckdb14
 
@@ -92,7 +93,7 @@ def test_series_equal_those_made_by_hand(
     rng = np.random.default_rng(seed)
     rows, step = records(rng), [1, 0.5, 2.5][seed % 3]
     engine.connection.execute("CREATE OR REPLACE TABLE m (stay INTEGER, minute DOUBLE, item VARCHAR, value DOUBLE)")
-    engine.connection.executemany("INSERT INTO m VALUES (?, ?, ?, ?)", rows)
+    insert(engine.connection, "m", rows)
     engine.refresh()
     asked = {
         **{"source": "m", "person": "stay", "time": "minute", "time_unit": "minutes", "variable": "item"},

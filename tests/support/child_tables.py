@@ -15,7 +15,7 @@ import duckdb
 import pandas as pd
 
 from sqldeid.job import Job
-from tests.support.sources import IDENTIFYING, INSENSITIVE, qi
+from tests.support.sources import IDENTIFYING, INSENSITIVE, insert, qi
 
 KEY = "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778899aabbccddeeff0"
 PSEUDONYM = {**IDENTIFYING, "pseudonym": True}
@@ -73,10 +73,10 @@ def database(groups: Mapping[int, str], items: Mapping[int, Sequence[str]]) -> d
     c = duckdb.connect()
     c.execute('CREATE TABLE people (id INTEGER, "group" VARCHAR, true_id INTEGER)')
     c.execute("CREATE TABLE codes (id INTEGER, code VARCHAR, seq INTEGER)")
-    c.executemany("INSERT INTO people VALUES (?, ?, ?)", [(i, g, i) for i, g in groups.items()])
+    insert(c, "people", [(i, g, i) for i, g in groups.items()])
     rows = [(person, code, at) for person, codes in items.items() for at, code in enumerate(codes)]
     if rows:
-        c.executemany("INSERT INTO codes VALUES (?, ?, ?)", rows)
+        insert(c, "codes", rows)
     return c
 
 

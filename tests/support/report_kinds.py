@@ -10,6 +10,7 @@ import numpy as np
 import sqldeid
 from tests.support.events import WARD_STATES, kind_t, laplace, transfers
 from tests.support.pages import ALERT
+from tests.support.sources import insert
 
 PERSON, MINUTE, STAYS = 770_000_000, 880_000_000, 60
 
@@ -26,7 +27,7 @@ def charted() -> duckdb.DuckDBPyConnection:
     for stay in range(STAYS):
         hours = int(rng.integers(4, 10)) if stay else 40
         rows = [[PERSON + stay, MINUTE + 60 * h, ALERT, 80 + 9 * rng.normal()] for h in range(hours)]
-        connection.executemany("INSERT INTO charted VALUES (?, ?, ?, ?)", rows)
+        insert(connection, "charted", rows)
         connection.execute("INSERT INTO deaths VALUES (?, ?)", [PERSON + stay, stay % 2 == 0])
     return connection
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -24,6 +24,15 @@ PEOPLE = """CREATE TABLE {} AS
 def qi(hierarchy: object = None, **more: object) -> dict[str, object]:
     """A quasi-identifying column; suppressed or kept where no hierarchy is given."""
     return {"role": "quasi-identifying", "hierarchy": hierarchy or SUPPRESS, **more}
+
+
+def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Sequence[object]]) -> None:
+    """Rows into a table that is there, hundreds in a statement: `executemany` takes five times as long."""
+    given = [tuple(row) for row in rows]
+    for start in range(0, len(given), 200):
+        part = given[start : start + 200]
+        marks = ", ".join([f"({', '.join('?' * len(part[0]))})"] * len(part))
+        connection.execute(f"INSERT INTO {table} VALUES {marks}", [value for row in part for value in row])
 
 
 def release(

@@ -12,6 +12,7 @@ from rich.console import Console
 
 import sqldeid
 from sqldeid.report.terminal import print_risk
+from tests.support.sources import insert
 
 M = "m-concealing"
 
@@ -24,7 +25,7 @@ def database(tmp_path: Path) -> Path:
         connection.execute("CREATE TABLE people (id INTEGER, sex VARCHAR, wealth VARCHAR, age INTEGER)")
         people = [("M", "rich")] * 3 + [("M", "poor")] * 2 + [("F", "rich")] * 5
         rows = [(i, sex, wealth, 30 + i % 2) for i, (sex, wealth) in enumerate(people)]
-        connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?)", rows)
+        insert(connection, "people", rows)
     return path
 
 

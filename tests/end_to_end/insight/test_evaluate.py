@@ -17,6 +17,7 @@ import sqldeid
 from sqldeid.insight.utility_model import Features, fit_and_score, most_frequent
 from sqldeid.report.evaluated import print_classification
 from tests.support.cli import run
+from tests.support.sources import insert
 
 COLUMNS = {
     "age": {"role": "quasi-identifying", "hierarchy": {"bands": [10, 50]}},
@@ -45,7 +46,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "CREATE TABLE people (id INTEGER, name VARCHAR, age INTEGER, sex VARCHAR, score DOUBLE, ill VARCHAR, kind "
             "VARCHAR)"
         )
-        connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        insert(connection, "people", rows)
         connection.execute("CREATE TABLE shuffled AS SELECT * FROM people ORDER BY md5(name)")
         connection.execute("CREATE TABLE held AS SELECT * FROM people WHERE id % 4 = 0")
         connection.execute("CREATE TABLE rest AS SELECT * FROM people WHERE id % 4 > 0")

@@ -13,6 +13,7 @@ import pytest
 from sqldeid import anonymize
 from sqldeid.errors import JobError
 from sqldeid.job import Job
+from tests.support.sources import insert
 
 PART = {
     "source": "charted",
@@ -41,7 +42,7 @@ def hospital() -> Iterator[duckdb.DuckDBPyConnection]:
         connection.execute("INSERT INTO charted SELECT * FROM frame")
         connection.execute("CREATE TABLE deaths (stay INTEGER, died BOOLEAN, score DOUBLE)")
         labels = [[stay, bool(died[stay]) if stay else None, float(stay)] for stay in range(149)] + [[999, True, 1.0]]
-        connection.executemany("INSERT INTO deaths VALUES (?, ?, ?)", labels)
+        insert(connection, "deaths", labels)
         yield connection
 
 

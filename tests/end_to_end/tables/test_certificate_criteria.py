@@ -27,6 +27,7 @@ from sqldeid.tables.plan.plan import TablePlan, plan
 from sqldeid.tables.release.node import find_node
 from sqldeid.tables.release.release import Listener
 from sqldeid.tables.search import Outcome
+from tests.support.sources import insert
 
 ROWS = 240
 BANDS = [[1, 5, 10, 20, 1000], [1, 1000]]
@@ -77,7 +78,7 @@ def database(tmp_path: Path) -> Path:
         connection.execute(
             "CREATE TABLE people (id INTEGER, age INTEGER, ward INTEGER, illness VARCHAR, income INTEGER)"
         )
-        connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", [(i, *row_of(i)) for i in range(ROWS)])
+        insert(connection, "people", [(i, *row_of(i)) for i in range(ROWS)])
     return path
 
 

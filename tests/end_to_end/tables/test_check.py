@@ -14,7 +14,7 @@ from sqldeid.tables.check.check import Checker
 from sqldeid.tables.fold.fold import fold
 from sqldeid.tables.plan import plan as planning
 from tests.support.oracle import Table, random_table
-from tests.support.sources import job, qi, release
+from tests.support.sources import insert, job, qi, release
 
 
 def built(table: Table, c: duckdb.DuckDBPyConnection, folder: Path) -> dict[str, object]:
@@ -30,7 +30,7 @@ def built(table: Table, c: duckdb.DuckDBPyConnection, folder: Path) -> dict[str,
         columns[f"c{j}"] = qi(f"h{j}.csv")
         values.append([f"v{code}" for code in table.codes[j]])
     c.execute(f"CREATE TABLE t ({', '.join(f'c{j} VARCHAR' for j in range(len(values)))})")
-    c.executemany(f"INSERT INTO t VALUES ({', '.join('?' for _ in values)})", list(zip(*values, strict=True)))
+    insert(c, "t", list(zip(*values, strict=True)))
     return columns
 
 
@@ -78,7 +78,7 @@ def test_several_words_and_nulls(seed: int, tmp_path: Path) -> None:
         nulls = rng.random(values.shape) < 0.02
         data = [[None if n else int(v) for v, n in zip(*row, strict=True)] for row in zip(values, nulls, strict=True)]
         c.execute(f"CREATE TABLE t ({', '.join(f'c{j} INTEGER' for j in range(width))})")
-        c.executemany(f"INSERT INTO t VALUES ({', '.join('?' for _ in range(width))})", data)
+        insert(c, "t", data)
         columns = {f"c{j}": qi({"bands": [4, 16]}) for j in range(width)}
         part = job({}, tmp_path, r=release(columns, k=2)).tables["r"]
         with open_connection(c) as engine:

@@ -32,7 +32,7 @@ from tests.support.child_tables import (
     read_release,
     write_tree,
 )
-from tests.support.sources import INSENSITIVE, SENSITIVE, qi
+from tests.support.sources import INSENSITIVE, SENSITIVE, insert, qi
 
 pytestmark = pytest.mark.usefixtures("stages")
 
@@ -294,7 +294,7 @@ def test_hostile_names_and_values(folder: Path) -> None:
     c.execute("INSERT INTO \"peo;ple\" SELECT i, CASE WHEN i % 3 = 0 THEN NULL ELSE 'f' END, i FROM RANGE(24) r(i)")
     names = list(tree)
     rows = [(i, names[j]) for i in range(24) for j in range(4) if (i + j) % 2]
-    c.executemany('INSERT INTO "co\'des" VALUES (?, ?)', rows)
+    insert(c, '"co\'des"', rows)
     job = sqldeid.Job.parse(
         {
             "tables": {

@@ -17,7 +17,7 @@ from sqldeid.errors import HierarchyError, JobError, VerificationError
 from sqldeid.hierarchy.files import from_rows
 from sqldeid.run import explain
 from sqldeid.tables.release.planned import TREE
-from tests.support.sources import job, qi, release
+from tests.support.sources import insert, job, qi, release
 
 PARENTS = {"parents": "v.ancestor", "child": "c", "parent": "p", "separation": "sep", "depths": [2, 1]}
 
@@ -212,7 +212,7 @@ def test_a_later_load_is_coded_alike_and_a_changed_table_is_told(source: Path) -
         with duckdb.connect(str(source)) as c:
             for table, rows in zip(("levels", "ancestor"), before, strict=True):
                 c.execute(f"DELETE FROM v.{table}")
-                c.executemany(f"INSERT INTO v.{table} VALUES (?, ?, ?)", rows)
+                insert(c, f"v.{table}", rows)
 
 
 def test_public_notes_name_the_table_alone_and_no_leaf(source: Path) -> None:

@@ -23,7 +23,7 @@ from sqldeid.run import Options, anonymize, verify
 from sqldeid.tables.itemset import count
 from tests.support.child_tables import PSEUDONYM, TREE, cuts, database, fewest, subsets, write_tree
 from tests.support.cli import run
-from tests.support.sources import INSENSITIVE, qi
+from tests.support.sources import INSENSITIVE, insert, qi
 
 pytestmark = pytest.mark.usefixtures("stages")
 
@@ -75,7 +75,7 @@ def drawn(seed: int, persons: int = 10) -> tuple[duckdb.DuckDBPyConnection, dict
     c.execute("CREATE TABLE drugs (id INTEGER, code VARCHAR)")
     rows = [(i, drug) for i, mine in drugs.items() for drug in mine]
     if rows:
-        c.executemany("INSERT INTO drugs VALUES (?, ?)", rows)
+        insert(c, "drugs", rows)
     return c, groups, drugs
 
 

@@ -20,6 +20,7 @@ from sqldeid.tables.attacks.downcoding import PROVEN_OF, PROVING
 from sqldeid.tables.search import search
 from tests.support.downcoded import Asked, Released, Rows, by_k, compare, full_domain, local
 from tests.support.oracle import exhaustive, problem_of, random_table
+from tests.support.sources import insert
 
 SEX = ((0, 1), (0, 0))
 AGE = ((0, 1, 2, 3), (0, 0, 1, 1), (0, 0, 0, 0))
@@ -113,7 +114,7 @@ def people(folder: Path, rows: list[tuple[str, str]]) -> Path:
     path = folder / "source.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE TABLE people (id INTEGER, a VARCHAR, b VARCHAR)")
-        connection.executemany("INSERT INTO people VALUES (?, ?, ?)", [(i, *row) for i, row in enumerate(rows)])
+        insert(connection, "people", [(i, *row) for i, row in enumerate(rows)])
     return path
 
 

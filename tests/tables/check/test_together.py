@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sqldeid.sql import identifier, render, table_name
 from sqldeid.tables.check.together import SMALL, together
 from tests.support.examples import examples
+from tests.support.sources import insert
 
 K = 3
 
@@ -56,7 +57,7 @@ def load(connection: duckdb.DuckDBPyConnection, asked: tuple[int, list[tuple[int
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE t ({', '.join(f'w{i} BIGINT' for i in range(words))}, s BIGINT, n BIGINT)"
     )
-    connection.executemany(f"INSERT INTO t VALUES ({', '.join('?' * (words + 2))})", rows)
+    insert(connection, "t", rows)
 
 
 @settings(deadline=None, max_examples=examples(100))

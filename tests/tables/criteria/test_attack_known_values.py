@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sqldeid
+from tests.support.sources import insert
 
 M, KNOWN = 0.1, {"illness": 0.3, "town": 0.15}
 TRIALS = 20_000
@@ -26,7 +27,7 @@ def people() -> duckdb.DuckDBPyConnection:
     illness = rng.choice(["none", "flu", "asthma", "gout"], 900, p=[0.5, 0.3, 0.15, 0.05])
     town = rng.choice(["north", "south", "west"], 900, p=[0.6, 0.35, 0.05])
     rows = [(i, int(a), str(s), str(t)) for i, (a, s, t) in enumerate(zip(ages, illness, town, strict=True))]
-    connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?)", rows)
+    insert(connection, "people", rows)
     return connection
 
 

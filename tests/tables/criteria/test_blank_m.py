@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import sqldeid
+from tests.support.sources import insert
 
 KNOWN = 0.5
 Row = tuple[str, str]
@@ -21,7 +22,7 @@ def release_of(rows: Sequence[Row], folder: Path, known: dict[str, float], **pri
     (folder / "zip.csv").write_text("".join(f"{z};*\n" for z in sorted({z for z, _ in rows})))
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE people (id INTEGER, zip VARCHAR, ill VARCHAR)")
-        connection.executemany("INSERT INTO people VALUES (?, ?, ?)", [(i, *row) for i, row in enumerate(rows)])
+        insert(connection, "people", [(i, *row) for i, row in enumerate(rows)])
         columns = {"zip": {"role": "quasi-identifying", "hierarchy": "zip.csv"}, "ill": {"role": "sensitive"}}
         asked = {"k": 2, "suppression_limit": 0.9, "suppression": "blank", "m_concealing": {"m": 0.3, "known": known}}
         part = {"source": "people", "person": "id", "columns": columns, "privacy": {**asked, **privacy}}

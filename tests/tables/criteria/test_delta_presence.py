@@ -29,6 +29,7 @@ from sqldeid.tables.plan import plan as planning
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.release.planned import criteria as told
 from tests.support.criteria import NODES, Oracle, Row, find, generalised
+from tests.support.sources import insert
 from tests.tables.criteria.test_criteria import job_of
 from tests.tables.criteria.test_k_map import CERTIFIED, REFUSED, Mapped, fill_both, mapped_of
 
@@ -207,7 +208,7 @@ def study(tmp_path: Path) -> Path:
     with duckdb.connect(str(path)) as c:
         c.execute("CREATE TABLE residents (id INTEGER, age INTEGER, sex TEXT, illness TEXT)")
         rows = [(i, int(age), str(sex), str(i % 3)) for i, (age, sex) in enumerate(zip(ages, sexes, strict=True))]
-        c.executemany("INSERT INTO residents VALUES (?, ?, ?, ?)", rows)
+        insert(c, "residents", rows)
         c.execute("CREATE TABLE study AS SELECT * FROM residents WHERE id % 5 = 3 OR (age = 44 AND sex = 'f')")
     return path
 

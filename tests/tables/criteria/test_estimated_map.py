@@ -25,6 +25,7 @@ from sqldeid.tables.criteria.estimated_map import POISSON, TRUNCATED, EstimatedM
 from sqldeid.tables.verify.estimated import stands_out
 from tests.support.criteria import Oracle, Row
 from tests.support.examples import examples
+from tests.support.sources import insert
 from tests.tables.criteria.test_criteria import fill, job_of, random_oracle
 
 PUBLISH = sqldeid.Options(certificate=True, replace=True, without_ledger=True)
@@ -182,7 +183,7 @@ def study(tmp_path: Path) -> Path:
     with duckdb.connect(str(path)) as c:
         c.execute("CREATE TABLE study (id INTEGER, age INTEGER, sex TEXT, illness TEXT)")
         rows = [(i, int(20 + 60 * rng.random() ** 2), str(rng.choice(["f", "m"])), str(i % 3)) for i in range(300)]
-        c.executemany("INSERT INTO study VALUES (?, ?, ?, ?)", rows)
+        insert(c, "study", rows)
     return path
 
 

@@ -22,6 +22,7 @@ from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.release.planned import criteria
 from tests.support.criteria import NODES, Oracle, Row, generalised
 from tests.support.examples import examples
+from tests.support.sources import insert
 
 PUBLISH = sqldeid.Options(replace=True, without_ledger=True, certificate=True)
 
@@ -71,7 +72,7 @@ def job_of(played: Game, limit: float, *, loss: str = "loss", **changed: object)
 def database(rows: tuple[Row, ...]) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     connection.execute("CREATE TABLE people (a INTEGER, b TEXT, c TEXT)")
-    connection.executemany("INSERT INTO people VALUES (?, ?, ?)", [(r["a"], r["b"], r["c"]) for r in rows])
+    insert(connection, "people", [(r["a"], r["b"], r["c"]) for r in rows])
     return connection
 
 
@@ -177,7 +178,7 @@ def test_the_journalist_is_held_off_by_the_population_and_all_is_told() -> None:
     with duckdb.connect() as connection:
         for name, rows in (("residents", everybody), ("people", everybody[::3])):
             connection.execute(f"CREATE TABLE {name} (a INTEGER, b TEXT, c TEXT)")
-            connection.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", rows)
+            insert(connection, name, rows)
         game = {"payout": 12.0, "cost": 3.0, "attacker": "journalist"}
         job = job_of(random_game(1), 0.0, k=1, k_map=5, population={"table": "residents"}, game=game)
         result = sqldeid.anonymize(job, connection, options=PUBLISH)

@@ -23,6 +23,7 @@ from sqldeid.tables.plan import plan as planning
 from sqldeid.tables.release.node import checker_of
 from tests.support.criteria import NODES, Asked, Oracle, Row, find
 from tests.support.examples import examples
+from tests.support.sources import insert
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def _random_criterion(rng: np.random.Generator) -> Joint:
 
 def fill(connection: duckdb.DuckDBPyConnection, rows: Sequence[Row]) -> None:
     connection.execute("CREATE OR REPLACE TABLE people (a INTEGER, b TEXT, c TEXT, s TEXT, u TEXT)")
-    connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", [[r[c] for c in "abcsu"] for r in rows])
+    insert(connection, "people", [[r[c] for c in "abcsu"] for r in rows])
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,7 @@ from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.model.lattice import Node, below
 from sqldeid.tables.plan import plan as planning
 from tests.support.criteria import NODES, Oracle, Row, find, generalised
+from tests.support.sources import insert
 from tests.tables.criteria.test_criteria import fill, job_of, random_oracle
 
 CERTIFIED = sqldeid.Options(certificate=True, replace=True, without_ledger=True)
@@ -155,7 +156,7 @@ def study(tmp_path: Path) -> Path:
     with duckdb.connect(str(path)) as c:
         c.execute("CREATE TABLE residents (id INTEGER, age INTEGER, sex TEXT, illness TEXT)")
         rows = [(i, int(age), str(sex), str(i % 3)) for i, (age, sex) in enumerate(zip(ages, sexes, strict=True))]
-        c.executemany("INSERT INTO residents VALUES (?, ?, ?, ?)", rows)
+        insert(c, "residents", rows)
         c.execute("CREATE TABLE study AS SELECT * FROM residents WHERE id % 10 = 3")
     return path
 
@@ -353,7 +354,7 @@ def test_few_combinations_are_kept_or_left_out_whole_by_chance() -> None:
         with duckdb.connect() as c:
             values = [(i, 1 if i < parted else i % 2 * 2, 2) for i in range(alike)]
             c.execute("CREATE TABLE b (w0 BIGINT, n BIGINT, p BIGINT)")
-            c.executemany("INSERT INTO b VALUES (?, ?, ?)", values)
+            insert(c, "b", values)
             text = render("tables/fold/count_outside", both=exp.to_table("b"), words=[exp.to_identifier("w0")])
             [(outside, uncoded, found, likely)] = c.execute(text).fetchall()
         assert (outside, uncoded, found) == (0, 0, parted)

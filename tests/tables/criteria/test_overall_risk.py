@@ -37,6 +37,7 @@ from sqldeid.tables.search.region import Region
 from sqldeid.tables.verify.overall import least_size as least_again
 from tests.support.criteria import NODES, Oracle, Row, find, generalised
 from tests.support.examples import examples
+from tests.support.sources import insert
 from tests.tables.criteria.test_criteria import fill, job_of, random_oracle
 
 Checked = tuple[list[Evaluation], Problem]
@@ -317,8 +318,9 @@ def patients(tmp_path: Path) -> Path:
         c.execute("CREATE TABLE patients (id INTEGER, age INTEGER, sex TEXT, illness TEXT)")
         rng = np.random.default_rng(5)
         ages = 20 + (60 * rng.random(200) ** 2).astype(int)
-        c.executemany(
-            "INSERT INTO patients VALUES (?, ?, ?, ?)",
+        insert(
+            c,
+            "patients",
             [(i, int(age), str(rng.choice(["f", "m"])), str(i % 3)) for i, age in enumerate(ages)],
         )
     return path

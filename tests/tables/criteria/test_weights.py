@@ -22,6 +22,7 @@ from sqldeid.report.text import console
 from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.model.lattice import Node
 from tests.support.criteria import Oracle, Row, generalised
+from tests.support.sources import insert
 from tests.tables.criteria.test_criteria import fill, job_of, random_oracle
 
 PUBLISH = sqldeid.Options(certificate=True, replace=True, without_ledger=True)
@@ -109,7 +110,7 @@ def survey(tmp_path: Path) -> Path:
     ]
     with duckdb.connect(str(path)) as c:
         c.execute("CREATE TABLE survey (id INTEGER, age INTEGER, sex TEXT, weight INTEGER)")
-        c.executemany("INSERT INTO survey VALUES (?, ?, ?, ?)", rows)
+        insert(c, "survey", rows)
     return path
 
 

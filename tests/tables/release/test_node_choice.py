@@ -21,6 +21,7 @@ from sqldeid.run.orchestrator import verify_certificates
 from sqldeid.tables.model.loss import LOSSES
 from sqldeid.tables.release.tradeoff import Asked
 from tests.support.examples import examples
+from tests.support.sources import insert
 
 VALUES = ("HIV", "flu", "cold")
 ZIP = {"role": "quasi-identifying", "hierarchy": "zip.csv"}
@@ -37,7 +38,7 @@ def write(folder: Path, rows: Rows) -> Path:
     path.unlink(missing_ok=True)
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE TABLE people (id INTEGER, zip VARCHAR, ill VARCHAR)")
-        connection.executemany("INSERT INTO people VALUES (?, ?, ?)", [(i, *row) for i, row in enumerate(rows)])
+        insert(connection, "people", [(i, *row) for i, row in enumerate(rows)])
     return path
 
 
@@ -136,7 +137,7 @@ def node_of(folder: Path, persons: Rows, ill: Sequence[str], privacy: Mapping[st
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE TABLE people (id INTEGER, zip VARCHAR, age INTEGER, ill VARCHAR)")
         rows = [(i, *person, value) for i, (person, value) in enumerate(zip(persons, ill, strict=True))]
-        connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?)", rows)
+        insert(connection, "people", rows)
     job = job_of(folder, privacy, search, age=AGE)  # type: ignore[arg-type]
     try:
         return dict(

@@ -23,6 +23,7 @@ from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.model.lattice import Node
 from tests.support.examples import examples
 from tests.support.oracle import Table, exhaustive
+from tests.support.sources import insert
 
 Rows = list[tuple[object, ...]]
 HOSTILE = ['we"ird; DROP TABLE t; --', "select", "ünïcode", "n", "w0", "size", "q0", " "]
@@ -81,7 +82,7 @@ class Case:
         types = [kind.type for kind in self.kinds] + ["VARCHAR"] * self.others
         made = ", ".join(f"{quoted(n)} {t}" for n, t in zip(names, types, strict=True))
         c.execute(f"CREATE TABLE t ({made})")
-        c.executemany(f"INSERT INTO t VALUES ({', '.join('?' for _ in names)})", [list(r) for r in rows])
+        insert(c, "t", [list(r) for r in rows])
         return c
 
     def hierarchy(self, j: int) -> Hierarchy:

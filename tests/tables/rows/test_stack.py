@@ -19,6 +19,7 @@ from sqldeid.engine.opening import open_connection
 from sqldeid.errors import JobError
 from sqldeid.tables.plan import plan as planning
 from sqldeid.tables.rows.shape import check_stacks, keep, make_again
+from tests.support.sources import insert
 
 Row = dict[str, object]
 PERSON, SITE, SEQ, CODE = "id", "select", 'se"q; --', "ünï code"
@@ -237,9 +238,7 @@ def load(case: Case, c: duckdb.DuckDBPyConnection) -> None:
     c.execute("BEGIN")
     for table, rows in (("people", case.people), ('"be tween"', case.between), ('"chi ld"', case.child)):
         if rows:
-            c.executemany(
-                f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", [[*r.values()] for r in rows]
-            )
+            insert(c, table, [[*r.values()] for r in rows])
     c.execute("COMMIT")
 
 

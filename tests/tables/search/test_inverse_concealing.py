@@ -22,6 +22,7 @@ from sqldeid.tables.model.evaluation import allowed_rows
 from sqldeid.tables.model.lattice import Node
 from tests.support.criteria import HEIGHTS, NODES, Row, generalised
 from tests.support.examples import examples
+from tests.support.sources import insert
 
 KNOWN = ("s", "u", "v")
 OPTIONS = sqldeid.Options(replace=True, without_ledger=True)
@@ -137,7 +138,7 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def fill(connection: duckdb.DuckDBPyConnection, rows: Sequence[Row]) -> None:
     connection.execute("CREATE OR REPLACE TABLE people (a INTEGER, b TEXT, c TEXT, s INTEGER, u INTEGER, v INTEGER)")
-    connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?)", [[r[c] for c in "abcsuv"] for r in rows])
+    insert(connection, "people", [[r[c] for c in "abcsuv"] for r in rows])
 
 
 @settings(max_examples=examples(12), deadline=None)

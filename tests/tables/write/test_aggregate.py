@@ -21,7 +21,7 @@ import sqldeid
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.run import explain
 from sqldeid.tables.write.aggregate import start_of
-from tests.support.sources import IDENTIFYING, SENSITIVE, job, qi, release
+from tests.support.sources import IDENTIFYING, SENSITIVE, insert, job, qi, release
 
 STATISTICS = ("mean", "median", "mode", "interval")
 DAY = Fraction(86400)
@@ -66,7 +66,7 @@ def fill(path: Path, frame: pd.DataFrame) -> None:
             "CREATE TABLE people (id INTEGER, sex TEXT, ward INTEGER, age INTEGER, money DECIMAL(12, 2), "
             "height DOUBLE, born DATE, seen TIMESTAMP)"
         )
-        c.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?, ?, ?)", frame.values.tolist())
+        insert(c, "people", frame.values.tolist())
 
 
 def number(value: object) -> Fraction:
@@ -387,7 +387,7 @@ def test_the_example_of_the_page_runs(tmp_path: Path) -> None:
             )
             for i in range(500)
         ]
-        c.executemany("INSERT INTO study VALUES (?, ?, ?, ?, ?, ?)", rows)
+        insert(c, "study", rows)
     asked_for = sqldeid.Job.parse(example())
     result = sqldeid.anonymize(asked_for, path)
     assert sqldeid.verify(asked_for, path)["study"].released
