@@ -6,11 +6,11 @@ SHELL := bash
 # mkdocs-material 9 is kept up until May 2027; its note about what comes then is for whoever maintains this.
 SITE = NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file docs/site/mkdocs.yml
 PYTEST = python -m pytest -n auto --maxprocesses 4 --dist loadgroup
-# Where one DuckDB differs from another most: statements, files, types. test-deep runs the rest on both.
+# Where one DuckDB differs from another most: statements, files, types. test-deep runs the others on both.
 FIRST14 = tests/templates tests/demo tests/end_to_end/publish tests/end_to_end/tables/test_types.py tests/end_to_end/tables/test_real_data.py
 # A container may forbid compiled modules: each of the hundreds of programs that tests start would compile ours again.
 export PYTHONDONTWRITEBYTECODE :=
-.PHONY: help demo test test-duckdb14 test-main test-deep test-rest test-rest14 test-fuzz lint docs bench clean
+.PHONY: help demo test test-duckdb14 test-main test-deep test-rest test-rest14 test-deep14 test-fuzz lint docs bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -74,14 +74,17 @@ lint: .venv/spark ## Style, types, the rooms' contract, and a site without a dea
 	$(BIN)/lint-imports --no-cache
 	$(SITE)
 
-# The longest part comes last: with SQLDEID_DEEP_UNTIL set, it leaves out what it has no time for, and lists it.
-test-deep: test-fuzz test-rest14 test-rest ## Fuzz; then what test leaves out: every case on every engine, many examples
+# With SQLDEID_DEEP_UNTIL set, the later parts leave out what they have no time for, and list it.
+test-deep: test-fuzz test-rest14 test-rest test-deep14 ## Fuzz; then what test leaves out: every case on every engine, many examples
+
+test-rest14: .venv-duckdb14/installed ## Only what test runs on the current DuckDB alone, on DuckDB 1.4 LTS
+	SQLDEID_DEEP=1 $(BIN14)/$(PYTEST) -m "duckdb14 and not deep" $(FIRST14:%=--ignore=%) $(PYTEST_ARGS)
 
 test-rest: .venv/spark ## Only the cases that test leaves out, and all examples of Hypothesis
 	SQLDEID_DEEP=1 $(BIN)/$(PYTEST) -m "deep or hypothesis" --ignore tests/deep $(PYTEST_ARGS)
 
-test-rest14: .venv-duckdb14/installed ## Only what test leaves out on DuckDB 1.4 LTS
-	SQLDEID_DEEP=1 $(BIN14)/$(PYTEST) -m duckdb14 --ignore tests/deep $(PYTEST_ARGS)
+test-deep14: .venv-duckdb14/installed ## Only those cases on DuckDB 1.4 LTS
+	SQLDEID_DEEP=1 $(BIN14)/$(PYTEST) -m "duckdb14 and deep" --ignore tests/deep $(PYTEST_ARGS)
 
 test-fuzz: .venv/spark ## Fuzz for a minute each, or FUZZ_MINUTES=60: hostile jobs, kills, full disks, brute force
 	SQLDEID_FUZZ_MINUTES=$(FUZZ_MINUTES) $(BIN)/python -m pytest -m deep -s -n 0 tests/deep
