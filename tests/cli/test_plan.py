@@ -86,7 +86,7 @@ INCOME = """income = { role = "sensitive" }
 [tables.people.privacy]"""
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("certificate", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_stages_run_what_they_name(kind, certificate, folder):

@@ -65,6 +65,7 @@ def batches(model: Model, objects: int, seed: int) -> tuple[pa.Table, Made]:
     return pa.Table.from_batches(list(generate(model, objects, np.random.default_rng(seed), made))), made
 
 
+@pytest.mark.sampled(2)
 def test_what_is_made_is_numbered_ordered_and_within_the_models(fitted: Model) -> None:
     table, made = batches(fitted, 5_000, 3)
     found = table.to_pydict()

@@ -35,6 +35,7 @@ def moment(us: int) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=us)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("gap_hours", ["auto", "none", 5])
 def test_counts_means_and_deviations_equal_plain_python(seed: int, gap_hours: object) -> None:

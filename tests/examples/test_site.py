@@ -110,6 +110,7 @@ def keys_told(text: str) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.deep
 def test_every_key_of_a_result_is_told(pages, tmp_path):
     told = keys_told(pages.result())
     demo.adult(tmp_path / "a.duckdb", 300)

@@ -93,6 +93,7 @@ def test_no_two_releases_with_a_ledger_do(fifty: Nights) -> None:
     assert smallest_difference(fifty.released) >= K
 
 
+@pytest.mark.deep
 def test_nor_do_all_releases_together(fifty: Nights) -> None:
     assert smallest_trace(fifty.released) >= K
     assert lone_rows(fifty.released) == 0

@@ -231,6 +231,7 @@ def test_each_key_that_is_missing_or_of_another_type_is_named(results: dict[str,
     assert refused > len(list(shapes(tree))) / 2
 
 
+@pytest.mark.deep
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_changed_result_is_shown_or_refused(

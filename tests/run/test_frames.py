@@ -68,6 +68,7 @@ class Stream:
         return self._table.__arrow_c_stream__(requested_schema)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("given", ["pandas", "arrow", "stream", "by name", "categories", "shuffled", "relation"])
 def test_a_frame_is_released_as_the_same_table_of_a_database_is(
     frame: pd.DataFrame, of_a_database: list[tuple[Any, ...]], nowhere: Path, given: str

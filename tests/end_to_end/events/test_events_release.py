@@ -38,6 +38,7 @@ def paper(request: pytest.FixtureRequest) -> Any:
     return request.param, release(procedures(3_171), kind_c())
 
 
+@pytest.mark.sampled(1)
 def test_patterns_are_kept_at_the_size_of_the_paper(paper: Any) -> None:
     kind, found = paper
     figures = found.evaluation

@@ -96,7 +96,7 @@ def test_the_printed_job_runs(tmp_path: Path, name: str) -> None:
     assert found.released > 0.9 * found.rows and found.k >= min(5, found.rows)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("birth", "moment"),
     [("Birth date", "admitted DATE"), ("o'''dob \"x\"", ""), ("geburtsdatum", "seen TIMESTAMP"), ("DOB", "")],

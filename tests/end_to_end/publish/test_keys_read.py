@@ -314,7 +314,7 @@ def place(model: str, mode: str) -> tuple[str, ...]:
     return (section, "r", *inside)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mode", MODES)
 def test_what_a_mode_does_not_read_it_refuses(mode: str, database: Path, read: set[tuple[str, str]]) -> None:
     job = Job.parse({"release": {"into": "o.duckdb"}, **MODES[mode]}, folder=database.parent)

@@ -12,7 +12,7 @@ from sqldeid import anonymize, verify
 from sqldeid.job import Job
 from sqldeid.series.result import SeriesRelease
 
-pytestmark = pytest.mark.xdist_group("series-real")
+pytestmark = [pytest.mark.xdist_group("series-real"), pytest.mark.deep]
 
 VITALS = {
     "HR": {"items": ["HR"], "low": 20, "high": 300},
@@ -48,7 +48,6 @@ def release(stays: duckdb.DuckDBPyConnection, job: Job) -> SeriesRelease:
     return found
 
 
-@pytest.mark.deep
 def test_shortening_loses_what_the_design_says(release: SeriesRelease) -> None:
     """series.md: 1.25 % of the records at k = 50 and 146 stays moved; the lengths of 8 single somebody out before."""
     durations = release.durations
@@ -58,7 +57,6 @@ def test_shortening_loses_what_the_design_says(release: SeriesRelease) -> None:
     assert release.withheld["records_share"] < 0.002
 
 
-@pytest.mark.deep
 def test_targets_are_met_and_shared(release: SeriesRelease) -> None:
     assert release.k >= 5
     assert max(release.tau.values()) < 1e-6

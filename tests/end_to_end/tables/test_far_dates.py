@@ -52,7 +52,7 @@ def asked(database: Path, criterion: str) -> sqldeid.Job:
     return job({"into": "out.duckdb"}, database.parent, people=table)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.duckdb14
 def test_every_criterion_judges_them(database: Path, criterion: str) -> None:

@@ -126,6 +126,7 @@ def test_what_a_source_meets_names_the_linked_releases(source: Path) -> None:
         assert raised.value.message.startswith(f"job: {raised.value.key}: ")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.duckdb14
 @pytest.mark.parametrize("kind", ["table", "view", "parquet"])
 def test_whoever_holds_both_finds_classes_of_k(source: Path, tmp_path: Path, kind: str) -> None:

@@ -30,7 +30,7 @@ ASKED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ASKED)
 def test_the_bound_is_proven_anew_and_a_greater_one_refused(name: str, tmp_path: Path) -> None:
     there = source(tmp_path / "source.duckdb")

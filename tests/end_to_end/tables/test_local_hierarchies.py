@@ -91,6 +91,7 @@ CHANGED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", CHANGED)
 def test_what_was_changed_is_refused(change: str, there: Path, tmp_path: Path) -> None:
     job = local_job(tmp_path, hierarchies=True)

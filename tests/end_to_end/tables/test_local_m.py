@@ -63,7 +63,7 @@ def greatest_risk(rows: pd.DataFrame, asked: dict[str, Any]) -> Fraction:
     return found * Fraction(repr(float(asked.get("inclusion", 1))))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ASKED)
 def test_no_released_row_is_at_a_greater_risk(name: str, there: Path, tmp_path: Path) -> None:
     job, asked = asking(tmp_path, name), ASKED[name]["m_concealing"]

@@ -61,7 +61,7 @@ def there(tmp_path: Path) -> Path:
     return source(tmp_path / "source.duckdb")
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PRIVACY)
 def test_a_release_is_what_pandas_counts(name: str, there: Path, tmp_path: Path) -> None:
     privacy = {"k": 4, **PRIVACY[name]}
@@ -154,7 +154,7 @@ TAMPERED = {
 }
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", TAMPERED)
 def test_what_was_changed_is_refused(name: str, there: Path, tmp_path: Path) -> None:
     job = local_job(tmp_path)
@@ -234,6 +234,7 @@ def test_a_plan_tells_what_will_be_done(there: Path, tmp_path: Path) -> None:
     assert told["K-anonymity"] == "k = 4"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["table", "view", "parquet"])
 def test_rows_tell_their_layer_where_that_is_asked_for(kind: str, there: Path, tmp_path: Path) -> None:
     target = {"as": kind, "into": "out" if kind == "parquet" else "out.duckdb"}

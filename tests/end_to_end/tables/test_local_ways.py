@@ -27,7 +27,7 @@ PRIVACY: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("asked", PRIVACY)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_release_is_what_pandas_counts(way: str, asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,7 @@ def within(label: str, value: object) -> bool:
     return bool(read(low) <= value < read(high))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("k", [2, 5, 20])
 def test_k_rows_share_every_combination_and_nobody_is_lost(source: Path, tmp_path: Path, k: int) -> None:
     found = anonymize(job(tmp_path, privacy={"k": k}), source).releases["people"]
@@ -374,6 +375,7 @@ def test_a_mean_of_fewer_than_k_values_is_not_shown(tmp_path: Path) -> None:
     assert released(tmp_path).weight.isna().all()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "value",
     [

@@ -29,7 +29,7 @@ def released(connection: duckdb.DuckDBPyConnection, k: int, suppression: str, me
     return found, result.tables["people"].suppressed
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", ["frontier", "best-first", "flash", "ola"])
 @pytest.mark.parametrize("suppression", ["drop", "blank"])
 @pytest.mark.parametrize("k", [2, 30])

@@ -109,7 +109,7 @@ def least_beside(groups: Mapping[int, str], codes: Shown, drugs: Mapping[int, li
     return best
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("seed", "known"), [(s, 1 + s % 3) for s in range(18)])
 def test_items_of_all_tables_are_counted_together(folder: Path, seed: int, known: int) -> None:
     c, groups, drugs = drawn(seed)
@@ -206,6 +206,7 @@ def test_a_limit_that_the_second_table_does_not_keep_names_it(folder: Path) -> N
     assert "codes" in refused.value.message
 
 
+@pytest.mark.deep
 def test_three_tables_and_three_known_items(folder: Path) -> None:
     """The third is counted with both before it."""
     found = 0

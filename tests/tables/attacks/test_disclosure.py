@@ -35,6 +35,7 @@ def slow(rows: list[Row]) -> dict[str, float]:
     return found
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_figures_equal_those_of_rows(seed: int) -> None:
     rng, table = np.random.default_rng(seed), people(6 + 3 * seed, seed, spread=4)

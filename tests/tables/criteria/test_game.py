@@ -139,6 +139,7 @@ def test_the_least_payout_lost_is_the_publishers_greatest(seed: int, limit: floa
     assert found.loss["payout"] == pytest.approx(1 - most / (1200 * len(game.rows)), abs=1e-5)
 
 
+@pytest.mark.deep
 def test_a_twin_that_forgets_suppressed_rows_earns_less() -> None:
     """The ambiguity of a node is its payout before suppression."""
     earned = []

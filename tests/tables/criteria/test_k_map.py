@@ -443,6 +443,7 @@ def labels_of(folder: Path, name: str) -> list[dict[str, str]]:
     return [{line[0]: line[level] for line in lines} for level in range(len(lines[0]))]
 
 
+@pytest.mark.deep
 def test_a_sample_of_adult_is_released_as_exhaustive_search_does(shared_data: Path, tmp_path: Path) -> None:
     """Population: all 30,162; sample: a seeded tenth; five columns, each node counted by its labels."""
     folder, limit, k_map = shared_data / "adult", 0.02, 20

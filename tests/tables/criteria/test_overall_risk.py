@@ -167,7 +167,7 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(24))
 def test_each_node_and_the_optimum_are_those_of_exhaustive_search(
     connection: duckdb.DuckDBPyConnection, seed: int
@@ -253,6 +253,7 @@ def test_a_bound_does_not_take_the_suppressed_rows_for_those_below(connection: d
     assert bounds[0] <= true < bounds[1], "the twin that looks at the wrong rows claims too much"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_a_release_is_that_of_the_definition_and_verifies_with_its_certificate(
     tmp_path_factory: pytest.TempPathFactory, seed: int

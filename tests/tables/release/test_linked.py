@@ -129,7 +129,7 @@ def options(tmp_path: Path) -> Options:
     return Options(key_file=tmp_path / "key")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_least_lossy_node_of_the_join(seed: int, tmp_path: Path, options: Options) -> None:
     case, joined, best = solved(seed)

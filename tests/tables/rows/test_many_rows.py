@@ -175,7 +175,7 @@ def loaded(frame: pd.DataFrame) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(64))
 def test_search_release_and_certificate_are_those_of_pandas(seed: int) -> None:
     asked = case(seed)

@@ -140,7 +140,7 @@ def read(path: Path, what: str) -> list[tuple[Any, ...]]:
         return c.execute(what).fetchall()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(30))
 def test_each_class_shows_its_statistics_and_classes_are_those_without(tmp_path: Path, seed: int) -> None:
     rng, frame, path = np.random.default_rng(seed), table(seed), tmp_path / "people.duckdb"
@@ -304,6 +304,7 @@ def told(columns: dict[str, Any], k: int, **more: Any) -> dict[str, Any]:
     return release(columns, source="people", person="id", k=k, limit=0.2, attacks=False, **more)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OTHERWISE)
 def test_a_column_is_told_once_of_a_class(tmp_path: Path, name: str) -> None:
     """From a mean and the mean of cut values follows by how much the only one above the cut exceeds it."""
