@@ -173,10 +173,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _shuffle_files(items: list[pytest.Item]) -> None:
-    """Where time may run out, no file is the last one every time; all workers of a run have the same order."""
+    """Where time may run out, no file is the last one every time; examples, of minutes each, are last.
+
+    All workers of a run have the same order.
+    """
     files = sorted({item.path for item in items})
     random.Random(UNTIL).shuffle(files)
-    place = {path: i for i, path in enumerate(files)}
+    place = {path: (ROOT / "tests" / "examples" in path.parents, i) for i, path in enumerate(files)}
     items.sort(key=lambda item: place[item.path])
 
 
