@@ -29,7 +29,7 @@ def transpile(sql: str, dialect: str) -> str:
     """
     if dialect == "duckdb":
         return sql
-    return write(sqlglot.parse_one(sql, read="duckdb"), dialect)
+    return _rewritten(sqlglot.parse_one(sql, read="duckdb"), dialect)
 
 
 def write(tree: exp.Expr, dialect: str) -> str:
@@ -42,8 +42,13 @@ def write(tree: exp.Expr, dialect: str) -> str:
     """
     if dialect == "duckdb":
         return _plain(tree) or tree.sql(dialect=dialect)
+    return (_plain(tree) if dialect == "postgres" else None) or _rewritten(tree.copy(), dialect)
+
+
+def _rewritten(tree: exp.Expr, dialect: str) -> str:
+    """The text of a tree that nobody else holds: it is changed in its place, not copied for each rewrite."""
     for rewrite in _REWRITES[dialect]:
-        tree = tree.transform(rewrite)
+        tree = tree.transform(rewrite, copy=False)
     if tree.find(exp.With) is not None:  # sqlglot moves it to a root for Spark: before a subquery's parenthesis
         exp.Tuple(expressions=[tree])
     return tree.sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE, copy=False)
@@ -56,7 +61,7 @@ _PARTS = frozenset({"catalog", "db", "table", "this"})
 
 
 def _plain(tree: exp.Expr | None) -> str | None:
-    """A quoted name, a column, a table or a literal as sqlglot writes them for DuckDB; None for everything else.
+    """A quoted name, a column, a table or a literal as sqlglot writes them for DuckDB and Postgres; None for others.
 
     Hundreds of them are written for a release, and to make sqlglot's generator takes ten times as long as to write one.
     """

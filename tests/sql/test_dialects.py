@@ -113,4 +113,5 @@ def test_names_and_literals_are_written_as_sqlglot_does(a: str, b: str, c: str, 
     for tree in (*trees, *others):
         if noted:
             tree.comments = ["said"]
-        assert write(tree, "duckdb") == tree.sql(dialect="duckdb")
+        for dialect in ("duckdb", "postgres", "spark"):
+            assert write(tree, dialect) == tree.sql(dialect=dialect)
