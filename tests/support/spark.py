@@ -46,6 +46,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",  # a fixture has five rows: compiling for them takes most of the time
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.buffer.pageSize": "1m",  # else each operator that groups or sorts takes 64 MB
 }
 
 _LEAN = (
