@@ -339,7 +339,7 @@ class DuckDBEngine(Asked):
     def use(self, catalog: str) -> None:
         """Look names up in another attached database (view texts then carry no catalogue), until `use_source`."""
         if SEARCH_PATH not in self._changed:
-            self._changed[SEARCH_PATH] = self.row("engine/read_setting", name=literal(SEARCH_PATH))["value"] or ""
+            self._changed[SEARCH_PATH] = self.row("engine/read_setting", setting=literal(SEARCH_PATH))["value"] or ""
         self.run("engine/use_schema", catalog=identifier(catalog), schema=identifier("main"))
 
     def use_source(self) -> None:

@@ -255,7 +255,7 @@ def own_instance(spill: Path | None, settings: Settings) -> duckdb.DuckDBPyConne
         config["threads"] = settings.threads
     try:
         connection = duckdb.connect(":memory:", config=config)
-        asked = render("engine/read_setting", name=literal("enable_progress_bar"))
+        asked = render("engine/read_setting", setting=literal("enable_progress_bar"))
         [(progress,)] = connection.execute(asked).fetchall()
         if progress:
             connection.execute(render("engine/hide_progress")).fetchall()

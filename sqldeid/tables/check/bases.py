@@ -49,7 +49,7 @@ _UNITS = {"b": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 def most_classes(bench: Engine) -> int:
     """Classes that the bench's memory limit has room for; more of them stay in the source engine."""
-    read = bench.row("engine/read_setting", name=literal("memory_limit"))
+    read = bench.row("engine/read_setting", setting=literal("memory_limit"))
     found = _SIZE.fullmatch(read["value"] or "")
     if found is None:
         return sys.maxsize
