@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 import duckdb
 import pandas as pd
 import pytest
+from packaging.version import Version
 from sqlglot import exp
 
 from sqldeid.errors import JobError
@@ -96,6 +98,10 @@ def test_no_expression_reads_a_file(connection: duckdb.DuckDBPyConnection, text:
 @pytest.mark.sampled(106)
 @pytest.mark.parametrize("text", queries.QUERIES)
 def test_a_good_query_gives_the_rows_of_its_text(connection: duckdb.DuckDBPyConnection, text: str) -> None:
+    if text.startswith("TABLE ") and Version(version("sqlglot")) < Version("30.30"):  # which takes it for no query
+        with pytest.raises(JobError, match="only a query is allowed here"):
+            parse_query(text, key="q")
+        return
     expected = connection.execute(text)
     names, rows = [column[0] for column in expected.description], expected.fetchall()
     found = connection.execute(bind(parse_query(text, key="q"), resolve).sql("duckdb"))
