@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -169,7 +170,7 @@ def test_risk_plan_and_tradeoff_take_frames_and_verify_a_held_database(frame: pd
         (pd.DataFrame({"id": [1, 2], "age": ["CANARY", 3]}), "the column age holds values of mixed types"),
         (pd.DataFrame({"age": [1], "AGE": [2]}), "two columns are called age"),
         (pd.DataFrame([[1, 2]], columns=["age", "age"]), "two columns are called age"),
-        (pa.table({"age": pa.array([1.0], type=pa.float16())}), "cannot read one of the frame's types (halffloat)"),
+        (pa.table({"age": pa.array([np.float16(1)])}), "cannot read one of the frame's types (halffloat)"),
         (pd.DataFrame(), "has no columns"),
         (pa.table({"age": [1], "Age": [2]}), "two columns are called age"),
         ({}, "give frames by the names of their tables"),

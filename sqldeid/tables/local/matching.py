@@ -172,5 +172,6 @@ def _flow(given: Ints, taken: Ints, left: Ints, right: Ints) -> int:
     tail = np.concatenate([np.full(n, start), left, n + np.arange(m)])
     head = np.concatenate([np.arange(n), n + right, np.full(m, end)])
     room = np.concatenate([given, np.minimum(given[left], taken[right]), taken]).astype(np.int32)
-    graph = csr_array((room, (tail, head)), shape=(n + m + 2, n + m + 2))
+    places = (tail.astype(np.int32), head.astype(np.int32))  # of SciPy's flow, as the rows are
+    graph = csr_array((room, places), shape=(n + m + 2, n + m + 2))
     return int(maximum_flow(graph, start, end).flow_value)
