@@ -61,7 +61,7 @@ def test_json_has_the_same(folder, capsys):
 
 
 def test_every_extra_has_its_purpose():
-    extras = {extra for _, _, extra in doctor._needed() if extra} - {"all", "dev"}
+    extras = {extra for _, _, extra in doctor._needed() if extra} - {"all", "dev", "test"}
     assert extras == set(doctor.EXTRAS)
     assert len([line for line in requires("sqldeid") or () if "extra" not in line]) == len(
         [name for name, _, extra in doctor._needed() if not extra]
