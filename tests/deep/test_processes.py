@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from tests.deep.commands import Change, Damage, Rewrite
+from tests.deep.commands import Case, Change, Damage, Rewrite
 from tests.deep.generate import case
 from tests.deep.processes import Line, Processes, Ran
 
@@ -32,14 +32,28 @@ def processes(tmp_path_factory):
         yield made
 
 
+def damage_once(step: Damage, made: Case, damaged: dict[int, bytes], number: int) -> None:
+    """Damage a file; where that step was done before, put the file there that it left."""
+    path = made.folder / step.name
+    if number in damaged and path.is_file():
+        path.write_bytes(damaged[number])
+        return
+    step.do(made)
+    if path.is_file():
+        damaged[number] = path.read_bytes()
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_forked_command_does_what_a_new_process_does(seed, tmp_path, processes):
-    folder, ends = tmp_path / "case", {}
+    """What one wrote holds seconds and drawn secrets, so that damage would hit another digit in each: both read one."""
+    folder, ends, damaged = tmp_path / "case", {}, {}
     for new in (False, True):
         folder.mkdir()
         made, here = case(seed, folder), []
-        for step in made.steps:
-            if isinstance(step, (Change, Damage, Rewrite)):
+        for number, step in enumerate(made.steps):
+            if isinstance(step, Damage):
+                damage_once(step, made, damaged, number)
+            elif isinstance(step, (Change, Rewrite)):
                 step.do(made)
             else:
                 ran = processes.run(step, folder, new=new)
