@@ -243,14 +243,14 @@ def z_of_scale(drawn: np.ndarray[Any, Any], scale: float) -> float:
 
 
 def test_the_noise_has_the_scale_that_the_ledger_says() -> None:
-    """Reject |z| > 4; of two draws, since one in 16,000 is that far by chance. A wrong scale is seen in both."""
+    """Reject |z| > 5 in both of two draws: by chance once in 10^11. A wrong scale gives 13."""
 
     def z(factor: str) -> float:
         spend = Spend("transitions", 9, Fraction(3, 5) / Fraction(factor), 15.0 * float(factor), 2_000)
         return min(abs(z_of_scale(noise(np.full(2_000, n), spend)[0] - n, 15.0)) for n in (0, 1_000))
 
-    assert z("1") <= 4
-    assert z("0.7") > 4 and z("1.3") > 4, "the test must see a wrong scale"
+    assert z("1") <= 5
+    assert z("0.7") > 5 and z("1.3") > 5, "the test must see a wrong scale"
 
 
 def test_every_table_gets_the_noise_that_its_spend_says() -> None:
@@ -262,7 +262,7 @@ def test_every_table_gets_the_noise_that_its_spend_says() -> None:
     factors = {f: np.zeros((len(wide.values(f)), 31, 31), dtype=np.int64) for f in FACTORS}
     empty = [np.zeros(n, dtype=np.int64) for n in (30, (30, 2), 41, 2, (7, 24))]
     drawn: dict[str, list[Any]] = {}
-    for _ in range(2):
+    for _ in range(3):
         tables, ledger = add_noise(Tables(steps, *empty, factors), Ledger.split(wide, Fraction(1)))
         for name, counts in cells(tables).items():
             cut = possible(counts) if name.startswith("transitions") else np.ones(counts.shape, dtype=np.bool_)
@@ -272,8 +272,9 @@ def test_every_table_gets_the_noise_that_its_spend_says() -> None:
     for spend in ledger.spends:
         assert drawn[spend.statistic][0].size == spend.cells
         if spend.cells > 25:
+            # A mean of 30 sizes is gamma distributed: beyond 5 deviations once in 20,000, three times once in 10^13.
             far = min(abs(z_of_scale(counts, spend.scale)) for counts in drawn[spend.statistic])
-            assert far <= 5, f"{spend.statistic}: of two draws, the nearer"
+            assert far <= 5, f"{spend.statistic}: of three draws, the nearest"
 
 
 def test_counts_equal_plain_python(tmp_path: Path) -> None:
@@ -326,7 +327,8 @@ def test_estimating_beats_clipping_and_raking_meets_its_sums() -> None:
     drawn, _ = noise(truth, spend)
     prior = np.full(4_000, truth.mean())
     estimated = posterior_mean(drawn, 15.0, prior)
-    assert np.abs(estimated - truth).sum() < 0.5 * np.abs(drawn.clip(0) - truth).sum()
+    # 0.45 of the error of clipping, with a standard deviation of 0.013 from draw to draw.
+    assert np.abs(estimated - truth).sum() < 0.6 * np.abs(drawn.clip(0) - truth).sum()
     assert estimated.min() >= 0
     table = rake(rng.random((5, 4)), np.array([1.0, 2, 3, 4, 5]), np.array([3.0, 4, 5, np.nan]))
     assert table.sum(axis=1) == pytest.approx([1, 2, 3, 4, 5])

@@ -34,8 +34,8 @@ def verify(connection: Any, section: dict[str, Any]) -> Any:
 def paper(request: pytest.FixtureRequest) -> Any:
     """Both kinds at the size of the paper, with nothing suppressed."""
     if request.param == "T":
-        return request.param, release(transfers(4_370), kind_t())
-    return request.param, release(procedures(3_171), kind_c())
+        return request.param, release(transfers(4_370), kind_t(generate={"seed": 1}))
+    return request.param, release(procedures(3_171), kind_c(generate={"seed": 1}))
 
 
 @pytest.mark.sampled(1)
@@ -109,7 +109,8 @@ TAMPERED = {
 }
 
 
-TAMPERED_SECTION = kind_t(privacy={"method": "ratio", "epsilon": 2.0}, clusters={"hashes": 10})
+TAMPERED_SECTION = kind_t(privacy={"method": "ratio", "epsilon": 2.0}, clusters={"hashes": 10}, generate={"seed": 1})
+"""With a seed: where each of the first eight objects has one event by chance, one time for all is no damage."""
 
 
 @pytest.fixture(scope="module")
@@ -357,6 +358,7 @@ def test_times_of_every_year_are_released(first: str, method: str) -> None:
     privacy = {"method": method} | ({"epsilon": 5.0} if method == "ratio" else {})
     attacks = first.startswith("9999-12-31")  # the canary goes on for days
     section = SMALL | {"privacy": privacy, "attacks": attacks, "clusters": {"hashes": 10}, "factors": ["weekday"]}
+    section |= {"generate": {"seed": 1}}  # forty objects and noise: without a seed it can leave any number
     found = release(connection, section)
     assert found.source["left_out"] == 0 and not any("left out" in w for w in found.warnings)
     assert found.objects > 20 and verify(connection, section).objects == found.objects

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
 import tomllib
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import duckdb
@@ -24,6 +24,8 @@ from tests.support.sources import INSENSITIVE, job, qi, release
 
 PAGE = Path(__file__).parents[3] / "docs/sample.md"
 AGAIN: dict[str, Any] = {"replace": True, "without_ledger": True}
+KEY, OTHER = (hashlib.sha256(word).hexdigest() for word in (b"sample", b"other sample"))
+"""Fixed keys: of drawn ones, some name hardly anybody beyond a share, or the same persons as another."""
 
 
 def example() -> dict[str, Any]:
@@ -35,7 +37,7 @@ def example() -> dict[str, Any]:
 @pytest.fixture
 def key(tmp_path: Path) -> Path:
     path = tmp_path / "key"
-    path.write_text(token_hex(32))
+    path.write_text(KEY)
     path.chmod(0o600)
     return path
 
@@ -128,7 +130,7 @@ def test_verify_needs_the_key_and_the_share(register: Path, key: Path, tmp_path:
     with pytest.raises(VerificationError, match="of another share of persons"):
         sqldeid.verify(asked(0.4), register, options=options)
     other = tmp_path / "other"
-    other.write_text(token_hex(32))
+    other.write_text(OTHER)
     other.chmod(0o600)
     with pytest.raises(VerificationError, match="or the key is another than the one it was made with"):
         sqldeid.verify(asked(0.3), register, options=sqldeid.Options(key_file=other))
@@ -263,7 +265,7 @@ def test_a_sample_of_nobody_is_called_one(register: Path, key: Path) -> None:
 def test_another_share_or_key_beside_a_sample_or_in_its_place_is_refused(register: Path, key: Path) -> None:
     """The source is the same, and so are its sums: of a half and of 0.501 somebody is in one alone."""
     other = key.with_name("other")
-    other.write_text(token_hex(32))
+    other.write_text(OTHER)
     other.chmod(0o600)
     part, more = asked(0.5).model_dump(mode="json", exclude_unset=True, by_alias=True)["tables"]["part"], 0.501
     whole = {k: v for k, v in part.items() if k != "sample"}
