@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import ceil, comb, exp
 from math import inf as infinite
 
@@ -196,9 +196,9 @@ def fly_canary(
     if pair is None:
         return None
     times = repeats(plan)
-    first = min((r["first"] for r in rows if r["first"] is not None), default=None)
+    first, apart = canary_times(plan, min((r["first"] for r in rows if r["first"] is not None), default=None), times)
     objects = max(r["objects"] for r in rows)
-    single = engine.put(f"{plan.name}_canary", canary_rows(objects + 1, pair, times, first))
+    single = engine.put(f"{plan.name}_canary", canary_rows(objects + 1, pair, times, first, apart))
     factors = [f.name for f in (*plan.expressions, *plan.group)]
     planted = engine.make("events/plant_object", f"{plan.name}_planted", placed=placed, object=single, factors=factors)
     seen = []
@@ -244,13 +244,25 @@ def unseen_pair(counts: list[tuple[int, int | None, int]]) -> tuple[int, int] | 
     return None
 
 
-def canary_rows(number: int, pair: tuple[int, int], times: int, first: datetime | None) -> pa.Table:
-    """Placed events of the canary: an hour apart."""
+def canary_times(plan: EventsPlan, first: datetime | None, times: int) -> tuple[datetime | None, int]:
+    """When the canary begins, and the microseconds between its events: an hour.
+
+    With `laplace` it begins where the public range does, and its events stay in it, nearer to each other where the
+    range is short: whether a release is made must not depend on when somebody's first event is.
+    """
+    domain = plan.domain
+    if domain is None or domain.first is None or domain.last is None:
+        return first, HOUR_US
+    return domain.first, min((domain.last - domain.first) // timedelta(microseconds=2 * times), HOUR_US)
+
+
+def canary_rows(number: int, pair: tuple[int, int], times: int, first: datetime | None, apart_us: int) -> pa.Table:
+    """Placed events of the canary."""
     count = 2 * times
     if first is None:
         moments = pa.nulls(count, pa.timestamp("us"))
     else:
-        us = int(np.datetime64(first, "us").astype(np.int64)) + np.arange(count) * HOUR_US
+        us = int(np.datetime64(first, "us").astype(np.int64)) + np.arange(count) * apart_us
         moments = pa.array(us).cast(pa.timestamp("us"))
     return pa.table(
         {
@@ -258,7 +270,7 @@ def canary_rows(number: int, pair: tuple[int, int], times: int, first: datetime 
             "position": pa.array(range(1, count + 1), pa.int64()),
             "state": pa.array(list(pair) * times, pa.int64()),
             "moment": moments,
-            "gap_us": pa.array([None] + [HOUR_US] * (count - 1), pa.int64()),
+            "gap_us": pa.array([None] + [apart_us] * (count - 1), pa.int64()),
         }
     )
 

@@ -437,6 +437,45 @@ def test_one_object_does_not_show(tmp_path: Path) -> None:
     assert private.seen_with < 20 or private.seen_without > 0, "it does not tell; by chance once in 10^12 at most"
 
 
+@pytest.mark.parametrize("most", [8, 1_000])
+def test_the_canary_stays_within_the_public_times(tmp_path: Path, most: int) -> None:
+    """Somebody's first event decided whether it went on past their end, in a year that no table has."""
+    span, hours = ["2100-06-01", "2101-01-01"], (datetime(2101, 1, 1) - datetime(2100, 1, 1)).days * 24
+    for begins in (hours - 1, hours - 24, 4_000):
+        events = [(f"o{o}", begins, "ab"[o % 2]) for o in range(6)]
+        with placed_of(
+            events, tmp_path, FACTORS, time_range=span, events_max=most, length_bins=[1, most], other="c"
+        ) as (plan, placed, engine):
+            found = flown(plan, placed, engine)
+        assert min(found) == datetime(2100, 6, 1) and max(found) < datetime(2101, 1, 1) and len(found) == most
+
+
+@pytest.mark.parametrize("end", ["2100-06-01T00:30:00", "2100-06-01T00:00:00.000003"])
+def test_the_canary_stays_within_times_shorter_than_it(tmp_path: Path, end: str) -> None:
+    base = (datetime(2100, 6, 1) - datetime(2100, 1, 1)).days * 24
+    events = [(f"o{o}", base, "ab"[o % 2]) for o in range(6)]
+    with placed_of(events, tmp_path, FACTORS, time_range=["2100-06-01", end]) as (plan, placed, engine):
+        found = flown(plan, placed, engine)
+    assert min(found) == datetime(2100, 6, 1) and max(found) < datetime.fromisoformat(end) and len(found) == 8
+
+
+def flown(plan: Any, placed: Any, engine: Any) -> list[datetime]:
+    """Times of the canary's events, after both kinds of releases were made."""
+    from sqldeid.events.attacks import fly_canary
+    from sqldeid.events.fit import fit_laplace
+
+    times: list[list[datetime]] = []
+
+    def refit(table: Any) -> Any:
+        rows = engine.query(f"SELECT moment, object FROM {table.sql(dialect='duckdb')}").to_pylist()
+        times.append([row["moment"] for row in rows if row["object"] == 7])
+        return fit_laplace(plan, table, engine, lambda text: None)
+
+    assert fly_canary(plan, placed, refit, np.random.default_rng(1), engine, releases=1) is not None
+    assert times[1] == []
+    return times[0]
+
+
 def test_what_follows_depends_on_a_factor(tmp_path: Path) -> None:
     """Before noon a is followed by b, after noon by a; a table without the factor mixes them."""
     noon = [("m", 9, "a"), ("m", 10, "b"), ("n", 21, "a"), ("n", 22, "a")]
