@@ -34,10 +34,13 @@ class Earlier:
         By release; None where nodes are searched anew.
     ledger
         What was released of whom; None where releases are not held to earlier ones.
+    entered
+        Marks of the releases that the ledger took down before this run.
     """
 
     policies: Mapping[str, Any] | None
     ledger: Ledger | None
+    entered: frozenset[str] = frozenset()
 
     def publish(self, staging: Staging, *, certain: bool) -> tuple[str, ...]:
         """Write the releases down in the ledger, then publish them.
@@ -123,8 +126,9 @@ def open_earlier(
         raise JobError.at("--ledger", "is where releases go (release.into); name another file")
     _refuse_many(plans)
     ledger = _open_ledger(options, plans, stack)
-    _refuse_another(ledger, held)
-    return Earlier(policies, ledger)
+    entered = frozenset(str(row["mark"]) for row in ledger.book.releases() if row["mark"] is not None)
+    _refuse_another(ledger, held, entered)
+    return Earlier(policies, ledger, entered)
 
 
 def _single(units: Sequence[Plan], options: Options) -> list[Plan]:
@@ -172,11 +176,10 @@ def _refuse_unheard(options: Options, plans: Sequence[Plan]) -> None:
             raise JobError.at(NEW_VALUES, f"no release shows a column {name} beside its classes{hint}")
 
 
-def _refuse_another(ledger: Ledger, held: Sequence[Mapping[str, object]]) -> None:
+def _refuse_another(ledger: Ledger, held: Sequence[Mapping[str, object]], entered: frozenset[str]) -> None:
     """A ledger that did not take down what is replaced: another one, or a copy from before."""
-    known = {row["mark"] for row in ledger.book.releases()} - {None}
     for note in held:
-        if note.get(LEDGER_MARK) not in known:
+        if note.get(LEDGER_MARK) not in entered:
             raise JobError(
                 f"{key_of(note)}: {ledger.book.file.path} does not know the release that is there; it is "
                 "another ledger, or an old copy, and whoever compares releases may single people out: name the ledger "

@@ -24,7 +24,7 @@ from sqldeid.job import Job
 from sqldeid.job.local_rules import BESIDE
 from sqldeid.keys import key_warnings, read_key
 from sqldeid.making import Checking, Making
-from sqldeid.publish import LEDGER_NOTE, published
+from sqldeid.publish import published
 from sqldeid.report import holders_page
 from sqldeid.result import Release, Result, Risk
 from sqldeid.run.cohorts import Compared, compare_tables
@@ -37,6 +37,7 @@ from sqldeid.run.joinable import Joinable, Noticing, Rechecked, compared, find_j
 from sqldeid.run.places import (
     Options,
     destination,
+    held_there,
     naming_job,
     naming_release,
     open_run,
@@ -134,9 +135,10 @@ def _anonymize(
                 units = gather(job, names, lambda group: plan_release(job, group, engine))
                 sources = Sources(job, engine, options, names, there, _planned(job, engine, units))
                 noticing = Noticing(staging, sources.mark)
-                held = [note for note in there if note["release"] in names and LEDGER_NOTE in note]
+                held = held_there(engine, destination(job), names, there) if options.ledger is not None else []
                 pairs = pair(job, units, engine, options, listener)
                 earlier = open_earlier(options, units, stack, held, destination(job).into)
+                sources.entered = earlier.entered
                 making = Making(engine, noticing, job.sha256, listener, lambda: read_key(options.key_file))
                 making = replace(making, certificate=options.certificate, explain=options.explain)
                 cohorts = None if earlier.ledger is not None else compare_tables(nature_of(unit) for unit in units)

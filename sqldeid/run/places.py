@@ -284,6 +284,16 @@ def open_run(
     return engine, staging, there
 
 
+def held_there(
+    engine: DuckDBEngine | Remote, target: Destination, names: Sequence[str], there: Sequence[dict[str, object]]
+) -> list[dict[str, object]]:
+    """Notes of what was held to a ledger under the names of the run's releases: where they go, and in other schemas."""
+    held = [note for note in there if note["release"] in names and LEDGER_NOTE in note]
+    if isinstance(engine, DuckDBEngine) and target.into is None:
+        held += held_notes(engine, target, names)
+    return held
+
+
 def _open_bringing(
     job: Job, target: Destination, database: Database, names: Sequence[str], options: Options, stack: ExitStack
 ) -> tuple[Remote, Staging, list[dict[str, object]]]:

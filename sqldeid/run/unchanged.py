@@ -9,10 +9,10 @@ Guarantee
     said that the first one was never given out. A companion is a release of the same job, or of any job that reads
     the same rows of the same table under another name; what goes with a file that is replaced as a whole is replaced,
     if it read the same table. For series the classes must be asked for alike, too: other classes of the same persons
-    are subtracted as another night's are. What was held to a ledger is given no companion without one. Nor is a table
-    or series given one of its kind over other persons, if both read a common column and hold persons by one key, in
-    this job, or read the same tables by another filter, in another: such cohorts may differ by one person, and they
-    are compared only where one run makes both.
+    are subtracted as another night's are. What was held to a ledger is given no companion without that very ledger,
+    which is known by the marks of what it took down. Nor is a table or series given one of its kind over other persons,
+    if both read a common column and hold persons by one key, in this job, or read the same tables by another filter, in
+    another: such cohorts may differ by one person, and they are compared only where one run makes both.
 
 Assumes
     The first release is where the second goes: of releases elsewhere nothing is known here. Sums of 64-bit hashes are
@@ -47,7 +47,7 @@ from sqldeid.errors import JobError
 from sqldeid.job import Job
 from sqldeid.keys import Key, read_key, state_key
 from sqldeid.making import Nature
-from sqldeid.publish import BESIDE_KINDS, LEDGER_NOTE, SOURCE_NOTE
+from sqldeid.publish import BESIDE_KINDS, LEDGER_MARK, LEDGER_NOTE, SOURCE_NOTE
 from sqldeid.run.cohorts import may_be_subtracted
 from sqldeid.run.places import Options
 from sqldeid.run.wings import Plan, nature_of, part_of, wing_of
@@ -115,6 +115,9 @@ class Sources:
         Notes of the releases at the target.
     planned
         Plans a release of the job.
+    entered
+        Marks of the releases that the run's ledger took down before; by them it is known whether it is the ledger that
+        a release was held to, wherever its file lies now.
     """
 
     job: Job
@@ -123,6 +126,7 @@ class Sources:
     names: Sequence[str]
     there: Sequence[Mapping[str, object]]
     planned: Callable[[str], Plan]
+    entered: frozenset[str] = frozenset()
     _keys: list[Key] | None = None
     _compared: bool = False
     _others: dict[str, list[str]] = field(default_factory=dict)
@@ -163,13 +167,13 @@ class Sources:
         what = "replaced" if self.job.release.into is not None and not self.options.only else "added to"
         ours = self._is_ours(other)
         if not ours and not _of_one_source(noted, now, gone=what == "replaced"):
-            entered = LEDGER_NOTE in note and now.nature.ledger and self.options.ledger is not None
+            entered = now.nature.ledger and self._knows(note)
             if note.get("kind") == _kind(now.nature) and not entered and _is_filtered_otherwise(noted, now):
-                self._refuse(note, _FILTERED, what)
+                another = LEDGER_NOTE in note and now.nature.ledger and self.options.ledger is not None
+                self._refuse(note, self._unheld_to(note) if another else _FILTERED, what)
             return
         if LEDGER_NOTE in note and now.nature.ledger:
-            held = "it was held to a ledger, and this run names none"
-            self._refuse(note, held if self.options.ledger is None else "", what)
+            self._refuse(note, self._unheld_to(note), what)
             return
         if not ours:
             self._refuse(note, _compare(noted, now), what)
@@ -178,6 +182,18 @@ class Sources:
             self._refuse(note, _compare(noted, beside), what)
         if may_be_subtracted(now.nature, nature_of(self.planned(other))):
             self._refuse(note, "" if not _compare(noted, now) else _APART, what)
+
+    def _knows(self, note: Mapping[str, object]) -> bool:
+        """Whether the run's ledger took a release down itself."""
+        return LEDGER_NOTE in note and note.get(LEDGER_MARK) in self.entered
+
+    def _unheld_to(self, note: Mapping[str, object]) -> str:
+        """Why nothing holds this run to a release that was held to a ledger; empty where that ledger does."""
+        if self.options.ledger is None:
+            return "it was held to a ledger, and this run names none"
+        if self._knows(note):
+            return ""
+        return f"it was held to a ledger, and {self.options.ledger} does not know it: it is another one, or an old copy"
 
     def _refuse(self, note: Mapping[str, object], reason: str, what: str) -> None:
         """Refuse with a reason, if there is one, and with steps of which each succeeds."""
@@ -197,7 +213,8 @@ class Sources:
 
         possible = not any(unfit(self.job, self.names))
         if LEDGER_NOTE in note and possible:
-            return "Name the ledger with --ledger"
+            another = self.options.ledger is not None and not self._knows(note)
+            return f"Name {'that ledger, its newest copy,' if another else 'the ledger'} with --ledger"
         way = "If nobody was ever given the release that is there, say so by --without-ledger"
         if self.options.ledger is not None:
             way += (
@@ -211,7 +228,7 @@ class Sources:
     def _notice(self, name: str, note: Mapping[str, object], now: _Now) -> None:
         """Keep in mind a release of another job, of the same rows, that stays where this one goes: a trial, perhaps."""
         other, stays = str(note["release"]), self.job.release.into is None or bool(self.options.only)
-        held = LEDGER_NOTE in note and self.options.ledger is not None
+        held = self._knows(note)
         child = note.get("parent") == name
         alike = child or _of_one_source(note.get(SOURCE_NOTE), now, gone=False)
         if stays and not held and not self._is_ours(other) and alike:
