@@ -13,11 +13,14 @@ from sqldeid.errors import JobError
 from sqldeid.keys import Key
 from sqldeid.ledger.file import LedgerFile
 from sqldeid.ledger.hashing import key_check
-from sqldeid.ledger.store import LATER, TABLES, read_facts, table_of
+from sqldeid.ledger.store import TABLES, read_facts, table_of
+from sqldeid.ledger.whole import count_rows, refuse_unwhole, says_what_it_is
 from sqldeid.sql import render
 
 OPTION = "--ledger"
-_VERSION = "3"
+_VERSION = "4"
+_UNCOUNTED = "3"
+"""Of ledgers that do not say how many rows their tables have; the first run that changes one counts them."""
 _ENGINE = "engine"
 DUCKDB = "duckdb"
 """The engine of ledgers that name none."""
@@ -57,7 +60,7 @@ class Book:
     Raises
     ------
     JobError
-        If the file is no ledger, or was made with another key.
+        If the file is no ledger, was made with another key, or lost something (`sqldeid.ledger.whole`).
     """
 
     def __init__(self, file: LedgerFile, key: Key) -> None:
@@ -68,23 +71,31 @@ class Book:
             for name, columns in TABLES.items():
                 self.engine.run("ledger/create_ledger", table=table_of(name), columns=columns)
             self.append("facts", {"name": ["version", "key"], "value": [_VERSION, key_check(key)]})
-        facts = read_facts(self.engine)
+        facts = read_facts(self.engine) if says_what_it_is(self.engine) else {}
+        self._refuse_facts(facts)
+        if not file.fresh:
+            refuse_unwhole(self.engine, file.path, facts, counted=facts["version"] == _VERSION)
+        self._facts = facts
+
+    def _refuse_facts(self, facts: Mapping[str, str]) -> None:
+        """A file that says that it is no ledger, one of another version, or of another key."""
+        path = self.file.path
         if facts.get("version") in _SPELLED:
             raise JobError.at(
                 OPTION,
-                f"{file.path} was made by an older version of sqldeid, which hashed values as they were "
+                f"{path} was made by an older version of sqldeid, which hashed values as they were "
                 "spelled; they cannot be hashed anew without the values. Keep it, give a new ledger another name, and "
                 "publish to another place: nothing then compares a release with those from before, so take back what "
                 "of them you can",
             )
-        if facts.get("version") != _VERSION:
-            raise JobError.at(OPTION, f"{file.path} is not a ledger of this version of sqldeid")
-        if facts.get("key") != key_check(key):
-            raise JobError(f"{OPTION}: {file.path} was made with another key; give that one", key="--key-file")
-        self._facts = facts
-        there = {r.parts[-1] for r in self.engine.relations()}
-        for name in (n for n in LATER if n not in there):
-            self.engine.run("ledger/create_ledger", table=table_of(name), columns=TABLES[name])
+        if facts.get("version") not in (_VERSION, _UNCOUNTED):
+            raise JobError.at(OPTION, f"{path} is not a ledger of this version of sqldeid")
+        if facts.get("key") != key_check(self.key):
+            raise JobError(f"{OPTION}: {path} was made with another key; give that one", key="--key-file")
+
+    def close(self) -> None:
+        """Write down how many rows each table has; nothing is entered after that."""
+        count_rows(self.engine, _VERSION)
 
     def releases(self) -> list[dict[str, Any]]:
         """The releases so far."""

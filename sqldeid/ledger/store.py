@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
@@ -9,8 +11,11 @@ from sqldeid.engine.private import CATALOG
 from sqldeid.sql import identifier, table_name
 
 
-def _columns(**types: str) -> list[dict[str, object]]:
-    return [{"name": identifier(n), "type": exp.DataType.build(t, dialect="duckdb")} for n, t in types.items()]
+def _columns(**types: str) -> list[dict[str, Any]]:
+    """What makes a table: each column's name and type, and `stored`, what DuckDB calls that type."""
+    return [
+        {"name": identifier(n), "type": exp.DataType.build(t, dialect="duckdb"), "stored": t} for n, t in types.items()
+    ]
 
 
 TABLES = {
@@ -35,12 +40,13 @@ TABLES = {
     "groups": _columns(release="INTEGER", **{"class": "BIGINT"}, family="BIGINT", length="BIGINT", variables="VARCHAR"),
     "levels": _columns(release="INTEGER", **{"class": "BIGINT"}, field="VARCHAR", level="INTEGER"),
 }
-"""facts: version, key check, name of the person key, types of it and of columns · people: keyed hash of each person
-ever released, and the cell · cells: the cell that each was torn from, and when · stays: the class (its number in the
-release) in which a cell was released; no row where it was not · contents: keyed hash of each value released beside the
-class, and the release that told it first · releases: mark is what the note on a release bears, too · groups: of series
-the feature class (family), length and variables of each class in which a cell was released · levels: of tables
-by local recoding the level of each quasi-identifying column (`field`) that each class was released at."""
+"""facts: version, key check, name of the person key, types of it and of columns, rows of each table · people: keyed
+hash of each person ever released, and the cell · cells: the cell that each was torn from, and when · stays: the class
+(its number in the release) in which a cell was released; no row where it was not · contents: keyed hash of each value
+released beside the class, and the release that told it first · releases: mark is what the note on a release bears,
+too · groups: of series the feature class (family), length and variables of each class in which a cell was released ·
+levels: of tables by local recoding the level of each quasi-identifying column (`field`) that each class was released
+at."""
 
 LATER = ("groups", "levels")
 """Tables that ledgers of earlier versions lack, and that are made where they are missing."""
@@ -52,10 +58,7 @@ def table_of(name: str) -> exp.Table:
 
 
 def read_facts(engine: Engine) -> dict[str, str]:
-    """What the ledger says of itself; empty where it is none."""
-    there = {r.parts[-1] for r in engine.relations()}
-    if not set(TABLES) - set(LATER) <= there:
-        return {}
+    """What the ledger says of itself."""
     rows = engine.rows("ledger/read_ledger", table=table_of("facts"))
     return {row["name"]: row["value"] for row in rows}
 

@@ -53,6 +53,7 @@ class Earlier:
         """
         if self.ledger is None:
             return staging.publish()
+        self.ledger.book.close()
         file = self.ledger.book.file
         file.record()
         try:
