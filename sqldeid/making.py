@@ -64,6 +64,8 @@ class Cohort:
         Labels of the sensitive columns whose values are shown as they are, in their order.
     statistics
         By label how the columns that leave as statistics of classes are taken: what makes two of one class differ.
+    relations
+        The tables and views of `source` by the parts of their names, as the engine knows them.
     """
 
     person: tuple[str, str] | None
@@ -75,6 +77,7 @@ class Cohort:
     never_with: frozenset[str] = frozenset()
     sensitive: tuple[str, ...] = ()
     statistics: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    relations: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,6 +190,9 @@ class Engine(Asked, Protocol):
     def resolve(self, parts: tuple[str, ...], *, key: str = "") -> exp.Table:
         """The catalogue's table or view of that name, fully qualified; JobError if there is none."""
 
+    def beneath(self, parts: tuple[str, ...]) -> frozenset[str] | None:
+        """The tables whose rows a resolved table or view shows, itself among them; None where that is not known."""
+
     def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
         """The columns of a table or subquery, without running it."""
 

@@ -215,6 +215,10 @@ class DuckDBEngine(Asked):
         shown = ", ".join(names[:8])
         return f"it has {shown}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
+    def beneath(self, parts: tuple[str, ...]) -> frozenset[str] | None:
+        """A table or view by itself, without its database's name, for files are moved: no text of a view is read."""
+        return frozenset({".".join(parts[-2:]).casefold()})
+
     def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
         """The columns of a table or subquery, by DESCRIBE: it is bound, not run."""
         try:

@@ -321,6 +321,13 @@ class PostgresEngine(Remote):
         self._unreadable = {(schema, name) for schema, name, _, _, readable in rows if not readable}
         return [Relation((schema, name), kind in ("v", "m"), comment) for schema, name, kind, comment, _ in rows]
 
+    def read_beneath(self, parts: tuple[str, ...]) -> frozenset[str] | None:
+        """With partitions and heirs, and what views read; None of a view that calls what may read tables itself."""
+        schema, name = parts[-2:]
+        found = self.read("engine/list_beneath", schema=literal(schema), name=literal(name))
+        unknown = not found or any(unknown for _, _, unknown in found)
+        return None if unknown else frozenset(f"{schema}.{name}".casefold() for schema, name, _ in found)
+
     def resolve(self, parts: tuple[str, ...], *, key: str = "") -> exp.Table:
         """The table or view of that name, of which the user may read a column at least.
 

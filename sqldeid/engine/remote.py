@@ -53,6 +53,7 @@ class Remote(Asked, ABC):
         self.run_id = secrets.token_hex(4)
         self._tables = 0
         self._relations: dict[tuple[str, ...], Relation] | None = None
+        self._beneath: dict[tuple[str, ...], frozenset[str] | None] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -86,6 +87,10 @@ class Remote(Asked, ABC):
     @abstractmethod
     def read_relations(self) -> Sequence[Relation]:
         """Tables and views of the source, as (schema, name), with what is noted on them."""
+
+    @abstractmethod
+    def read_beneath(self, parts: tuple[str, ...]) -> frozenset[str] | None:
+        """What `beneath` answers, from the catalogue."""
 
     @abstractmethod
     def begin(self, *, writing: bool = False) -> None:
@@ -135,6 +140,12 @@ class Remote(Asked, ABC):
     def relations(self) -> Sequence[Relation]:
         """Tables and views of the source."""
         return list(self._catalogue().values())
+
+    def beneath(self, parts: tuple[str, ...]) -> frozenset[str] | None:
+        """The tables whose rows a resolved table or view shows, itself among them; None where that is not known."""
+        if parts not in self._beneath:
+            self._beneath[parts] = self.read_beneath(parts)
+        return self._beneath[parts]
 
     def look_in(self, schema: str) -> None:
         """Have `relations` tell of a schema, too, where the engine reads its catalogue schema by schema."""

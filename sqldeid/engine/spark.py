@@ -24,6 +24,7 @@ from sqlglot.errors import SqlglotError
 from sqldeid.engine.base import Capabilities, Column, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.remote import PORTION, Remote
+from sqldeid.engine.spark_beneath import tables_beneath
 from sqldeid.engine.spark_catalogue import Catalogue
 from sqldeid.engine.spark_rows import by_size, cut_off, register
 from sqldeid.engine.spark_session import FORMAT, open_session, settings_for, silent, stop_session
@@ -79,6 +80,7 @@ class SparkEngine(Remote):
         self._longer: dict[str, exp.Table] = {}
         self._changed: dict[str, str | None] = {}
         self._persistent = False
+        self._place = ("", "")
         self.gone = False
 
     @property
@@ -240,6 +242,17 @@ class SparkEngine(Remote):
         """When a table of `relations` was made, as the catalogue writes it; empty where it does not say."""
         return self._there.made_at(relation)
 
+    def read_beneath(self, parts: tuple[str, ...]) -> frozenset[str] | None:
+        """With what the texts of views name; None of a temporary view, whose text nobody keeps."""
+        return tables_beneath(parts, self._place, self._described)
+
+    def _described(self, parts: tuple[str, ...]) -> list[dict[str, Any]]:
+        """What the catalogue tells of a table or view; nothing of a table that it told of before."""
+        listed = self._catalogue() if parts[0] == self._place[0] else {}
+        if parts[1:] in {r.parts for r in listed.values() if not r.is_view}:
+            return []
+        return self.read("engine/describe_table", table=table_name(*parts))
+
     def resolve(self, parts: tuple[str, ...], *, key: str = "") -> exp.Table:
         """The table or view of that name (case does not matter); a temporary view of the session before others.
 
@@ -306,6 +319,7 @@ class SparkEngine(Remote):
         kept = self._run(lambda: self.session.conf.get("spark.sql.catalogImplementation", "in-memory"))
         self._persistent = kept != "in-memory" or place["catalog"] != "spark_catalog"
         self.schemas = (place["schema"],)
+        self._place = (place["catalog"], place["schema"])
         self.look_in(place["schema"])
 
     def _change(self, name: str, value: str) -> None:

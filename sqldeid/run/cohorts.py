@@ -20,7 +20,8 @@ Why not pairs alone: of cohorts A, B and C, where C holds both others and one pe
 Therefore all releases that show a column are told apart at once. Sums of three and more are not tried beyond that.
 
 Assumes
-    A person key of one name means the same persons; without one, rows of one source are compared by all its columns.
+    A person key of one name means the same persons; without one, rows of one source are compared by all its columns,
+    and those of a view, partition or heir and of what it shares rows with by the columns that both have.
     A column of one name means the same where it is shown. What `never_with` names nobody is given beside the release.
 
 Does not protect
@@ -45,6 +46,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.making import Cohort, Nature, Placed
+from sqldeid.run.beneath import Beneath, group, read_alike
 from sqldeid.run.joinable import spelt_alike
 from sqldeid.run.subtracting import can_be_subtracted
 from sqldeid.sql import column, identifier, render
@@ -142,17 +144,32 @@ class Compared:
         self.traces.clear()
 
 
-def compare_tables(natures: Iterable[Nature]) -> Compared | None:
+def compare_tables(natures: Iterable[Nature], engine: Engine) -> Compared | None:
     """What compares the tables of a run; None where no two of them may have persons in common."""
     tables = {"/".join(n.names): n for n in natures if n.cohort is not None}
-    return Compared(tables) if len(tables) > 1 else None
+    return Compared(_of_one_source(tables, engine)) if len(tables) > 1 else None
 
 
-def may_be_subtracted(here: Nature, there: Nature) -> bool:
+def _of_one_source(natures: Mapping[str, Nature], engine: Engine) -> dict[str, Nature]:
+    """The same, where those that read rows of the same tables by other names have one source."""
+    cohorts = {name: n.cohort for name, n in natures.items() if n.cohort is not None}
+    if len({c.source for c in cohorts.values() if c.source}) > 1:
+        read = [name for name, c in cohorts.items() if c.source]
+        numbers = group(_beneath(cohorts[name], engine) for name in read)
+        first = {number: cohorts[name].source for name, number in reversed(list(zip(read, numbers, strict=True)))}
+        cohorts |= {name: replace(cohorts[name], source=first[n]) for name, n in zip(read, numbers, strict=True)}
+    return {name: replace(n, cohort=cohorts.get(name)) for name, n in natures.items()}
+
+
+def _beneath(cohort: Cohort, engine: Engine) -> Beneath:
+    return tuple(engine.beneath(parts) for parts in cohort.relations)
+
+
+def may_be_subtracted(here: Nature, there: Nature, engine: Engine) -> bool:
     """Whether two releases of one job must be made in one run, if they are not of the same persons.
 
-    Series of one person key; tables of one person key, or of one source, that show a common column, unless the job
-    states that nobody is given both.
+    Series of one person key; tables of one person key, or of rows of the same tables, that show a common column, unless
+    the job states that nobody is given both.
     """
     if here.cohort is None or there.cohort is None:
         return bool(here.subtracted) and here.subtracted == there.subtracted
@@ -160,7 +177,9 @@ def may_be_subtracted(here: Nature, there: Nature) -> bool:
     keys = [c.person[0] for c in (a, b) if c.person is not None]
     known = len(keys) == 2 and keys[0] == keys[1]
     apart = a.never_with & {*there.names} or b.never_with & {*here.names}
-    return (known or (bool(a.source) and a.source == b.source)) and bool(a.shown.keys() & b.shown.keys()) and not apart
+    if apart or not a.shown.keys() & b.shown.keys():
+        return False
+    return known or (bool(a.source and b.source) and read_alike(_beneath(a, engine), _beneath(b, engine)))
 
 
 def _labelled(cohort: Cohort, there: Sequence[Column]) -> dict[str, Column]:

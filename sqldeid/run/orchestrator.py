@@ -141,7 +141,7 @@ def _anonymize(
                 sources.entered = earlier.entered
                 making = Making(engine, noticing, job.sha256, listener, lambda: read_key(options.key_file))
                 making = replace(making, certificate=options.certificate, explain=options.explain)
-                cohorts = None if earlier.ledger is not None else compare_tables(nature_of(unit) for unit in units)
+                cohorts = None if earlier.ledger is not None else compare_tables(map(nature_of, units), engine)
                 making = replace(making, policies=earlier.policies, ledger=earlier.ledger, together=pairs.together)
                 making = replace(making, cohorts=cohorts, spared=spared, made=noticing.made)
                 for unit in units:

@@ -12,7 +12,8 @@ Guarantee
     are subtracted as another night's are. What was held to a ledger is given no companion without that very ledger,
     which is known by the marks of what it took down. Nor is a table or series given one of its kind over other persons,
     if both read a common column and hold persons by one key, in this job, or read the same tables by another filter, in
-    another: such cohorts may differ by one person, and they are compared only where one run makes both.
+    another (`sqldeid.run.beneath`: a view, a partition and an heir are no other tables): such cohorts may differ by one
+    person, and they are compared only where one run makes both.
 
 Assumes
     The first release is where the second goes: of releases elsewhere nothing is known here. Sums of 64-bit hashes are
@@ -39,6 +40,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from sqlglot import exp
 
@@ -48,6 +50,7 @@ from sqldeid.job import Job
 from sqldeid.keys import Key, read_key, state_key
 from sqldeid.making import Nature
 from sqldeid.publish import BESIDE_KINDS, LEDGER_MARK, LEDGER_NOTE, SOURCE_NOTE
+from sqldeid.run.beneath import Beneath, beneath, read_alike
 from sqldeid.run.cohorts import may_be_subtracted
 from sqldeid.run.places import Options
 from sqldeid.run.wings import Plan, nature_of, part_of, wing_of
@@ -85,6 +88,7 @@ class _Facts:
     named: bool
     of: str
     base: str
+    beneath: Beneath
     person: str
     asked: str
     told: Mapping[str, str]
@@ -180,7 +184,7 @@ class Sources:
             return
         if not self._compared and (beside := self._now(other)) is not None:
             self._refuse(note, _compare(noted, beside), what)
-        if may_be_subtracted(now.nature, nature_of(self.planned(other))):
+        if may_be_subtracted(now.nature, nature_of(self.planned(other)), self.engine):
             self._refuse(note, "" if not _compare(noted, now) else _APART, what)
 
     def _knows(self, note: Mapping[str, object]) -> bool:
@@ -283,12 +287,21 @@ def _is_filtered_otherwise(noted: object, now: _Now) -> bool:
     """Whether a release of another job reads other rows of the same tables, and a column that is released now, too."""
     for mark in noted if isinstance(noted, list) else ():
         again = _again(mark, now)
-        if again is None or mark.get("base") != again["base"] or mark.get("person", again["person"]) != again["person"]:
+        if again is None or mark.get("person", again["person"]) != again["person"] or not _read_alike(mark, again):
             continue
         old, new = mark.get("sums"), again["sums"]
         common = not isinstance(old, Mapping) or not isinstance(new, Mapping) or bool(old.keys() & new.keys())
         return common and bool(_compare(noted, now))
     return False
+
+
+def _read_alike(noted: Mark, again: Mark) -> bool:
+    """Whether rows of the same tables are read; an older note tells names alone, which a view or heir hides behind."""
+    there = noted.get("beneath")
+    here = [None if of is None else frozenset(of) for of in cast("Sequence[Sequence[str] | None]", again["beneath"])]
+    if not isinstance(there, list):
+        return noted.get("base") == again["base"] or any(of is None or len(of) > 1 for of in here)
+    return read_alike(here, [frozenset(map(str, of)) if isinstance(of, list) else None for of in there])
 
 
 def _again(noted: object, now: _Now) -> Mark | None:
@@ -345,6 +358,7 @@ def _mark(facts: _Facts, key: Key, salt: str) -> Mark:
         "engine": keyed("engine", facts.made_by),
         "of": keyed("of", facts.of),
         "base": keyed("base", facts.base),
+        "beneath": [None if of is None else sorted(keyed("beneath", n) for n in of) for of in facts.beneath],
         "person": keyed("person", facts.person),
         "asked": keyed("asked", facts.asked),
         "persons": keyed("persons", facts.persons),
@@ -376,7 +390,18 @@ def _facts(plan: Plan, nature: Nature, engine: Engine) -> _Facts:
         key = nature.cohort.person[0]
     told = {f"source/{label}": text for label, text in nature.told.items()}
     return _Facts(
-        found, "; ".join(persons), "; ".join(whole), named, of, base, key, nature.asked, told, nature.drawn, made_by
+        found,
+        "; ".join(persons),
+        "; ".join(whole),
+        named,
+        of,
+        base,
+        beneath(nature.source, engine),
+        key,
+        nature.asked,
+        told,
+        nature.drawn,
+        made_by,
     )
 
 

@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Column, Engine
 from sqldeid.ledger.hashing import label_of
 from sqldeid.making import Cohort, Nature, Read, every_column, named
-from sqldeid.sql import column
+from sqldeid.sql import column, tables_of
 from sqldeid.tables.itemset.plan import ChildPlan
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.mondrian.plan import PartitionPlan
@@ -89,10 +89,19 @@ def _cohort(plan: TablePlan) -> Cohort:
     person = None if plan.person is None else (label_of(plan.person), plan.person)
     judged = frozenset(label_of(name) for name in plan.demands.named)
     apart = frozenset(plan.stated.get("never_with", ()))
-    source = _source(plan.source, filtered=plan.filtered and plan.stacked is None)
-    sensitive = tuple(label_of(c.name) for c in plan.released if _plain(c))
-    statistics = {label_of(c.name): _taken(c, plan.demands.k) for c in plan.aggregated}
-    return Cohort(person, plan.person_type, source, shown, judged, plan.many, apart, sensitive, statistics)
+    read = _unfiltered(plan.source, filtered=plan.filtered and plan.stacked is None)
+    return Cohort(
+        person,
+        plan.person_type,
+        _source(read),
+        shown,
+        judged,
+        plan.many,
+        apart,
+        sensitive=tuple(label_of(c.name) for c in plan.released if _plain(c)),
+        statistics={label_of(c.name): _taken(c, plan.demands.k) for c in plan.aggregated},
+        relations=tuple(tables_of(read)),
+    )
 
 
 def _taken(c: Aggregated, k: int) -> tuple[object, ...]:
@@ -115,9 +124,17 @@ def _cohort_of_parts(plan: PartitionPlan) -> Cohort:
     shown |= {label_of(name): (source, False) for name, source, _ in plan.others}
     person = None if plan.person is None else (label_of(plan.person), plan.person)
     judged = frozenset(label_of(name) for name, _ in plan.judged)
-    apart, source = frozenset(plan.part.never_with), _source(plan.source, filtered=plan.part.where is not None)
-    sensitive = tuple(label_of(name) for name, s, role in plan.others if role == "sensitive" and s.kind != "other")
-    return Cohort(person, plan.person_type, source, shown, judged, never_with=apart, sensitive=sensitive)
+    read = _unfiltered(plan.source, filtered=plan.part.where is not None)
+    return Cohort(
+        person,
+        plan.person_type,
+        _source(read),
+        shown,
+        judged,
+        never_with=frozenset(plan.part.never_with),
+        sensitive=tuple(label_of(n) for n, s, role in plan.others if role == "sensitive" and s.kind != "other"),
+        relations=tuple(tables_of(read)),
+    )
 
 
 def _cohort_of_join(plan: Linked) -> Cohort:
@@ -140,10 +157,14 @@ def _cohort_of_join(plan: Linked) -> Cohort:
     )
 
 
-def _source(source: exp.Expr, *, filtered: bool) -> str:
-    """The tables that a release reads, before its filter, however the job spells them."""
-    unfiltered = source.this.find(exp.From) if filtered else None
-    read = source if unfiltered is None else unfiltered.this
+def _unfiltered(source: exp.Expr, *, filtered: bool) -> exp.Expr:
+    """What a release reads before its filter."""
+    found = source.this.find(exp.From) if filtered else None
+    return source if found is None else found.this
+
+
+def _source(read: exp.Expr) -> str:
+    """The tables that a release reads, however the job spells them."""
     names = {".".join(part.name for part in table.parts) for table in read.find_all(exp.Table)}
     return ", ".join(sorted(names)).casefold()
 

@@ -135,7 +135,7 @@ def test_marks_are_keyed_and_other_keys_are_refused(
     assert os.name != "posix" or stat.S_IMODE(key.stat().st_mode) == 0o600
     assert [f.name for f in key.parent.iterdir()] == ["key"]
     note = _note(source)
-    of_the_source = {"persons", "whole", "named", "sums", "of", "base", "person", "asked"}
+    of_the_source = {"persons", "whole", "named", "sums", "of", "base", "beneath", "person", "asked"}
     assert note["source_marks"][0].keys() == {"salt", "key", "engine", *of_the_source}
     assert "job_sha256" not in note and asked.sha256 not in json.dumps(note)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))

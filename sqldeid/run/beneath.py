@@ -1,0 +1,48 @@
+"""Whether two releases read rows of the same tables, however the job names them: by a view, a partition, an heir.
+
+A view shows rows of any table that its text names, a table those of its partitions and heirs. So two relations are
+taken to have rows in common where there is a table beneath both; where it is not known what lies beneath one, always.
+Two partitions have none in common, but each has with the table that both are of.
+
+Assumes
+    Copies are other tables: one that was filled by a query, files that two tables lie over, a table of another server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlglot import exp
+
+from sqldeid.engine.base import Engine
+from sqldeid.sql import tables_of
+
+Beneath = tuple[frozenset[str] | None, ...]
+"""Of each relation that a release reads the tables beneath it; None where they are not known."""
+
+
+def beneath(source: exp.Expr, engine: Engine) -> Beneath:
+    """What lies beneath the relations that a source names."""
+    return tuple(engine.beneath(parts) for parts in tables_of(source))
+
+
+def read_alike(here: Sequence[frozenset[str] | None], there: Sequence[frozenset[str] | None]) -> bool:
+    """Whether each relation of either source has rows in common with one of the other."""
+    forth = all(any(_meet(a, b) for b in there) for a in here)
+    return bool(here and there) and forth and all(any(_meet(a, b) for a in here) for b in there)
+
+
+def group(sources: Iterable[Beneath]) -> list[int]:
+    """A number for each source, the same for those that read alike, and for those that read alike with one of these."""
+    every = list(sources)
+    numbers = list(range(len(every)))
+    for i, here in enumerate(every):
+        for j, there in enumerate(every[:i]):
+            if numbers[i] != numbers[j] and read_alike(here, there):
+                old, new = max(numbers[i], numbers[j]), min(numbers[i], numbers[j])
+                numbers = [new if n == old else n for n in numbers]
+    return numbers
+
+
+def _meet(here: frozenset[str] | None, there: frozenset[str] | None) -> bool:
+    return here is None or there is None or not here.isdisjoint(there)
