@@ -25,6 +25,7 @@ from sqlglot.errors import SqlglotError
 from sqldeid.engine.base import Capabilities, Column, Relation
 from sqldeid.engine.choosing import shown
 from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.postgres_begin import claim_place
 from sqldeid.engine.postgres_end import ROLLBACK_SECONDS, to_the_end
 from sqldeid.engine.postgres_errors import granting, locked, quoted, refused, translate
 from sqldeid.engine.postgres_types import PostgresType, arrow_type, column_type, from_csv, spell, to_csv
@@ -409,15 +410,23 @@ class PostgresEngine(Remote):
 
     # ---- transaction --------------------------------------------------------------------------------------------
 
-    def begin(self, *, writing: bool = False) -> None:
-        """Open the run's snapshot, with the settings that our statements need; they end with it."""
+    def begin(self, *, writing: bool = False, place: str = "") -> None:
+        """Open the run's snapshot, with the settings that our statements need; they end with it.
+
+        Raises
+        ------
+        EngineError
+            If another run publishes into the schema `place`, which this one has from before its snapshot on.
+        """
+        if self.connection.info.server_version < LEAST_VERSION:
+            raise JobError(f"{self.label}: the server is older than Postgres 12, which is the first that works")
         if not self.own:
             self._run(lambda: self.connection.set_autocommit(True))
         self._send(render("engine/begin_snapshot", self.dialect))
         self._begun = True
-        schemas, lock_timeout, version, self.role = self.read("engine/read_session")[0]
-        if version < LEAST_VERSION:
-            raise JobError(f"{self.label}: the server is older than Postgres 12, which is the first that works")
+        if place:
+            claim_place(place, self.read, self._send)
+        schemas, lock_timeout, self.role = self.read("engine/read_session")[0]
         self.schemas = tuple(schemas)
         settings = dict(SETTINGS) | ({"lock_timeout": LOCK_TIMEOUT} if lock_timeout == "0" else {})
         named = [{"name": literal(name), "value": literal(value)} for name, value in settings.items()]

@@ -93,8 +93,15 @@ class Remote(Asked, ABC):
         """What `beneath` answers, from the catalogue."""
 
     @abstractmethod
-    def begin(self, *, writing: bool = False) -> None:
-        """Open the run's snapshot."""
+    def begin(self, *, writing: bool = False, place: str = "") -> None:
+        """Open the run's snapshot.
+
+        Parameters
+        ----------
+        place
+            The schema of the source's database that the run publishes into; where the engine can, no other run does
+            until this one ends.
+        """
 
     @abstractmethod
     def commit(self) -> None:

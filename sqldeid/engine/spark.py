@@ -309,18 +309,18 @@ class SparkEngine(Remote):
     def _tag(self) -> str:
         return f"sqldeid-{self.run_id}"
 
-    def begin(self, *, writing: bool = False) -> None:
+    def begin(self, *, writing: bool = False, place: str = "") -> None:
         """Give the session the settings that our statements need, and learn where its names are looked up."""
         self._run(lambda: self.session.addTag(self._tag))
         written_as = self._run(lambda: self.session.conf.get(FORMAT, ""))
         for name, value in settings_for(written_as).items():
             self._change(name, value)
-        place = self.read("engine/read_place")[0]
+        there = self.read("engine/read_place")[0]
         kept = self._run(lambda: self.session.conf.get("spark.sql.catalogImplementation", "in-memory"))
-        self._persistent = kept != "in-memory" or place["catalog"] != "spark_catalog"
-        self.schemas = (place["schema"],)
-        self._place = (place["catalog"], place["schema"])
-        self.look_in(place["schema"])
+        self._persistent = kept != "in-memory" or there["catalog"] != "spark_catalog"
+        self.schemas = (there["schema"],)
+        self._place = (there["catalog"], there["schema"])
+        self.look_in(there["schema"])
 
     def _change(self, name: str, value: str) -> None:
         """Give the session a setting; what it was comes back at the end."""

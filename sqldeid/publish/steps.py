@@ -13,7 +13,7 @@ from sqldeid.stages import Step
 _OWN = {
     "postgres": {
         "publish/create_schema": (
-            *("publish/list_schemas", "publish/create_schema", "publish/claim_name"),
+            *("publish/list_schemas", "publish/create_schema"),
             *("publish/list_rights", "publish/read_owner"),
         ),
         "tables/write/stage_rows": ("tables/write/stage_rows", "publish/copy_table"),

@@ -251,7 +251,7 @@ def open_run(
         with naming_job(job):
             _refuse_kind(job, target)
         remote = open_engine(database, options.settings, stack)
-        remote.begin(writing=True)
+        remote.begin(writing=True, place=target.schema)
         staging = open_staging(remote, target, names, replace=options.replace)
         there = notes_on(remote, target)
         if options.ledger is None:

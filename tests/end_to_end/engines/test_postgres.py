@@ -363,19 +363,6 @@ def test_a_table_that_others_hold(server: InPostgres) -> None:
             anonymize(wanted(), url)
 
 
-def test_two_runs_at_once(server: InPostgres) -> None:
-    told: list[str] = []
-
-    def again(release: str, step: str) -> None:
-        if step == "searching the lattice" and not told:
-            with pytest.raises(EngineError) as raised:
-                anonymize(wanted(), server.database)
-            told.append(raised.value.message)
-
-    assert anonymize(wanted(), server.database, listener=Listener(step=again)).releases["r"].released
-    assert "another run is writing" in told[0]
-
-
 SLOW = "CREATE VIEW slow AS SELECT * FROM people WHERE pg_sleep(CASE WHEN id = 100 THEN 300 ELSE 0 END) IS NOT NULL"
 
 
