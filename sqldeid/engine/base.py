@@ -100,11 +100,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table or view of the catalogue; `comment` is what was noted on it, empty if nothing."""
+    """A table or view of the catalogue; `comment` is what was noted on it, empty if nothing.
+
+    `definition` is the text of a view in DuckDB; other engines are asked by `Engine.beneath`.
+    """
 
     parts: tuple[str, ...]
     is_view: bool
     comment: str
+    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)

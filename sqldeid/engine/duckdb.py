@@ -20,6 +20,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.base import Asked, Capabilities, Column, Relation
+from sqldeid.engine.duckdb_beneath import tables_beneath
 from sqldeid.engine.duckdb_types import kind_of
 from sqldeid.engine.plain import Lent, refuse_unattachable
 from sqldeid.engine.worker import Worker
@@ -171,7 +172,12 @@ class DuckDBEngine(Asked):
         """Tables and views of attached databases."""
         wanted = {c.casefold() for c in catalogs}
         return [
-            Relation((row["catalog"], row["schema"], row["name"]), row["kind"] == "view", row["comment"] or "")
+            Relation(
+                (row["catalog"], row["schema"], row["name"]),
+                row["kind"] == "view",
+                row["comment"] or "",
+                row["definition"] or "",
+            )
             for row in self.rows("engine/list_relations")
             if row["catalog"].casefold() in wanted
         ]
@@ -216,8 +222,8 @@ class DuckDBEngine(Asked):
         return f"it has {shown}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
     def beneath(self, parts: tuple[str, ...]) -> frozenset[str] | None:
-        """A table or view by itself, without its database's name, for files are moved: no text of a view is read."""
-        return frozenset({".".join(parts[-2:]).casefold()})
+        """The tables whose rows a resolved table or view shows, itself among them, without their database's name."""
+        return tables_beneath(parts, self._catalogue())
 
     def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
         """The columns of a table or subquery, by DESCRIBE: it is bound, not run."""

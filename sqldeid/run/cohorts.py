@@ -15,6 +15,8 @@ Guarantee
     And of any two of these, and of two that share quasi-identifying columns alone but have other persons, no sum
     and difference of classes is about fewer persons than the lesser k (`sqldeid.run.subtracting`); so bands of other
     edges over the same persons are refused where they part fewer.
+    Where two read a common table, through views or not, and name their person keys differently, they are compared by
+    the key that both have as a column, and refused where there is none.
 
 Why not pairs alone: of cohorts A, B and C, where C holds both others and one person more, each two differ by many.
 Therefore all releases that show a column are told apart at once. Sums of three and more are not tried beyond that.
@@ -43,10 +45,10 @@ from itertools import combinations
 
 from sqlglot import exp
 
+from sqldeid.catalogue.beneath import Beneath, beneath, group, meet, read_alike
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.making import Cohort, Nature, Placed
-from sqldeid.run.beneath import Beneath, group, read_alike
 from sqldeid.run.joinable import spelt_alike
 from sqldeid.run.subtracting import can_be_subtracted
 from sqldeid.sql import column, identifier, render
@@ -54,13 +56,17 @@ from sqldeid.sql import column, identifier, render
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A release whose rows were placed: what it is called, its k, and the columns that were kept beside its classes."""
+    """A release whose rows were placed: what it is called, its k, and the columns that were kept beside its classes.
+
+    `reads` is what lies beneath its source.
+    """
 
     names: tuple[str, ...]
     k: int
     cohort: Cohort
     table: exp.Table
     columns: Mapping[str, tuple[exp.Identifier, Column]]
+    reads: Beneath = ()
 
     @property
     def key(self) -> str:
@@ -112,7 +118,7 @@ class Compared:
             label: (identifier(f"c{i}"), c) for i, (label, c) in enumerate(there.items()) if self._asked(label, name)
         }
         table = engine.workbench(f"{name}_placed")
-        self.traces.append(Trace(nature.names, k, nature.cohort, table, kept))
+        self.traces.append(Trace(nature.names, k, nature.cohort, table, kept, beneath(nature.source, engine)))
         return Placed(table, [{"name": n, "column": column(c.name, "s")} for n, c in kept.values()])
 
     def _asked(self, label: str, name: str) -> bool:
@@ -134,6 +140,7 @@ class Compared:
         """
         if len(self.traces) < len(self.natures):
             raise ValueError("a table was made whose rows were not placed")
+        _refuse_renamed(self.traces)
         for number, question in enumerate(_questions(self.traces)):
             _judge(question, engine, number)
 
@@ -168,18 +175,21 @@ def _beneath(cohort: Cohort, engine: Engine) -> Beneath:
 def may_be_subtracted(here: Nature, there: Nature, engine: Engine) -> bool:
     """Whether two releases of one job must be made in one run, if they are not of the same persons.
 
-    Series of one person key; tables of one person key, or of rows of the same tables, that show a common column, unless
-    the job states that nobody is given both.
+    Series of one person key, or with keys of two names over a common table; tables likewise, or of rows of the same
+    tables, that show a common column, unless the job states that nobody is given both.
     """
+    common = meet(beneath(here.source, engine), beneath(there.source, engine))
     if here.cohort is None or there.cohort is None:
-        return bool(here.subtracted) and here.subtracted == there.subtracted
+        return bool(here.subtracted and there.subtracted) and (here.subtracted == there.subtracted or common)
     a, b = here.cohort, there.cohort
     keys = [c.person[0] for c in (a, b) if c.person is not None]
     known = len(keys) == 2 and keys[0] == keys[1]
     apart = a.never_with & {*there.names} or b.never_with & {*here.names}
     if apart or not a.shown.keys() & b.shown.keys():
         return False
-    return known or (bool(a.source and b.source) and read_alike(_beneath(a, engine), _beneath(b, engine)))
+    if len(keys) == 2:
+        return known or common
+    return bool(a.source and b.source) and read_alike(_beneath(a, engine), _beneath(b, engine))
 
 
 def _labelled(cohort: Cohort, there: Sequence[Column]) -> dict[str, Column]:
@@ -215,8 +225,8 @@ def known_by(traces: Sequence[Trace]) -> Iterator[tuple[tuple[str, ...], list[Tr
     """Releases whose persons can be known again, and the labels by which."""
     found: list[list[Trace]] = []
     for label in dict.fromkeys(t.cohort.person[0] for t in traces if t.cohort.person is not None):
-        sources = {t.cohort.source for t in traces if t.cohort.person is not None and t.cohort.person[0] == label}
-        members = [t for t in traces if label in t.columns and (_is_key(t, label) or t.cohort.source in sources - {""})]
+        read = [of for t in traces if _is_key(t, label) for of in t.reads]
+        members = [t for t in traces if label in t.columns and (_is_key(t, label) or meet(t.reads, read))]
         found.append(members)
         yield (label,), members
     for source in dict.fromkeys(t.cohort.source for t in traces if t.cohort.source):
@@ -369,6 +379,28 @@ def _refuse_spelling(asked: Question) -> None:
                 f"{t.key}.person",
                 f"is of type {t.cohort.spelt}, in {first.key} of type {first.cohort.spelt}, so that it is not known "
                 "whether both hold the same persons; cast one of them in a source query",
+            )
+
+
+def _refuse_renamed(traces: Sequence[Trace]) -> None:
+    """Refuse releases over a common table whose person keys have other names, and can be looked up in neither.
+
+    A view or query that renames the key leaves no column by which the persons of both are known again.
+    """
+    groups = [(names[0], members) for names, members in known_by(traces) if len(names) == 1]
+    known = [{id(t) for t in members} for name, members in groups if any(_is_key(t, name) for t in members)]
+    for here, there in combinations(traces, 2):
+        keys = (here.cohort.person, there.cohort.person)
+        if None in keys or never_together(here, there) or any({id(here), id(there)} <= both for both in known):
+            continue
+        if meet(here.reads, there.reads) and here.cohort.shown.keys() & there.cohort.shown.keys():
+            first, last = sorted((here, there), key=lambda t: t.names)
+            raise JobError.at(
+                f"{last.key}.person",
+                f"has another name than in {first.key}, and both read a common table, so that it is not known whether "
+                "whoever is given both can subtract. Give the key one name in both, by a source query that renames it, "
+                "and they are compared; hold them to each other with --ledger FILE; or, if nobody is ever given them "
+                "both, say so by never_with",
             )
 
 

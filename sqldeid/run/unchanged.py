@@ -12,8 +12,8 @@ Guarantee
     are subtracted as another night's are. What was held to a ledger is given no companion without that very ledger,
     which is known by the marks of what it took down. Nor is a table or series given one of its kind over other persons,
     if both read a common column and hold persons by one key, in this job, or read the same tables by another filter, in
-    another (`sqldeid.run.beneath`: a view, a partition and an heir are no other tables): such cohorts may differ by one
-    person, and they are compared only where one run makes both.
+    another (`sqldeid.catalogue.beneath`: a view, a partition and an heir are no other tables): such cohorts may differ
+    by one person, and they are compared only where one run makes both.
 
 Assumes
     The first release is where the second goes: of releases elsewhere nothing is known here. Sums of 64-bit hashes are
@@ -44,13 +44,13 @@ from typing import cast
 
 from sqlglot import exp
 
+from sqldeid.catalogue.beneath import Beneath, beneath, read_alike
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.job import Job
 from sqldeid.keys import Key, read_key, state_key
 from sqldeid.making import Nature
 from sqldeid.publish import BESIDE_KINDS, LEDGER_MARK, LEDGER_NOTE, SOURCE_NOTE
-from sqldeid.run.beneath import Beneath, beneath, read_alike
 from sqldeid.run.cohorts import may_be_subtracted
 from sqldeid.run.places import Options
 from sqldeid.run.wings import Plan, nature_of, part_of, wing_of

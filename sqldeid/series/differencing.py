@@ -5,6 +5,9 @@ Guarantee
     in none of one), with the same shortened series or another in both, is empty or has the k of the releases that it is
     in. So no difference of published sums, n₁·f₁ - n₂·f₂, is one over fewer persons.
 
+    Two releases that read a common table, be it through views, and have a variable in common are refused where their
+    person keys have different names: of whom they are is not known then.
+
 Assumes
     The person key means the same persons where it has the same name, and a variable the same where it does. With a
     ledger the releases are entered one after the other instead, and persons are held back.
@@ -22,6 +25,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sqldeid.catalogue.beneath import beneath, meet
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.series.memory import told
@@ -58,6 +62,8 @@ class Differencing:
         for other in self.before:
             if other.plan.person.name.casefold() == plan.person.name.casefold():
                 _refuse(other, now)
+            elif other.variables.keys() & now.variables.keys():
+                _refuse_renamed(other.plan, plan, engine)
         self.before.append(now)
 
 
@@ -70,6 +76,17 @@ def _release(plan: SeriesPlan, shaped: Shaped, engine: Engine) -> _Release:
         rows = np.flatnonzero([digest is not None for digest in series])
         variables[name.casefold()] = {people[i]: (int(found.group[i]), series[i]) for i in rows.tolist()}
     return _Release(plan, variables)
+
+
+def _refuse_renamed(before: SeriesPlan, now: SeriesPlan, engine: Engine) -> None:
+    if meet(beneath(before.source, engine), beneath(now.source, engine)):
+        raise JobError.at(
+            f"{now.key}.person",
+            f"is {now.person.name}, in {before.key} {before.person.name}, and both read a common table, so that it is "
+            "not known whether classes of the same persons can be subtracted. Give the key one name in both, by a "
+            "source query that renames it, and they are compared; or, if nobody will be given both, say so by "
+            "--without-ledger",
+        )
 
 
 def _refuse(before: _Release, now: _Release) -> None:

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 import sqldeid
 from sqldeid.errors import JobError
 from sqldeid.job import Job
-from sqldeid.run import anonymize
+from sqldeid.run import Options, anonymize
 from sqldeid.run.subtracting import can_be_subtracted
+from tests.support.charted_series import BASE, charted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,6 +197,70 @@ def test_views_and_queries_with_one_key() -> None:
     sql = PEOPLE + "CREATE VIEW w AS SELECT seq, q, diag FROM p WHERE seq < 30"
     assert "subtract" in refusal(part("seq < 29"), part(source="w"), sql=sql)
     assert "subtract" in refusal(part("seq < 29"), part(source={"query": "SELECT seq, q, diag FROM p WHERE seq < 30"}))
+
+
+RENAMED = {"patient": IDENTIFYING, "q": QI, "diag": SENSITIVE}
+VIEWS = """CREATE VIEW w AS SELECT seq AS patient, q, diag FROM p;
+           CREATE VIEW x AS SELECT patient AS pid, patient, q, diag FROM w;
+           CREATE VIEW y AS SELECT *, seq AS patient FROM p;
+           CREATE TABLE copied AS FROM w"""
+
+
+def test_a_view_that_renames_the_key_hides_nobody() -> None:
+    """The key of either is in no column of the other: nobody can be looked up, and both read the same table."""
+    renamed = {"person": "patient", "columns": RENAMED}
+    for source in ("w", "x", {"query": "SELECT patient, q, diag FROM x"}):
+        told = refusal(part("seq < 29"), part("patient < 30", source=source, **renamed), sql=PEOPLE + VIEWS)
+        assert told.startswith("tables.b.person: has another name than in tables.a, and both read a common table")
+    named = {"query": "SELECT patient AS seq, q, diag FROM w"}
+    told = refusal(part("seq < 29"), part("seq < 30", source=named), sql=PEOPLE + VIEWS)
+    assert "subtract" in told  # what the message advises: now they are compared
+    assert make(part("seq < 30"), part("seq >= 30", source=named), sql=PEOPLE + VIEWS).releases
+    free = part("patient < 30", source="w", never_with=["a"], **renamed)
+    assert make(part("seq < 29"), free, sql=PEOPLE + VIEWS).releases
+    other = part("patient < 30", source="copied", **renamed)  # a table of its own: the names are all that is known
+    assert make(part("seq < 29"), other, sql=PEOPLE + VIEWS).releases
+
+
+def test_a_view_that_gives_the_key_a_second_name_is_compared() -> None:
+    columns = RENAMED | {"seq": IDENTIFYING}
+    there = {"source": "y", "person": "patient", "columns": columns}
+    assert "fewer than 5" in refusal(part("seq < 29"), part("seq < 30", **there), sql=PEOPLE + VIEWS)
+    assert make(part("seq < 30"), part("seq >= 30", **there), sql=PEOPLE + VIEWS).releases
+
+
+def series_of(*parts: dict[str, Any], sql: str, **options: Any) -> sqldeid.Result:
+    with duckdb.connect() as c:
+        c.register("frame", charted())
+        c.execute("CREATE TABLE charted AS FROM frame")
+        c.execute(sql)
+        job = Job.parse({"series": {name: {**BASE, **p} for name, p in zip("ab", parts, strict=True)}})
+        return anonymize(job, c, options=Options(**options))
+
+
+def test_series_over_a_view_that_renames_the_key() -> None:
+    sql = "CREATE VIEW w AS SELECT stay AS patient, minute, item, value FROM charted"
+    here, there = {"where": "stay < 79"}, {"where": "patient < 80", "source": "w", "person": "patient"}
+    with pytest.raises(
+        JobError, match=r"series\.b\.person: is patient, in series\.a stay, and both read a common table"
+    ):
+        series_of(here, there, sql=sql)
+    assert len(series_of(here, there, sql=sql, without_ledger=True).releases) == 2
+    with pytest.raises(JobError, match=r"series\.a has some of the same persons in other classes"):
+        series_of(here, {"source": {"query": "SELECT patient AS stay, * FROM w WHERE patient < 80"}}, sql=sql)
+    glucose = {"variables": {"Glu": {"items": [2]}}}
+    heart = {"variables": {"HR": {"items": [1]}}}
+    assert len(series_of(here | heart, there | glucose, sql=sql).releases) == 2  # nothing to subtract
+    assert len(series_of(here, there, sql=sql.replace("VIEW", "TABLE")).releases) == 2
+
+
+def test_another_run_over_a_view_that_renames_the_key() -> None:
+    with duckdb.connect() as c:
+        c.execute(PEOPLE + VIEWS)
+        asked = job_of(part("seq < 29"), part("patient < 30", source="w", person="patient", columns=RENAMED))
+        anonymize(asked, c, options=Options(only=["a"]))
+        with pytest.raises(JobError, match=r"tables\.a: the release that is there is not added to"):
+            anonymize(asked, c, options=Options(only=["b"]))
 
 
 def test_keys_of_two_types_are_refused() -> None:

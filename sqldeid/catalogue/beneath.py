@@ -23,7 +23,13 @@ Beneath = tuple[frozenset[str] | None, ...]
 
 def beneath(source: exp.Expr, engine: Engine) -> Beneath:
     """What lies beneath the relations that a source names."""
-    return tuple(engine.beneath(parts) for parts in tables_of(source))
+    within = exp.select("*").from_(source.copy())  # a relation by itself is no reference to one within a query
+    return tuple(engine.beneath(parts) for parts in tables_of(within))
+
+
+def meet(here: Sequence[frozenset[str] | None], there: Sequence[frozenset[str] | None]) -> bool:
+    """Whether a relation of one source has rows in common with one of the other."""
+    return any(_meet(a, b) for a in here for b in there)
 
 
 def read_alike(here: Sequence[frozenset[str] | None], there: Sequence[frozenset[str] | None]) -> bool:

@@ -1,0 +1,99 @@
+"""Which tables a source reads through views, as the catalogue of each engine writes these."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from sqldeid.catalogue.beneath import beneath
+from sqldeid.engine.settings import Settings
+from sqldeid.run.places import reading
+from sqldeid.sql import bind, parse_query
+from sqldeid.sql.defined import names_read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import psycopg
+    from pyspark.sql import SparkSession
+
+VIEWS = {
+    "renamed": "SELECT seq AS patient FROM p",
+    "twice": "WITH q AS (SELECT patient AS id FROM renamed) SELECT q.id FROM q",
+    "joined": "SELECT o.seq FROM o JOIN twice ON twice.id = o.seq",
+    "hiding": "WITH p AS (SELECT seq FROM o) SELECT * FROM p",
+}
+READ = {"p": {"p"}, "renamed": {"p"}, "twice": {"p"}, "joined": {"o", "p"}, "hiding": {"o"}, "o": {"o"}}
+QUERIES = {
+    "SELECT id FROM twice": {"p"},
+    "WITH p AS (SELECT seq FROM o) SELECT * FROM p": {"o"},
+    "SELECT seq FROM o WHERE seq IN (SELECT patient FROM renamed)": {"o", "p"},
+}
+
+
+@contextmanager
+def reader(database: Any) -> Iterator[Callable[[str], set[str]]]:
+    """Tells by a source's name or query the last parts of the tables that it reads."""
+    with reading(database, None, Settings()) as engine:
+
+        def read(asked: str) -> set[str]:
+            query = " " in asked
+            source = bind(parse_query(asked, key=""), engine.resolve) if query else engine.resolve((asked,))
+            return {name.rpartition(".")[2] for of in beneath(source, engine) for name in of or ()} & {"p", "o"}
+
+        yield read
+
+
+def told(database: Any) -> dict[str, set[str]]:
+    with reader(database) as read:
+        return {asked: read(asked) for asked in (*READ, *QUERIES)}
+
+
+@pytest.mark.duckdb14
+def test_duckdb_through_views() -> None:
+    with duckdb.connect() as c:
+        for table in ("p", "o"):
+            c.execute(f"CREATE TABLE {table} AS SELECT 1 AS seq")
+        for name, query in VIEWS.items():
+            c.execute(f"CREATE VIEW {name} AS {query}")
+        assert told(c) == READ | QUERIES
+        c.execute("CREATE TEMP VIEW Passing AS SELECT * FROM memory.main.TWICE")
+        c.execute("CREATE VIEW turned AS PIVOT p ON seq IN (1) USING COUNT(*)")
+        c.execute("CREATE TABLE seq AS SELECT 1 AS p")
+        with reader(c) as read:
+            assert read("passing") == {"p"}
+            assert read("turned") >= {"p"}  # not understood: what is named there may be read
+
+
+@pytest.mark.deep
+def test_postgres_through_views(postgres: psycopg.Connection[Any]) -> None:
+    for table in ("p", "o"):
+        postgres.execute(f"CREATE TABLE {table} (seq INTEGER)".encode())
+    for name, query in VIEWS.items():
+        kind = "MATERIALIZED VIEW" if name == "twice" else "VIEW"
+        postgres.execute(f"CREATE {kind} {name} AS {query}".encode())
+    assert told(postgres) == READ | QUERIES
+
+
+@pytest.mark.xdist_group("spark")
+def test_spark_through_views(spark: SparkSession) -> None:
+    try:
+        for table in ("p", "o"):
+            spark.sql(f"CREATE TABLE {table} (seq INT) USING parquet")
+        for name, query in VIEWS.items():
+            spark.sql(f"CREATE VIEW {name} AS {query}")
+        assert told(spark) == READ | QUERIES
+    finally:
+        for name in reversed(VIEWS):
+            spark.sql(f"DROP VIEW IF EXISTS {name}")
+        for table in ("p", "o"):
+            spark.sql(f"DROP TABLE IF EXISTS {table}")
+
+
+@pytest.mark.parametrize("text", ["", "nothing of (", "SUMMARIZE p", "DROP TABLE p", "SELECT 1; SELECT 2"])
+def test_what_is_no_query_is_not_understood(text: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert names_read(text, "duckdb") is None
+    assert capfd.readouterr().err == ""
