@@ -40,8 +40,9 @@ NAMES = (
 CREATE = {
     "adult": "CREATE TABLE main.adult AS SELECT row_number() OVER () AS id, * FROM read_csv(?, header = false, "
     "names = ?, skip = 0, delim = ', ', all_varchar = true)",
-    "adult_test": "CREATE TABLE main.adult_test AS SELECT row_number() OVER () AS id, * REPLACE (rtrim(income, '.') AS "
-    "income) FROM read_csv(?, header = false, names = ?, skip = 1, delim = ', ', all_varchar = true)",
+    "adult_test": "CREATE TABLE main.adult_test AS SELECT row_number() OVER () + (SELECT max(id) FROM main.adult) AS "
+    "id, * REPLACE (rtrim(income, '.') AS income) FROM read_csv(?, header = false, names = ?, skip = 1, "
+    "delim = ', ', all_varchar = true)",
 }
 NUMBERS = ("age", "capital-gain", "capital-loss", "hours-per-week")
 INVENTED = (

@@ -19,6 +19,7 @@ from sqldeid.catalogue.columns import no_column
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.findings import Classification, Scores
+from sqldeid.insight.utility_held import refuse_seen, refuse_source, refuse_unlike
 from sqldeid.insight.utility_implied import with_all_ancestors, with_ancestors
 from sqldeid.insight.utility_model import MOST_CLASSES, Model, fit_and_score, most_frequent
 from sqldeid.insight.utility_rows import as_they_were, features, generalised, read_originals, read_released
@@ -204,10 +205,15 @@ def _prepare(asked: UtilityQuestion, plan: TablePlan, held_out: TablePlan | None
     if held_out is None:
         train, test = _split(asked, plan, source, engine)
     else:
-        other, _ = _with_label(asked, _settled(held_out), engine)
+        other, other_label = _with_label(asked, _settled(held_out), engine)
         other = replace(other, columns=tuple(c for c in other.columns if c.name in {d.name for d in plan.columns}))
+        refuse_unlike(plan, other, label, other_label)
+        refuse_source(plan, other, engine)
         train, test = source, keep(other, engine)
     settled = [replace(plan, source=part, joined=False, stacked=None) for part in (train, test)]
+    if held_out is not None:
+        told = replace(settled[1], source_label=held_out.source_label)
+        warnings += refuse_seen(settled[0], told, label, engine)
     return Prepared(settled[0], settled[1], label, warnings)
 
 

@@ -22,6 +22,19 @@ FOLDED_SETUP = (
     'INSERT INTO "fol ded" VALUES (0, 1, 1), (0, 2, 2), (1, 1, 1), (5, 3, 3), (5, 4, 1), (4, 4, 1)',
 )
 FOLDED = table_name("fol ded")
+HELD_SETUP = (
+    *PEOPLE_SETUP,
+    'CREATE TABLE "he ld" (id BIGINT, "we""ird; DROP TABLE x; --" VARCHAR(9), "select" BIGINT, "ünï code" TEXT)',
+    """INSERT INTO "he ld" VALUES (9, 'it''s', -30, 'b'), (9, '😀', -30, NULL), (10, '😀', -30, NULL),
+       (11, 'it', 40, 'e'), (12, NULL, 40, 'e')""",
+)
+COMMON_LABEL = [{"name": identifier("v0"), "value": column(SEX, "s")}]
+COMMON = {
+    "train": PEOPLE,
+    "test": table_name("he ld"),
+    "columns": [*COMMON_LABEL, {"name": identifier("v1"), "value": column(NOTE, "s")}],
+    "present": column(SEX, "s"),
+}
 ITEMS_SETUP = (
     'CREATE TABLE "it ems" (owner INTEGER, seq INTEGER, code VARCHAR(5), who INTEGER)',
     """INSERT INTO "it ems" VALUES (1, 1, 'a', 7), (1, 2, NULL, 7), (1, 3, 'b', 7), (2, NULL, 'a', 8), (2, 2, 'b', 8),
@@ -298,6 +311,15 @@ CASES += [
         [(-30.0, "a", "it's", 2), (-30.0, "b", "it's", 1), (-30.0, None, "😀", 1), (40.0, "a\nb", "😀", 1)],
         (*PEOPLE_SETUP, """INSERT INTO "peo ple" VALUES (7, 'it''s', -30, 'a')"""),
         ordered=False,
+    ),
+    Case("insight/count_common", COMMON, [(4, 3, 3, 2)], HELD_SETUP),
+    Case("insight/count_common", {**COMMON, "columns": COMMON_LABEL}, [(4, 3, 3, 2)], HELD_SETUP, note="of one column"),
+    Case(
+        "insight/count_common",
+        COMMON,
+        [(0, 0, 0, 0)],
+        HELD_SETUP[:-1],
+        note="no row held out",
     ),
     Case("insight/count_labels", {"source": PEOPLE, "label": column(SEX, "s")}, [(6, 4, 2)], PEOPLE_SETUP),
 ]

@@ -353,3 +353,103 @@ def test_a_missing_extra_is_named(database, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(sqldeid.JobError, match=r"pip install 'sqldeid\[utility\]'"):
         sqldeid.evaluate.classification(job(), database, "ill")
+
+
+KEYLESS = {"person": None, "rows_are_persons": True}
+
+
+def refused(database: Path, source: str, test: str, **part: object) -> str:
+    with pytest.raises(sqldeid.JobError) as raised:
+        sqldeid.evaluate(job(source, **part), database, "ill", test=test, originals=False)
+    assert "canary" not in raised.value.message
+    return raised.value.message.removeprefix("job: tables.people: ").removeprefix("job: ")
+
+
+@pytest.fixture(scope="module")
+def held(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Test rows that are spelt otherwise than the training part, in one way each."""
+    path = tmp_path_factory.mktemp("held") / "p.duckdb"
+    path.write_bytes(database.read_bytes())
+    changed = {
+        "text_age": "CAST(age AS VARCHAR) AS age",
+        "big_age": "CAST(age AS BIGINT) AS age, CAST(score AS FLOAT) AS score",
+        "text_id": "CAST(id AS VARCHAR) AS id",
+        "dotted": "ill || '.' AS ill",
+        "half_dotted": "CASE WHEN ill = 'none' THEN 'none.' ELSE ill END AS ill",
+        "true_ill": "ill = 'canary' AS ill",
+        "other_way": "CAST(score AS VARCHAR) AS score",
+    }
+    with duckdb.connect(str(path)) as connection:
+        for name, replaced in changed.items():
+            connection.execute(f"CREATE TABLE {name} AS SELECT * REPLACE ({replaced}) FROM held")
+        connection.execute("CREATE VIEW seen AS SELECT * FROM people WHERE id % 4 = 0")
+        connection.execute("CREATE VIEW seen_through AS SELECT * FROM seen")
+        connection.execute("CREATE VIEW first_part AS SELECT * FROM people WHERE id % 4 > 0")
+        connection.execute("CREATE TABLE copied AS SELECT * FROM people WHERE id % 4 = 0")
+        connection.execute("CREATE TABLE again AS SELECT * REPLACE (id // 4 AS id) FROM held")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("test", "said"),
+    [
+        ("text_age", "--test: age is of type VARCHAR in text_age, and of type INTEGER in rest: "),
+        ("other_way", "--test: score is of type VARCHAR in other_way, and of type DOUBLE in rest: "),
+        ("text_id", "--test: id is of type text in text_id, and of type integer in rest: "),
+        ("true_ill", "--test: ill is of type BOOLEAN in true_ill, and of type VARCHAR in rest: "),
+        ("dotted", "--test: no value of ill in dotted is one that rest has; write the labels alike in both"),
+    ],
+)
+def test_rows_of_other_types_or_labels_are_no_test(held, test, said):
+    assert refused(held, "rest", test).startswith(said)
+
+
+def test_types_that_spell_values_alike_are_no_others(held):
+    figures = [sqldeid.evaluate(job("rest"), held, "ill", test=t, originals=False) for t in ("held", "big_age")]
+    assert figures[0].anonymised.accuracy == figures[1].anonymised.accuracy
+    assert not figures[1].warnings
+
+
+def test_labels_that_the_source_has_not_are_told(held):
+    found = sqldeid.evaluate(job("rest"), held, "ill", test="half_dotted", originals=False)
+    with duckdb.connect(str(held), read_only=True) as connection:
+        lost, rows = connection.execute(
+            "SELECT COUNT(*) FILTER (ill = 'none.'), COUNT(ill) FROM half_dotted"
+        ).fetchone()
+    assert found.warnings == (
+        f"tables.people: {lost} of {rows} rows of half_dotted have a value of ill that rest has not, and no model can "
+        "name it: 1 of 2 values are in both",
+    )
+
+
+@pytest.mark.parametrize("test", ["people", "seen", "seen_through", "copied"])
+def test_persons_of_the_training_part_are_no_test(held, test):
+    count = 400 if test == "people" else 100
+    told = refused(held, "people", test)
+    assert told.startswith(
+        f"--test: {count} of {count} persons of {test} are in people by id: a model is not tested on"
+    )
+    assert "number those of one on from the other's last" in told
+    assert refused(held, "people", test, where="id < 200").startswith(f"--test: {count // 2} of {count // 2} persons")
+
+
+def test_persons_that_each_table_numbers_from_its_first_are_told(held):
+    told = refused(held, "rest", "again")
+    assert told.startswith("--test: 75 of 100 persons of again are in rest by id")
+
+
+@pytest.mark.parametrize("test", ["people", "seen", "seen_through"])
+def test_without_a_key_the_source_and_its_views_are_no_test(held, test):
+    said = f"--test: {test} is people, or a view over it, and without a person key"
+    assert refused(held, "people", test, **KEYLESS).startswith(said)
+    assert refused(held, "main.people", test, where="id < 200", **KEYLESS).startswith(
+        said.replace("people,", "main.people,")
+    )
+
+
+def test_without_a_key_equal_rows_are_told(held):
+    asked = job("people", **KEYLESS)
+    found = sqldeid.evaluate(asked, held, "ill", test="copied", originals=False)
+    assert found.warnings[0].startswith("tables.people: 100 of 100 rows of copied are equal to rows of people in all")
+    for source, test in (("rest", "held"), ("first_part", "seen")):
+        assert not sqldeid.evaluate(job(source, **KEYLESS), held, "ill", test=test, originals=False).warnings
