@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -14,8 +15,9 @@ from glob import escape
 from pathlib import Path
 from types import TracebackType
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
+from sqldeid.engine.lock import hold
 from sqldeid.engine.undisturbed import in_one_go
 from sqldeid.errors import EngineError
 
@@ -25,10 +27,14 @@ _LONGEST = 200
 """Bytes of a name that a folder's own can carry."""
 _YOUNG = 5.0
 """Seconds in which a folder gets its lock."""
+_TRIES = 20
+"""Folders that are made until one is locked before another run took it for a dead one's."""
 
 
 class PrivateFolder:
-    """A folder that only its owner can read (mode 0700), locked while in use, removed at the end.
+    """A folder that only its owner can read (mode 0700), locked while in use, removed at the end by who made it.
+
+    A process that was forked meanwhile leaves it alone.
 
     Parameters
     ----------
@@ -43,9 +49,8 @@ class PrivateFolder:
         try:
             self._sweep()
             with in_one_go():
-                self.path = Path(tempfile.mkdtemp(prefix=self._prefix, dir=self._parent))
-                self._lock = self._claim(self.path)
-                self._remove = weakref.finalize(self, _release, self.path, self._lock)  # whatever comes in between
+                self.path, lock = self._make()
+                self._remove = weakref.finalize(self, _release, self.path, lock, os.getpid())  # whatever comes between
         except OSError as error:
             raise EngineError(
                 f"{self._parent}: no folder can be made there ({error.strerror}); "
@@ -67,19 +72,39 @@ class PrivateFolder:
             with suppress(OSError):  # its run lives, or it is another user's: filelock's Timeout is an OSError
                 _remove_dead(left)
 
-    @staticmethod
-    def _claim(folder: Path) -> FileLock:
-        lock = _lock(folder)
-        try:
-            lock.acquire()
-            os.chmod(folder, 0o700)  # filelock makes a folder anew, as the umask has it, that went away meanwhile
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        return lock
+    def _make(self) -> tuple[Path, FileLock]:
+        """A folder and its lock. Until it is locked another run may take it away, and then the next one is tried."""
+        for _ in range(_TRIES):
+            folder = Path(tempfile.mkdtemp(prefix=self._prefix, dir=self._parent))
+            lock = _claim(folder)
+            if lock is not None:
+                return folder, lock
+        raise OSError(errno.EAGAIN, "other runs take away what is made there, or it has no locks")
 
 
-def _release(folder: Path, lock: FileLock) -> None:
+def _claim(folder: Path) -> FileLock | None:
+    """Lock a folder that was made just now; None where another run took it for a dead one's before."""
+    lock = None
+    try:
+        made = folder.stat()
+        lock = hold(folder / _LOCK)
+        if os.path.samestat(made, folder.stat()):
+            os.chmod(folder, 0o700)  # some filelocks make one anew, as the umask has it, that went away meanwhile
+            return lock
+    except (FileNotFoundError, NotADirectoryError, Timeout):
+        pass  # it is being removed, or was
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if lock is not None:
+        lock.release()
+    shutil.rmtree(folder, ignore_errors=True)
+    return None
+
+
+def _release(folder: Path, lock: FileLock, maker: int) -> None:
+    if os.getpid() != maker:
+        return
     lock.release()
     shutil.rmtree(folder, ignore_errors=True)
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from filelock import FileLock, Timeout
 
 from sqldeid.engine import mark
 from sqldeid.engine.folder import PrivateFolder
+from sqldeid.engine.lock import hold, is_there
 from sqldeid.errors import EngineError
 
 HOLDS = """
@@ -91,6 +98,86 @@ def test_a_folder_that_cannot_be_locked_is_refused_and_nothing_stays(
     assert not list(tmp_path.iterdir())
     with pytest.raises(EngineError, match="no folder can be made there"):
         PrivateFolder(Path("/proc/out.duckdb"))
+
+
+@pytest.mark.parametrize("moment", ["before it is opened", "before it is locked", "by one who holds it"])
+def test_a_folder_that_a_sweep_took_away_before_it_was_locked_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Another run takes a folder without a lock for a dead one's; what is used must be there, and be locked."""
+    made, swept, makes, locks = [], [], tempfile.mkdtemp, fcntl.flock
+    others: list[FileLock] = []
+
+    def sweep(folder: str) -> None:
+        swept.append(folder)
+        shutil.rmtree(folder)
+
+    def make(**asked: Any) -> str:
+        made.append(makes(**asked))
+        if len(made) == 1 and moment == "before it is opened":
+            sweep(made[0])
+        if len(made) == 1 and moment == "by one who holds it":
+            others.append(FileLock(f"{made[0]}/lock"))
+            others[0].acquire()
+        return made[-1]
+
+    def lock(number: int, how: int) -> None:
+        if len(made) == 1 and moment == "before it is locked" and not swept:
+            sweep(made[0])
+        locks(number, how)
+
+    monkeypatch.setattr(tempfile, "mkdtemp", make)
+    monkeypatch.setattr(fcntl, "flock", lock)
+    with PrivateFolder(tmp_path / "out.duckdb") as folder:
+        assert len(made) == 2 and str(folder.path) == made[1]
+        assert folder.path.stat().st_mode & 0o777 == 0o700
+        with PrivateFolder(tmp_path / "out.duckdb"):
+            assert (folder.path / "lock").is_file()  # it is locked: another run's sweep leaves it
+    for other in others:
+        other.release()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_lock_on_a_file_that_was_removed_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who held it removes it at the end, between another one's opening and locking it."""
+    path, locks, removed = tmp_path / "lock", fcntl.flock, []
+
+    def lock(number: int, how: int) -> None:
+        if not removed:
+            removed.append(path.unlink())
+        locks(number, how)
+
+    monkeypatch.setattr(fcntl, "flock", lock)
+    with suppress(Timeout):  # some filelocks see it themselves
+        assert is_there(hold(path))
+    held = hold(path)
+    path.unlink()
+    assert not is_there(held)
+    path.touch()
+    assert not is_there(held)
+    held.release()
+
+
+FORKS = """
+import os, sys
+from pathlib import Path
+from sqldeid.engine.folder import PrivateFolder
+with PrivateFolder(Path(sys.argv[1])) as folder:
+    (folder.path / "spill").write_text("x")
+    child = os.fork()
+    if child == 0:
+        sys.exit(3)  # as code of the user's that forks within a run, and ends
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    assert (folder.path / "spill").read_text() == "x"
+    with PrivateFolder(Path(sys.argv[1])):
+        assert (folder.path / "spill").is_file()
+"""
+
+
+def test_a_forked_child_that_ends_leaves_its_parents_folder(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", FORKS, str(tmp_path / "out")], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not list(tmp_path.iterdir())
 
 
 def test_no_lock_is_made_by_hand() -> None:
