@@ -69,6 +69,8 @@ def _input_error(error: duckdb.Error) -> SqldeidError:
     """What DuckDB calls invalid input is told apart by its words, which are never repeated: they quote rows."""
     if _CHECKSUM in str(error).lower():
         return JobError(_DAMAGED)
+    if isinstance(error, duckdb.ConnectionException) and "already closed" in str(error):
+        return EngineError("the connection to the database is closed; give one that is open")
     text = str(error).strip().lower() if isinstance(error, duckdb.InvalidInputException) else ""
     if "this file is not utf-8 encoded" in text:
         return JobError("the file is not UTF-8; convert it to UTF-8 first")

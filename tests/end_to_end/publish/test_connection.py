@@ -263,9 +263,10 @@ def test_a_database_attached_for_reading_can_release_elsewhere(tmp_path: Path) -
 def test_a_closed_connection_is_an_engine_error() -> None:
     c = duckdb.connect()
     c.close()
-    with pytest.raises(SqldeidError) as raised:
-        anonymize(job(r=people()), c)
-    assert raised.value.code == 1
+    for run in (anonymize, plan, verify, assess):
+        with pytest.raises(EngineError, match="is closed; give one that is open") as raised:
+            run(job(r=people()), c)
+        assert raised.value.code == 1
 
 
 def test_two_releases_whose_names_run_together() -> None:
