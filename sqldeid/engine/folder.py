@@ -45,7 +45,7 @@ class PrivateFolder:
 
     def __init__(self, beside: Path, parent: Path | None = None) -> None:
         self._parent = parent or beside.parent
-        self._prefix = f".{_named(beside.name)}{_MARK}"
+        self._prefix = f".{short_name(beside.name)}{_MARK}"
         try:
             self._sweep()
             with in_one_go():
@@ -123,8 +123,13 @@ def _remove_dead(left: Path) -> None:
         shutil.rmtree(left, ignore_errors=True)
 
 
-def _named(name: str) -> str:
-    """The name, or, where it could be read as another or would be too long, a short hash of it."""
+def is_private(name: str) -> bool:
+    """Whether a folder of this name is a run's own, as one is that lends plain names beside what is read."""
+    return name.startswith(".") and _MARK in name
+
+
+def short_name(name: str) -> str:
+    """A file's name, or, where it could be read as another or would be too long, a short hash of it."""
     if name.isprintable() and not re.search(r"[*?\[\\]", name) and len(os.fsencode(name)) <= _LONGEST:
         return name
     return hashlib.sha256(os.fsencode(name)).hexdigest()[:16]

@@ -34,6 +34,7 @@ from sqldeid.publish.places import (
     Staging,
     parquet_relation,
 )
+from sqldeid.publish.reserve import Seen, look, refuse_unheld, reserved
 
 __all__ = [
     "BESIDE_KINDS",
@@ -51,9 +52,11 @@ __all__ = [
     "InPlace",
     "Note",
     "ParquetFolder",
+    "Seen",
     "Staging",
     "held_notes",
     "key_of",
+    "look",
     "notes_there",
     "open_target",
     "others_in_file",
@@ -64,4 +67,6 @@ __all__ = [
     "read_note",
     "refuse_existing",
     "refuse_forgotten",
+    "refuse_unheld",
+    "reserved",
 ]

@@ -5,6 +5,9 @@
     fresh database file     in a private folder beside the target   rename, after COMMIT and CHECKPOINT
     folder of Parquet       in a private folder beside the target   rename (two, not atomic, where one is replaced)
 
+A file or folder is held by its run from before it looks at what is there (`sqldeid.publish.reserve`), and so is a
+database (`InPlace.claim`): of two runs at once, one stops.
+
 Source: engines.md, *Publishing*; settled.md, *Defaults* and *Finding a release again*.
 """
 
@@ -25,11 +28,13 @@ from sqldeid.engine.base import Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.errors import EngineError, JobError
 from sqldeid.publish.notes import Note, ours
+from sqldeid.publish.reserve import Seen, refuse_changed
 from sqldeid.sql import identifier, literal, table_name
 
 As = Literal["table", "view", "parquet"]
 SNAPSHOT = "__snapshot"
 TARGET, OLD = "sqldeid_target", "sqldeid_old"
+MARKER = "sqldeid_is_writing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +135,34 @@ def _comment(engine: DuckDBEngine, table: exp.Table, is_view: bool, comment: str
 class InPlace(_Database):
     """The source database takes the release, inside the run's transaction."""
 
+    def claim(self) -> None:
+        """Keep other runs from the database until the transaction ends; what is there is looked at afterwards.
+
+        Two connections of one program can write to it at once. Neither sees what the other one makes, but no two
+        transactions at once can make a table of one name: the marker is dropped again, and that stays so.
+
+        Raises
+        ------
+        EngineError
+            If another run writes there.
+        """
+        marker = table_name(self.catalog, "main", MARKER)
+        try:
+            self.engine.run("publish/mark_place", marker=marker)
+        except EngineError as error:
+            if "write-write conflict" not in error.message:
+                raise
+            raise EngineError(
+                "release: another run of sqldeid is writing into this database, or did so since this one began; run "
+                "one after the other"
+            ) from None
+        except JobError:
+            raise JobError(
+                f"release: the database holds a table or view main.{MARKER}, a name that runs need; rename it"
+            ) from None
+        self.engine.run("engine/drop_table", table=marker)
+        self.engine.refresh()
+
     def write_computed(self, statement: ViewStatement, note: Note, tables: Mapping[str, TableStatement]) -> exp.Expr:
         """Create the hierarchy tables beside the view, then the view; all with notes, so that they go together."""
         self.prepare()
@@ -176,7 +209,13 @@ def _as_it_is(path: Path) -> Path:
 
 @dataclass(slots=True)
 class FreshFile(_Database):
-    """A new database file, written aside and renamed into place."""
+    """A new database file, written aside and renamed into place.
+
+    Parameters
+    ----------
+    seen
+        What stood there when the run began, which alone is replaced (`sqldeid.publish.reserve`).
+    """
 
     def write_computed(self, statement: ViewStatement, note: Note, tables: Mapping[str, TableStatement]) -> exp.Expr:
         """Refused: the view could not read its source."""
@@ -184,7 +223,7 @@ class FreshFile(_Database):
 
     path: Path = Path()
     keep: tuple[Relation, ...] = ()
-    replace: bool = False
+    seen: Seen | None = None
     bring: Bring = _as_it_is
 
     def publish(self) -> tuple[str, ...]:
@@ -195,11 +234,13 @@ class FreshFile(_Database):
         self.engine.use_source()
         self.engine.finish_database(self.catalog)
         made = self.bring(self.path)
-        _keep_private(made, self.destination.target)
-        if self.replace:
-            _rename(made, self.destination.target)
+        into = self.destination.target
+        _keep_private(made, into)
+        if self.seen is None:
+            _claim_file(made, into)
         else:
-            _claim_file(made, self.destination.target)
+            refuse_changed(into, self.seen)
+            _rename(made, into)
         return tuple(self.destination.shown(name) for name in self.written)
 
     def _carry_over(self, relation: Relation) -> None:
@@ -224,14 +265,14 @@ class FreshFile(_Database):
 class ParquetFolder:
     """A folder of Parquet files, written aside and renamed into place.
 
-    Each is written under a number: DuckDB would read some names of releases as patterns.
+    Each is written under a number: DuckDB would read some names of releases as patterns. `seen` is as in `FreshFile`.
     """
 
     engine: DuckDBEngine
     destination: Destination
     path: Path
     keep: tuple[Path, ...] = ()
-    replace: bool = False
+    seen: Seen | None = None
     written: list[str] = field(default_factory=list)
     bring: Bring = _as_it_is
 
@@ -272,10 +313,10 @@ class ParquetFolder:
         self.engine.commit()
         self.engine.finish_database(TARGET)
         made = self._named()
-        if self.replace:
-            _replace_folder(made, into)
-        else:
+        if self.seen is None:
             _claim_folder(made, into)
+        else:
+            _replace_folder(made, into, self.seen)
         return tuple(self.destination.shown(name) for name in self.written)
 
     def _numbered(self, number: int) -> Path:
@@ -343,7 +384,7 @@ def _claiming(into: Path) -> Iterator[None]:
 
 
 def _claim_file(path: Path, into: Path) -> None:
-    """Put a file into place where none is: of two runs at once, one wins and the other says so."""
+    """Put a file into place where none is: what somebody else wrote there meanwhile stays."""
     try:
         os.link(path, into)
         path.unlink()
@@ -356,25 +397,27 @@ def _claim_file(path: Path, into: Path) -> None:
 
 
 def _claim_folder(path: Path, into: Path) -> None:
-    """Put a folder into place where none is, for its owner alone."""
+    """Put a folder into place where none is, for its owner alone; one that is filled meanwhile is not replaced."""
     with _claiming(into):
         os.chmod(path, 0o700)
         into.mkdir(mode=0o700)
     _rename(path, into)
 
 
-def _replace_folder(path: Path, into: Path) -> None:
-    """Rename a folder into place; an old one, whose mode it gets, is set aside first and put back if that fails."""
+def _replace_folder(path: Path, into: Path, seen: Seen) -> None:
+    """Rename a folder into place; the old one, whose mode it gets, is set aside first and put back if that fails."""
     aside = path.with_name("replaced")
+    refuse_changed(into, seen)
     try:
-        mode = stat.S_IMODE(into.stat().st_mode) if into.exists() else 0o700
+        mode = stat.S_IMODE(into.stat().st_mode)
         os.chmod(path, 0o700)
-        if into.exists():
-            os.replace(into, aside)
+        os.replace(into, aside)
         try:
+            if not aside.is_symlink():  # which may not lead anywhere from there
+                refuse_changed(into, seen, aside)  # nobody finds it any more
             os.replace(path, into)
-        except OSError:
-            if aside.exists():
+        except BaseException:
+            if not os.path.lexists(into):
                 os.replace(aside, into)
             raise
         with suppress(OSError):  # it is there; for its owner, where nothing else can be said

@@ -36,15 +36,20 @@ from sqldeid.publish import (
     FreshFile,
     InPlace,
     ParquetFolder,
+    Seen,
     Staging,
     held_notes,
+    look,
     notes_there,
     open_target,
     others_in_file,
     others_in_folder,
     refuse_existing,
     refuse_forgotten,
+    refuse_unheld,
+    reserved,
 )
+from sqldeid.run.alone import alone, naming_instance
 from sqldeid.run.foreign import bring, notes_on, open_engine, open_staging, refuse_missing_parts, writes_here
 
 if TYPE_CHECKING:
@@ -174,8 +179,7 @@ def reading(
             return
         spill = _spill(beside, None, settings, stack) if beside else None
         if is_connection(database):
-            engine = stack.enter_context(open_connection(database))  # type: ignore[arg-type]
-            engine.neutralise()
+            engine = _open_alone(database, stack)
         else:
             engine = stack.enter_context(open_path(path_of(database), writable=False, spill=spill, settings=settings))
         into = None
@@ -258,29 +262,40 @@ def open_run(
             refuse_forgotten([note for note in there if note["release"] in names and LEDGER_NOTE in note])
         return remote, staging, there
     path = None if is_connection(database) else path_of(database)
-    with naming_job(job):
-        _refuse_target(job, target, path, options)
+    seen = _reserve(job, target, path, options, stack)
     shop = _workshop(target.into, options.settings, stack) if target.into is not None else None
     folder = shop.path if shop is not None else None
     spill = _spill(path, folder, options.settings, stack) if path is not None else None
     if path is None:
-        engine = stack.enter_context(open_connection(database))  # type: ignore[arg-type]
-        engine.neutralise()
+        engine = _open_alone(database, stack)
     else:
         engine = stack.enter_context(
             open_path(path, writable=target.into is None, spill=spill, settings=options.settings)
         )
     _refuse_place(engine, target, job)
-    staging = _staging(engine, target, shop, names, options)
-    there = notes_there(engine, target)
-    if options.ledger is None:
-        refuse_forgotten(held_notes(engine, target, names))
+    if shop is None:
+        return _open_in_place(engine, target, path, names, options)
+    with naming_instance():
+        staging = _files(engine, target, shop, names, options, seen)
+    there = _noted(engine, target, names, options)
     if path is not None:
         close_access(engine, folder)
     engine.begin()
-    if isinstance(staging, InPlace):
-        refuse_existing(engine.relations(), target.schema, names, replace=options.replace)
-        staging.drop_old(names)
+    return engine, staging, there
+
+
+def _open_in_place(
+    engine: DuckDBEngine, target: Destination, path: Path | None, names: Sequence[str], options: Options
+) -> tuple[DuckDBEngine, Staging, list[dict[str, object]]]:
+    """The source database takes the releases: what is there is read once no other run can change it."""
+    staging = InPlace(engine, target, engine.catalog)
+    if path is not None:
+        close_access(engine, None)
+    engine.begin()
+    staging.claim()
+    there = _noted(engine, target, names, options)
+    refuse_existing(engine.relations(), target.schema, names, replace=options.replace)
+    staging.drop_old(names)
     return engine, staging, there
 
 
@@ -298,23 +313,51 @@ def _open_bringing(
     job: Job, target: Destination, database: Database, names: Sequence[str], options: Options, stack: ExitStack
 ) -> tuple[Remote, Staging, list[dict[str, object]]]:
     """A server that holds the source, and files here that take the releases."""
-    with naming_job(job):
-        _refuse_target(job, target, None, options)
+    seen = _reserve(job, target, None, options, stack)
     shop = _workshop(target.target, options.settings, stack)
     opened: list[FreshFile | ParquetFolder] = []
     there: list[dict[str, object]] = []
 
     def files(bench: DuckDBEngine) -> Path:
-        opened.append(_files(bench, target, shop, names, options))
-        there.extend(notes_there(bench, target))
-        if options.ledger is None:
-            refuse_forgotten(held_notes(bench, target, names))
+        opened.append(_files(bench, target, shop, names, options, seen))
+        there.extend(_noted(bench, target, names, options))
         return shop.path
 
     remote = open_engine(database, options.settings, stack, files)
     remote.begin(writing=True)
     remote.bench.begin()
     return remote, bring(remote, opened[0]), there
+
+
+def _reserve(job: Job, target: Destination, path: Path | None, options: Options, stack: ExitStack) -> Seen | None:
+    """Hold a file or folder until the run ends, and refuse it where it may not be written; what may be replaced."""
+    with naming_job(job):
+        if target.into is None:
+            _refuse_target(job, target, path, options)
+            return None
+        held = stack.enter_context(reserved(target.into))
+        _refuse_target(job, target, path, options)
+        if not held:
+            refuse_unheld(target.into)
+        return look(target.into) if options.replace else None
+
+
+def _open_alone(database: Database, stack: ExitStack) -> DuckDBEngine:
+    """The engine on a user's connection, which no other run uses meanwhile."""
+    stack.enter_context(alone(database))
+    engine = stack.enter_context(open_connection(database))  # type: ignore[arg-type]
+    engine.neutralise()
+    return engine
+
+
+def _noted(
+    engine: DuckDBEngine, target: Destination, names: Sequence[str], options: Options
+) -> list[dict[str, object]]:
+    """The notes of the releases that are there; what a ledger held is not replaced without one."""
+    there = notes_there(engine, target)
+    if options.ledger is None:
+        refuse_forgotten(held_notes(engine, target, names))
+    return there
 
 
 def _refuse_kind(job: Job, target: Destination) -> None:
@@ -362,27 +405,24 @@ def _refuse_place(engine: DuckDBEngine, target: Destination, job: Job) -> None:
         raise EngineError(f"{where}: the database is open for reading only; name where to write", key="release.into")
 
 
-def _staging(
-    engine: DuckDBEngine, target: Destination, shop: Workshop | None, names: Sequence[str], options: Options
-) -> InPlace | FreshFile | ParquetFolder:
-    if target.into is None or shop is None:
-        return InPlace(engine, target, engine.catalog)
-    return _files(engine, target, shop, names, options)
-
-
 def _files(
-    engine: DuckDBEngine, target: Destination, shop: Workshop, names: Sequence[str], options: Options
+    engine: DuckDBEngine,
+    target: Destination,
+    shop: Workshop,
+    names: Sequence[str],
+    options: Options,
+    seen: Seen | None,
 ) -> FreshFile | ParquetFolder:
     """A file or folder that is written aside; what stays of the one that it replaces is read now."""
     keep = set(names) if options.only else None
     if target.kind == "parquet":
         files = others_in_folder(engine, target, keep)
         engine.create_database(shop.path / "scratch.duckdb", TARGET)
-        return ParquetFolder(engine, target, shop.path / "release", files, options.replace, bring=shop.bring)
+        return ParquetFolder(engine, target, shop.path / "release", files, seen, bring=shop.bring)
     kept = others_in_file(engine, target, keep)
     path = shop.path / "release.duckdb"
     engine.create_database(path, TARGET)
-    return FreshFile(engine, target, TARGET, path=path, keep=kept, replace=options.replace, bring=shop.bring)
+    return FreshFile(engine, target, TARGET, path=path, keep=kept, seen=seen, bring=shop.bring)
 
 
 def _workshop(into: Path, settings: Settings, stack: ExitStack) -> Workshop:
