@@ -20,6 +20,7 @@ from types import TracebackType
 from filelock import FileLock, Timeout
 
 from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.lock import hold
 from sqldeid.engine.plain import Workshop
 from sqldeid.engine.private import CATALOG, open_private
 from sqldeid.engine.settings import Settings
@@ -145,14 +146,13 @@ class LedgerFile:
 
     def _claim(self) -> FileLock:
         """A lock that only one run holds; the file stays, so that the next run locks the same one."""
-        lock = FileLock(self.path.with_name(f"{self.path.name}.lock"), mode=0o600, timeout=0, thread_local=False)
+        path = self.path.with_name(f"{self.path.name}.lock")
         try:
-            lock.acquire()
+            return hold(path)
         except Timeout:
             raise EngineError(f"{_OPTION}: another run uses {self.path}; run one after the other") from None
         except OSError as error:
-            raise EngineError(f"{_OPTION}: {lock.lock_file} cannot be locked ({error.strerror})") from None
-        return lock
+            raise EngineError(f"{_OPTION}: {path} cannot be locked ({error.strerror})") from None
 
     def _copy(self) -> None:
         if self.fresh:
