@@ -21,7 +21,7 @@ from tests.support.foreign_events import SEEDED
 from tests.support.foreign_series import BASE, charted
 from tests.support.foreign_tables import RELEASES, both, told
 from tests.support.parquet import content, listing
-from tests.support.sources import INSENSITIVE, job, qi, release
+from tests.support.sources import INSENSITIVE, job, listed, qi, release
 
 __all__ = ["both", "foreign"]
 
@@ -158,6 +158,28 @@ def test_what_lies_there_is_kept_or_replaced_as_with_duckdb(both: Both, tmp_path
     (tmp_path / "parquet" / "out" / "mine.txt").write_text("mine")
     with pytest.raises(JobError, match="files that sqldeid did not make"):
         anonymize(job(PARQUET, tmp_path / "parquet", r=RELEASES["k"]), both.foreign.database, options=REPLACE)
+
+
+@pytest.mark.parametrize("place", [PARQUET, FILE], ids=["parquet", "file"])
+def test_a_second_run_into_the_files_stops_and_what_changed_there_stays(
+    place: Mapping[str, str], both: Both, tmp_path: Path
+) -> None:
+    """Of two runs into one place one stops, whatever they read; what another program put there is not lost."""
+    folder, came = tmp_path / "written", []
+    folder.mkdir()
+    wanted = job(place, folder, r=RELEASES["k"])
+
+    def meanwhile(_: str, step: str) -> None:
+        if step == "publishing" and not came:
+            came.append(step)
+            for database in (both.foreign.database, both.file):
+                with pytest.raises(EngineError, match="another run of sqldeid is writing to"):
+                    anonymize(wanted, database, options=REPLACE)
+            (folder / "out").mkdir()
+
+    with pytest.raises(JobError, match="exists by now; somebody else wrote it"):
+        anonymize(wanted, both.foreign.database, options=REPLACE, listener=Listener(step=meanwhile))
+    assert came and listed(folder) == ["out"]
 
 
 @pytest.mark.parametrize("place", [PARQUET, FILE], ids=["parquet", "file"])

@@ -24,11 +24,13 @@ from sqldeid.tables import Listener
 from tests.support.charted_series import BASE, charted
 from tests.support.events import kind_c
 from tests.support.files import read
+from tests.support.ledgers import KEY
 from tests.support.sources import PEOPLE, contents, database, everything, job, listed, people
 
 FILE, VIEW, FOLDER = {"into": "out.duckdb"}, {"into": "out.duckdb", "as": "view"}, {"into": "out", "as": "parquet"}
 FILES = {"file": FILE, "views in a file": VIEW, "folder": FOLDER}
 WRITING = "another run of sqldeid is writing to"
+IN_DATABASE = "another run of sqldeid is writing into this database, or did so since"
 REPLACE = Options(replace=True, without_ledger=True)
 
 
@@ -158,6 +160,59 @@ def test_a_run_of_one_release_does_not_lose_what_another_run_makes_of_the_other(
     assert ks(tmp_path, place, "a", "b") == [7, 5]
     only("b")
     assert ks(tmp_path, place, "a", "b") == [7, 7]
+
+
+@pytest.mark.parametrize("where", [FILE, {}])
+def test_a_run_without_a_ledger_does_not_replace_what_one_with_a_ledger_is_making(
+    source: Path, tmp_path: Path, where: dict[str, str]
+) -> None:
+    (tmp_path / "key").write_text(KEY)
+    wanted = job(where, tmp_path, r=people())
+    held = Options(replace=True, ledger=tmp_path / "ledger.duckdb", key_file=tmp_path / "key")
+    with duckdb.connect(str(source)) as c:
+        match = WRITING if where else IN_DATABASE
+        run_with(refused(EngineError, match, lambda: anonymize(wanted, c.cursor(), options=REPLACE)), wanted, c, held)
+        with pytest.raises(JobError, match="was held to a ledger; name it with --ledger"):
+            anonymize(wanted, c.cursor(), options=REPLACE)
+
+
+def test_a_ledger_takes_down_nothing_that_another_program_kept_from_being_published(
+    source: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "key").write_text(KEY)
+    held = Options(replace=True, ledger=tmp_path / "ledger.duckdb", key_file=tmp_path / "key")
+    wanted = job(FILE, tmp_path, r=people())
+    anonymize(wanted, source, options=held)
+    before = everything(tmp_path / "ledger.duckdb")
+    with pytest.raises(JobError, match="was changed by another program"):
+        run_with(lambda: append(tmp_path / "out.duckdb"), wanted, source, held)
+    assert everything(tmp_path / "ledger.duckdb") == before
+
+
+FORKED = """
+import os, sys
+from pathlib import Path
+from sqldeid.errors import EngineError
+from sqldeid.publish import reserved
+with reserved(Path(sys.argv[1])):
+    child = os.fork()
+    if child == 0:
+        sys.exit(3)  # as code of the user's that forks within a run, and ends
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    try:
+        with reserved(Path(sys.argv[1])):
+            raise SystemExit("held twice")
+    except EngineError:
+        pass
+with reserved(Path(sys.argv[1])) as held:
+    assert held
+"""
+
+
+def test_a_forked_child_that_ends_does_not_let_others_in(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", FORKED, str(tmp_path / "out")], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert listed(tmp_path) == []
 
 
 @pytest.mark.sampled(3)
@@ -309,9 +364,6 @@ def test_who_may_read_a_release_can_be_said_meanwhile(source: Path, tmp_path: Pa
 
 
 # ---- one database --------------------------------------------------------------------------------------------------
-
-
-IN_DATABASE = "another run of sqldeid is writing into this database, or did so since"
 
 
 def filled(path: Path | str = ":memory:") -> duckdb.DuckDBPyConnection:
