@@ -55,6 +55,15 @@ def with_one_zero(value: exp.Expr, source: Column) -> exp.Expr:
     return exp.Paren(this=exp.Add(this=value, expression=zero))
 
 
+def with_one_nan(value: exp.Expr, source: Column) -> exp.Expr:
+    """A value of a column, as it leaves: a float with one zero and one NaN, whose sign no comparison of values sees."""
+    if source.kind != "float":
+        return value
+    nan = exp.cast(literal("NaN"), exp.DataType.build(source.type, dialect="duckdb"))
+    is_nan = exp.If(this=exp.EQ(this=value, expression=nan), true=nan.copy())
+    return exp.Paren(this=exp.Case(ifs=[is_nan], default=with_one_zero(value.copy(), source)))
+
+
 def no_column(there: Sequence[Column], label: str, name: str, key: str) -> JobError:
     """The error that says which columns there are instead, unless their names may be values."""
     if not all(c.named for c in there):

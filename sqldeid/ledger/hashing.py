@@ -36,6 +36,7 @@ def label_of(column: str) -> str:
     return column.casefold()
 
 
+_BEFORE_CHRIST = " BC"
 _WHOLE = ("HUGEINT", "UHUGEINT", "UBIGINT", "BIGNUM")
 """Types of whole numbers that travel as text."""
 
@@ -103,8 +104,8 @@ def _float_bits(text: str) -> bytes:
 
 
 def _moment(text: str) -> bytes:
-    """A moment in UTC; infinity has no zone."""
-    moment, zone, _ = text.partition("+00")
-    if not zone and not text.endswith("infinity"):
+    """A moment in UTC; infinity has no zone, and Postgres writes BC after it."""
+    moment, zone, era = text.partition("+00")
+    if (not zone and not text.endswith("infinity")) or era not in ("", _BEFORE_CHRIST):
         raise AssertionError("a moment reached the ledger in another zone than UTC")
-    return moment.encode()
+    return (moment + era).encode()

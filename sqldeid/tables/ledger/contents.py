@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -121,8 +122,14 @@ def refuse_unfit(ledger: Ledger, plan: TablePlan, subject: Subject) -> None:
 
 
 def _refuse_unspelt(plan: TablePlan, subject: Subject) -> None:
-    """Columns of a server that do not travel: equal values may have different texts there, and other ones the same."""
+    """Columns whose values and texts are not one to one: a UNION's, and those of a server that do not travel."""
     if subject.dialect == DUCKDB:
+        for c in (c for c in plan.others if _TAGGED.search(c.source.type)):
+            raise JobError.at(
+                subject.keys[label_of(c.name)],
+                f"is of type {c.source.shown_type}, whose members the ledger cannot tell apart: a number and its text "
+                "may be two values of it; cast it to text in a source query, or leave it out",
+            )
         return
     for c in plan.others:
         if c.source.kind == "other":
@@ -139,6 +146,7 @@ def _refuse_unspelt(plan: TablePlan, subject: Subject) -> None:
         )
 
 
+_TAGGED = re.compile(r"(?<!\")\bUNION\(")
 _MOMENT = "TIMESTAMP WITH TIME ZONE"
 _UNSPELT = (_MOMENT, "NUMERIC", "BLOB", "INTERVAL")
 """Types of keys that a server spells in more than one way, or without their zone."""

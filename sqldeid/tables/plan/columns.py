@@ -11,7 +11,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from sqldeid.catalogue.columns import with_one_zero
+from sqldeid.catalogue.columns import with_one_nan, with_one_zero
 from sqldeid.engine.base import Column
 from sqldeid.errors import JobError
 from sqldeid.hierarchy import Hierarchy, HierarchySource
@@ -63,12 +63,8 @@ class QuasiIdentifier:
 
     @property
     def column(self) -> exp.Expr:
-        """The column of the source, which every template calls `s`; both zeros of a float are one value."""
-        if self.top_code is not None:
-            return top_coded(self.source, self.top_code)
-        if self.source.kind == "float":
-            return with_one_zero(column(self.source.name, "s"), self.source)
-        return released_value(self.source)
+        """The column of the source, which every template calls `s`."""
+        return released_value(self.source) if self.top_code is None else top_coded(self.source, self.top_code)
 
     @property
     def shown(self) -> str | None:
@@ -125,9 +121,15 @@ def travel_type(kind: str) -> exp.DataType:
 
 
 def released_value(source: Column) -> exp.Expr:
-    """A column of `s` as it may leave: an ENUM as text, for its type lists every value, released or not."""
+    """A column of `s` as it may leave: an ENUM as text, for its type lists every value, released or not.
+
+    A float leaves with one zero and one NaN: what compares two releases takes both zeros for one, and so every NaN, and
+    whoever reads them would still see whose sign has changed.
+    """
     value = column(source.name, "s")
-    return exp.cast(value, exp.DataType.build("varchar", dialect="duckdb")) if source.is_enum else value
+    if source.is_enum:
+        return exp.cast(value, exp.DataType.build("varchar", dialect="duckdb"))
+    return with_one_nan(value, source)
 
 
 def refuse_lists(source: Column, key: str) -> None:
@@ -200,11 +202,14 @@ def refuse_own_types_in_parquet(columns: Iterable[tuple[str, Column]]) -> None:
 
 
 def top_coded(source: Column, most: int | float) -> exp.Expr:
-    """A number column of `s` with its greater values cut (LEAST would turn NULL into the number)."""
+    """A number column of `s` with its greater values cut, NaN among them (LEAST would turn NULL into the number)."""
     value = column(source.name, "s")
     cut = exp.cast(literal(most), exp.DataType.build(source.type, dialect="duckdb"))
     return exp.Paren(
-        this=exp.Case(ifs=[exp.If(this=exp.GT(this=value, expression=literal(most)), true=cut)], default=value)
+        this=exp.Case(
+            ifs=[exp.If(this=exp.GT(this=value, expression=literal(most)), true=cut)],
+            default=with_one_zero(value.copy(), source),
+        )
     )
 
 
