@@ -88,6 +88,35 @@ class Placed:
     columns: Sequence[Mapping[str, exp.Expr]]
 
 
+NO_TRUE_DATES = (
+    "read the year alone in a source query, generalise it at least to years (with a k for which the search takes "
+    "these), shift both alike in one table or in linked ones, or leave one out"
+)
+"""What to do about a true date beside shifted ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """What a release of persons tells of the days of their dates, beside another one of the same persons.
+
+    Parameters
+    ----------
+    persons
+        By what these persons are known: the person key's name, and the tables that are read; the same persons have
+        one of them in common.
+    shifted, shown
+        Keys in the job of the columns whose dates are shifted, and of those that show true ones whatever the rows are:
+        as in the source, or as a statistic. What a level shows is only known once it is found.
+    never_with
+        Releases that nobody is given beside this one, as the job states it.
+    """
+
+    persons: frozenset[tuple[str, str]] = frozenset()
+    shifted: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    never_with: frozenset[str] = frozenset()
+
+
 class Cohorts(Protocol):
     """What the tables of one run hold each other to, beside what each promises alone."""
 
@@ -201,6 +230,8 @@ class Nature:
         By the label of a column that is shown as a statistic of each class all that makes the statistic.
     drawn
         How persons are drawn by the key; empty where nobody is drawn.
+    days
+        What it tells of days; nothing where no row is a person's.
     """
 
     names: tuple[str, ...]
@@ -222,6 +253,7 @@ class Nature:
     cohort: Cohort | None = None
     told: Mapping[str, str] = field(default_factory=dict)
     drawn: str = ""
+    days: Days = Days()
 
 
 @dataclass(frozen=True, slots=True)

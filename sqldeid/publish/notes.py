@@ -17,6 +17,11 @@ LINKED_NOTE = "linked"
 SOURCE_NOTE = "source_marks"
 """Key of keyed sums by which the holder of the key knows whether the source has changed since the release."""
 
+DAYS_NOTE = "days"
+"""Key of the columns whose dates are shifted, and of those that show true ones finer than by years, by these keys:"""
+
+SHIFTED, SHOWN = "shifted", "shown"
+
 LAYERS_KIND = "layers"
 """Kind of a table that stands beside a release and tells the levels of its layers; it is of nobody."""
 
@@ -68,6 +73,26 @@ def read_note(comment: str) -> dict[str, object] | None:
         return None
     ours = found.get("sqldeid") if isinstance(found, dict) else None
     return ours if isinstance(ours, dict) and isinstance(ours.get("release"), str) else None
+
+
+def noted_days(shifted: Sequence[str], shown: Sequence[str]) -> dict[str, object]:
+    """What a note keeps of a release's dates: nothing where none are shifted and no true ones shown."""
+    found = {name: list(columns) for name, columns in ((SHIFTED, shifted), (SHOWN, shown)) if columns}
+    return {DAYS_NOTE: found} if found else {}
+
+
+def days_of(note: Mapping[str, object]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns whose dates are shifted, and those that show true ones, by their keys in the job."""
+    found = note.get(DAYS_NOTE)
+    noted = found if isinstance(found, Mapping) else {}
+    shifted, shown = (tuple(_key(note, str(c)) for c in noted.get(name, ())) for name in (SHIFTED, SHOWN))
+    return shifted, shown
+
+
+def _key(note: Mapping[str, object], column: str) -> str:
+    """Where a job names a column; of linked tables the note calls it by its release, too."""
+    release, _, own = column.partition("/") if LINKED_NOTE in note else (str(note["release"]), "", column)
+    return f"tables.{release}.columns.{own}"
 
 
 def key_of(note: Mapping[str, object]) -> str:

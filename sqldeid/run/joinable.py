@@ -135,6 +135,7 @@ class Noticing:
     def write_computed(self, statement: Any, note: Note, tables: Mapping[str, Any]) -> exp.Expr:
         """Stage a computed view."""
         self.written[note.release] = self.staging.write_computed(statement, self._marked(note), tables)
+        self.notes[note.release] = note.content
         return self.written[note.release]
 
     def _marked(self, note: Note) -> Note:

@@ -165,6 +165,25 @@ class Sources:
         facts = now.facts
         return [] if facts is None else [_mark(facts, key, secrets.token_hex(_SALT)) for key in now.keys]
 
+    def may_share(self, name: str, note: Mapping[str, object]) -> bool:
+        """Whether a release at the target may be of persons of one that is made: unless a key tells that it is not.
+
+        Cost: one scan of the source, where the job does not tell.
+        """
+        other = str(note["release"])
+        if other in self.job.tables:
+            if name in self.job.tables[other].never_with:
+                return False
+            if nature_of(self.planned(other)).days.persons & nature_of(self.planned(name)).days.persons:
+                return True
+        now, noted = self._now(name), note.get(SOURCE_NOTE)
+        if now is None or now.facts is None or not isinstance(noted, list):
+            return True
+        pairs = [(mark, again) for mark in noted if (again := _again(mark, now)) is not None]
+        keyed = bool(now.facts.person)
+        alike = any(m.get("base") == a["base"] or (keyed and m.get("person") == a["person"]) for m, a in pairs)
+        return alike or not pairs
+
     def _beside(self, note: Mapping[str, object], now: _Now) -> None:
         """Refuse a release that is there, and is not made again, where it can be compared with the one that is made."""
         other, noted = str(note["release"]), note.get(SOURCE_NOTE)

@@ -7,7 +7,7 @@ nobody could compute again, but all that must be left of them (see `kept_of`).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -15,10 +15,14 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.keys import VARIABLE, Key
+from sqldeid.making import NO_TRUE_DATES
+from sqldeid.publish import noted_days
 from sqldeid.sql import column, identifier, literal
 from sqldeid.tables.disguise.pseudonyms import Digest, by_text, draw_secrets, fresh_run, scope
 from sqldeid.tables.disguise.shift import OVER_89_YEARS, SHIFT_DAYS
+from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.plan.columns import coarsened, moment_type
+from sqldeid.tables.plan.days import SHIFTED, first_of_years, shifted_names, shown_days
 from sqldeid.tables.plan.plan import OtherColumn, TablePlan
 
 FINGERPRINTS = (
@@ -105,7 +109,7 @@ def pseudonyms(plan: TablePlan) -> tuple[OtherColumn, ...]:
 
 def shifted(plan: TablePlan) -> tuple[OtherColumn, ...]:
     """The columns whose dates are shifted."""
-    return tuple(c for c in plan.others if c.disguise in ("shift", "birth"))
+    return tuple(c for c in plan.others if c.disguise in SHIFTED)
 
 
 def _refuse_keyless(plan: TablePlan, key: Key | None) -> None:
@@ -122,14 +126,43 @@ def _refuse_keyless(plan: TablePlan, key: Key | None) -> None:
 def _refuse_bare_dates(plan: TablePlan) -> None:
     """Refuse a true date beside shifted ones: an interval that somebody knows would tell the shift."""
     moved = shifted(plan)
-    for c in plan.others if moved else ():
-        if c.disguise is None and (c.source.kind in ("date", "timestamp") or "TIMESTAMP" in c.source.type):
-            where = f"{plan.key}.columns.{c.name}"
-            raise JobError.at(
-                where,
-                f"a date as in the source beside {moved[0].name}, whose dates are shifted, tells the shift; "
-                'give it shift = "person", too (of type DATE or TIMESTAMP), or leave it out',
-            )
+    if not moved:
+        return
+    for name in shown_days(plan, None):
+        statistic = " as a statistic of its class" if any(c.name == name for c in plan.aggregated) else ""
+        raise JobError.at(
+            f"{plan.key}.columns.{name}",
+            f"a date as in the source{statistic} beside {moved[0].name}, whose dates are shifted, tells the shift; "
+            'give it shift = "person", too (of type DATE or TIMESTAMP), read the year alone in a source query, or '
+            "leave it out",
+        )
+
+
+def refuse_fine_dates(plan: TablePlan, nodes: Iterable[Node]) -> None:
+    """Refuse quasi-identifying dates that are released finer than by years beside shifted ones.
+
+    Parameters
+    ----------
+    nodes
+        Those that rows are released by.
+
+    Raises
+    ------
+    JobError
+        If a level in use tells more than the year: k persons have it, and each of them fits few shifted dates.
+    """
+    moved = shifted(plan)
+    for name in shown_days(plan, nodes) if moved else ():
+        raise JobError.at(
+            f"{plan.key}.columns.{name}",
+            f"is released at a level finer than years beside {moved[0].name}, whose dates are shifted: whoever holds "
+            f"both finds the shift, by the time of day, order or range of dates; {NO_TRUE_DATES}",
+        )
+
+
+def days_noted(plan: TablePlan, nodes: Iterable[Node]) -> dict[str, object]:
+    """What the note on a release keeps of its dates, for who would release others of the same persons beside it."""
+    return noted_days(shifted_names(plan), shown_days(plan, nodes))
 
 
 def disguise(plan: TablePlan, engine: Engine, source: exp.Expr, secrets: Secrets) -> exp.Expr:
@@ -347,10 +380,10 @@ def warnings_of(plan: TablePlan, gone: Collection[str] = (), *, apart: bool = Tr
             for c in moved
             if c.disguise == "birth"
         ]
-        dates = [q.name for q in plan.qis if q.source.kind in ("date", "timestamp") and q.name not in gone]
         found += [
-            f"{plan.key}.columns.{name}: is a date that is generalised but not shifted; where its level is finer than "
-            "the shift, it narrows the shift down"
-            for name in dates
+            f"{plan.key}.columns.{q.name}: is a date that is generalised but not shifted; its year leaves about half "
+            "of the shifts that are possible"
+            for q in plan.qis
+            if first_of_years(q) and q.name not in gone
         ]
     return found

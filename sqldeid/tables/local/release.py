@@ -30,7 +30,15 @@ from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Note, Staging
 from sqldeid.sql.steps import as_needed
 from sqldeid.stages import Stage, Step, walk
 from sqldeid.tables.certificate.local_bound import certify_bound, no_bound
-from sqldeid.tables.disguise.disguise import RUN_NOTE, Secrets, disguise, fresh_secrets, pseudonyms
+from sqldeid.tables.disguise.disguise import (
+    RUN_NOTE,
+    Secrets,
+    days_noted,
+    disguise,
+    fresh_secrets,
+    pseudonyms,
+    refuse_fine_dates,
+)
 from sqldeid.tables.disguise.statements import disguising
 from sqldeid.tables.fold.fold import Folded, fold
 from sqldeid.tables.local.combinations import Combinations, problem_of, read_combinations, refuse_too_many
@@ -292,6 +300,7 @@ def _form(draft: LocalDraft) -> None:
 
 def _disguise(draft: LocalDraft) -> None:
     draft.shaped = draft.out
+    refuse_fine_dates(draft.planned.table, draft.layers.nodes)
     if draft.secrets is not None:
         source = disguise(draft.planned.table, draft.engine, draft.out.source, draft.secrets)
         draft.shaped = replace(draft.out, source=source)
@@ -346,6 +355,7 @@ def note_of(planned: LocalPlan, nodes: tuple[Node, ...], secrets: Secrets | None
         "hierarchies": {q.name: q.hierarchy_name for q in plan.qis},
         "criteria": noted_criteria(plan, plan.demands.k),
         "recoding": planned.recoding,
+        **days_noted(plan, nodes),
     }
     if secrets is not None and pseudonyms(plan):
         content[RUN_NOTE] = secrets.run

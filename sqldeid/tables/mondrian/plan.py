@@ -18,6 +18,7 @@ from sqldeid.sql import column, identifier
 from sqldeid.tables.criteria import ClassCriterion, class_criteria
 from sqldeid.tables.mondrian.result import LIMITS
 from sqldeid.tables.plan.columns import refuse_lists, released_value
+from sqldeid.tables.plan.days import tells_days
 from sqldeid.tables.plan.grid import ORDERED, Grid, cell_of, grid_of
 
 TIMES = ("date", "timestamp")
@@ -83,6 +84,12 @@ class PartitionPlan:
         """The columns of the source that a run needs."""
         names = [c.source.name for c in self.cuts] + [source.name for _, source, _ in self.others]
         return [identifier(n) for n in dict.fromkeys(names if self.person is None else [*names, self.person])]
+
+    @property
+    def shown_days(self) -> tuple[str, ...]:
+        """The columns that show days: no grid of dates is coarser than weeks."""
+        there = (*((c.name, c.source) for c in self.cuts), *((name, source) for name, source, _ in self.others))
+        return tuple(name for name, source in there if tells_days(source))
 
     def facts(self) -> list[tuple[str, object]]:
         """Line by line, for `--plan`."""

@@ -30,7 +30,7 @@ from sqldeid.attacked import none_made
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.making import Cohorts, Making
-from sqldeid.publish import Note, Staging
+from sqldeid.publish import Note, Staging, noted_days
 from sqldeid.sql import column, identifier, render
 from sqldeid.sql.steps import as_needed
 from sqldeid.stages import Stage, walk
@@ -188,6 +188,7 @@ def _note(planned: PartitionPlan) -> Note:
         "criteria": {"k": planned.part.privacy.k, **_beyond_k(planned)},
         "columns_cut": {c.name: c.show for c in planned.cuts},
         "grids": {c.name: c.grid.asked for c in planned.cuts},
+        **noted_days((), planned.shown_days),
     }
     shown = {c.name: f"quasi-identifying, {c.shown}, of a class cut at medians" for c in planned.cuts}
     return Note(planned.name, content, {**shown, **{n: f"{role}, as in the source" for n, _, role in planned.others}})

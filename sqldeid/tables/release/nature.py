@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,13 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Column, Engine
 from sqldeid.ledger.hashing import label_of
-from sqldeid.making import Cohort, Nature, Read, every_column, named
+from sqldeid.making import Cohort, Days, Nature, Read, every_column, named
 from sqldeid.sql import column, tables_of
 from sqldeid.tables.itemset.plan import ChildPlan
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.mondrian.plan import PartitionPlan
 from sqldeid.tables.plan.choosing import by_k
+from sqldeid.tables.plan.days import shifted_names, shown_days
 from sqldeid.tables.plan.linking import Linked
 from sqldeid.tables.plan.plan import OtherColumn, QuasiIdentifier, TablePlan
 
@@ -33,6 +34,7 @@ def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan) -> 
             beside=(plan.parent.name, *(c.name for c in plan.earlier)),
             released=tuple((plan.key, c.name, c.source) for c in plan.sensitive),
             typed=tuple((f"{plan.key}.columns.{c.name}", c.source) for c in plan.sensitive if c.typed),
+            days=Days(_days(plan.parent).persons),  # it shows no dates, but perhaps such as text or numbers
         )
     if isinstance(plan, LocalPlan):
         held = not by_k(plan.table)  # who stays is judged by all criteria, and so would the levels of the others be
@@ -42,7 +44,10 @@ def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan) -> 
         released = tuple(column for m in members for column in m.released)
         typed = tuple(column for m in members for column in m.typed)
         cohort = _cohort_of_join(plan)
-        return Nature(plan.names, plan.joint.source, lattice=True, released=released, typed=typed, cohort=cohort)
+        days = _days_of_join(plan)
+        return Nature(
+            plan.names, plan.joint.source, lattice=True, released=released, typed=typed, cohort=cohort, days=days
+        )
     if isinstance(plan, PartitionPlan):
         return Nature(
             (plan.name,),
@@ -50,6 +55,7 @@ def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan) -> 
             released=tuple((plan.key, name, source) for name, source, _ in plan.others),
             typed=tuple((f"{plan.key}.columns.{name}", source) for name, source, _ in plan.others),
             cohort=_cohort_of_parts(plan),
+            days=_days_of_parts(plan),
         )
     typed = tuple(
         (f"{plan.key}.columns.{c.name}", c.source)
@@ -72,6 +78,7 @@ def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan) -> 
         cohort=None if plan.sampled else _cohort(plan),
         told=_told(plan),
         drawn="" if plan.sample is None else f"sample {plan.sample}",
+        days=_days(plan),
     )
 
 
@@ -102,6 +109,38 @@ def _cohort(plan: TablePlan) -> Cohort:
         statistics={label_of(c.name): _taken(c, plan.demands.k) for c in plan.aggregated},
         relations=tuple(tables_of(read)),
     )
+
+
+def _days(plan: TablePlan) -> Days:
+    """What a table tells of days."""
+    source = _source(_unfiltered(plan.source, filtered=plan.filtered and plan.stacked is None))
+    shifted, shown = (_keys(plan.key, names) for names in (shifted_names(plan), shown_days(plan, None)))
+    return Days(_persons(plan.person, source), shifted, shown, frozenset(plan.stated.get("never_with", ())))
+
+
+def _days_of_parts(plan: PartitionPlan) -> Days:
+    persons = _persons(plan.person, _source(_unfiltered(plan.source, filtered=plan.part.where is not None)))
+    return Days(persons, (), _keys(plan.key, plan.shown_days), frozenset(plan.part.never_with))
+
+
+def _days_of_join(plan: Linked) -> Days:
+    members = [_days(m) for m in plan.members]
+    return Days(
+        frozenset(known for m in members for known in m.persons),
+        tuple(name for m in members for name in m.shifted),
+        tuple(name for m in members for name in m.shown),
+        frozenset(name for m in members for name in m.never_with),
+    )
+
+
+def _persons(person: str | None, source: str) -> frozenset[tuple[str, str]]:
+    """By what the persons of a release are known."""
+    known = (("person", "" if person is None else label_of(person)), ("source", source))
+    return frozenset(pair for pair in known if pair[1])
+
+
+def _keys(key: str, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{key}.columns.{name}" for name in names)
 
 
 def _taken(c: Aggregated, k: int) -> tuple[object, ...]:

@@ -22,6 +22,7 @@ from sqldeid.result import TableRelease
 from sqldeid.sql.steps import as_needed
 from sqldeid.stages import Stage, Step, Target, walk
 from sqldeid.tables.check.bases import room
+from sqldeid.tables.disguise.disguise import days_noted
 from sqldeid.tables.fold.fold import fold
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.plan.choosing import by_k, choosing
@@ -258,6 +259,7 @@ def note_of(plan: TablePlan, node: Node, k: int) -> Note:
         "node": levels,
         "hierarchies": {q.name: q.hierarchy_name for q in plan.qis},
         "criteria": noted_criteria(plan, k),
+        **days_noted(plan, [node]),
     }
     if plan.sample is not None:
         content["sample"] = float(plan.sample)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqldeid.keys import Key
 from sqldeid.stages import Stage, Step
-from sqldeid.tables.disguise.disguise import RUN_NOTE, disguise, fresh_secrets, pseudonyms
+from sqldeid.tables.disguise.disguise import RUN_NOTE, disguise, fresh_secrets, pseudonyms, refuse_fine_dates
 from sqldeid.tables.plan.plan import TablePlan
 from sqldeid.tables.write.draft import Beside, Draft
 
@@ -39,6 +39,7 @@ def _disguise(draft: Draft) -> None:
     if draft.secrets is None:
         return
     plan, folded = draft.chosen.plan, draft.chosen.folded
+    refuse_fine_dates(plan, [draft.outcome.node])
     source = disguise(plan, draft.engine, folded.source, draft.secrets)
     draft.chosen = draft.out = replace(draft.chosen, folded=replace(folded, source=source))
     if pseudonyms(plan):  # by it who has the key can compute them again
