@@ -7,15 +7,17 @@ that k persons share, in the same run or at the place where it goes, and so is t
 
 Guarantee
     No release whose dates are shifted is published beside one of the same persons of the same run that shows dates of
-    type DATE or TIMESTAMP finer than years, alone or nested; nor where a release that stands at the target, or is
-    replaced there, shows such dates, by its note.
+    type DATE or TIMESTAMP finer than years, alone or nested, or, in most rows, written as text or numbers in the forms
+    of `FORMS`; nor where a release that stands at the target, or is replaced there, shows such dates, by its note.
 Assumes
     A person key of one name means the same persons, and so does one source. What `never_with` names nobody is given
     beside the release; releases elsewhere are not known here. The holder's `--without-ledger` says that nobody was ever
     given what is there.
 Does not protect
-    Beside releases of versions that noted no days. Dates that are written as text or numbers. Series show steps from
-    their own beginning, and events are made: neither shows a day.
+    Beside releases of versions that noted no days. Dates in other forms (Excel's numbers, in sentences, in JSON, in
+    rarer languages), and columns of which less than half of the values are dates. Epsilon-safe tables are asked, too:
+    a date that they show is a true one. Series show steps from their own beginning, and events are made: neither shows
+    a day.
 
 Source: soundness.md 7.
 """
@@ -26,12 +28,53 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 
+from sqlglot import exp
+
+from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.making import NO_TRUE_DATES, Days, Nature
 from sqldeid.publish import days_of
 from sqldeid.run.unchanged import Sources
+from sqldeid.sql import column, identifier, literal, render
 
 Note = Mapping[str, object]
+
+_YEAR, _MONTH, _DAY = "(19|20|21)[0-9][0-9]", "(0?[1-9]|1[0-2])", "(0?[1-9]|[12][0-9]|3[01])"
+_SHORT = "((19|20|21)?[0-9][0-9])"
+_NAME = "(jan|feb|mar|m.r|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-z]*"
+_AND_TIME = "([ t,:].*)?"
+_WEEKDAY = "([a-z]+[.,]? )?"
+_SECONDS = "([1-3][0-9]{9}|40[0-9]{8})"
+
+FORMS: Mapping[str, str] = {
+    "2020-01-15": f"{_YEAR}[-/. ]{_MONTH}[-/. ]{_DAY}{_AND_TIME}",
+    "15.01.2020": f"{_DAY}[-/. ]{_MONTH}[-/. ]{_SHORT}{_AND_TIME}",
+    "1/15/2020": f"{_MONTH}[-/. ]{_DAY}[-/. ]{_SHORT}{_AND_TIME}",
+    "20200115": f"{_YEAR}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])([ t_-]?[0-2][0-9][0-5][0-9]([0-5][0-9])?.*|[.]0*)?",
+    "15-Jan-2020": f"{_WEEKDAY}{_DAY}[-/., ]*{_NAME}[-/., ]*{_SHORT}{_AND_TIME}",
+    "January 15, 2020": f"{_WEEKDAY}{_NAME}[-/., ]*{_DAY}(st|nd|rd|th)?[-/., ]+{_YEAR}{_AND_TIME}",
+    "2020-01": f"{_YEAR}[-/.]{_MONTH}",
+    "01/2020": f"{_MONTH}[-/.]{_YEAR}",
+    "Jan 2020": f"{_NAME}[-/., ]*{_YEAR}",
+    "2020-Q1": f"{_YEAR}[-/. ]?(q[1-4]|w[0-5][0-9]([-/. ]?[1-7])?)",
+    "202001": f"{_YEAR}(0[1-9]|1[0-2])",
+    "1579046400": f"{_SECONDS}([.][0-9]*)?|{_SECONDS}[0-9]{{3}}([.][0-9]*)?|{_SECONDS}[0-9]{{6}}|{_SECONDS}[0-9]{{9}}",
+}
+"""How dates are written, by an example each, in small letters: days, months and moments of the years 1900 to 2199.
+
+Seconds, milliseconds, microseconds and nanoseconds since 1970 are of September 2001 to 2100."""
+
+_OF_NUMBERS = (FORMS["20200115"], FORMS["202001"], FORMS["1579046400"], "-?[1-9][0-9]{8}")
+"""The last are seconds since 1970 before September 2001: of numbers alone, for many codes of text have nine digits."""
+
+WRITTEN_IN: Mapping[str, str] = {
+    "text": "^(" + "|".join(FORMS.values()) + ")$",
+    **dict.fromkeys(("integer", "number", "float"), "^(" + "|".join(_OF_NUMBERS) + ")$"),
+}
+"""By the kind of a column, what its values look like, as text, where they are dates."""
+
+_LARGEST = 1e18
+"""Numbers beyond it are no moments, and not all of them are whole numbers of an engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +121,10 @@ class Beside:
         """
         _refuse(self.units)
 
-    def refuse_made(self, notes: Mapping[str, Note]) -> None:
+    def refuse_made(self, notes: Mapping[str, Note], written: Mapping[str, exp.Expr], engine: Engine) -> None:
         """Refuse what was made, before it is published.
+
+        Cost: one scan of each release that shifts dates, or is beside one that does, if it has text or numbers.
 
         Raises
         ------
@@ -91,6 +136,10 @@ class Beside:
         for unit in self.units if not self.told else ():
             for note in self.there:
                 self._refuse_there(unit, note)
+        for unit in self.units:
+            if moved := self._shifted_beside(unit):
+                for name in unit.names:
+                    _refuse_written(name, written[name], moved, engine)
 
     def _refuse_there(self, unit: _Unit, note: Note) -> None:
         """Refuse a release that stands at the target beside one that is made."""
@@ -116,6 +165,14 @@ class Beside:
             self._same[unit.names[0], name] = name in unit.names or self.sources.may_share(unit.names[0], note)
         return self._same[unit.names[0], name]
 
+    def _shifted_beside(self, unit: _Unit) -> str:
+        """A shifted column of the release itself, or of another one of its persons; empty where there is none."""
+        own = [u for u in self.units if u is unit or _together(u, unit)]
+        found = [key for u in own for key in u.days.shifted]
+        if not found and not self.told:
+            found = [key for note in self.there for key in days_of(note)[0] if self._of_same(unit, note)]
+        return found[0] if found else ""
+
 
 def _made(unit: _Unit, notes: Mapping[str, Note]) -> _Unit:
     """What a release tells of days, now that its levels are known."""
@@ -139,3 +196,45 @@ def _refuse(units: Sequence[_Unit]) -> None:
                 f"shifted: whoever holds both finds the shifts; {NO_TRUE_DATES}, or, if nobody is ever given both, say "
                 "so by never_with",
             )
+
+
+def _refuse_written(name: str, release: exp.Expr, moved: str, engine: Engine) -> None:
+    """Refuse columns of which most values are dates that are written as text or numbers."""
+    there = [c for c in engine.columns(release) if c.kind in WRITTEN_IN]
+    if not there:
+        return
+    asked = looked_at(there)
+    row = engine.query(render("run/count_written", release=release, columns=asked)).to_pylist()[0]
+    for i, c in enumerate(there):
+        if 2 * row[f"w{i}"] > row[f"t{i}"]:
+            forms = ", ".join(FORMS)
+            raise JobError.at(
+                f"tables.{name}.columns.{c.name}",
+                f"most of its values are written like dates ({forms}), and beside {moved}, whose dates are shifted, "
+                "true dates tell the shift; cast it to DATE or TIMESTAMP in a source query and give it "
+                'shift = "person", too, or leave it out. If they are codes that only look like dates, write something '
+                "before them in a source query ('code ' || …)",
+            )
+
+
+def looked_at(columns: Sequence[Column]) -> list[dict[str, object]]:
+    """How the values of columns of a release, read as `r`, are looked at: `run/count_written`."""
+    return [
+        {
+            "text": _text(c),
+            "pattern": literal(WRITTEN_IN[c.kind]),
+            "there": identifier(f"t{i}"),
+            "written": identifier(f"w{i}"),
+        }
+        for i, c in enumerate(columns)
+    ]
+
+
+def _text(c: Column) -> exp.Expr:
+    """A column of a release as text; a number that may have a fraction without it."""
+    value: exp.Expr = column(c.name, "r")
+    if c.kind in ("float", "number"):
+        there = exp.LT(this=exp.Abs(this=value), expression=literal(_LARGEST))
+        whole = exp.cast(exp.Floor(this=value.copy()), "BIGINT")
+        value = exp.Case(ifs=[exp.If(this=there, true=whole)])
+    return exp.cast(value, exp.DataType.build("varchar", dialect="duckdb"))

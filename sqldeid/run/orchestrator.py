@@ -149,7 +149,7 @@ def _anonymize(
                 making = replace(making, cohorts=cohorts, spared=spared, made=noticing.made)
                 for unit in units:
                     releases += _make(unit, making, pairs)
-                days.refuse_made(noticing.notes)
+                days.refuse_made(noticing.notes, noticing.written, engine)
                 releases = _together(releases, cohorts, engine, making)
                 joinable = find_joinable(job, noticing.written, engine, _linked(units))
             for release in releases:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sqldeid.engine.base import Column
+from sqldeid.run.dates import looked_at
 from sqldeid.sql import column, identifier, table_name
 from tests.templates.cases import ALL_OUT, OUT, Case
 
@@ -33,6 +35,48 @@ MATCHES = {
     "sets": [{"number": 0, "columns": NAMES}, {"number": 1, "columns": NAMES[:1]}, {"number": 7, "columns": NAMES[1:]}],
 }
 NONE = (FOLDED_SETUP[0],)
+DATES = (
+    *("2020-01-15", "2020/1/5", "2020-01-15 10:11:12.5", "2020-01-15T10:11:12+01:00", "15.01.2020", "15.1.20 8:00"),
+    *("1/15/2020", "01/15/20", "1/15/2020 3:04 PM", "31-12-1999", "20200115", "20200115103059", "20200115T1030Z"),
+    *("15-JAN-2020", "15JAN2020:10:11:12", "15. Oktober 2020", "Wed, 15 Jan 2020 10:11:12 GMT", "January 15th, 2020"),
+    *("Jan 5 2020", "2020-01", "01/2020", "Jan 2020", "202001", "2020-Q1", "2020-W03-3", " 2150-07-07 "),
+    *("1579046400", "1579046400.25", "1579046400000", "1579046400000000", "1579046400000000000"),
+)
+CODES = (
+    *(
+        "2020",
+        "it''s",
+        "none",
+        "Q20",
+        "120/80",
+        "10000032",
+        "22595853",
+        "73211009",
+        "195967001",
+        "250.00",
+        "V45.81",
+        "E11-9",
+    ),
+    *("2020-13-01", "32.01.2020", "13/32/2020", "20201315", "9999999999", "1.2.3", "4.10.5.7", "12-34-56", "50-78-2"),
+    *("seen on 2020-01-15", "code 20200115", "617-555-0123", "07:30", "1579046", "02139", "sep", "march", "2020-1-"),
+)
+NUMBERS = (20200115, 202012, 1579046400, 946684800, -946684800, 1579046400000, 2020, 45, 10000032, 99999999, 0, -1)
+WRITTEN_SETUP = (
+    """CREATE TABLE "wri tten" ("da tes" VARCHAR(40), codes VARCHAR(40), n BIGINT, "select" DOUBLE PRECISION,
+       d DECIMAL(20, 2))""",
+    f"""INSERT INTO "wri tten" ("da tes") VALUES ({"), (".join(f"'{text}'" for text in (*DATES, "", "  "))})""",
+    f"""INSERT INTO "wri tten" (codes) VALUES ({"), (".join(f"'{text}'" for text in CODES)})""",
+    f"""INSERT INTO "wri tten" (n, "select", d) VALUES ({"), (".join(f"{n}, {n}.75, {n}.5" for n in NUMBERS)})""",
+    'INSERT INTO "wri tten" ("select") VALUES (1e300), (-1e300), (NULL)',
+)
+WRITTEN = (
+    Column("da tes", "VARCHAR", "text"),
+    Column("codes", "VARCHAR", "text"),
+    Column("n", "BIGINT", "integer"),
+    Column("select", "DOUBLE", "float"),
+    Column("d", "DECIMAL(20, 2)", "number"),
+)
+COUNTED = (len(DATES), len(DATES), len(CODES), 0, len(NUMBERS), 6, len(NUMBERS), 6, len(NUMBERS), 6)
 
 CASES = [
     Case(
@@ -55,6 +99,20 @@ CASES = [
         [(0, 0, 0, 0, 0, 0, 0, 0.0)],
         NONE,
         note="of empty releases",
+    ),
+    Case(
+        "run/count_written",
+        {"release": table_name("wri tten"), "columns": looked_at(WRITTEN)},
+        [COUNTED],
+        WRITTEN_SETUP,
+        note="dates and what is none",
+    ),
+    Case(
+        "run/count_written",
+        {"release": table_name("wri tten"), "columns": looked_at(WRITTEN)},
+        [(0,) * 10],
+        WRITTEN_SETUP[:1],
+        note="of nothing",
     ),
     Case(
         "run/measure_steps",
