@@ -149,12 +149,25 @@ def propose(facts: TableFacts, engine: Engine, preset: Preset | None = None) -> 
         drafts = [_harboured(c, draft) for c, draft in zip(facts.columns, drafts, strict=True)]
     chosen = _choose(drafts)
     fitted = _fitted(chosen, facts, engine)
-    columns = tuple(_with_codes(list(_spare(fitted, facts)), facts, engine))
+    columns = tuple(_by_years(list(_with_codes(list(_spare(fitted, facts)), facts, engine))))
     persons = facts.rows if key is None else key.different
     k = preset.k if preset is not None and preset.k else max(LEAST_K, min(K, persons))
     diverse = _diversity(columns, facts, engine, person if found.many else None)
     order = _order(facts, person) if found.many else ()
     return Proposed(facts, columns, person, found.why, k, diverse, found.many, order, found.known, persons >= k, preset)
+
+
+def _by_years(columns: Sequence[Proposal]) -> Iterator[Proposal]:
+    """Dates by years and decades where others are shifted: a release of months beside these is refused."""
+    moved = next((p.name for p in columns if p.released and "shift" in p.keys), None)
+    for p in columns:
+        rule = p.keys.get("hierarchy")
+        if moved is None or not isinstance(rule, Mapping) or "dates" not in rule:
+            yield p
+        else:
+            why = p.why.replace("months, years", "years")
+            why = f"{why}; beside {moved}, which is shifted, months would tell the shift"
+            yield replace(p, keys={**p.keys, "hierarchy": {"dates": ["year", "decade"]}}, why=why)
 
 
 def _person(facts: TableFacts, engine: Engine) -> _Person:

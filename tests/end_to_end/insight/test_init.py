@@ -477,3 +477,18 @@ def test_a_preset_has_its_k_whatever_the_table_holds(tmp_path: Path, name: str, 
     assert "refused until the table has more persons" in text
     with pytest.raises(JobError, match="choose one of hipaa-safe-harbor"):
         sqldeid.init(tmp_path / "8.duckdb", preset="hipaa")
+
+
+def test_births_are_by_years_beside_shifted_dates(tmp_path: Path) -> None:
+    """Their months would tell the shift, and the run would be refused."""
+    sql = """CREATE TABLE people AS SELECT i AS patient_id, ['Male', 'Female'][1 + i % 2] AS sex,
+        DATE '1960-01-01' + CAST(i * 11 AS INT) AS birth_date {} FROM RANGE(400) AS r(i)"""
+    admitted = ", DATE '2019-01-01' + CAST(i AS INT) AS admitted"
+    for more, units in ((admitted, ["year", "decade"]), ("", ["month", "year", "decade"])):
+        source = database(tmp_path / f"d{len(more)}.duckdb", sql.format(more))
+        text = sqldeid.init(source)
+        columns = tomllib.loads(text)["tables"]["people"]["columns"]
+        assert columns["birth_date"]["hierarchy"] == {"dates": units}
+        assert ("months would tell the shift" in " ".join(text.replace("\n#", "").split())) == bool(more)
+        if more:
+            run(text, source)
