@@ -34,7 +34,7 @@ def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan) -> 
             beside=(plan.parent.name, *(c.name for c in plan.earlier)),
             released=tuple((plan.key, c.name, c.source) for c in plan.sensitive),
             typed=tuple((f"{plan.key}.columns.{c.name}", c.source) for c in plan.sensitive if c.typed),
-            days=Days(_days(plan.parent).persons),  # it shows no dates, but perhaps such as text or numbers
+            days=replace(_days(plan.parent), shifted=(), shown=()),  # it shows no dates, unless as text or numbers
         )
     if isinstance(plan, LocalPlan):
         held = not by_k(plan.table)  # who stays is judged by all criteria, and so would the levels of the others be

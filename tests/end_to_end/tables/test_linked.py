@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from sqldeid.errors import JobError, SqldeidError, VerificationError
 from sqldeid.job import Job
+from sqldeid.publish import days_of
 from sqldeid.report.page import public_page, report_page
 from sqldeid.run import Options, anonymize, assess, plan, tradeoff, verify, verify_certificates
 from sqldeid.run.evaluating import classification
@@ -299,6 +300,8 @@ def test_dates_of_both_tables_are_shifted_alike(source: Path, tmp_path: Path) ->
     anonymize(wanted, source, options=options(source))
     both = read(target, PEOPLE).merge(read(target, STAYS), on="per son")
     assert (both["seen_x"] == both["seen_y"]).all()
+    told = (f"tables.{PEOPLE}.columns.seen", f"tables.{STAYS}.columns.seen")
+    assert days_of(note_on(target, PEOPLE)) == days_of(note_on(target, STAYS)) == (told, ())
     verify(wanted, source)
 
 
@@ -313,6 +316,25 @@ def test_a_date_beside_the_shifted_ones_of_another_table_is_told(source: Path, t
     told = {n: [w for w in r.warnings if ".columns.noted: is a date that is" in w] for n, r in result.tables.items()}
     assert len(told[STAYS]) == 1 and told[STAYS][0].startswith(f"tables.{STAYS}.columns.noted: ")
     assert told[PEOPLE] == []
+
+
+@pytest.mark.parametrize("units", [["month"], ["day", "quarter"]])
+def test_a_finer_date_beside_the_shifted_ones_of_another_table_is_refused(
+    source: Path, tmp_path: Path, units: list[str]
+) -> None:
+    """Few other columns are generalised, so that a level finer than years is the least lossy one."""
+    tables = parts()
+    columns = {"per son": PSEUDONYM, "seen": SHIFT, "sex": qi()}
+    tables[PEOPLE]["columns"] = columns
+    tables[STAYS]["source"] = {"query": "SELECT *, seen AS noted FROM stays"}
+    tables[STAYS]["columns"] = {"per son": PSEUDONYM, "noted": qi({"dates": units})}
+    for part in tables.values():
+        part["privacy"] = {"k": 3}
+        part.pop("stack", None)
+    with pytest.raises(JobError, match="finer than years beside") as refused:
+        anonymize(job(tables, into=str(tmp_path / "out")), source, options=options(source))
+    assert refused.value.key == f"tables.{STAYS}.columns.noted"
+    assert not (tmp_path / "out").exists()
 
 
 def test_blanked_rows_are_blanked_in_both(source: Path, tmp_path: Path) -> None:
