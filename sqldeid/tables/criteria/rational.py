@@ -43,10 +43,17 @@ def exp_bounds(x: Fraction, digits: int = _DIGITS) -> tuple[Fraction, Fraction]:
 
 
 def log_bounds(x: Fraction, digits: int = _DIGITS) -> tuple[Fraction, Fraction]:
-    """Two rationals, ln(x) between them; `x` above 0."""
+    """Two rationals, ln(x) between them; `x` above 0.
+
+    The logarithm of 1 is 0, exactly; the decimal next to 0 has more digits than memory holds.
+    """
     low, high = _outwards(x, digits)
     context = _context(digits)
-    return Fraction(context.ln(low).next_minus(context)), Fraction(context.ln(high).next_plus(context))
+    least, most = context.ln(low), context.ln(high)
+    return (
+        Fraction(least.next_minus(context)) if least else Fraction(0),
+        Fraction(most.next_plus(context)) if most else Fraction(0),
+    )
 
 
 def _context(digits: int) -> Context:

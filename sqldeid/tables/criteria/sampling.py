@@ -93,11 +93,15 @@ def tail(k: int, beta: Real, gamma: Fraction) -> float:
 
 
 def _divergence(gamma: Fraction, beta: Fraction) -> float:
-    """KL(γ‖β) in nats, a little less: it is only used to stop late enough."""
-    if gamma >= 1:
-        return -log(beta) * (1 - 1e-9)
-    g, b = float(gamma), float(beta)
-    return (g * log(g / b) + (1 - g) * (log1p(-g) - log1p(-b))) * (1 - 1e-9)
+    """KL(γ‖β) in nats, a little less: the search stops by it, and one that is too great would stop too early.
+
+    In floats its two terms cancel where γ is near β, and 1 − γ is 0 where ε is large. Where γ is so near β that even
+    the bounds of logarithms say nothing, Pinsker's KL ≥ 2·(γ − β)² does.
+    """
+    least = gamma * log_bounds(gamma / beta)[0]
+    if gamma < 1:
+        least += (1 - gamma) * log_bounds((1 - gamma) / (1 - beta))[0]
+    return float(max(least, 2 * (gamma - beta) ** 2)) * (1 - 1e-9)
 
 
 def proven_delta(
@@ -148,7 +152,7 @@ def published_delta(k: int, beta: Real, remaining: Real) -> float:
         Li, Qardaji & Su 2012, theorem 5; Mazzone 2019, §4.5.2.
     """
     _check_node(k, "k-anonymity", 1)
-    _check(beta, 1, 0, least=False)
+    _check(beta, remaining, 0, least=False)
     share, left = exact(beta), exact(remaining)
     low, high = log_bounds(1 - share)
     if left < -low - Fraction(1, 10**12):

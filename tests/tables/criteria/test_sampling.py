@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import ceil, comb, exp, log
 
@@ -15,6 +16,7 @@ from sqldeid.errors import JobError
 from sqldeid.tables.criteria.epsilon_safe import Draw, ceil_digits, every_draw, plan_table, promise
 from sqldeid.tables.criteria.rational import exp_bounds, log_bounds
 from sqldeid.tables.criteria.sampling import (
+    _divergence,
     largest_epsilon_prime,
     largest_epsilon_prime_for,
     proven_delta,
@@ -75,6 +77,42 @@ def test_tail_is_the_maximum_of_all_terms(k, b, part):
     assert tail(k, beta, gamma) >= float(expected) * (1 - 1e-12)
     if part > 6:  # then the maximum lies in the first terms
         assert tail(k, beta, gamma) == pytest.approx(float(expected), rel=1e-10)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(b=st.integers(1, 999), digits=st.integers(1, 70), part=st.integers(1, 999), near=st.sampled_from(["beta", "1"]))
+def test_the_rate_by_which_the_search_stops_is_never_too_great(b, digits, part, near):
+    """Against Decimal of 300 digits, for γ as near β or 1 as 10^-70: in floats it was several times the true one."""
+    beta, gap = Fraction(b, 1000), Fraction(part, 1000) / 10**digits
+    gamma = beta + gap * (1 - beta) if near == "beta" else 1 - gap * (1 - beta)
+    with localcontext() as context:
+        context.prec = 300
+        g, c = (Decimal(x.numerator) / x.denominator for x in (gamma, beta))
+        true = g * (g / c).ln() + (1 - g) * ((1 - g) / (1 - c)).ln()
+        found = Decimal(_divergence(gamma, beta))
+        assert 0 < found <= true
+        assert found >= true * Decimal("0.999") or gap < Fraction(1, 10**25)
+
+
+@pytest.mark.parametrize("epsilon", [36.0, 37.0, 40.0, 50.0, 99.99, 100.0])
+@pytest.mark.parametrize("beta", [1e-6, 0.01, 0.25, 0.4])
+@pytest.mark.parametrize("penalty", ["k-anonymity", "suppression"])
+def test_a_large_epsilon_has_a_delta(epsilon, beta, penalty):
+    """γ is so near 1 that all n rows of a class must be sampled: β^k; 1 − γ was 0 in floats, an internal error."""
+    k, spent = 5, Fraction(1, 2)
+    expected = (exp(0.25) if penalty == "k-anonymity" else 7) * beta**k
+    found = proven_delta(k, beta, epsilon, spent, penalty, 7)
+    assert expected <= found <= expected * (1 + 1e-8)
+    assert published_delta(k, beta, epsilon) == pytest.approx(beta**k, rel=1e-12)
+    assert smallest_k(beta**k * 2, beta, epsilon, spent) == k
+
+
+@pytest.mark.parametrize("epsilon", [100.1, 800.0, 1e308])
+def test_an_epsilon_that_is_no_promise_is_refused(epsilon):
+    for ask in (lambda: proven_delta(5, 0.25, epsilon, 0.5), lambda: published_delta(5, 0.25, epsilon)):
+        with pytest.raises(JobError, match="epsilon must be a number of at most 100") as refused:
+            ask()
+        assert refused.value.key == "search.epsilon_safe.epsilon"
 
 
 def test_proven_delta_is_its_formula():
@@ -156,6 +194,14 @@ def test_bounds_of_exponentials(x):
     assert low < high <= low * (1 + Fraction(1, 10**26))
     inner_low, inner_high = log_bounds(low)[0], log_bounds(high)[1]
     assert inner_low <= x <= inner_high
+
+
+@pytest.mark.parametrize("x", [Fraction(1), 1 + Fraction(1, 10**70), 1 - Fraction(1, 10**300)])
+def test_bounds_of_the_logarithm_of_1(x):
+    """0 on one side or both: to take the decimal next to it never ended, for beta 1e-300 as well."""
+    low, high = log_bounds(x)
+    assert low <= 0 <= high and high - low < Fraction(1, 10**58)
+    assert low <= x - 1 and 1 - 1 / x <= high
 
 
 @pytest.mark.parametrize(
