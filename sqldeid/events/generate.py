@@ -126,7 +126,7 @@ class _Maker:
             else:
                 jump, following = self.jumps(cluster, us)
                 more = following != END_CLUSTER
-            alive, cluster, us = alive[more], following[more], (last + jump)[more]
+            alive, cluster, us = alive[more], following[more], self.next_starts(last, jump)[more]
             if not len(alive):
                 break
         return chunk
@@ -177,6 +177,14 @@ class _Maker:
         hours = self.spread(mean, sd)
         least = self.model.most_us + SECOND_US if self.model.most_us is not None else 0
         return np.maximum(_seconds(hours), least), following
+
+    def next_starts(self, last: Ints, jump: Ints) -> Ints:
+        """When the next parts begin; where days alone are shown, on a day that tells them from the part before."""
+        if not self.model.dated or self.model.most_us is None:
+            return last + jump
+        apart = (last // DAY_US + self.model.most_us // DAY_US + 1) * DAY_US
+        found: Ints = np.maximum(last + jump, apart)
+        return found
 
     def part(self, chunk: _Chunk, alive: Ints, number: int, cluster: Ints, us: Ints, room: Ints) -> tuple[Flags, Ints]:
         """Make one part of each object; which have an event in it, and the time of their last."""

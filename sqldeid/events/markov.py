@@ -243,6 +243,7 @@ def privatise(
     gaps = sequences.gaps
     model = Model(
         timed=plan.timed,
+        dated=plan.time is not None and plan.time.kind == "date",
         by_duration=plan.part.end == "duration",
         start=sequences.states,
         finish=sequences.states + 1,

@@ -151,6 +151,8 @@ class Model:
         Spread of times between states (``step``) and parts (``jump``), of parts (``part``), their number (``parts``).
     factors, part_factors
         What the chains of states and of clusters depend on, with their numbers.
+    dated
+        Whether the release shows days alone: parts are then told from each other by days, too.
     most_us
         No step within a part is longer.
     events_most
@@ -158,6 +160,7 @@ class Model:
     """
 
     timed: bool
+    dated: bool
     by_duration: bool
     start: int
     finish: int

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -250,6 +251,37 @@ def test_odd_sources_are_released(rows: list[tuple[object, object, object]], met
     assert connection.execute("SELECT COUNT(*) FROM e").fetchall() == before
     states = {s for _, _, s in rows if s is not None} | {"OTHER", "a", "b", "c", HOSTILE, '"x'}
     assert {r[0] for r in connection.execute("SELECT DISTINCT what FROM release.x").fetchall()} <= states
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\v", "\f", "\x1c", "\x1e"])
+def test_a_public_state_keeps_what_only_some_take_for_the_end_of_a_line(tmp_path: Path, mark: str) -> None:
+    """It was parted in two states, which nobody has, and whoever has it became one of the others."""
+    (tmp_path / "states.txt").write_text(f"a\r\nb{mark}c\r", encoding="utf-8", newline="")
+    connection = events(*[(o, 1, f"b{mark}c") for o in range(40)])
+    section = SMALL | {"privacy": laplace(tmp_path / "states.txt", 100.0), "generate": {"objects": 40, "seed": 1}}
+    release(connection, section | {"privacy": section["privacy"] | {"gap_bins_hours": [1]}})
+    shown = {r[0] for r in connection.execute("SELECT DISTINCT what FROM release.x").fetchall()}
+    assert f"b{mark}c" in shown <= {"a", f"b{mark}c", "OTHER"}
+
+
+def test_parts_of_dates_are_told_apart_by_days(tmp_path: Path) -> None:
+    """Two days between parts can be 31 hours, from an evening to a morning: less than the gap, once days alone show."""
+    draw, rows = np.random.default_rng(0), []
+    for who in range(60):
+        day = int(draw.integers(0, 300))
+        for part in (("ab", "cd"), ("ae", "cf"), ("ag", "ch"))[int(draw.integers(0, 3))]:
+            for state in part * 2:
+                rows.append((who, 24 * day, f"{state}{who % 3}"))
+                day += 1
+            day += int(draw.choice([1, 1, 1, 2, 5]))
+    connection = events(*rows)
+    connection.execute('ALTER TABLE e ALTER "at" TYPE DATE')
+    section = SMALL | {"gap_hours": 30, "privacy": {"method": "ratio", "epsilon": 3.0}}
+    for seed in range(3):
+        asked = section | {"clusters": {"hashes": 10, "share": 0.01}, "generate": {"objects": 300, "seed": seed}}
+        found = release(connection, asked, options=sqldeid.Options(replace=True, without_ledger=True))
+        assert found.parts > found.objects > 200, "parts follow each other"
+        assert verify(connection, asked).events == found.events
 
 
 REFUSED = [
