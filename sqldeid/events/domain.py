@@ -170,7 +170,8 @@ def _states(file: Path, columns: int, key: str) -> tuple[tuple[str, ...], ...]:
         raise JobError.at(key, f"{file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise JobError.at(key, f"{file} is not in UTF-8; save it as UTF-8") from None
-    found = [tuple(line.split("\t")) for line in text.splitlines() if line.strip()]
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")  # splitlines would part states at U+2028, too
+    found = [tuple(line.split("\t")) for line in lines if line.strip()]
     wrong = [n for n, state in enumerate(found, start=1) if len(state) != columns]
     if not found:
         raise JobError.at(key, f"{file} lists no state; write one a line")
