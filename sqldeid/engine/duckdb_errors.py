@@ -59,10 +59,21 @@ def translate(error: duckdb.Error) -> SqldeidError:
     if isinstance(error, duckdb.BinderException | duckdb.CatalogException | duckdb.ParserException):
         return JobError(_without_kind(first) + (f" {NO_COLUMN}" if first.startswith(_NO_COLUMN) else ""))
     if isinstance(error, duckdb.DataError):
-        return JobError(CONVERSION)
+        return JobError(_beyond(first) or CONVERSION)
     if isinstance(error, duckdb.TransactionException):
         return EngineError(_without_kind(first))
     return _input_error(error)
+
+
+def _beyond(text: str) -> str | None:
+    """What is said of times that microseconds do not hold; DuckDB 2.0 names their column, and no value."""
+    if not text.startswith("Conversion Error: Could not convert Timestamp"):
+        return None
+    named = text.partition("when casting from source column ")[2]
+    return (
+        f"a time {f'in the column {named} ' if named else ''}is beyond the year 294246, which a column of the type "
+        "TIMESTAMP_S or TIMESTAMP_MS holds and nothing that is reckoned with times; make it NULL in the source"
+    )
 
 
 def _input_error(error: duckdb.Error) -> SqldeidError:

@@ -33,6 +33,9 @@ OBJECTS_NOISE_MOST = 10_000_000
 FIRST_TIME, LAST_TIME = "0001-01-01", "9999-12-31 23:59:59.999999"
 """No usable time is outside: calendars of other programs go no further, and infinity is no time."""
 
+WIDE_TYPES = {"DATE": 10, "TIMESTAMP_S": 19, "TIMESTAMP_MS": 23}
+"""Types that hold times which a timestamp of microseconds does not, and how much of a time's text is in them."""
+
 OBJECT = "object_number"
 """The released column of new numbers; not called as the source's key is, for whose values they would be taken."""
 
@@ -125,14 +128,15 @@ class EventsPlan:
 
     @property
     def moment(self) -> exp.Expr | None:
-        """The source's time as a timestamp; NULL for a date that no timestamp reaches, which is no usable time."""
+        """The source's time as a timestamp; NULL for one that no timestamp reaches, which is no usable time."""
         if self.time is None:
             return None
         found = column(self.time.name, "s")
-        if self.time.kind != "date":
+        wide = "DATE" if self.time.kind == "date" else self.time.type
+        if wide not in WIDE_TYPES:
             return found
-        day, kind = exp.DataType.build("date"), exp.DataType.build("timestamp", dialect="duckdb")
-        first, last = (exp.cast(literal(text[:10]), day.copy()) for text in (FIRST_TIME, LAST_TIME))
+        own, kind = (exp.DataType.build(name, dialect="duckdb") for name in (wide, "TIMESTAMP"))
+        first, last = (exp.cast(literal(text[: WIDE_TYPES[wide]]), own.copy()) for text in (FIRST_TIME, LAST_TIME))
         usable = exp.and_(exp.GTE(this=found, expression=first), exp.LTE(this=found.copy(), expression=last))
         return exp.Case().when(usable, exp.cast(found.copy(), kind))
 

@@ -424,6 +424,35 @@ def test_a_date_that_no_timestamp_reaches_is_left_out_and_refuses_nothing(tmp_pa
     assert verify(connection, SMALL | {"privacy": privacy[method]}).events == found.events
 
 
+@pytest.mark.parametrize("unit", ["s", "ms"])
+@pytest.mark.parametrize("method", ["ratio", "laplace"])
+def test_a_time_beyond_microseconds_is_left_out_and_refuses_nothing(tmp_path: Path, method: str, unit: str) -> None:
+    """Seconds since 1970 that no TIMESTAMP holds: the conversion ended the run."""
+    connection = events(*[(o, 24 * h, "ab"[h % 2]) for o in range(6) for h in range(4)])
+    connection.execute(f'ALTER TABLE e ALTER COLUMN "at" TYPE TIMESTAMP_{unit.upper()}')
+    far = pa.table({"x": pa.array([10**13 * (1000 if unit == "ms" else 1)], pa.int64()).cast(pa.timestamp(unit))})
+    connection.register("far", far)
+    connection.execute('UPDATE e SET "at" = (SELECT x FROM far) WHERE who = 3')
+    connection.unregister("far")
+    (tmp_path / "states.txt").write_text("a\nb", encoding="utf-8")
+    privacy = {"laplace": laplace(tmp_path / "states.txt"), "ratio": {"method": "ratio", "epsilon": 2.0}}
+    found = release(connection, SMALL | {"privacy": privacy[method], "factors": ["hour", "year"]})
+    assert found.source["objects"] == 5
+    assert verify(connection, SMALL | {"privacy": privacy[method], "factors": ["hour", "year"]}).events == found.events
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_a_time_beyond_microseconds_is_called_so_elsewhere(unit: str) -> None:
+    connection = duckdb.connect()
+    far = pa.table({"at": pa.array([10**13 * (1000 if unit == "ms" else 1)] * 9, pa.int64()).cast(pa.timestamp(unit))})
+    connection.register("far", far)
+    connection.execute("CREATE TABLE e AS SELECT * FROM far")
+    rule = {"role": "quasi-identifying", "hierarchy": {"dates": ["month", "year"]}}
+    part = {"source": "e", "rows_are_persons": True, "columns": {"at": rule}, "privacy": {"k": 2}}
+    with pytest.raises(JobError, match=r"a time .*is beyond the year 294246.* make it NULL in the source"):
+        sqldeid.anonymize(Job.parse({"tables": {"x": part}}), connection)
+
+
 def test_types_that_one_object_can_change_are_told(tmp_path: Path) -> None:
     """12.5 among wards that are whole numbers makes 12.0 of every 12, which no list of states has."""
     (tmp_path / "states.txt").write_text("1\n2", encoding="utf-8")
