@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sqldeid.arguments import place, text
 from sqldeid.arx.archive import Archive
 from sqldeid.arx.database import write_database
 from sqldeid.arx.jobtext import JobOf, hierarchy_files, job_of, job_text
@@ -77,7 +78,7 @@ def import_arx(project: str | Path, job: str | Path, *, encoding: str = "utf-8-s
     EngineError
         If the database or a file cannot be written.
     """
-    target, source = Path(job), Path(project)
+    target, source, encoding = place("job", job), place("project", project), text("encoding", encoding)
     stem = target.name.removesuffix(".toml")
     database, folder = target.with_name(f"{stem}.duckdb"), target.with_name(f"{stem}_hierarchies")
     _check_targets(target, database, folder, stem)
@@ -87,10 +88,10 @@ def import_arx(project: str | Path, job: str | Path, *, encoding: str = "utf-8-s
     whole = frozenset(a.name for a in found.attributes if a.datatype == "Integer" and _is_whole(found.rows[a.name]))
     files = hierarchy_files(found.attributes, folder.name)
     made = job_of(found, TABLE, f"{stem}_release.duckdb", files, whole)
-    text = job_text(made, source.name, database.name, target.name)
+    told = job_text(made, source.name, database.name, target.name)
     _check_job(made, source, target)
     try:
-        _write(found, text, whole, files, (target, database, folder), source)
+        _write(found, told, whole, files, (target, database, folder), source)
     except OSError as error:
         raise EngineError(f"{target.parent}: cannot be written ({error.strerror or 'unknown reason'})") from None
     return Imported(
@@ -116,8 +117,8 @@ def _check_targets(target: Path, database: Path, folder: Path, stem: str) -> Non
 
 def _check_numbers(archive: Archive, project: Project) -> None:
     """Refuse a limit or weight that is no number, which a share or weight would be made of."""
-    for text in (project.config.limit, *project.config.weights.values()):
-        if not _NUMBER.fullmatch(text):
+    for given in (project.config.limit, *project.config.weights.values()):
+        if not _NUMBER.fullmatch(given):
             raise archive.error("input/config.xml: the suppression limit or a weight is no number; set it in ARX")
     if not 0 <= float(project.config.limit) <= 1:
         raise archive.error("input/config.xml: the suppression limit is not between 0 and 1; set it in ARX")

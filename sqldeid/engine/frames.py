@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import duckdb
 import pyarrow as pa
 
+from sqldeid.arguments import one_of
 from sqldeid.engine.choosing import is_foreign
 from sqldeid.engine.duckdb_errors import heard, translate
 from sqldeid.engine.opening import own_instance
@@ -57,7 +58,8 @@ def hold(frames: Mapping[str, Frame], settings: Settings | None = None) -> duckd
     >>> sqldeid.anonymize(job, connection)
     """
     named = _checked(frames)
-    connection = own_instance(None, settings or Settings())
+    held_by = Settings() if settings is None else one_of(Settings, "settings", settings, "sqldeid.Settings(…)")
+    connection = own_instance(None, held_by)
     try:
         for name, table in named.items():
             _copy(connection, name, table)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqldeid.arguments import place, text, unless_none, whole
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -13,3 +15,12 @@ class Settings:
     memory_limit: str | None = None
     threads: int | None = None
     temp_dir: Path | None = None
+
+    def __post_init__(self) -> None:
+        checked = {
+            "memory_limit": unless_none(text, "memory_limit", self.memory_limit),
+            "threads": unless_none(whole, "threads", self.threads),
+            "temp_dir": unless_none(place, "temp_dir", self.temp_dir),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)

@@ -14,6 +14,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from sqldeid.arguments import place, text
 from sqldeid.job import rules
 from sqldeid.job.about import About
 from sqldeid.job.events import Events, problems_of_events
@@ -85,7 +86,7 @@ class Job(Section):
         JobError
             If the file cannot be read, is not TOML, or breaks the contract; one line for each problem.
         """
-        file = Path(path)
+        file = place("path", path)
         name = file.name or str(path)
         content = read_bytes(file)
         job = cls.parse(read_toml(content, name), folder=file.absolute().parent, name=name)
@@ -111,6 +112,7 @@ class Job(Section):
         JobError
             If it breaks the contract; one line for each problem.
         """
+        name, folder = text("name", name), place("folder", folder)
         own = plain(data, name)
         try:
             job = cls.model_validate(own)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import tomllib
 from collections.abc import Mapping
+from datetime import datetime, time
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -171,6 +173,14 @@ def _plain(value: object, name: str) -> object:
         return _mapping(value, name)
     if isinstance(value, (list, tuple)):
         return [_plain(item, name) for item in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if type(value).__module__ == "numpy":  # scalars and lists, as pipelines compute them
+        own = value.tolist()  # type: ignore[attr-defined]
+        return [_plain(item, name) for item in own] if isinstance(own, list) else own
+    if isinstance(value, datetime) and type(value) is not datetime:  # a Timestamp of pandas
+        moment = datetime.combine(value.date(), value.time(), value.tzinfo)
+        return moment if moment.time() != time() or moment.tzinfo else moment.date()
     return value
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import cast, get_args
 
 from sqlglot import exp
 
 from sqldeid import tables
+from sqldeid.arguments import flag, number, text, unless_none, whole
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.engine.remote import Remote
@@ -21,7 +22,7 @@ from sqldeid.job import Job
 from sqldeid.publish import TARGET, Note
 from sqldeid.publish.places import TableStatement, ViewStatement
 from sqldeid.run.foreign import refuse_missing_parts
-from sqldeid.run.places import Options, naming_job, naming_release, reading
+from sqldeid.run.places import Options, heard_by, naming_job, naming_release, reading, taken
 from sqldeid.run.wings import groups_of, selected
 from sqldeid.sql import Statement, identifier, literal, render, table_name
 from sqldeid.tables import Listener
@@ -68,17 +69,18 @@ def evaluate(
     JobError
         If the label is not there, quasi-identifying, or of one class or over a hundred; if a part is empty.
     """
-    options = options or Options()
+    options, hearing = taken(job, options), heard_by(listener)
     require()
-    _check_numbers(test_share, seed)
-    name, asked = _one_table(job, options, database), UtilityQuestion(label, model, test_share, seed, originals)
+    test = unless_none(text, "test", test)
+    asked = _question(label, model, test_share, seed, originals)
+    name = _one_table(job, options, database)
     reader = reading(database, _beside(database), options.settings, command="evaluate")
     with reader as engine, naming_job(job), naming_release(f"tables.{name}"):
         table = job.tables[name]
         trained = tables.plan_part(name, table, engine, job.folder)
         others = table.model_copy(update={"source": test})
         held_out = None if test is None else tables.plan_part(name, others, engine, job.folder)
-        hearing, layers = listener or Listener(), table.search.layers
+        layers = table.search.layers
         return classify(asked, trained, held_out, engine, Aside(engine), hearing, layers=layers)
 
 
@@ -134,11 +136,16 @@ def _one_table(job: Job, options: Options, database: Database) -> str:
     return names[0]
 
 
-def _check_numbers(test_share: float, seed: int) -> None:
+def _question(label: str, model: Model, test_share: float, seed: int, originals: bool) -> UtilityQuestion:
+    """What is asked, each argument of its type and in its bounds."""
+    if model not in get_args(Model):
+        raise JobError.at("--model", f"must be {' or '.join(get_args(Model))}")
+    test_share, seed = number("test_share", test_share), whole("seed", seed)
     if not 0 < test_share < 1:
         raise JobError.at("--test-share", "a share is above 0 and below 1")
     if seed < 0:
         raise JobError.at("--seed", "it must be 0 or more")
+    return UtilityQuestion(text("label", label), model, test_share, seed, flag("originals", originals))
 
 
 classification = evaluate

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sqldeid import tables
+from sqldeid.arguments import flag, number, refused, several, text, texts, unless_none, whole, wholes
 from sqldeid.engine.opening import Database, is_connection, path_of
 from sqldeid.engine.settings import Settings
 from sqldeid.errors import JobError
@@ -17,7 +18,7 @@ from sqldeid.insight import explore_text as text_
 from sqldeid.insight.explore_source import Source, open_table
 from sqldeid.job import Job
 from sqldeid.run.foreign import refuse_missing_parts
-from sqldeid.run.places import Options, naming_job, naming_release, reading
+from sqldeid.run.places import Options, naming_job, naming_release, reading, settings_of, taken
 from sqldeid.run.wings import selected
 
 
@@ -59,8 +60,9 @@ def explore(
     JobError
         If a table or column is not there or empty, or there are too many sets.
     """
-    asked = columns_.Question(_sets(columns), max_size, borders, enough)
-    with reading(database, _beside(database), settings or Settings(), command="explore") as engine:
+    table, person = text("table", table), unless_none(text, "person", person)
+    asked = columns_.Question(*_sought(columns, max_size, borders, enough))
+    with reading(database, _beside(database), settings_of(settings), command="explore") as engine:
         return columns_.explore(asked, open_table(table, person, engine), engine)
 
 
@@ -93,7 +95,8 @@ def explore_job(
     JobError
         If the job names several tables and no one is chosen, a person has several rows, or as `explore` raises it.
     """
-    options = options or Options()
+    options = taken(job, options)
+    columns, max_size, borders, enough = _sought(columns, max_size, borders, enough)
     name = _one_table(job, options)
     refuse_missing_parts(job, [name], database, "explore")
     with reading(database, _beside(database), options.settings, command="explore") as engine:
@@ -107,7 +110,7 @@ def explore_job(
         persons = found.persons if part.many else found.rows
         source = Source(kept, f"{job.name}: {part.key}", released, person, found.rows, persons)
         qis = tuple(dict.fromkeys(q.source.name for q in part.qis))
-        asked = columns_.Question(_sets(columns), max_size, borders, enough)
+        asked = columns_.Question(columns, max_size, borders, enough)
         if not columns:
             asked = replace(
                 asked, sets=(qis,) if qis else (), max_size=max_size if borders else max_size or columns_.MAX_SIZE
@@ -144,12 +147,17 @@ def explore_sequences(
     JobError
         If a table or column is not there, or places are not ascending.
     """
-    given = [sequences_.Pattern(tuple(p)) for p in places]
-    given += [sequences_.Pattern(tuple(p), ordered=False) for p in unordered]
+    given = [sequences_.Pattern(p) for p in _patterns("places", places)]
+    given += [sequences_.Pattern(p, ordered=False) for p in _patterns("unordered", unordered)]
     asked = sequences_.SequenceQuestion(
-        table, tuple(per), value, tuple(order), person, tuple(given) or sequences_.PATTERNS
+        text("table", table),
+        texts("per", per),
+        text("value", value),
+        texts("order", order),
+        unless_none(text, "person", person),
+        tuple(given) or sequences_.PATTERNS,
     )
-    with reading(database, _beside(database), settings or Settings(), command="explore --per") as engine:
+    with reading(database, _beside(database), settings_of(settings), command="explore --per") as engine:
         return sequences_.explore_sequences(asked, engine)
 
 
@@ -177,18 +185,42 @@ def explore_text(
     JobError
         If a table or column is not there, or the column holds no text.
     """
-    groups = text_.KEYWORDS if keywords is None else {group: tuple(words) for group, words in keywords.items()}
-    asked = text_.TextQuestion(table, column, tuple(first), groups, person)
-    with reading(database, _beside(database), settings or Settings(), command="explore --text") as engine:
+    groups = text_.KEYWORDS if keywords is None else _groups(keywords)
+    names = text("table", table), text("column", column)
+    asked = text_.TextQuestion(*names, wholes("first", first), groups, unless_none(text, "person", person))
+    with reading(database, _beside(database), settings_of(settings), command="explore --text") as engine:
         return text_.explore_text(asked, engine)
 
 
-def _sets(columns: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+_Sets = tuple[tuple[str, ...], ...]
+
+
+def _sought(
+    columns: Sequence[str | Sequence[str]], max_size: int | None, borders: bool, enough: float
+) -> tuple[_Sets, int | None, bool, float]:
+    """What `explore` and `explore_job` are asked, each of its type."""
+    most = None if max_size is None else whole("max_size", max_size, 1)
+    return _sets(columns), most, flag("borders", borders), number("enough", enough)
+
+
+def _sets(columns: Sequence[str | Sequence[str]]) -> _Sets:
     """One set of names, or several."""
-    names = [c for c in columns if isinstance(c, str)]
-    if names and len(names) == len(columns):
-        return (tuple(names),)
-    return tuple((c,) if isinstance(c, str) else tuple(c) for c in columns)
+    given = several("columns", columns, "a list of names, or of lists of names")
+    if given and all(isinstance(c, str) for c in given):
+        return (texts("columns", given),)
+    return tuple(texts("columns", [c] if isinstance(c, str) else c) for c in given)
+
+
+def _patterns(argument: str, given: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    """Lists of places."""
+    return tuple(wholes(argument, p) for p in several(argument, given, "a list of lists of places, such as [[1, 2]]"))
+
+
+def _groups(keywords: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Words by group."""
+    if not isinstance(keywords, Mapping):
+        raise refused("keywords", keywords, "a mapping of groups to lists of words")
+    return {text("keywords", group): texts("keywords", words) for group, words in keywords.items()}
 
 
 def _one_table(job: Job, options: Options) -> str:

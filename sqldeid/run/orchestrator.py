@@ -12,6 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 from sqldeid import tables
+from sqldeid.arguments import flag, refused
 from sqldeid.attacked import Attacks, spared_after
 from sqldeid.engine.base import Engine
 from sqldeid.engine.choosing import dialect_of, shown
@@ -38,12 +39,14 @@ from sqldeid.run.joinable import Joinable, Noticing, Rechecked, compared, find_j
 from sqldeid.run.places import (
     Options,
     destination,
+    heard_by,
     held_there,
     naming_job,
     naming_release,
     open_run,
     reading,
     refuse_unread,
+    taken,
     telling_causes,
 )
 from sqldeid.run.unchanged import Sources
@@ -93,7 +96,7 @@ def anonymize(
     Where an attack on a table fails and takes with it what was staged, all is made once more without that attack; and
     without any on the table, where a second one fails.
     """
-    options, listener = options or Options(), listener or Listener()
+    options, listener = taken(job, options), heard_by(listener)
     if in_memory(database):
         from sqldeid.run.frames import held, with_tables
 
@@ -207,7 +210,7 @@ def plan(job: Job, database: Database | Frames, *, options: Options | None = Non
     """
     from sqldeid.run.planned import Plans
 
-    options = options or Options()
+    options = taken(job, options)
     if in_memory(database):
         from sqldeid.run.frames import held
 
@@ -243,7 +246,7 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
     VerificationError
         If a release is not there, or is not what its note, the job and the source say.
     """
-    options = options or Options()
+    options = taken(job, options)
     met = hold(job, options, selected(job, options.only))
     path = None if is_connection(database) else path_of(database)
     refuse_missing_parts(job, selected(job, options.only), database, "verify")
@@ -279,7 +282,9 @@ def verify_certificates(
     VerificationError
         If a certificate does not hold, or a selected release has none.
     """
-    options = options or Options()
+    options = taken(job, options)
+    if not isinstance(certificates, Mapping):
+        raise refused("certificates", certificates, "a mapping of releases to their certificates")
     path = None if is_connection(database) else path_of(database)
     names = tables_among(job, options.only)
     if not names:
@@ -306,7 +311,7 @@ def assess(
     release
         Whether to look at the published releases instead of their sources.
     """
-    options = options or Options()
+    options, release = taken(job, options), flag("release", release)
     if in_memory(database):
         from sqldeid.run.frames import held
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sqldeid.arguments import flag, one_of, place, refused, texts, unless_none
 from sqldeid.engine.choosing import dialect_of, is_foreign
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.folder import PrivateFolder
@@ -53,7 +54,7 @@ from sqldeid.run.alone import alone, naming_instance
 from sqldeid.run.foreign import bring, notes_on, open_engine, open_staging, refuse_missing_parts, writes_here
 
 if TYPE_CHECKING:
-    from sqldeid.tables import Given
+    from sqldeid.tables import Given, Listener
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +105,30 @@ class Options:
     house_rules: Path | None = None
 
     def __post_init__(self) -> None:
+        for name, value in self._checked().items():
+            object.__setattr__(self, name, value)
         if self.key_file is not None and not os.path.exists(self.key_file):
             raise JobError(
                 f"--key-file: {self.key_file} does not exist; make a key with: openssl rand -hex 32", key="--key-file"
             )
+
+    def _checked(self) -> dict[str, object]:
+        """What was given, as the program takes it.
+
+        Raises
+        ------
+        JobError
+            If it is of another type: one text for several names is each of its letters.
+        """
+        flags = ("replace", "certificate", "explain", "without_ledger", "new_persons")
+        policy = self.policy
+        return {
+            **{name: flag(name, getattr(self, name)) for name in flags},
+            **{name: texts(name, getattr(self, name)) for name in ("only", "new_values")},
+            **{name: unless_none(place, name, getattr(self, name)) for name in ("key_file", "ledger", "house_rules")},
+            "settings": one_of(Settings, "settings", self.settings, "sqldeid.Settings(…)"),
+            "policy": policy if isinstance(policy, Mapping) else unless_none(place, "policy", policy),
+        }
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -119,6 +140,46 @@ class Options:
             "--report": self.explain,
         }
         return tuple(name for name, given in asked.items() if given)
+
+
+def taken(job: Job, options: Options | None) -> Options:
+    """The options of a call, the default ones where none are given.
+
+    Raises
+    ------
+    JobError
+        If these are no options, or the job is none.
+    """
+    one_of(Job, "job", job, "sqldeid.Job.load(path) or Job.parse({…})")
+    return Options() if options is None else one_of(Options, "options", options, "sqldeid.Options(…)")
+
+
+def heard_by(listener: Listener | None) -> Listener:
+    """Who listens to a call; nobody where no one is given.
+
+    Raises
+    ------
+    JobError
+        If it is nobody who can listen.
+    """
+    if listener is None:
+        from sqldeid.tables import Listener
+
+        return Listener()
+    if not all(callable(getattr(listener, name, None)) for name in ("step", "search")):
+        raise refused("listener", listener, "sqldeid.Listener(step=…, search=…)")
+    return listener
+
+
+def settings_of(settings: Settings | None) -> Settings:
+    """The settings of a call, the default ones where none are given.
+
+    Raises
+    ------
+    JobError
+        If these are no settings.
+    """
+    return Settings() if settings is None else one_of(Settings, "settings", settings, "sqldeid.Settings(…)")
 
 
 def destination(job: Job) -> Destination:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from sqldeid.arguments import text, texts, unless_none
 from sqldeid.engine.base import Engine
 from sqldeid.engine.choosing import dialect_of, is_foreign, shown
 from sqldeid.engine.opening import Database, is_connection, path_of
@@ -20,7 +21,7 @@ from sqldeid.insight.jobtext import job_text
 from sqldeid.insight.presets import Preset, presets_of
 from sqldeid.insight.profile import profile
 from sqldeid.insight.proposals import propose
-from sqldeid.run.places import reading
+from sqldeid.run.places import reading, settings_of
 
 PERSONS = "persons"
 """The part of a schema that `init` takes unasked: one row per person."""
@@ -66,8 +67,9 @@ def init(
     where no name tells a person key, of up to eight that may be one.
     From a server come counts, and the different values of these last.
     """
-    begun, schema = presets_of(preset)
-    with reading(database, _beside(database), settings or Settings(), command="init") as engine:
+    table, part = unless_none(text, "table", table), text("part", part)
+    begun, schema = presets_of(preset if preset is None or isinstance(preset, str) else texts("preset", preset))
+    with reading(database, _beside(database), settings_of(settings), command="init") as engine:
         found = None if table and not schema else find_schema(engine, schema, table)
         if found is not None:
             return _of_schema(found, part, database, engine, begun)
@@ -122,7 +124,8 @@ def safe_harbor(
     Source
         45 CFR 164.514(b)(2)(i).
     """
-    with reading(database, _beside(database), settings or Settings(), command="init") as engine:
+    table = unless_none(text, "table", table)
+    with reading(database, _beside(database), settings_of(settings), command="init") as engine:
         return look(table, engine)
 
 

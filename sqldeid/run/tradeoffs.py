@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqldeid import tables
+from sqldeid.arguments import one_of
 from sqldeid.engine.opening import Database, in_memory, is_connection, path_of
 from sqldeid.job import Job
 from sqldeid.run.foreign import refuse_missing_parts
 from sqldeid.run.held import OF_THE_PAIR, hold
-from sqldeid.run.places import Options, naming_job, naming_release, reading
+from sqldeid.run.places import Options, heard_by, naming_job, naming_release, reading, taken
 from sqldeid.run.wings import gather, tables_among
 from sqldeid.tables import Asked, Listener
 from sqldeid.traded import Tradeoff
@@ -42,7 +43,8 @@ def tradeoff(
     SqldeidError
         As `anonymize`.
     """
-    options = options or Options()
+    options, listener = taken(job, options), heard_by(listener)
+    one_of(Asked, "asked", asked, "sqldeid.Asked(ks, limits)")
     if in_memory(database):
         from sqldeid.run.frames import held
 
@@ -60,7 +62,7 @@ def tradeoff(
         found = {}
         for part in gather(job, names, lambda group: tables.plan_lattices(group, job, engine)):
             with naming_release(part.key):
-                found[part.name] = tables.tradeoff(part, engine, asked, listener or Listener())
+                found[part.name] = tables.tradeoff(part, engine, asked, listener)
         return found
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from time import monotonic
 
+from sqldeid.arguments import flag, numbers, wholes
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, NoSolutionError
 from sqldeid.making import Hearing
@@ -51,6 +52,14 @@ class Asked:
     local: bool = False
 
     def __post_init__(self) -> None:
+        checked = {
+            "ks": wholes("ks", self.ks),
+            "limits": numbers("limits", self.limits),
+            "max_losses": numbers("max_losses", self.max_losses),
+            "local": flag("local", self.local),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
         if not self.ks or not self.limits:
             raise JobError("--k and --limit: name at least one of each", key="--k")
         if min(self.ks) < 1:
