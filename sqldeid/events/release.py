@@ -25,6 +25,7 @@ from sqldeid.events.sequences import (
     MUCH_TOGETHER,
     Gaps,
     Sequences,
+    count_source,
     needed,
     order_events,
     place_events,
@@ -235,7 +236,7 @@ def read_private(plan: EventsPlan, engine: Engine) -> _Source:
         last_time=timestamp(domain.last.isoformat()) if domain.last else None,
     )
     placed = place_events(plan, mapped, engine)
-    counts = engine.row("events/count_source", placed=placed)
+    counts = count_source(plan, placed, engine)
     sequences = sequence(plan, placed, counts, engine, split=False)
     return _Source(placed, listed, sequences.split, counts, sequences.gaps, None)
 
@@ -331,7 +332,10 @@ def _warnings(plan: EventsPlan, source: _Source, fitted: Fitted, made: Made, obj
         )
     if isinstance(fitted, Private):
         yield from _private_warnings(plan, fitted)
-    if left_out := source.counts.get("left_out"):
+    if unowned := source.counts["unowned"]:
+        has = "row has" if unowned == 1 else "rows have"
+        yield f"{key}.object: {unowned:,} {has} no {plan.owner.name}: they are nobody's, and not used"
+    if left_out := source.counts.get("left_out", 0) - unowned:
         yield f"{key}.source: {left_out} rows are left out: they have not {needed(plan)}"
     if made.objects < objects:
         yield f"{key}: {objects - made.objects} of {objects} objects have no event: no first state may be used"

@@ -101,12 +101,17 @@ def read_placed(plan: EventsPlan, engine: Engine) -> tuple[exp.Table, exp.Table,
     listed = engine.make("events/list_states", f"{plan.name}_states", events=numbered, states=names)
     placed = place_events(plan, numbered, engine)
     engine.drop(numbered)
-    counts: dict[str, int] = engine.row("events/count_source", placed=placed)
+    counts = count_source(plan, placed, engine)
     if not counts["events"]:
         raise JobError.at(
             plan.key, f"{plan.source_label} has no event with {needed(plan)}; there is nothing to release"
         )
     return placed, listed, counts
+
+
+def count_source(plan: EventsPlan, placed: exp.Table, engine: Engine) -> dict[str, int]:
+    """How much of the source is used, and how many of its rows are nobody's."""
+    return engine.row("events/count_source", placed=placed, source=plan.source, owner=column(plan.owner.name, "s"))
 
 
 def needed(plan: EventsPlan) -> str:

@@ -10,7 +10,7 @@ series     linear between them; nothing outside a variable's own first and last
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +52,8 @@ class Prepared:
         Persons left out for that.
     records_of
         (persons,): values of all variables of those who are not.
+    unowned
+        Rows of the source that are nobody's, for their person key is NULL.
     """
 
     series: exp.Table
@@ -61,6 +63,7 @@ class Prepared:
     length: Ints
     too_short: int
     records_of: Ints
+    unowned: int = 0
 
     @property
     def records(self) -> int:
@@ -76,9 +79,9 @@ def prepare(plan: SeriesPlan, engine: Engine) -> Prepared:
     JobError
         If no measurement of a mapped item is plausible, or no series long enough.
 
-    Cost: two scans of the source, and one more for every `AT_ONCE` records beyond the first.
+    Cost: two scans of the source, one of its person key, and one more for every `AT_ONCE` records beyond the first.
     """
-    series = engine.workbench(f"{plan.name}_series")
+    series, unowned = engine.workbench(f"{plan.name}_series"), 0
     if plan.columns is None:
         from sqldeid.series.benchmark import read_benchmark
 
@@ -86,13 +89,13 @@ def prepare(plan: SeriesPlan, engine: Engine) -> Prepared:
         _fill(plan, series, instants, engine)
     else:
         variables = plan.map if plan.map is not None else _found_variables(plan, plan.columns.variable, engine)
-        persons = _read(plan, plan.columns, variables, series, engine)
-    return _measured(plan, variables, series, persons, engine)
+        persons, unowned = _read(plan, plan.columns, variables, series, engine)
+    return replace(_measured(plan, variables, series, persons, engine), unowned=unowned)
 
 
-def _fill(plan: SeriesPlan, series: exp.Table, instants: exp.Table, engine: Engine, *, append: bool = False) -> None:
-    """Make regular series of instants, which are dropped."""
-    _refuse_spans(plan, instants, engine)
+def _fill(plan: SeriesPlan, series: exp.Table, instants: exp.Table, engine: Engine, *, append: bool = False) -> int:
+    """Make regular series of instants, which are dropped; rows of nobody, counted with the first of them."""
+    unowned = _refuse_spans(plan, instants, engine, count=not append and plan.columns is not None)
     if plan.part.resample == "mean":
         bins = engine.make("series/bin_instants", f"{plan.name}_bins", instants=instants)
         engine.drop(instants)
@@ -101,11 +104,18 @@ def _fill(plan: SeriesPlan, series: exp.Table, instants: exp.Table, engine: Engi
     else:
         engine.run("series/fill_points", series=series, instants=instants, append=append)
         engine.drop(instants)
+    return unowned
 
 
-def _refuse_spans(plan: SeriesPlan, instants: exp.Table, engine: Engine) -> None:
-    """Refuse times that lie too far apart, before the steps between them are filled."""
-    row = engine.row("series/measure_span", instants=instants, most=MOST_STEPS)
+def _refuse_spans(plan: SeriesPlan, instants: exp.Table, engine: Engine, *, count: bool) -> int:
+    """Refuse times that lie too far apart, before the steps between them are filled; rows of nobody, where counted."""
+    row = engine.row(
+        "series/measure_span",
+        instants=instants,
+        most=MOST_STEPS,
+        source=plan.source if count else None,
+        person=column(plan.person.name, "s"),
+    )
     if row["persons"]:
         key = f"{plan.key}.time"
         who = "1 person has" if row["persons"] == 1 else f"{row['persons']:,} persons have"
@@ -114,6 +124,7 @@ def _refuse_spans(plan: SeriesPlan, instants: exp.Table, engine: Engine) -> None
             f"{who} records more than {MOST_STEPS:,} steps after the first; leave out times that are wrong by "
             "where, or choose a greater step_hours",
         )
+    return int(row["unowned"])
 
 
 def _measured(
@@ -138,8 +149,8 @@ def _measured(
 
 def _read(
     plan: SeriesPlan, columns: Measurements, variables: VariableMap, series: exp.Table, engine: Engine
-) -> exp.Table:
-    """Fill the series of all persons, some at a time; the persons."""
+) -> tuple[exp.Table, int]:
+    """Fill the series of all persons, some at a time; the persons, and rows of nobody."""
     records = _query(
         render(
             "series/read_records",
@@ -154,6 +165,7 @@ def _read(
     )
     persons = engine.make("series/find_persons", f"{plan.name}_persons", records=records)
     unit = MICROSECONDS if columns.clock else HOUR_UNITS[str(plan.part.time_unit)]
+    unowned = 0
     for number, (first, last) in enumerate(_portions(persons, engine)):
         instants = engine.make(
             "series/keep_instants",
@@ -165,8 +177,8 @@ def _read(
             first=first,
             last=last,
         )
-        _fill(plan, series, instants, engine, append=number > 0)
-    return persons
+        unowned += _fill(plan, series, instants, engine, append=number > 0)
+    return persons, unowned
 
 
 def _portions(persons: exp.Table, engine: Engine) -> list[tuple[int | None, int | None]]:

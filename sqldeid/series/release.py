@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
@@ -444,6 +444,13 @@ def _found_by_points(attacks: Mapping[str, object]) -> str:
     return f"whoever knows five values singled out {points['5']['affine']['sole']:.0%} of the persons"
 
 
+def _of_nobody(planned: SeriesPlan, rows: int) -> Iterator[str]:
+    """Rows of the source that are in nobody's series."""
+    if rows:
+        has = "row has" if rows == 1 else "rows have"
+        yield f"{planned.key}.person: {rows:,} {has} no {planned.person.name}: they are nobody's, and not released"
+
+
 def _warnings(
     planned: SeriesPlan, shaped: Shaped, verified: SeriesVerified, attacks: Mapping[str, object]
 ) -> list[str]:
@@ -470,6 +477,7 @@ def _warnings(
         )
     if part.perturb.seed is not None:
         found.append(f"{key}.perturb.seed: who knows it can undo numbering and noise; leave it out of real releases")
+    found += _of_nobody(planned, shaped.prepared.unowned)
     lost = [name for i, name in enumerate(shaped.prepared.variables.names) if i not in shaped.there]
     if lost and not shaped.from_data:
         found.append(f"{key}.variables: nobody is released with {', '.join(lost)}")

@@ -10,7 +10,9 @@ from types import SimpleNamespace as S
 from sqlglot import exp
 
 from sqldeid.sql import column, identifier, literal, table_name
-from tests.templates.cases import Case
+from tests.templates.cases import PEOPLE, PEOPLE_SETUP, SEX, Case
+
+OF_PEOPLE: dict[str, object] = {"source": PEOPLE, "owner": column(SEX, "s")}
 
 OUT = table_name("o'u\"t")
 READ = 'SELECT * FROM "o\'u""t" ORDER BY '
@@ -230,8 +232,14 @@ CASES = [
         read=READ + "object, position",
         note="an order alone",
     ),
-    Case("events/count_source", {"placed": t("placed")}, [(7, 3, 4, 4)], (*PLACED,)),
-    Case("events/count_source", {"placed": t("bits")}, [(0, 0, 0, 0)], (*ENDS,), note="nothing"),
+    Case("events/count_source", OF_PEOPLE | {"placed": t("placed")}, [(7, 3, 4, 4, 2)], (*PLACED, *PEOPLE_SETUP)),
+    Case(
+        "events/count_source",
+        OF_PEOPLE | {"placed": t("bits")},
+        [(0, 0, 0, 0, 2)],
+        (*ENDS, *PEOPLE_SETUP),
+        note="nothing",
+    ),
     Case("events/measure_gaps", {"placed": t("placed")}, [(4, 1, 0.0, 3.974369227406805)], (*PLACED,)),
     Case("events/count_gaps", {"placed": t("placed"), "width": 0.25}, [(-17, 1), (-3, 1), (2, 1), (29, 1)], (*PLACED,)),
     Case(

@@ -6,7 +6,7 @@ import sqlglot
 from sqlglot import exp
 
 from sqldeid.sql import column, identifier, literal, render, table_name
-from tests.templates.cases import Case
+from tests.templates.cases import PEOPLE, PEOPLE_SETUP, SEX, Case
 
 WHO, WHAT, HOW = 'st"ay; --', "select", "ünï"
 RECORDS_SETUP = (
@@ -298,7 +298,19 @@ CASES = [
         INSTANTS_SETUP,
         read=FROM_OUT.format("person_number, variable_number, position, value", "1, 2, 3"),
     ),
-    Case("series/measure_span", {"instants": table_name("ins"), "most": 2}, [(1,)], INSTANTS_SETUP),
+    Case(
+        "series/measure_span",
+        {"instants": table_name("ins"), "most": 2, "source": None, "person": column(SEX, "s")},
+        [(1, 0)],
+        INSTANTS_SETUP,
+    ),
+    Case(
+        "series/measure_span",
+        {"instants": table_name("ins"), "most": 2, "source": PEOPLE, "person": column(SEX, "s")},
+        [(1, 2)],
+        (*INSTANTS_SETUP, *PEOPLE_SETUP),
+        note="rows of nobody",
+    ),
     Case("series/measure_lengths", {"series": table_name("bi")}, [(1, 7, 4), (2, 5, 2)], BINS_SETUP),
     Case(
         "series/list_variables",
