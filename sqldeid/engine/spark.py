@@ -234,6 +234,10 @@ class SparkEngine(Remote):
         self._there.look_in(schema)
         self.refresh()
 
+    def tell_of(self, schema: str) -> None:
+        """Have `relations` tell of a schema that was made since, once the catalogue is read again."""
+        self._there.tell_of(schema)
+
     def read_relations(self) -> Sequence[Relation]:
         """Tables and views of the schemas that were looked in."""
         return self._there.relations()

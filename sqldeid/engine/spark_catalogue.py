@@ -30,8 +30,12 @@ class Catalogue:
 
     def look_in(self, schema: str) -> None:
         """Tell of a schema, too, where there is one of that name."""
-        there = {row["namespace"].casefold() for row in self._read("engine/list_schemas")}
-        if schema.casefold() in there and schema.casefold() not in {s.casefold() for s in self._schemas}:
+        if schema.casefold() in {row["namespace"].casefold() for row in self._read("engine/list_schemas")}:
+            self.tell_of(schema)
+
+    def tell_of(self, schema: str) -> None:
+        """Tell of a schema that is there, too."""
+        if schema.casefold() not in {s.casefold() for s in self._schemas}:
             self._schemas.append(schema)
 
     def relations(self) -> list[Relation]:

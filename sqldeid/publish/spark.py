@@ -10,7 +10,7 @@ Source: engines.md, *Publishing*.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -28,10 +28,20 @@ from sqldeid.publish.existing import published as find_published
 from sqldeid.publish.existing import refuse_existing
 from sqldeid.publish.notes import Note, ours
 from sqldeid.publish.places import Destination, FreshFile, ParquetFolder, Staging, TableStatement, ViewStatement
+from sqldeid.publish.spark_beside import Beside, beside_in, definition, refuse_beside, refuse_staged_beside
 from sqldeid.publish.spark_brought import ByPortions
 from sqldeid.publish.spark_folder import notes_of_folder, open_folder
 from sqldeid.publish.spark_folder import published as published_in_folder
-from sqldeid.publish.spark_runs import STAGED, is_left_behind, refuse_alive, refuse_too_old, snapshots, staged_by, stamp
+from sqldeid.publish.spark_runs import (
+    FOLDER,
+    STAGED,
+    is_left_behind,
+    refuse_alive,
+    refuse_too_old,
+    snapshots,
+    staged_by,
+    stamp,
+)
 from sqldeid.sql import Fixed, identifier, literal, render, table_name
 
 _OLD = "replaced"
@@ -48,12 +58,24 @@ class _Staged:
 
 @dataclass(slots=True)
 class OnSpark:
-    """The current catalogue takes the release."""
+    """The current catalogue takes the release.
+
+    Parameters
+    ----------
+    old
+        What is replaced, or was left by dead runs.
+    found, beside
+        What stood at the releases' names as the run began, and all that sqldeid had made in the schema.
+    passing
+        Whether tables are staged here alone, and the releases go into a folder.
+    """
 
     engine: SparkEngine
     destination: Destination
     old: tuple[Relation, ...] = ()
     found: Mapping[str, str] = field(default_factory=dict)
+    beside: Set[Beside] = frozenset()
+    passing: bool = False
     staged: list[_Staged] = field(default_factory=list)
     mark: Mark | None = None
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -63,7 +85,8 @@ class OnSpark:
         self._prepare()
         table = self._table(f"{note.release}__{self.engine.run_id}")
         self.engine.undo.append(lambda: self._drop(table))
-        noted = replace(note, content={**note.content, STAGED: stamp(self.engine.run_id)})
+        staged = stamp(self.engine.run_id) | ({FOLDER: "into"} if self.passing else {})
+        noted = replace(note, content={**note.content, STAGED: staged})
         made = _CREATED.fullmatch(self.engine.written(statement(table)))
         if made is None:
             raise TypeError("a release is made by CREATE TABLE … AS")
@@ -102,7 +125,10 @@ class OnSpark:
         return tuple(self.destination.shown(made.note.release) for made in self.staged)
 
     def _refuse_changed(self) -> None:
-        """What stands at the releases' names must be what stood there as the run began: another run may have come."""
+        """What stands in the schema must be what stood there as the run began: another run may have come.
+
+        Each run stages before it looks. So of two at the same moment one sees the other, or both do, and both stop.
+        """
         refuse_too_old(self.began)
         self.engine.refresh()
         now = standing(self.engine, self.destination, [made.note.release for made in self.staged])
@@ -115,6 +141,8 @@ class OnSpark:
                     f"{shown} was published, replaced or dropped by somebody else meanwhile; run again, with "
                     "--replace if this run is to replace it",
                 )
+        own = {made.table.name.casefold() for made in self.staged} | {name.casefold() for name in now}
+        refuse_beside(self.engine, self.destination.schema, self.beside, own)
 
     def _settle(self) -> None:
         """Note what is published as such, and drop the rest: what fails here is left to the next run."""
@@ -238,6 +266,7 @@ class OnSpark:
         """Make the schema where there is none; it goes again, if it is empty, with a run that fails."""
         self.hold()
         name = self.destination.schema
+        self.engine.tell_of(name)
         there = {row["namespace"].casefold() for row in self.engine.read("engine/list_schemas")}
         if name.casefold() not in there:
             schema = exp.Table(this=identifier(name))
@@ -283,6 +312,8 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
     if not in_folder:
         refuse_existing(relations, destination.schema, names, replace=replace)
     found = standing(engine, destination, names)
+    if not in_folder:
+        refuse_staged_beside(engine, destination.schema, names)
     old: list[Relation] = []
     for name in names:
         present = snapshots(found.get(name, ""), name)
@@ -293,7 +324,8 @@ def open_staging(engine: Remote, destination: Destination, names: Sequence[str],
             continue
         refuse_alive(destination.key(name), left)
         old += mine
-    tables = OnSpark(engine, destination, tuple(old), found)
+    beside = beside_in(engine, destination.schema)
+    tables = OnSpark(engine, destination, tuple(old), found, beside, passing=in_folder)
     return open_folder(tables, destination, names, replace=replace) if in_folder else tables
 
 
@@ -310,11 +342,6 @@ def standing(engine: SparkEngine, destination: Destination, names: Sequence[str]
             text = definition(engine, table_name(*relation.parts)) if relation.is_view else engine.made_at(relation)
             found[name] = f"{relation.comment}\n{text}"
     return found
-
-
-def definition(engine: SparkEngine, view: exp.Table) -> str:
-    """The statement that makes a view as it is now."""
-    return str(engine.read("publish/show_view", view=view)[0]["createtab_stmt"])
 
 
 def bring(engine: Remote, files: FreshFile | ParquetFolder) -> Staging:

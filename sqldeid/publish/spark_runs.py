@@ -19,6 +19,9 @@ from sqldeid.publish.notes import read_note
 STAGED = "staged"
 """Key of a note's entry on a table that is not published yet: {"run", "at"}."""
 
+FOLDER = "folder"
+"""Key of that entry where the release goes into a folder, which the run has claimed, and never into the catalogue."""
+
 DEAD_AFTER = timedelta(hours=24)
 TOO_OLD = timedelta(hours=23)
 """An hour less: clocks differ."""

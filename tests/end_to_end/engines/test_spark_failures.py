@@ -209,11 +209,11 @@ def engine(cluster: Cluster) -> Iterator[SparkEngine]:
     cluster.run("DROP SCHEMA shelf CASCADE")
 
 
-def staged(engine: SparkEngine, *names: str, as_: Any = "view", replace: bool = True) -> OnSpark:
+def staged(engine: SparkEngine, *names: str, as_: Any = "view", schema: str = "shelf") -> OnSpark:
     """Releases that are staged, without a run around them."""
     from sqldeid.publish.spark import OnSpark
 
-    found = open_staging(engine, Destination(as_, "shelf", None), names, replace=replace)
+    found = open_staging(engine, Destination(as_, schema, None), names, replace=True)
     assert isinstance(found, OnSpark)
     for name in names:
         write(found, name)
@@ -228,23 +228,37 @@ def write(staging: Any, name: str) -> None:
 
 @pytest.mark.parametrize("as_", ["table", "view"])
 def test_of_two_runs_at_once_one_is_published(as_: Any, cluster: Cluster, engine: SparkEngine, command: Any) -> None:
-    """One that begins while another has staged does not begin; of two that began together the first one wins."""
-    place = Destination(as_, "shelf", None)
+    """One that begins while another has staged does not begin; of two that began together at most one is published.
+
+    Whatever their releases are called, for each is held to those that are there; in a schema that is made then, too.
+    """
+    place = Destination(as_, "fresh", None)
+    busy = r"release\.schema: another run of sqldeid is publishing into the schema fresh, .*: it staged fresh\."
     with ExitStack() as stack:
         other = open_engine(cluster.spark, Settings(), stack)
         other.begin(writing=True)
-        late = open_staging(other, place, ["a"], replace=True)
-        first = staged(engine, "a", as_=as_)
-        said = judged(command(cluster.url, "--replace", as_=as_, schema="shelf"))
-        assert f"tables.a: another run is writing it: it staged shelf.a__{engine.run_id} " in said
-        write(late, "a")
-        assert first.publish() == ("shelf.a",)
+        late, beside = (open_staging(other, place, [name], replace=True) for name in "ab")
+        first = staged(engine, "a", as_=as_, schema="fresh")
+        said = judged(command(cluster.url, "--replace", as_=as_, schema="fresh"))
+        assert f"tables.a: another run is writing it: it staged fresh.a__{engine.run_id} " in said
+        with pytest.raises(EngineError, match=f"{busy}a__{engine.run_id}"):
+            open_staging(other, place, ["c"], replace=True)
+        write(beside, "b")
+        with pytest.raises(EngineError, match=f"{busy}b__{other.run_id}"):
+            first.publish()
+        cluster.run(f"DROP TABLE fresh.b__{other.run_id}")  # as the other run does that is stopped
+        assert first.publish() == ("fresh.a",)
+        for staging, name in ((late, "a"), (beside, "b")):
+            write(staging, name)
         with pytest.raises(
-            EngineError, match=r"tables\.a: shelf\.a was published, replaced or dropped by somebody else"
+            EngineError, match=r"tables\.a: fresh\.a was published, replaced or dropped by somebody else"
         ):
             late.publish()
-    assert tables_in(cluster, "shelf") == ({"a"} if as_ == "table" else {"a", f"a__{engine.run_id}"})
-    assert cluster.there("shelf.a")
+        with pytest.raises(EngineError, match=r"another run of sqldeid published fresh\.a\S* meanwhile"):
+            beside.publish()
+    assert tables_in(cluster, "fresh") == ({"a"} if as_ == "table" else {"a", f"a__{engine.run_id}"})
+    assert cluster.there("fresh.a")
+    cluster.run("DROP SCHEMA fresh CASCADE")
 
 
 def left(cluster: Cluster, run_: str, hours: float) -> str:
