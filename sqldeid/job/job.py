@@ -112,7 +112,7 @@ class Job(Section):
         JobError
             If it breaks the contract; one line for each problem.
         """
-        name, folder = text("name", name), place("folder", folder)
+        name, folder = text("name", name), Path() if folder == "" else place("folder", folder)
         own = plain(data, name)
         try:
             job = cls.model_validate(own)

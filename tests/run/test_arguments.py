@@ -136,7 +136,7 @@ CALLS: Mapping[str, Callable[[str, Any], object]] = {
     "safe_harbor table": lambda db, v: sqldeid.safe_harbor(db, v),
     "hold settings": lambda db, v: sqldeid.hold({"p": pd.DataFrame({"x": [1]})}, v),
     "load path": lambda db, v: Job.load(v),
-    "parse folder": lambda db, v: Job.parse({}, folder=v),
+    "parse folder": lambda db, v: Job.parse({}, folder=None if v == "" else v),  # empty: the current folder
     "parse name": lambda db, v: Job.parse({}, name=v),
     "import_arx project": lambda db, v: sqldeid.import_arx(v, "made.toml"),
     "import_arx job": lambda db, v: sqldeid.import_arx("made.deid", v),
