@@ -10,9 +10,9 @@ Guarantee
     type DATE or TIMESTAMP finer than years, alone or nested, or, in most rows, written as text or numbers in the forms
     of `FORMS`; nor where a release that stands at the target, or is replaced there, shows such dates, by its note.
 Assumes
-    A person key of one name means the same persons, and so does one source. What `never_with` names nobody is given
-    beside the release; releases elsewhere are not known here. The holder's `--without-ledger` says that nobody was ever
-    given what is there.
+    A person key of one name means the same persons, and so does a table that both read, through views or not. What
+    `never_with` names nobody is given beside the release; releases elsewhere are not known here. The holder's
+    `--without-ledger` says that nobody was ever given what is there.
 Does not protect
     Beside releases of versions that noted no days. Dates in other forms (Excel's numbers, in sentences, in JSON, in
     rarer languages), and columns of which less than half of the values are dates. Epsilon-safe tables are asked, too:
@@ -30,6 +30,7 @@ from itertools import permutations
 
 from sqlglot import exp
 
+from sqldeid.catalogue.beneath import Beneath, beneath, meet
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.making import NO_TRUE_DATES, Days, Nature
@@ -79,10 +80,11 @@ _LARGEST = 1e18
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """What is made at once: the names of its releases, and what it tells of days."""
+    """What is made at once: the names of its releases, what it tells of days, and what lies beneath its source."""
 
     names: tuple[str, ...]
     days: Days
+    reads: Beneath = ()
 
 
 @dataclass(slots=True)
@@ -108,7 +110,8 @@ class Beside:
     @classmethod
     def of(cls, natures: Sequence[Nature], there: Sequence[Note], sources: Sources, *, told: bool) -> Beside:
         """The releases of a run, from their plans."""
-        units = [_Unit(n.names, n.days) for n in natures]
+        shifting = len(natures) > 1 and any(n.days.shifted for n in natures)
+        units = [_Unit(n.names, n.days, beneath(n.source, sources.engine) if shifting else ()) for n in natures]
         return cls(units, [n for n in there if any(days_of(n))], sources, told)
 
     def refuse_planned(self) -> None:
@@ -184,7 +187,8 @@ def _made(unit: _Unit, notes: Mapping[str, Note]) -> _Unit:
 def _together(here: _Unit, there: _Unit) -> bool:
     """Whether two releases are of the same persons, and somebody may be given both."""
     apart = here.days.never_with & {*there.names} or there.days.never_with & {*here.names}
-    return here is not there and bool(here.days.persons & there.days.persons) and not apart
+    same = bool(here.days.persons & there.days.persons) or meet(here.reads, there.reads)
+    return here is not there and same and not apart
 
 
 def _refuse(units: Sequence[_Unit]) -> None:

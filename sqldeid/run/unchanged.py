@@ -40,11 +40,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 from sqlglot import exp
 
-from sqldeid.catalogue.beneath import Beneath, beneath, read_alike
+from sqldeid.catalogue.beneath import Beneath, beneath, meet, read_alike
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.job import Job
@@ -181,7 +180,7 @@ class Sources:
             return True
         pairs = [(mark, again) for mark in noted if (again := _again(mark, now)) is not None]
         keyed = bool(now.facts.person)
-        alike = any(m.get("base") == a["base"] or (keyed and m.get("person") == a["person"]) for m, a in pairs)
+        alike = any(_share(m, a) or (keyed and m.get("person") == a["person"]) for m, a in pairs)
         return alike or not pairs
 
     def _beside(self, note: Mapping[str, object], now: _Now) -> None:
@@ -316,11 +315,24 @@ def _is_filtered_otherwise(noted: object, now: _Now) -> bool:
 
 def _read_alike(noted: Mark, again: Mark) -> bool:
     """Whether rows of the same tables are read; an older note tells names alone, which a view or heir hides behind."""
-    there = noted.get("beneath")
-    here = [None if of is None else frozenset(of) for of in cast("Sequence[Sequence[str] | None]", again["beneath"])]
-    if not isinstance(there, list):
+    there, here = _beneath(noted), _beneath(again) or []
+    if there is None:
         return noted.get("base") == again["base"] or any(of is None or len(of) > 1 for of in here)
-    return read_alike(here, [frozenset(map(str, of)) if isinstance(of, list) else None for of in there])
+    return read_alike(here, there)
+
+
+def _share(noted: Mark, again: Mark) -> bool:
+    """Whether a table is read by both, through views or not."""
+    there = _beneath(noted)
+    return noted.get("base") == again["base"] or there is None or meet(_beneath(again) or [], there)
+
+
+def _beneath(mark: Mark) -> list[frozenset[str] | None] | None:
+    """What lies beneath the relations that a mark is of; None where an older version did not say it."""
+    found = mark.get("beneath")
+    if not isinstance(found, list):
+        return None
+    return [frozenset(map(str, of)) if isinstance(of, list) else None for of in found]
 
 
 def _again(noted: object, now: _Now) -> Mark | None:

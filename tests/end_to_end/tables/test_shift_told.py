@@ -127,6 +127,21 @@ def test_two_runs_are_refused_as_one_is(told: str, first: str, source: Path) -> 
     assert attack(source) == PERSONS
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_view_that_renames_the_key_hides_nobody(at_once: bool, source: Path) -> None:
+    write(source, "CREATE VIEW seen AS SELECT id AS pid, ward, came AS told FROM stays")
+    columns = {"pid": IDENTIFYING, "ward": qi(), "told": INSENSITIVE}
+    part = release(columns, source="seen", k=SHARED, person="pid")
+    if at_once:
+        asked = job({}, shifted=shifted(), telling=part)
+    else:
+        anonymize(job({}, shifted=shifted()), source)
+        asked = job({}, telling=part)
+    with pytest.raises(JobError, match="shows dates finer than years") as refused:
+        anonymize(asked, source)
+    assert refused.value.key == "tables.telling.columns.told"
+
+
 def test_a_release_that_is_replaced_was_perhaps_given_out(source: Path) -> None:
     true = shifted(lab=INSENSITIVE, gone=SENSITIVE)
     anonymize(job({}, shifted=true), source)
