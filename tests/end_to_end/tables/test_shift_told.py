@@ -11,9 +11,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from sqldeid.engine.base import Column
 from sqldeid.errors import JobError
 from sqldeid.job import Job
 from sqldeid.run import Options, anonymize
+from sqldeid.tables.plan.days import tells_days
 from tests.support.files import write
 from tests.support.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, job, qi, release
 
@@ -273,3 +275,22 @@ def test_ranges_of_mondrian_are_refused_beside_shifted_dates(source: Path) -> No
     with pytest.raises(JobError) as refused:
         anonymize(job({}, shifted=shifted(), parts=parts), source)
     assert refused.value.key == "tables.parts.columns.came"
+
+
+@pytest.mark.parametrize(
+    ("type_", "tells"),
+    [
+        *[
+            (t, True)
+            for t in ("DATE[]", 'STRUCT("a b" INTEGER, d TIMESTAMP_NS)', "MAP(VARCHAR, TIMESTAMP WITH TIME ZONE)")
+        ],
+        *[
+            (t, True)
+            for t in ("array<date>", "struct<a:int,t:timestamp_ntz>", "DATERANGE", "TSTZMULTIRANGE", "TSRANGE[]")
+        ],
+        *[(t, False) for t in ("VARCHAR[]", 'STRUCT("the date" INTEGER)', "ENUM('date', 'x')", "TIME", "INT4RANGE")],
+        ('MAP(VARCHAR, STRUCT("update" INTEGER, updated BOOLEAN))', False),
+    ],
+)
+def test_types_of_every_engine_that_hold_days(type_: str, tells: bool) -> None:
+    assert tells_days(Column("c", type_, "other")) == tells
