@@ -53,7 +53,7 @@ class Layers:
     @property
     def recoding(self) -> Ints:
         """The layer that a released row tells, from 1 on: the last that any row with equal labels comes from."""
-        last = np.zeros(int(self.owner.max(initial=-1)) + 1, dtype=np.int64)
+        last = np.zeros(int(self.owner.max(initial=-1)) + 2, dtype=np.int64)  # the last place is that of `SUPPRESSED`
         here = self.released
         np.maximum.at(last, self.owner[here], self.layer[here] + 1)
         return np.where(here, last[self.owner], 0)

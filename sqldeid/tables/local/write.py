@@ -140,8 +140,8 @@ def _column(name: str, index: int, coded: Coded, levels: Ints, engine: Engine, *
         return {**made, "labels": values, "level": None, "mask": coded.field.mask(0)}
     shown = [coded.qi.labels(coded.hierarchy, int(x)).tolist() for x in levels]
     rows = {
-        "level": np.repeat(levels, [len(labels) for labels in shown]),
-        "prefix": np.concatenate([coded.prefixes(int(x)) for x in levels]),
+        "level": np.repeat(levels, np.array([len(labels) for labels in shown], dtype=np.int64)),
+        "prefix": np.concatenate([np.zeros(0, dtype=np.int64), *(coded.prefixes(int(x)) for x in levels)]),
         "label": pa.array([label for labels in shown for label in labels], type=pa.string()),
     }
     labels = engine.put(f"{name}_labels_{index}", pa.table(rows))

@@ -352,3 +352,20 @@ def test_a_row_that_was_written_wrong_is_not_published(
     with pytest.raises(VerificationError, match="failed its re-check"):
         anonymize(local_job(tmp_path), there)
     assert not (tmp_path / "out.duckdb").exists()
+
+
+@pytest.mark.parametrize("suppression", ["drop", "blank"])
+@pytest.mark.parametrize("recoding", [False, True])
+def test_a_release_that_can_show_no_class_is_one(suppression: str, recoding: bool) -> None:
+    """Where not even all rows together pass, each row is suppressed, as in a release of one node."""
+    with duckdb.connect() as c:
+        c.execute("CREATE TABLE p AS SELECT i AS age, i = 0 AS ill FROM RANGE(30) AS r(i)")
+        privacy = {"k": 2, "suppression": suppression, "suppression_limit": 1.0}
+        part = {"source": "p", "rows_are_persons": True, "columns": {"age": qi(), "ill": SENSITIVE}}
+        part |= {"search": {"method": "local"}, "recoding": recoding, "attacks": False}
+        part["privacy"] = privacy | {"l_diversity": {"l": 2, "kind": "entropy", "column": "ill"}}
+        wanted = Job.parse({"tables": {"x": part}})
+        found = anonymize(wanted, c).releases["x"]
+        assert (found.released, found.suppressed) == (0, 30)
+        assert verify(wanted, c)["x"].released == 0
+        assert c.execute("SELECT COUNT(*) FROM release.x").fetchall() == [(0,)]
