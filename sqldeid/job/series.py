@@ -17,6 +17,21 @@ METHOD: Literal["shared"] = "shared"
 """How series are changed where nothing is said: the one that protects against who knows raw values."""
 Statistic = Literal["mean", "variance", "min", "max"]
 STATISTICS: tuple[Statistic, ...] = ("mean", "variance", "min", "max")
+MOST_STEP_HOURS = 1_000_000_000
+"""A hundred thousand years: more is one step for everybody, and can be beyond what numbers hold in microseconds."""
+
+
+def _step_hours(value: object) -> int | float:
+    if type(value) in (int, float) and 0 < value <= MOST_STEP_HOURS:  # type: ignore[operator]
+        return value  # type: ignore[return-value]  # narrowed by `type(...) in`
+    raise ValueError(f"not a number above 0 and at most {MOST_STEP_HOURS}")
+
+
+StepHours = Annotated[
+    int | float,
+    PlainValidator(_step_hours),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": MOST_STEP_HOURS}),
+]
 MAX_ITEMS = 512
 """Items of one variable, and variables: what the encoding of "the first listed item wins" has room for."""
 
@@ -377,7 +392,7 @@ class Series(Section):
     drop: list[Text] = Field(default_factory=list, description="Variables of the map that are left out.")
     cohort: Cohort | None = Field(default=None, description="Who is taken; absent: everybody with a record.")
     min_steps: Whole = Field(default=1, description="Persons with shorter series are left out.")
-    step_hours: Positive = Field(default=1, description="Length of a step, in hours.")
+    step_hours: StepHours = Field(default=1, description="Length of a step, in hours.")
     resample: Literal["mean", "point"] = Field(
         default="mean",
         description="mean: of each step, then linear between steps. point: linear between records, at exact steps.",

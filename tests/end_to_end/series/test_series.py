@@ -441,6 +441,10 @@ BAD: list[tuple[dict[str, object], str]] = [
     ({"perturb": {"method": "genetic", "parents": 4, "tournament": 3}}, "perturb.parents: must be at most tournament"),
     ({"perturb": {"method": "genetic", "parents": 5}}, "parents: must be a whole number, at least 2 and at most 4"),
     ({"step_hours": 0}, "series.vitals.step_hours: must be a number, greater than 0"),
+    *(
+        ({"step_hours": h}, "series.vitals.step_hours: must be a number, greater than 0 and")
+        for h in (1e300, 1e308, 2e9)
+    ),
     ({"disagreement": {"band": 2}}, 'series.vitals.disagreement.band: goes with distance = "dtw" alone'),
     ({"resample": "median"}, 'must be one of "mean", "point"'),
     ({"typo": 1}, 'unknown key "typo"'),
