@@ -8,6 +8,7 @@ spark       sc:// or spark                          pyspark.sql.SparkSession, cl
 
 from __future__ import annotations
 
+import os
 import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
@@ -45,6 +46,8 @@ def is_foreign(database: object) -> bool:
 
 def shown(database: object) -> str:
     """What a database is called in results and messages: a URL's host and database, never its credentials."""
+    if isinstance(database, os.PathLike):
+        database = os.fsdecode(database)
     if not isinstance(database, str) or "://" not in database:
         return str(database) if isinstance(database, str) else "connection"
     if not is_foreign(database):

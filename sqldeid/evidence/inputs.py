@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,53 @@ def releases_of(paths: Sequence[Path]) -> list[dict[str, object]]:
                 raise JobError.at("--release", f"{path}: another released file has this name; make evidence of each")
             found[name] = {"name": name, **_hashed(file)}
     return [found[name] for name in sorted(found)]
+
+
+def refuse_others(result: Mapping[str, Any], paths: Sequence[Path]) -> None:
+    """Refuse what the run cannot have written: the database that it read, and files of other kinds.
+
+    Raises
+    ------
+    JobError
+        For the first of them.
+    """
+    written = {Path(place).name for place in _written(result)}
+    wrote = f"name what it wrote: {', '.join(sorted(written))}" if written else "it wrote no file; leave --release out"
+    source = str((result.get("source") or {}).get("database", ""))
+    for path in paths:
+        if source and _same(path, Path(source), written):
+            raise JobError.at("--release", f"{path} is the database that the run read, with its source; {wrote}")
+        if path.is_dir() and not any(path.rglob("*.parquet")):
+            raise JobError.at("--release", f"{path} is a folder without a file of Parquet, and no release; {wrote}")
+        if path.is_file() and not _is_release(path):
+            raise JobError.at("--release", f"{path} is no file of DuckDB or Parquet, and no release; {wrote}")
+
+
+def _written(result: Mapping[str, Any]) -> Iterator[str]:
+    """Files and folders that a run wrote; a release within the source, or on a server, has none."""
+    for release in result["releases"].values():
+        for place in release.get("written", ()):
+            file, _, table = str(place).partition(": ")
+            if table or file.endswith(".parquet"):
+                yield file
+
+
+def _same(path: Path, source: Path, written: set[str]) -> bool:
+    """Whether a path is the source, which may have been moved since: it has its name, and no release has."""
+    with suppress(OSError):
+        if path.samefile(source):
+            return True
+    return path.name == source.name and source.name not in written
+
+
+def _is_release(path: Path) -> bool:
+    """Whether a file begins as DuckDB or Parquet writes them."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(12)
+    except OSError as error:
+        raise JobError.at("--release", f"{path} cannot be read ({error.strerror})") from None
+    return head[8:12] == b"DUCK" or head[:4] == b"PAR1"
 
 
 def _files(path: Path) -> Iterator[tuple[str, Path]]:

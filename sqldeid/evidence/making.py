@@ -13,7 +13,7 @@ from sqldeid.errors import JobError
 from sqldeid.evidence.agreeing import differing, of_other_terms
 from sqldeid.evidence.archive import pack
 from sqldeid.evidence.frameworks import Run
-from sqldeid.evidence.inputs import Given, content_of, hierarchies_of, pretty, releases_of, sha256
+from sqldeid.evidence.inputs import Given, content_of, hierarchies_of, pretty, refuse_others, releases_of, sha256
 from sqldeid.evidence.text import texts
 from sqldeid.files import read_json
 from sqldeid.job import Job
@@ -122,6 +122,7 @@ def _inputs(result: Mapping[str, Any], given: Given) -> tuple[dict[str, Any], di
         members["certificate.json"] = content_of("--certificate", given.certificate)
         _refuse_other_proof(members["certificate.json"], result, given.certificate)
         certificate = {"name": given.certificate.name, "sha256": sha256(members["certificate.json"])}
+    refuse_others(result, given.releases)
     return {
         "job": asked,
         "certificate": certificate,

@@ -329,6 +329,41 @@ def test_inputs_that_are_others_are_refused(ran, tmp_path):
         make(result, Given(releases=[tmp_path / "none"]))
 
 
+def test_what_the_run_did_not_write_is_no_release(ran, tmp_path, monkeypatch):
+    result = ran / "result.json"
+    moved = tmp_path / "db.duckdb"
+    moved.write_bytes((ran / "db.duckdb").read_bytes())
+    for source in (ran / "db.duckdb", moved):
+        with pytest.raises(JobError) as refused:
+            make(result, Given(releases=[source]))
+        assert refused.value.message == (
+            f"--release: {source} is the database that the run read, with its source; name what it wrote: out.duckdb"
+        )
+    linked = tmp_path / "out.duckdb"
+    linked.symlink_to(ran / "db.duckdb")
+    monkeypatch.chdir(ran)
+    with pytest.raises(JobError, match="is the database that the run read"):
+        make(result, Given(releases=[linked]))
+    for name in ("job.toml", "result.json"):
+        with pytest.raises(JobError, match=f"{name} is no file of DuckDB or Parquet, and no release; name what it wr"):
+            make(result, Given(releases=[ran / name]))
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("a")
+    with pytest.raises(JobError, match="texts is a folder without a file of Parquet"):
+        make(result, Given(releases=[tmp_path / "texts"]))
+    linked.unlink()
+    linked.write_bytes((ran / "out.duckdb").read_bytes())  # a copy of the release is one
+    assert make(result, Given(releases=[linked])).archive
+
+
+def test_a_release_beside_its_source_has_no_file(ran, tmp_path):
+    content = json.loads((ran / "result.json").read_text())
+    content["releases"]["people"]["written"] = ["db.main.people"]
+    (tmp_path / "result.json").write_text(json.dumps(content))
+    with pytest.raises(JobError, match="is the database that the run read, with its source; it wrote no file; leave"):
+        make(tmp_path / "result.json", Given(releases=[ran / "db.duckdb"]))
+
+
 def test_a_folder_is_told_by_its_files(ran, tmp_path):
     folder = tmp_path / "out"
     (folder / "deep").mkdir(parents=True)

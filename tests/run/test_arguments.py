@@ -214,3 +214,11 @@ def test_a_job_of_numpy_pandas_and_paths_is_the_job_of_their_values() -> None:
     assert Job.parse(given).sha256 == Job.parse(plain).sha256
     with pytest.raises(JobError, match=r"tables\.a\.privacy\.k: must be a whole number"):
         Job.parse({"tables": {"a": part(k=np.bool_(True))}})  # type: ignore[arg-type]
+
+
+def test_a_path_is_called_what_it_is(source: str) -> None:
+    """A database that was given as pathlib.Path was called a connection in the result."""
+    options = Options(replace=True, without_ledger=True)
+    for given in (source, Path(source)):
+        told = sqldeid.anonymize(ONE, given, options=options).to_dict()["source"]
+        assert told == {"database": "p.duckdb", "engine": "duckdb"}
