@@ -271,7 +271,7 @@ def guarantee_of(plan: EventsPlan) -> Guarantee:
             False,
             "not differential privacy: an entry of the models is used where one record less would change its frequency "
             f"by a factor of at most e^{epsilon:g}, but whether it is used can hang on one record, and one object has "
-            "many; daily starts, durations and generic times are used as they are",
+            "many; an ending can rest on one record; daily starts, durations and generic times are used as they are",
         )
     if plan.method == "none":
         return Guarantee("none", None, "nobody", False, "none: nothing is protected; for comparison only")

@@ -167,4 +167,5 @@ class EventsVerified:
         return [
             ("Released", f"{self.objects:,} objects, {self.events:,} events, {self.states:,} states"),
             *(("Checked", text) for text in self.checks),
+            ("Not checked", "whether these rows are those that were drawn: others that keep to all this pass, too"),
         ]

@@ -9,7 +9,8 @@ It shares no statement with what made the release. It checks what can be seen of
 - `ratio` and `none`: every state is in the source; every pair of states within a part is there as a transition, or in
   the rows of one object as neighbours are. With `ratio` once is not enough: nothing rests on a single record.
 
-It does not show which entries of the models were used: the release alone does not say it.
+It does not show which entries of the models were used, nor that the rows are those that were drawn: the release alone
+does not say it.
 """
 
 from __future__ import annotations

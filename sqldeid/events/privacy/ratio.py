@@ -13,8 +13,9 @@ class Ratio:
     """An entry with count c of a row with total n is used iff c >= 2 and (c/n) / ((c - 1)/(n - 1)) <= e^epsilon.
 
     Guarantee
-        None that is a probability. Entries that rest on one record are never used; what else is used is frequent
-        enough that one record less changes its frequency by a factor of at most e^epsilon.
+        None that is a probability. Entries that rest on one record are never used, but for endings: END is used
+        where any other entry of its state is. What else is used is frequent enough that one record less changes its
+        frequency by a factor of at most e^epsilon.
     Assumes
         That records are independent. They are not: one object has many.
     Does not protect

@@ -97,7 +97,10 @@ def test_what_a_release_says_of_itself() -> None:
     rows = connection.execute("SELECT * FROM release.x").fetchall()
     assert len(rows) == found.events
     assert [c[0] for c in connection.description] == ["object_number", "intime", "curr_wardid", "eventtype"]
-    assert verify(connection, section).events == found.events
+    checked = verify(connection, section)
+    assert checked.events == found.events
+    assert "whether these rows are those that were drawn" in dict(checked.facts())["Not checked"]
+    assert "an ending can rest on one record" in found.guarantee.text
 
 
 TAMPERED = {
