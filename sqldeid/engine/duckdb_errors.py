@@ -111,6 +111,8 @@ def _io_error(text: str) -> SqldeidError:
     lower = text.lower()
     if _CHECKSUM in lower:
         return JobError(_DAMAGED)
+    if "too many open files" in lower:
+        return EngineError("this process may not open more files; raise its limit (ulimit -n)")
     if "not a valid duckdb database" in lower:
         return JobError("the file is not a DuckDB database; give a .duckdb file, a CSV or a Parquet file")
     if "does not exist" in lower:
