@@ -5,7 +5,7 @@ taken to have rows in common where there is a table beneath both; where it is no
 Two partitions have none in common, but each has with the table that both are of.
 
 Assumes
-    Copies are other tables: one that was filled by a query, files that two tables lie over, a table of another server.
+    Copies are other tables: one that was filled by a query, files by another name, a table of another server.
 """
 
 from __future__ import annotations

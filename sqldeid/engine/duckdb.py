@@ -222,8 +222,8 @@ class DuckDBEngine(Asked):
         return f"it has {shown}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
     def beneath(self, parts: tuple[str, ...]) -> frozenset[str] | None:
-        """The tables whose rows a resolved table or view shows, itself among them, without their database's name."""
-        return tables_beneath(parts, self._catalogue())
+        """The tables whose rows a table or view shows, by the texts of views; None where that is not known."""
+        return tables_beneath(parts, self.relations())
 
     def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
         """The columns of a table or subquery, by DESCRIBE: it is bound, not run."""

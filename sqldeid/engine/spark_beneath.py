@@ -13,7 +13,7 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from sqldeid.errors import SqldeidError
-from sqldeid.sql import tables_of
+from sqldeid.sql.viewed import view_reads
 
 Described = Callable[[tuple[str, ...]], Sequence[dict[str, Any]]]
 """What the catalogue tells of a table or view by its whole name; nothing of what is known to be a table."""
@@ -63,13 +63,10 @@ def _read_by(name: tuple[str, ...], described: Described) -> list[tuple[str, ...
         if "View Text" not in told:
             return None if told.get("Type", "VIEW") == "VIEW" else []
         place = _parts(parse_one(told["View Catalog and Namespace"], into=exp.Table, dialect="spark"))
-        text = parse_one(told["View Text"], dialect="spark")
     except (SqldeidError, SqlglotError, KeyError):
         return None
-    plain = all(isinstance(table.this, exp.Identifier) for table in text.find_all(exp.Table))
-    if not plain or not isinstance(text, exp.Query):
-        return None
-    return [_whole(parts, place) for parts in tables_of(text)]
+    read = view_reads(told["View Text"], "spark")
+    return None if read is None or read.files else [_whole(parts, place) for parts in read.names]
 
 
 def _facts(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
