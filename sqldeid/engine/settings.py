@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqldeid.arguments import place, text, unless_none, whole
-
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -17,6 +15,8 @@ class Settings:
     temp_dir: Path | None = None
 
     def __post_init__(self) -> None:
+        from sqldeid.arguments import place, text, unless_none, whole  # the help of a command needs none of it
+
         checked = {
             "memory_limit": unless_none(text, "memory_limit", self.memory_limit),
             "threads": unless_none(whole, "threads", self.threads),

@@ -106,5 +106,8 @@ class Suppress:
 def _characters(column: Column, rule: str) -> pa.Array:
     """The text to cut: of text, integers and exact decimals."""
     if column.kind not in ("text", "integer", "decimal"):
-        raise HierarchyError(f"{rule}: the column holds {column.kind} values; it works on text and whole numbers")
+        instead = '; write dates = ["month", "year"]' if column.kind in ("date", "timestamp") else ""
+        raise HierarchyError(
+            f"{rule}: the column holds {column.kind} values; it works on text and whole numbers{instead}"
+        )
     return column.texts

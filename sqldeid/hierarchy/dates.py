@@ -15,6 +15,10 @@ from sqldeid.hierarchy.column import Column
 from sqldeid.hierarchy.level import Level, numbered
 
 UNITS = ("day", "month", "quarter", "year", "decade")
+_CAST = (
+    "Make dates of it in a source query: of 20260131 by strptime(CAST(… AS VARCHAR), '%Y%m%d') in DuckDB, on Postgres "
+    "and Spark by to_date in a view"
+)
 INFINITE_DAYS = 2**31 - 1
 INFINITE_MICROSECONDS = 2**63 - 1
 
@@ -85,7 +89,7 @@ def days(column: Column) -> tuple[npt.NDArray[np.datetime64], Flags]:
         numbers = pc.fill_null(column.plain.cast(pa.date32()).cast(pa.int32()), 0).to_numpy()
         finite = ~column.null & (numbers < INFINITE_DAYS) & (numbers > -INFINITE_DAYS)
         return np.where(finite, numbers, 0).astype("datetime64[D]"), finite
-    raise HierarchyError(f"dates: the column holds {column.kind} values, not dates. Cast it in the source")
+    raise HierarchyError(f"dates: the column holds {column.kind} values, not dates. {_CAST}")
 
 
 def _days_of_text(texts: pa.Array) -> tuple[npt.NDArray[np.datetime64], Flags]:

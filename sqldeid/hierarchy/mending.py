@@ -52,8 +52,8 @@ def mend(source: HierarchySource, count: int, column: str, *, text: bool) -> str
         quoted = '"' + column.replace('"', '""') + '"'
         return (
             "Mend the column first: its type is text, so it holds dates in several formats or text that is no date. "
-            f"Read it by its formats in a source query, in DuckDB by strptime({quoted}, ['%Y-%m-%d', '%d.%m.%Y']) "
-            "(to_date on Postgres and Spark)"
+            f"Read it by its formats in a source query, in DuckDB by strptime({quoted}, ['%Y-%m-%d', '%d.%m.%Y'])"
+            "; on Postgres and Spark make a view that reads it by to_date, and name that"
         )
     if isinstance(rule, Dates | Bands | Edges):
         return f"A rule cannot be added to: mend {them} in a source query, or leave the rows out by where"

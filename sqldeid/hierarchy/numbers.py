@@ -174,7 +174,10 @@ def _scaled(column: Column, digits: int, rule: str) -> tuple[npt.NDArray[Any], F
     if column.kind == "integer":
         return _scaled_integers(column, digits)
     if column.kind not in ("float", "decimal"):
-        raise HierarchyError(f"{rule}: the column holds {column.kind} values, not numbers. Cast it in the source")
+        instead = "Cast it in the source"
+        if column.kind in ("date", "timestamp"):
+            instead = 'Write dates = ["month", "year"] instead, or take a part in a source query: EXTRACT(year FROM …)'
+        raise HierarchyError(f"{rule}: the column holds {column.kind} values, not numbers. {instead}")
     if column.kind == "float":
         known = np.isfinite(column.plain.cast(pa.float64()).fill_null(float("nan")).to_numpy())
         pairs = zip(column.texts.to_pylist(), known, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -93,3 +94,37 @@ def test_weights_name_the_columns_that_have_them():
 @pytest.mark.parametrize(("name", "text"), [("x.csv", ""), ("no/x.csv", "/no, a folder that does not exist either")])
 def test_a_file_that_is_not_there_tells_the_folder(tmp_path, name, text):
     assert refused(job(), Path(name)).endswith(f"does not exist; it was looked for in {tmp_path}{text}")
+
+
+DATED = """CREATE TABLE t AS SELECT i AS id, DATE '1990-01-01' + CAST(i % 900 AS INTEGER) AS d,
+           STRFTIME(d, '%d.%m.%Y') AS told, CAST(STRFTIME(d, '%Y%m%d') AS INTEGER) AS whole FROM RANGE(900) AS r(i)"""
+
+
+def dated(column: str, rule: dict[str, object], query: str = "SELECT * FROM t") -> None:
+    with duckdb.connect() as connection:
+        connection.execute(DATED)
+        columns = {"id": {"role": "identifying"}, column: {"role": "quasi-identifying", "hierarchy": rule}}
+        table = {"source": {"query": query}, "person": "id", "columns": columns, "privacy": {"k": 2}}
+        sqldeid.anonymize(sqldeid.Job.parse({"tables": {"a": table}}), connection)
+
+
+def test_what_is_told_of_dates_works() -> None:
+    """Each message in its turn, and then what it says: a cast, as they said before, takes no date for a number."""
+    dates: dict[str, object] = {"dates": ["month", "year"]}
+    for rule in ({"bands": [5, 10]}, {"keep_first": [4]}):
+        with pytest.raises(sqldeid.HierarchyError, match=r'rite dates = \["month", "year"\]'):
+            dated("d", rule)
+    dated("d", dates)
+    with pytest.raises(sqldeid.HierarchyError, match="EXTRACT"):
+        dated("d", {"bands": [5, 10]})
+    dated("d", {"bands": [5, 10]}, "SELECT id, EXTRACT(year FROM d) AS d FROM t")
+    with pytest.raises(sqldeid.HierarchyError, match=r"strptime\(CAST\(… AS VARCHAR\), '%Y%m%d'\)"):
+        dated("whole", dates)
+    dated("whole", dates, "SELECT id, strptime(CAST(whole AS VARCHAR), '%Y%m%d') AS whole FROM t")
+    with pytest.raises(
+        sqldeid.HierarchyError, match="on Postgres and Spark make a view that reads it by to_date"
+    ) as told:
+        dated("told", dates)
+    said = re.search(r"strptime\(.*?\]\)", told.value.message)
+    assert said is not None
+    dated("told", dates, f"SELECT id, {said[0]} AS told FROM t")
