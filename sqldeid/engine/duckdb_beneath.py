@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from sqldeid.engine.base import Relation
-from sqldeid.sql.viewed import view_reads
+
+if TYPE_CHECKING:
+    from sqldeid.sql.viewed import Viewed
 
 
 def tables_beneath(parts: tuple[str, ...], relations: Iterable[Relation]) -> frozenset[str] | None:
@@ -25,9 +28,15 @@ def tables_beneath(parts: tuple[str, ...], relations: Iterable[Relation]) -> fro
             found.add(shown)
             if full not in there or not there[full].is_view:
                 continue
-            read = view_reads(there[full].definition, "duckdb")
+            read = _view_reads(there[full].definition)
             if read is None:
                 return None
             found |= {file.casefold() for file in read.files}
             waiting += [tuple(part.casefold() for part in names) for names in read.names]
     return frozenset(found)
+
+
+def _view_reads(definition: str) -> Viewed | None:
+    from sqldeid.sql.viewed import view_reads  # most sources are tables
+
+    return view_reads(definition, "duckdb")

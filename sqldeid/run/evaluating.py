@@ -21,8 +21,9 @@ from sqldeid.insight.utility_model import Model, require
 from sqldeid.job import Job
 from sqldeid.publish import TARGET, Note
 from sqldeid.publish.places import TableStatement, ViewStatement
+from sqldeid.run.calls import heard_by, taken
 from sqldeid.run.foreign import refuse_missing_parts
-from sqldeid.run.places import Options, heard_by, naming_job, naming_release, reading, taken
+from sqldeid.run.places import Options, naming_job, naming_release, reading
 from sqldeid.run.wings import groups_of, selected
 from sqldeid.sql import Statement, identifier, literal, render, table_name
 from sqldeid.tables import Listener

@@ -17,8 +17,9 @@ from sqldeid.insight import explore_sequences as sequences_
 from sqldeid.insight import explore_text as text_
 from sqldeid.insight.explore_source import Source, open_table
 from sqldeid.job import Job
+from sqldeid.run.calls import settings_of, taken
 from sqldeid.run.foreign import refuse_missing_parts
-from sqldeid.run.places import Options, naming_job, naming_release, reading, settings_of, taken
+from sqldeid.run.places import Options, naming_job, naming_release, reading
 from sqldeid.run.wings import selected
 
 

@@ -28,6 +28,7 @@ from sqldeid.making import Checking, Making
 from sqldeid.publish import published
 from sqldeid.report import holders_page
 from sqldeid.result import Release, Result, Risk
+from sqldeid.run.calls import heard_by, taken
 from sqldeid.run.cohorts import Compared, compare_tables
 from sqldeid.run.composing import compose, with_composition
 from sqldeid.run.dates import Beside
@@ -39,14 +40,12 @@ from sqldeid.run.joinable import Joinable, Noticing, Rechecked, compared, find_j
 from sqldeid.run.places import (
     Options,
     destination,
-    heard_by,
     held_there,
     naming_job,
     naming_release,
     open_run,
     reading,
     refuse_unread,
-    taken,
     telling_causes,
 )
 from sqldeid.run.unchanged import Sources

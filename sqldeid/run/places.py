@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqldeid.arguments import flag, one_of, place, refused, texts, unless_none
+from sqldeid.arguments import flag, one_of, place, texts, unless_none
 from sqldeid.engine.choosing import dialect_of, is_foreign
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.folder import PrivateFolder
@@ -54,7 +54,7 @@ from sqldeid.run.alone import alone, naming_instance
 from sqldeid.run.foreign import bring, notes_on, open_engine, open_staging, refuse_missing_parts, writes_here
 
 if TYPE_CHECKING:
-    from sqldeid.tables import Given, Listener
+    from sqldeid.tables import Given
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,46 +140,6 @@ class Options:
             "--report": self.explain,
         }
         return tuple(name for name, given in asked.items() if given)
-
-
-def taken(job: Job, options: Options | None) -> Options:
-    """The options of a call, the default ones where none are given.
-
-    Raises
-    ------
-    JobError
-        If these are no options, or the job is none.
-    """
-    one_of(Job, "job", job, "sqldeid.Job.load(path) or Job.parse({…})")
-    return Options() if options is None else one_of(Options, "options", options, "sqldeid.Options(…)")
-
-
-def heard_by(listener: Listener | None) -> Listener:
-    """Who listens to a call; nobody where no one is given.
-
-    Raises
-    ------
-    JobError
-        If it is nobody who can listen.
-    """
-    if listener is None:
-        from sqldeid.tables import Listener
-
-        return Listener()
-    if not all(callable(getattr(listener, name, None)) for name in ("step", "search")):
-        raise refused("listener", listener, "sqldeid.Listener(step=…, search=…)")
-    return listener
-
-
-def settings_of(settings: Settings | None) -> Settings:
-    """The settings of a call, the default ones where none are given.
-
-    Raises
-    ------
-    JobError
-        If these are no settings.
-    """
-    return Settings() if settings is None else one_of(Settings, "settings", settings, "sqldeid.Settings(…)")
 
 
 def destination(job: Job) -> Destination:

@@ -21,7 +21,8 @@ from sqldeid.insight.jobtext import job_text
 from sqldeid.insight.presets import Preset, presets_of
 from sqldeid.insight.profile import profile
 from sqldeid.insight.proposals import propose
-from sqldeid.run.places import reading, settings_of
+from sqldeid.run.calls import settings_of
+from sqldeid.run.places import reading
 
 PERSONS = "persons"
 """The part of a schema that `init` takes unasked: one row per person."""

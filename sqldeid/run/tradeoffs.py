@@ -9,9 +9,10 @@ from sqldeid import tables
 from sqldeid.arguments import one_of
 from sqldeid.engine.opening import Database, in_memory, is_connection, path_of
 from sqldeid.job import Job
+from sqldeid.run.calls import heard_by, taken
 from sqldeid.run.foreign import refuse_missing_parts
 from sqldeid.run.held import OF_THE_PAIR, hold
-from sqldeid.run.places import Options, heard_by, naming_job, naming_release, reading, taken
+from sqldeid.run.places import Options, naming_job, naming_release, reading
 from sqldeid.run.wings import gather, tables_among
 from sqldeid.tables import Asked, Listener
 from sqldeid.traded import Tradeoff
