@@ -181,8 +181,6 @@ def _refuse_transaction(connection: duckdb.DuckDBPyConnection) -> None:
         numbers = {connection.execute(question).fetchall()[0][0] for _ in range(2)}
     except duckdb.TransactionException:
         numbers = set()
-    except duckdb.ConnectionException:
-        raise JobError("the connection is closed; open it again, and close it after the run") from None
     except duckdb.Error as error:
         raise translate(error) from None
     if len(numbers) < 2:
