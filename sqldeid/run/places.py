@@ -203,9 +203,8 @@ def reading(
             engine = _open_alone(database, stack)
         else:
             engine = stack.enter_context(open_path(path_of(database), writable=False, spill=spill, settings=settings))
-        into = None
-        if job is not None:
-            into = open_target(engine, destination(job))
+        with naming_instance():
+            into = open_target(engine, destination(job)) if job is not None else None
         if not is_connection(database):
             close_access(engine, into if into is not None and into.is_dir() else None)
         engine.begin()

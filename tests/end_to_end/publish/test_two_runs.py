@@ -469,7 +469,9 @@ def test_a_table_of_the_markers_name_is_the_users() -> None:
 @pytest.mark.parametrize("where", [{}, FILE])
 def test_a_connection_serves_one_run(where: dict[str, str], tmp_path: Path) -> None:
     first, second = job(where, tmp_path, r=people()), job({"into": "other.duckdb"}, tmp_path, r=people())
+    third = job({"into": "third.duckdb"}, tmp_path, r=people())
     with filled() as c:
+        anonymize(third, c)
 
         def meanwhile() -> None:
             for run in (anonymize, plan, verify, assess):
@@ -478,6 +480,8 @@ def test_a_connection_serves_one_run(where: dict[str, str], tmp_path: Path) -> N
             if "into" in where:  # both would attach a file of one name
                 with pytest.raises(EngineError, match="writes to a file from the same DuckDB"):
                     anonymize(second, c.cursor())
+                with pytest.raises(EngineError, match="writes to a file from the same DuckDB"):
+                    verify(third, c.cursor())
             else:
                 anonymize(second, c.cursor())
 
