@@ -222,8 +222,15 @@ class DuckDBEngine(Asked):
         return f"it has {shown}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
     def beneath(self, parts: tuple[str, ...]) -> frozenset[str] | None:
-        """The tables whose rows a table or view shows, by the texts of views; None where that is not known."""
-        return tables_beneath(parts, self.relations())
+        """The tables whose rows a resolved table or view shows, itself among them, without their database's name.
+
+        None where a view calls a function that may read any table.
+        """
+        return tables_beneath(parts, self._catalogue(), self._macros)
+
+    def _macros(self) -> list[tuple[str, str]]:
+        """The names and definitions of what users defined."""
+        return [(row["name"], row["definition"]) for row in self.rows("engine/list_definitions")]
 
     def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
         """The columns of a table or subquery, by DESCRIBE: it is bound, not run."""

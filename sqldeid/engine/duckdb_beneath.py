@@ -1,8 +1,13 @@
-"""What a view in DuckDB reads, by its text: whoever releases it and its table releases the same persons twice."""
+"""What a view of DuckDB reads, by its text: whoever releases it and its table releases the same persons twice.
+
+The text is parsed, never run. A name in it means any relation that it may mean. A view whose text is not understood, or
+that calls a macro with a query in it or a function that runs a text, may read any table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from sqldeid.engine.base import Relation
@@ -10,33 +15,69 @@ from sqldeid.engine.base import Relation
 if TYPE_CHECKING:
     from sqldeid.sql.viewed import Viewed
 
+Parts = tuple[str, ...]
+_RUNNING = frozenset({"query", "query_table"})
+"""Functions that read the table, or run the query, of a text."""
+_QUERY = re.compile(r"\b(select|from|table)\b", re.IGNORECASE)
+_CALLED = re.compile(r'"((?:[^"]|"")+)"\s*\(|(\w+)\s*\(')
 
-def tables_beneath(parts: tuple[str, ...], relations: Iterable[Relation]) -> frozenset[str] | None:
-    """The names, in small letters, of all that a table or view shows; None where that is not known.
 
-    A database's own name is left out, for files are moved; a name in a text means any that it may mean.
+def tables_beneath(
+    parts: Parts, there: Mapping[Parts, Relation], macros: Callable[[], Iterable[tuple[str, str]]]
+) -> frozenset[str] | None:
+    """The names, with their schemas and in small letters, of all that a table or view shows, and its own.
+
+    The database's name is left out, for files are moved. None where it is not known.
+
+    Parameters
+    ----------
+    parts
+        Its name as it was resolved.
+    there
+        Tables and views of the catalogue by the parts of their names in small letters.
+    macros
+        Lists the names and definitions of macros; asked where a view calls a function.
     """
-    there = {tuple(part.casefold() for part in r.parts): r for r in relations}
     found: set[str] = set()
-    waiting = [tuple(part.casefold() for part in parts)]
+    called: set[str] = set()
+    seen: set[Parts] = set()
+    waiting = [_small(parts)]
     while waiting:
         name = waiting.pop()
         for full in [full for full in there if full[-len(name) :] == name] or [name]:
-            shown = ".".join(full[-2:])
-            if shown in found:
+            found.add(".".join(full[-2:]))
+            if full in seen or full not in there or not there[full].is_view:
                 continue
-            found.add(shown)
-            if full not in there or not there[full].is_view:
-                continue
+            seen.add(full)
             read = _view_reads(there[full].definition)
             if read is None:
                 return None
             found |= {file.casefold() for file in read.files}
-            waiting += [tuple(part.casefold() for part in names) for names in read.names]
-    return frozenset(found)
+            called |= _called(there[full].definition)
+            waiting += map(_small, read.names)
+    return None if called and called & _reading(macros()) else frozenset(found)
 
 
 def _view_reads(definition: str) -> Viewed | None:
     from sqldeid.sql.viewed import view_reads  # most sources are tables
 
     return view_reads(definition, "duckdb")
+
+
+def _called(text: str) -> set[str]:
+    """What a text calls, in small letters; some more."""
+    found = _CALLED.findall(text)
+    return {(quoted.replace('""', '"') or bare).casefold() for quoted, bare in found}
+
+
+def _reading(macros: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """The functions that may read tables: macros with a query in them, and those that call such a one."""
+    defined = [(name.casefold(), definition) for name, definition in macros]
+    found = _RUNNING
+    while more := {n for n, text in defined if _QUERY.search(text) or _called(text) & found} - found:
+        found |= more
+    return found
+
+
+def _small(parts: Parts) -> Parts:
+    return tuple(part.casefold() for part in parts)

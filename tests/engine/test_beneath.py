@@ -71,6 +71,32 @@ def test_duckdb_through_views() -> None:
             assert read("turned") == {"anything"}  # not understood
 
 
+@pytest.mark.duckdb14
+def test_views_that_call_what_may_read_any_table() -> None:
+    with duckdb.connect() as c:
+        c.execute("CREATE TABLE p AS SELECT 1 AS seq")
+        c.execute("CREATE TABLE o AS SELECT 1 AS seq")
+        c.execute("CREATE MACRO rows_of() AS TABLE SELECT * FROM p")
+        c.execute("CREATE MACRO greatest_of(x) AS (SELECT MAX(seq) FROM p) + x")
+        c.execute('CREATE MACRO "by "" another"(x) AS greatest_of(x) * 2')
+        c.execute("CREATE MACRO doubled(x) AS x * 2")
+        opaque = {
+            "a": "SELECT * FROM rows_of()",
+            "b": "SELECT Greatest_Of(seq) AS seq FROM o",
+            "c": 'SELECT "by "" another"(seq) AS seq FROM o',
+            "d": "SELECT * FROM query('SELECT * FROM p')",
+            "e": "SELECT * FROM query_table('p')",
+            "f": "SELECT * FROM a",
+        }
+        for name, query in opaque.items():
+            c.execute(f"CREATE VIEW {name} AS {query}")
+        c.execute("CREATE VIEW plain AS SELECT doubled(ABS(seq)) AS seq FROM o")
+        with reading(c, None, Settings()) as engine:
+            of = {name: beneath(engine.resolve((name,)), engine) for name in opaque}
+            assert of == dict.fromkeys(opaque, (None,))
+            assert beneath(engine.resolve(("plain",)), engine) == (frozenset({"main.plain", "main.o"}),)
+
+
 @pytest.mark.deep
 def test_postgres_through_views(postgres: psycopg.Connection[Any]) -> None:
     for table in ("p", "o"):
