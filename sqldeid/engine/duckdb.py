@@ -7,7 +7,7 @@ release, and that is closed to files and network before any user SQL runs (engin
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -75,6 +75,11 @@ Not among them: `binary_as_string`, under which a user's views were bound; what 
 ledger compares types."""
 
 
+def _of(relations: Iterable[Relation], catalogs: Iterable[str]) -> list[Relation]:
+    wanted = {c.casefold() for c in catalogs}
+    return [r for r in relations if r.parts[0].casefold() in wanted]
+
+
 class DuckDBEngine(Asked):
     """The engine protocol on a DuckDB connection.
 
@@ -115,6 +120,7 @@ class DuckDBEngine(Asked):
         self._tables = 0
         self._in_transaction = False
         self._relations: dict[tuple[str, ...], Relation] | None = None
+        self._attached_too: dict[tuple[str, ...], Relation] = {}  # what views of a user may read
         self._worker = Worker(connection)
         self.lent = Lent(elsewhere)
         self._changed: dict[str, str] = {}
@@ -170,7 +176,9 @@ class DuckDBEngine(Asked):
 
     def relations_in(self, *catalogs: str) -> list[Relation]:
         """Tables and views of attached databases."""
-        wanted = {c.casefold() for c in catalogs}
+        return _of(self._listed(), catalogs)
+
+    def _listed(self) -> list[Relation]:
         return [
             Relation(
                 (row["catalog"], row["schema"], row["name"]),
@@ -179,13 +187,14 @@ class DuckDBEngine(Asked):
                 row["definition"] or "",
             )
             for row in self.rows("engine/list_relations")
-            if row["catalog"].casefold() in wanted
         ]
 
     def _catalogue(self) -> dict[tuple[str, ...], Relation]:
         if self._relations is None:
-            found = self.relations_in(self.catalog, *([] if self.own else ["temp"]))
+            every = self._listed()
+            found = _of(every, (self.catalog, *([] if self.own else ["temp"])))
             self._relations = {tuple(p.casefold() for p in r.parts): r for r in found}
+            self._attached_too = {} if self.own else {tuple(p.casefold() for p in r.parts): r for r in every}
         return self._relations
 
     def refresh(self) -> None:
@@ -226,7 +235,8 @@ class DuckDBEngine(Asked):
 
         None where a view calls a function that may read any table.
         """
-        return tables_beneath(parts, self._catalogue(), self._macros)
+        there = {**self._catalogue(), **self._attached_too}
+        return tables_beneath(parts, there, self._macros)
 
     def _macros(self) -> list[tuple[str, str]]:
         """The names and definitions of what users defined."""

@@ -72,6 +72,17 @@ def test_duckdb_through_views() -> None:
 
 
 @pytest.mark.duckdb14
+def test_views_of_another_database() -> None:
+    with duckdb.connect() as c:
+        c.execute("ATTACH ':memory:' AS elsewhere")
+        c.execute("CREATE TABLE elsewhere.main.p AS SELECT 1 AS seq")
+        c.execute("CREATE VIEW elsewhere.main.inner_one AS SELECT seq FROM elsewhere.main.p")
+        c.execute("CREATE VIEW outer_one AS SELECT seq FROM elsewhere.main.inner_one")
+        with reader(c) as read:
+            assert read("outer_one") == {"p"}
+
+
+@pytest.mark.duckdb14
 def test_views_that_call_what_may_read_any_table() -> None:
     with duckdb.connect() as c:
         c.execute("CREATE TABLE p AS SELECT 1 AS seq")
