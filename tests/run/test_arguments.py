@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import sqldeid
-from sqldeid import Asked, Job, JobError, Options, Settings
+from sqldeid import Asked, EngineError, Job, JobError, Options, Settings
 from tests.run.test_cohorts import PEOPLE, part
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def test_a_model_that_is_none_is_refused_before_anything_is_searched(source: str
 def test_a_closed_connection_is_told() -> None:
     with duckdb.connect() as connection:
         pass
-    with pytest.raises(JobError, match=r"the connection is closed; open it again"):
+    with pytest.raises(EngineError, match=r"the connection to the database is closed; give one that is open"):
         sqldeid.plan(ONE, connection)
 
 
