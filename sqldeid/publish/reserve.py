@@ -10,7 +10,7 @@
 
 So what a run was allowed on the strength of what it saw (the same source, the same persons, the ledger, releases that
 are carried over) is still so when it publishes. The lock goes with the process that holds it, however that ends; a file
-of it that a killed one leaves locks nobody out.
+of it that a killed one leaves locks none of the same user's runs out, and others' until it is removed.
 
 Does not protect
     Two machines on a file system that keeps their locks apart. Releases at two places: of the other nothing is known.

@@ -399,8 +399,9 @@ def _refuse_renamed(traces: Sequence[Trace]) -> None:
                 f"{last.key}.person",
                 f"has another name than in {first.key}, and both read a common table, so that it is not known whether "
                 "whoever is given both can subtract. Give the key one name in both, by a source query that renames it, "
-                "and they are compared; hold them to each other with --ledger FILE; or, if nobody is ever given them "
-                "both, say so by never_with",
+                "and they are compared; hold them to each other with --ledger FILE; if nobody is ever given them both, "
+                "say so by never_with; if they are of other persons, of whom that table only tells more, make them by "
+                "two jobs, into two places",
             )
 
 

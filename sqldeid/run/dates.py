@@ -196,9 +196,9 @@ def _refuse(units: Sequence[_Unit]) -> None:
         if here.days.shifted and there.days.shown and _together(here, there):
             raise JobError.at(
                 there.days.shown[0],
-                f"shows dates finer than years beside {here.days.shifted[0]}, where dates of the same persons are "
-                f"shifted: whoever holds both finds the shifts; {NO_TRUE_DATES}, or, if nobody is ever given both, say "
-                "so by never_with",
+                f"shows dates finer than years beside {here.days.shifted[0]}, where dates of persons by the same key, "
+                f"or from a table that both read, are shifted: whoever holds both finds the shifts; {NO_TRUE_DATES}, "
+                "or, if nobody is ever given both, say so by never_with",
             )
 
 
