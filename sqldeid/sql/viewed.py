@@ -47,7 +47,20 @@ def view_reads(text: str, dialect: str) -> Viewed | None:
             continue
         called = (table.this.name if isinstance(table.this, exp.Anonymous) else table.this.sql_name()).casefold()
         if called.startswith("read_"):
-            files += [found.name for found in table.this.find_all(exp.Literal) if found.is_string]
+            named = _files(table.this)
+            if named is None:
+                return None
+            files += named
         elif called not in _MADE:
             return None
     return Viewed(tuple(parts for parts in tables_of(query) if any(parts)), tuple(files))
+
+
+def _files(function: exp.Expr) -> list[str] | None:
+    """The files that are the first argument of a function; None where they are not written there."""
+    first = function.this if isinstance(function.this, exp.Expr) else next(iter(function.expressions), None)
+    if isinstance(first, list):
+        first = next(iter(first), None)
+    written = first.expressions if isinstance(first, exp.Array) else [first]
+    names = [one.name for one in written if isinstance(one, exp.Literal) and one.is_string]
+    return names if len(names) == len(written) else None

@@ -137,3 +137,18 @@ def test_spark_through_views(spark: SparkSession) -> None:
 def test_what_is_no_query_is_not_understood(text: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert view_reads(text, "duckdb") is None
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("FROM read_csv('a.csv', delim = ',', names := ['p'])", ("a.csv",)),
+        ("FROM read_csv(list_value('a.csv', 'b.csv'), \"header\" := true)", ("a.csv", "b.csv")),
+        ("SELECT * FROM read_parquet('a.pq') AS a, read_json('b.json', format => 'array') AS b", ("a.pq", "b.json")),
+        ("FROM read_text('a' || '.txt')", None),
+    ],
+)
+def test_of_files_the_names_count_not_how_they_are_read(text: str, files: tuple[str, ...] | None) -> None:
+    """Two views over other files, both with `delim = ','`, have nothing in common."""
+    found = view_reads(text, "duckdb")
+    assert (None if found is None else found.files) == files
