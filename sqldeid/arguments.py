@@ -63,15 +63,15 @@ def whole(argument: str, value: object, least: int | None = None) -> int:
     return number
 
 
-def number(argument: str, value: object) -> float:
-    """A finite number, also of numpy."""
+def number(argument: str, value: object, *, finite: bool = True) -> float:
+    """A number, also of numpy; finite unless the caller looks at its range."""
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         raise refused(argument, value, "a number")
     try:
         found = float(value)
     except OverflowError:
         found = math.inf
-    if not math.isfinite(found):
+    if finite and not math.isfinite(found):
         raise JobError.at(argument, "is not finite; give a number")
     return found
 
@@ -103,8 +103,8 @@ def wholes(argument: str, value: object, least: int | None = None) -> tuple[int,
 
 
 def numbers(argument: str, value: object) -> tuple[float, ...]:
-    """Several numbers."""
-    return tuple(number(argument, item) for item in several(argument, value, "a list of numbers"))
+    """Several numbers, at whose range the caller looks."""
+    return tuple(number(argument, item, finite=False) for item in several(argument, value, "a list of numbers"))
 
 
 def place(argument: str, value: object) -> Path:

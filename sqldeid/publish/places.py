@@ -148,7 +148,7 @@ class InPlace(_Database):
         """
         marker = table_name(self.catalog, "main", MARKER)
         try:
-            self.engine.run("publish/mark_place", marker=marker)
+            self.engine.run("engine/mark_place", marker=marker)
         except EngineError as error:
             if "write-write conflict" not in error.message:
                 raise

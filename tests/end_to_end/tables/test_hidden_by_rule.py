@@ -49,6 +49,6 @@ def test_the_proposed_line_mends_the_column(tmp_path):
     job = {"release": {"into": str(tmp_path / "o.duckdb")}, "tables": {"t": {**table, "source": "t"}}}
     with pytest.raises(sqldeid.HierarchyError, match="its type is text") as told:
         sqldeid.anonymize(sqldeid.Job.parse(job), tmp_path / "d.duckdb")
-    line = told.value.message.split("in DuckDB by ")[1].split(" (to_date")[0]
+    line = told.value.message.split("in DuckDB by ")[1].split("; on Postgres")[0]
     job["tables"]["t"]["source"] = {"query": f'SELECT id, {line} AS "my day" FROM t'}
     assert sqldeid.anonymize(sqldeid.Job.parse(job), tmp_path / "d.duckdb").tables["t"].released == 20
