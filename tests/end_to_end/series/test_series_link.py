@@ -409,7 +409,8 @@ def test_columns_with_names_of_ours_are_the_users(tmp_path: Path) -> None:
 def test_beside_pseudonyms_shifted_dates_and_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SQLDEID_KEY", "9f8e7d6c5b4a39281706f5e4d3c2b1a0112233445566778899aabbccddeeff00")
     stays = people(range(STAYS), 6)
-    stays = stays.assign(seen=pd.Timestamp("2000-01-01") + pd.to_timedelta(stays.stay * 7, "D"))
+    seen = pd.Timestamp("2000-01-01") + pd.to_timedelta(stays.stay * 7, "D")
+    stays = stays.assign(seen=seen.astype("datetime64[us]"))  # pandas 2 makes nanoseconds
     codes = pd.DataFrame({"stay": range(STAYS), "seq": 1, "code": [str(n % 2) for n in range(STAYS)]})
     stack = {"from": "codes", "on": "stay", "value": "code", "order": "seq", "first": 1, "role": "quasi-identifying"}
     table = {
