@@ -102,8 +102,7 @@ class Days:
     Parameters
     ----------
     persons
-        By what these persons are known: the person key's name, and the tables that are read; the same persons have
-        one of them in common.
+        The labels of the person keys; releases with one in common are of the same persons.
     shifted, shown
         Keys in the job of the columns whose dates are shifted, and of those that show true ones whatever the rows are:
         as in the source, or as a statistic. What a level shows is only known once it is found.
@@ -111,7 +110,7 @@ class Days:
         Releases that nobody is given beside this one, as the job states it.
     """
 
-    persons: frozenset[tuple[str, str]] = frozenset()
+    persons: frozenset[str] = frozenset()
     shifted: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     never_with: frozenset[str] = frozenset()

@@ -18,9 +18,10 @@ SOURCE_NOTE = "source_marks"
 """Key of keyed sums by which the holder of the key knows whether the source has changed since the release."""
 
 DAYS_NOTE = "days"
-"""Key of the columns whose dates are shifted, and of those that show true ones finer than by years, by these keys:"""
+"""Key of what a release tells of days: its columns by `SHIFTED` and `SHOWN`."""
 
 SHIFTED, SHOWN = "shifted", "shown"
+"""Columns whose dates are shifted, and those that show true ones finer than by years."""
 
 LAYERS_KIND = "layers"
 """Kind of a table that stands beside a release and tells the levels of its layers; it is of nobody."""

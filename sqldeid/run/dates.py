@@ -88,7 +88,7 @@ class _Unit:
 
 
 @dataclass(slots=True)
-class Beside:
+class ToldDays:
     """The releases of a run, and those that stand where they go, held to each other by what they tell of days.
 
     Parameters
@@ -108,7 +108,7 @@ class Beside:
     _same: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, natures: Sequence[Nature], there: Sequence[Note], sources: Sources, *, told: bool) -> Beside:
+    def of(cls, natures: Sequence[Nature], there: Sequence[Note], sources: Sources, *, told: bool) -> ToldDays:
         """The releases of a run, from their plans."""
         shifting = len(natures) > 1 and any(n.days.shifted for n in natures)
         units = [_Unit(n.names, n.days, beneath(n.source, sources.engine) if shifting else ()) for n in natures]

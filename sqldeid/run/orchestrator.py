@@ -31,7 +31,7 @@ from sqldeid.result import Release, Result, Risk
 from sqldeid.run.calls import heard_by, taken
 from sqldeid.run.cohorts import Compared, compare_tables
 from sqldeid.run.composing import compose, with_composition
-from sqldeid.run.dates import Beside
+from sqldeid.run.dates import ToldDays
 from sqldeid.run.earlier import noted_ledger, open_earlier, refuse_unfit
 from sqldeid.run.followed import Pairs, pair, recheck_pair, tell
 from sqldeid.run.foreign import refuse_missing_parts, writes_here
@@ -138,7 +138,7 @@ def _anonymize(
                 units = gather(job, names, lambda group: plan_release(job, group, engine))
                 sources = Sources(job, engine, options, names, there, _planned(job, engine, units))
                 noticing = Noticing(staging, sources.mark)
-                days = Beside.of([nature_of(unit) for unit in units], there, sources, told=options.without_ledger)
+                days = ToldDays.of([nature_of(unit) for unit in units], there, sources, told=options.without_ledger)
                 days.refuse_planned()
                 held = held_there(engine, destination(job), names, there) if options.ledger is not None else []
                 pairs = pair(job, units, engine, options, listener)

@@ -173,7 +173,8 @@ class Sources:
         if other in self.job.tables:
             if name in self.job.tables[other].never_with:
                 return False
-            if nature_of(self.planned(other)).days.persons & nature_of(self.planned(name)).days.persons:
+            here, there = nature_of(self.planned(name)), nature_of(self.planned(other))
+            if here.days.persons & there.days.persons or meet(*(beneath(n.source, self.engine) for n in (here, there))):
                 return True
         now, noted = self._now(name), note.get(SOURCE_NOTE)
         if now is None or now.facts is None or not isinstance(noted, list):

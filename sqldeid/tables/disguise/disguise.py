@@ -22,7 +22,7 @@ from sqldeid.tables.disguise.pseudonyms import Digest, by_text, draw_secrets, fr
 from sqldeid.tables.disguise.shift import OVER_89_YEARS, SHIFT_DAYS
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.plan.columns import coarsened, moment_type
-from sqldeid.tables.plan.days import SHIFTED, first_of_years, shifted_names, shown_days
+from sqldeid.tables.plan.days import first_of_years, shifted, shown_days
 from sqldeid.tables.plan.plan import OtherColumn, TablePlan
 
 FINGERPRINTS = (
@@ -107,11 +107,6 @@ def pseudonyms(plan: TablePlan) -> tuple[OtherColumn, ...]:
     return tuple(c for c in plan.others if c.disguise == "pseudonym")
 
 
-def shifted(plan: TablePlan) -> tuple[OtherColumn, ...]:
-    """The columns whose dates are shifted."""
-    return tuple(c for c in plan.others if c.disguise in SHIFTED)
-
-
 def _refuse_keyless(plan: TablePlan, key: Key | None) -> None:
     """Refuse a release with pseudonyms where there is no key, before anything is read."""
     if key is None and (found := pseudonyms(plan)):
@@ -162,7 +157,7 @@ def refuse_fine_dates(plan: TablePlan, nodes: Iterable[Node]) -> None:
 
 def days_noted(plan: TablePlan, nodes: Iterable[Node]) -> dict[str, object]:
     """What the note on a release keeps of its dates, for who would release others of the same persons beside it."""
-    return noted_days(shifted_names(plan), shown_days(plan, nodes))
+    return noted_days([c.name for c in shifted(plan)], shown_days(plan, nodes))
 
 
 def disguise(plan: TablePlan, engine: Engine, source: exp.Expr, secrets: Secrets) -> exp.Expr:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from sqldeid.sql.steps import as_needed, step
 from sqldeid.stages import Step
-from sqldeid.tables.disguise.disguise import disguised, pseudonyms, shifted
+from sqldeid.tables.disguise.disguise import disguised, pseudonyms
+from sqldeid.tables.plan.days import shifted
 from sqldeid.tables.plan.plan import TablePlan
 
 

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from sqldeid.tables.model.lattice import Node
     from sqldeid.tables.plan.plan import TablePlan
 
-SHIFTED = ("shift", "birth")
-"""Disguises that move dates."""
-
 _QUOTED = re.compile(r"\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*'")
 _DAYS = re.compile(r"\b_?(?:date|timestamp|ts(?:tz)?(?:multi)?range)", re.IGNORECASE)
 
@@ -52,9 +49,9 @@ def first_of_years(q: QuasiIdentifier) -> int:
     return top
 
 
-def shifted_names(plan: TablePlan) -> tuple[str, ...]:
+def shifted(plan: TablePlan) -> tuple[OtherColumn, ...]:
     """The columns whose dates are shifted."""
-    return tuple(c.name for c in plan.others if c.disguise in SHIFTED)
+    return tuple(c for c in plan.others if c.disguise in ("shift", "birth"))
 
 
 def shown_days(plan: TablePlan, nodes: Iterable[Node] | None) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from sqldeid.tables.itemset.plan import ChildPlan
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.mondrian.plan import PartitionPlan
 from sqldeid.tables.plan.choosing import by_k
-from sqldeid.tables.plan.days import shifted_names, shown_days
+from sqldeid.tables.plan.days import shifted, shown_days
 from sqldeid.tables.plan.linking import Linked
 from sqldeid.tables.plan.plan import OtherColumn, QuasiIdentifier, TablePlan
 
@@ -113,30 +113,27 @@ def _cohort(plan: TablePlan) -> Cohort:
 
 def _days(plan: TablePlan) -> Days:
     """What a table tells of days."""
-    source = _source(_unfiltered(plan.source, filtered=plan.filtered and plan.stacked is None))
-    shifted, shown = (_keys(plan.key, names) for names in (shifted_names(plan), shown_days(plan, None)))
-    return Days(_persons(plan.person, source), shifted, shown, frozenset(plan.stated.get("never_with", ())))
+    moved, shown = (_keys(plan.key, names) for names in ([c.name for c in shifted(plan)], shown_days(plan, None)))
+    return Days(_persons(plan.person), moved, shown, frozenset(plan.stated.get("never_with", ())))
 
 
 def _days_of_parts(plan: PartitionPlan) -> Days:
-    persons = _persons(plan.person, _source(_unfiltered(plan.source, filtered=plan.part.where is not None)))
-    return Days(persons, (), _keys(plan.key, plan.shown_days), frozenset(plan.part.never_with))
+    return Days(_persons(plan.person), (), _keys(plan.key, plan.shown_days), frozenset(plan.part.never_with))
 
 
 def _days_of_join(plan: Linked) -> Days:
     members = [_days(m) for m in plan.members]
     return Days(
-        frozenset(known for m in members for known in m.persons),
+        frozenset(label for m in members for label in m.persons),
         tuple(name for m in members for name in m.shifted),
         tuple(name for m in members for name in m.shown),
         frozenset(name for m in members for name in m.never_with),
     )
 
 
-def _persons(person: str | None, source: str) -> frozenset[tuple[str, str]]:
-    """By what the persons of a release are known."""
-    known = (("person", "" if person is None else label_of(person)), ("source", source))
-    return frozenset(pair for pair in known if pair[1])
+def _persons(person: str | None) -> frozenset[str]:
+    """By what the persons of a release are known, beside the tables that it reads."""
+    return frozenset() if person is None else frozenset({label_of(person)})
 
 
 def _keys(key: str, names: Sequence[str]) -> tuple[str, ...]:
