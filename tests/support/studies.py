@@ -9,10 +9,15 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from tests.support.places import EXAMPLES
+
 PNG = b"\x89PNG\r\n"
 
 
 def module_of(file: Path) -> ModuleType:
+    """The module of a script, loaded anew with those beside it: scripts of several folders import a module `study`."""
+    for name in [n for n, m in sys.modules.items() if EXAMPLES in Path(getattr(m, "__file__", None) or "/").parents]:
+        del sys.modules[name]
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
