@@ -6,7 +6,7 @@ Only nodes whose classes of fewer than k rows stay within the limit come here: w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +47,17 @@ class Verdicts:
     table: exp.Table
     words: tuple[exp.Identifier, ...]
     cells: Mapping[Split, exp.Table] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Of a node's classes: rows that fail, rows forced out below, rows in classes below k; classes, sum of squares."""
+
+    failing: int
+    forced: int
+    few: int
+    classes: int
+    squares: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +136,8 @@ class Judge:
             )
             stats |= self._measured(split, [{**arm, "spread": merged}])
         verdicts = Verdicts(self._judge(stats, []), self.folded.words)
-        return self.sums(verdicts).get(0, (1, 1))[0] == 0
+        found = self.sums(verdicts).get(0)
+        return found is not None and found.failing == 0
 
     def _conceals(
         self, criterion: MConcealing, kept: exp.Table, failing: exp.Table, words: Sequence[dict[str, object]]
@@ -313,10 +325,15 @@ class Judge:
             "k": 1 if joint else self.k,
         }
 
-    def sums(self, verdicts: Verdicts) -> dict[int, tuple[int, int]]:
-        """Node → rows in failing classes, and rows forced out of every specialisation."""
-        read = self.engine.rows("tables/check/sum_verdicts", verdicts=verdicts.table)
-        return {row["node"]: (int(row["failing"]), int(row["forced"])) for row in read}
+    @property
+    def sees_all(self) -> bool:
+        """Whether its verdicts have every class of a node, by rows."""
+        return bool(self.criteria) and self.concealing is None and self.k_map is None and self.presence is None
+
+    def sums(self, verdicts: Verdicts, k: int | None = None) -> dict[int, Sums]:
+        """What the classes of each node come to; `k` is the judge's own unless another is asked for."""
+        read = self.engine.rows("tables/check/sum_verdicts", verdicts=verdicts.table, k=self.k if k is None else k)
+        return {row["node"]: Sums(**{f.name: int(row[f.name]) for f in fields(Sums)}) for row in read}
 
     def tightened(self, verdicts: Verdicts, arms: Arms) -> dict[int, int]:
         """Node → further rows forced out of every specialisation: all but the largest part of a class that can pass."""

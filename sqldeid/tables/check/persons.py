@@ -43,6 +43,11 @@ class PersonJudge(Judge):
         """Persons of the whole table."""
         return self.folded.persons
 
+    @property
+    def sees_all(self) -> bool:
+        """Never: its verdicts are by persons."""
+        return False
+
     def verdicts(self, arms: Arms) -> Verdicts:
         """Judge every class of the nodes that the arms describe."""
         sized = self.sized(arms)

@@ -340,7 +340,7 @@ def _shortfall(plan: TablePlan, folded: Folded, checker: Checker, node: Node) ->
 
 def _failing(judge: Judge, arm: dict[str, object]) -> int:
     verdicts = judge.verdicts([arm])
-    found = judge.sums(verdicts)[int(str(arm["id"]))][0]
+    found = judge.sums(verdicts)[int(str(arm["id"]))].failing
     judge.drop(verdicts)
     return found
 
