@@ -66,9 +66,9 @@ class Checker:
     """By column and level: the groups' prefixes, ascending, their leaves less one, and the logarithms of these."""
     _rollups: Rollups = field(init=False)
     _words: tuple[Fixed, ...] = field(init=False)
-    _asked: int = field(default=0, init=False)
-    _passed: int = field(default=0, init=False)
-    """Of the nodes asked for, those that k alone leaves admissible."""
+    _asked: float = field(default=0, init=False)
+    _passed: float = field(default=0, init=False)
+    """Of the nodes asked for, those that k alone leaves admissible; the last ones count most."""
 
     def __post_init__(self) -> None:
         self._rollups = Rollups(self.engine, self.folded, self.name)
@@ -142,7 +142,7 @@ class Checker:
     def _judged(self, found: list[Evaluation], nodes: Sequence[Node], judge: Judge) -> list[Evaluation]:
         """Apply the criteria beyond k where k alone leaves a node in the running."""
         ask = [i for i, e in enumerate(found) if admissible(e, self.allowed)]
-        self._asked, self._passed = self._asked + len(found), self._passed + len(ask)
+        self._note(len(found), len(ask))
         judged = list(found)
         for some in self._portions_judged(ask):
             verdicts = judge.verdicts([self.arm(i, nodes[i]) for i in some])
@@ -157,7 +157,7 @@ class Checker:
             sums = judge.sums(verdicts, self.k)
             judged += [Evaluation(nodes[i], s.few, s.few, s.classes, s.squares) for i in some for s in (sums[i],)]
             ask = [i for i in some if admissible(judged[i], self.allowed)]
-            self._asked, self._passed = self._asked + len(some), self._passed + len(ask)
+            self._note(len(some), len(ask))
             self._apply(judged, ask, judge, verdicts, sums)
         return judged
 
@@ -165,6 +165,10 @@ class Checker:
         """Whether k alone has hardly closed a node so far."""
         known = self._asked > 0 and self.folded.size > 0
         return known and judge.sees_all and self._passed >= STRAIGHT * self._asked
+
+    def _note(self, asked: int, passed: int) -> None:
+        """Remember how many nodes k alone left admissible; of earlier statements half as much counts each time."""
+        self._asked, self._passed = self._asked / 2 + asked, self._passed / 2 + passed
 
     def _portions_judged(self, numbers: Sequence[int]) -> Iterator[Sequence[int]]:
         """As many nodes as one statement about sensitive values takes."""
