@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -70,7 +71,9 @@ def finished(
 def _listen(command: list[str], meter: Callable[[], float] | None) -> tuple[str, dict[str, float]]:
     """Run it to its end: what it said of its steps, and what the meter showed from each to the next."""
     said, marks = "", list[tuple[float, str]]()
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
+    # An installed program has its bytecode; without, each start would compile it anew for a fifth of a second.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env) as child:
         for text in child.stderr or ():
             said += text
             if meter is not None and (step := _STEP.match(text)):
