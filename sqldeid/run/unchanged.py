@@ -11,9 +11,9 @@ Guarantee
     if it read the same table. For series the classes must be asked for alike, too: other classes of the same persons
     are subtracted as another night's are. What was held to a ledger is given no companion without that very ledger,
     which is known by the marks of what it took down. Nor is a table or series given one of its kind over other persons,
-    if both read a common column and hold persons by one key, in this job, or read the same tables by another filter, in
-    another (`sqldeid.catalogue.beneath`: a view, a partition and an heir are no other tables): such cohorts may differ
-    by one person, and they are compared only where one run makes both.
+    if both read a common column and hold persons by one key, in this job, or read the same tables by another filter or
+    another key, in another (`sqldeid.catalogue.beneath`: a view, a partition and an heir are no other tables): such
+    cohorts may differ by one person, and they are compared only where one run makes both.
 
 Assumes
     The first release is where the second goes: of releases elsewhere nothing is known here. Sums of 64-bit hashes are
@@ -306,7 +306,7 @@ def _is_filtered_otherwise(noted: object, now: _Now) -> bool:
     """Whether a release of another job reads other rows of the same tables, and a column that is released now, too."""
     for mark in noted if isinstance(noted, list) else ():
         again = _again(mark, now)
-        if again is None or mark.get("person", again["person"]) != again["person"] or not _read_alike(mark, again):
+        if again is None or not _read_alike(mark, again):  # by a key of another name, too: a view may call it so
             continue
         old, new = mark.get("sums"), again["sums"]
         common = not isinstance(old, Mapping) or not isinstance(new, Mapping) or bool(old.keys() & new.keys())

@@ -27,9 +27,12 @@ def source(tmp_path: Path) -> Path:
             "CREATE VIEW made.inner_view AS WITH w AS (SELECT * FROM main.people WHERE id <> 7) FROM w",
             "CREATE VIEW most AS SELECT * FROM made.inner_view",
             "CREATE VIEW every AS SELECT * FROM people",
+            "CREATE VIEW renamed AS SELECT id AS pid, age, ward FROM people",
+            "CREATE VIEW renamed_most AS SELECT * FROM renamed WHERE pid <> 7",
             "CREATE MACRO but(n) AS TABLE SELECT * FROM people WHERE id <> n",
             "CREATE VIEW called AS SELECT * FROM but(7)",
             "CREATE TABLE visits AS SELECT * FROM people WHERE id > 3",
+            "CREATE VIEW of_staff AS SELECT v.id AS pid, age, v.ward FROM visits AS v",
             "CREATE VIEW some_visits AS SELECT v.* FROM visits AS v, range(1) AS r(n)",
             f"COPY people TO '{rows}' (FORMAT parquet)",
             f"CREATE VIEW filed AS SELECT * FROM '{rows}'",
@@ -39,8 +42,9 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def released(source: str, name: str, path: Path, **options: Any) -> None:
-    asked = {"release": {"into": str(path.parent / "out.duckdb")}, "tables": {name: {"source": source, **TABLE}}}
+def released(source: str, name: str, path: Path, person: str = "id", **options: Any) -> None:
+    table = {**TABLE, "source": source, "person": person}
+    asked = {"release": {"into": str(path.parent / "out.duckdb")}, "tables": {name: table}}
     with duckdb.connect(str(path)) as c:
         sqldeid.anonymize(sqldeid.Job.parse(asked), c, options=sqldeid.Options(replace=True, only=(name,), **options))
 
@@ -53,6 +57,18 @@ def test_of_two_jobs_the_second_is_refused(source: Path, here: str, there: str) 
     with pytest.raises(JobError, match=REFUSED):
         released(there, "s", source)
     released(there, "s", source, without_ledger=True)
+
+
+def test_a_key_of_another_name_makes_no_other_persons(source: Path) -> None:
+    """Whether the view calls it so in the first run or in the second; all persons, or those of another table, may."""
+    released("people", "r", source)
+    released("renamed", "t", source, person="pid")
+    released("of_staff", "u", source, person="pid")
+    with pytest.raises(JobError, match=REFUSED):
+        released("renamed_most", "s", source, person="pid")
+    released("renamed_most", "s", source, person="pid", without_ledger=True)
+    with pytest.raises(JobError, match=REFUSED.replace("r:", "s:")):
+        released("people", "q", source)
 
 
 @pytest.mark.parametrize(("here", "there"), [("people", "every"), ("people", "some_visits"), ("filed", "some_visits")])
