@@ -12,6 +12,7 @@ from sqldeid.publish.existing import (
 )
 from sqldeid.publish.notes import (
     BESIDE_KINDS,
+    DAYS_NOTE,
     HIERARCHIES_KIND,
     LAYERS_KIND,
     LEDGER_MARK,
@@ -40,6 +41,7 @@ from sqldeid.publish.reserve import Seen, look, refuse_unheld, reserved
 
 __all__ = [
     "BESIDE_KINDS",
+    "DAYS_NOTE",
     "HIERARCHIES_KIND",
     "LAYERS_KIND",
     "LEDGER_MARK",

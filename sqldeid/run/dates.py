@@ -34,9 +34,9 @@ from sqldeid.catalogue.beneath import Beneath, beneath, meet
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
 from sqldeid.making import NO_TRUE_DATES, Days, Nature
-from sqldeid.publish import days_of
+from sqldeid.publish import days_of, key_of
 from sqldeid.run.unchanged import Sources
-from sqldeid.sql import column, identifier, literal, render
+from sqldeid.sql import column, identifier, literal
 
 Note = Mapping[str, object]
 
@@ -74,12 +74,18 @@ WRITTEN_IN: Mapping[str, str] = {
 }
 """By the kind of a column, what its values look like, as text, where they are dates."""
 
+CAST_THEM = (
+    'cast it to DATE or TIMESTAMP in a source query and give it shift = "person", too, or leave it out. If they are '
+    "codes that only look like dates, write something before them in a source query ('code ' || …)"
+)
+"""What to do about a column that holds written dates."""
+
 _LARGEST = 1e18
 """Numbers beyond it are no moments, and not all of them are whole numbers of an engine."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class Unit:
     """What is made at once: the names of its releases, what it tells of days, and what lies beneath its source."""
 
     names: tuple[str, ...]
@@ -101,7 +107,7 @@ class ToldDays:
         Whether the holder said that nobody was ever given what is there.
     """
 
-    units: Sequence[_Unit]
+    units: Sequence[Unit]
     there: Sequence[Note]
     sources: Sources
     told: bool
@@ -110,9 +116,7 @@ class ToldDays:
     @classmethod
     def of(cls, natures: Sequence[Nature], there: Sequence[Note], sources: Sources, *, told: bool) -> ToldDays:
         """The releases of a run, from their plans."""
-        shifting = len(natures) > 1 and any(n.days.shifted for n in natures)
-        units = [_Unit(n.names, n.days, beneath(n.source, sources.engine) if shifting else ()) for n in natures]
-        return cls(units, [n for n in there if any(days_of(n))], sources, told)
+        return cls(units_of(natures, sources.engine), [n for n in there if any(days_of(n))], sources, told)
 
     def refuse_planned(self) -> None:
         """Refuse what is known before anything is read.
@@ -142,9 +146,9 @@ class ToldDays:
         for unit in self.units:
             if moved := self._shifted_beside(unit):
                 for name in unit.names:
-                    _refuse_written(name, written[name], moved, engine)
+                    _refuse_written({"release": name, **notes[name]}, written[name], moved, engine)
 
-    def _refuse_there(self, unit: _Unit, note: Note) -> None:
+    def _refuse_there(self, unit: Unit, note: Note) -> None:
         """Refuse a release that stands at the target beside one that is made."""
         moved, shown = days_of(note)
         name = str(note["release"])
@@ -159,7 +163,7 @@ class ToldDays:
                 f"the shifts; {NO_TRUE_DATES}. If nobody was ever given what is there, say so by --without-ledger",
             )
 
-    def _of_same(self, unit: _Unit, note: Note) -> bool:
+    def _of_same(self, unit: Unit, note: Note) -> bool:
         """Whether a release at the target may be of the same persons; asked of the sources once for each release."""
         name = str(note["release"])
         if name in unit.days.never_with and name not in unit.names:
@@ -168,32 +172,43 @@ class ToldDays:
             self._same[unit.names[0], name] = name in unit.names or self.sources.may_share(unit.names[0], note)
         return self._same[unit.names[0], name]
 
-    def _shifted_beside(self, unit: _Unit) -> str:
+    def _shifted_beside(self, unit: Unit) -> str:
         """A shifted column of the release itself, or of another one of its persons; empty where there is none."""
-        own = [u for u in self.units if u is unit or _together(u, unit)]
-        found = [key for u in own for key in u.days.shifted]
+        found = shifted_beside(unit, self.units)
         if not found and not self.told:
             found = [key for note in self.there for key in days_of(note)[0] if self._of_same(unit, note)]
         return found[0] if found else ""
 
 
-def _made(unit: _Unit, notes: Mapping[str, Note]) -> _Unit:
+def _made(unit: Unit, notes: Mapping[str, Note]) -> Unit:
     """What a release tells of days, now that its levels are known."""
     noted = [days_of({"release": name, **notes[name]}) for name in unit.names]
     shifted, shown = (tuple(dict.fromkeys(key for pair in noted for key in pair[i])) for i in (0, 1))
     return replace(unit, days=replace(unit.days, shifted=shifted, shown=shown))
 
 
-def _together(here: _Unit, there: _Unit) -> bool:
+def units_of(natures: Sequence[Nature], engine: Engine) -> list[Unit]:
+    """What is made at once, from the plans; what lies beneath sources is asked where it matters."""
+    shifting = len(natures) > 1 and any(n.days.shifted for n in natures)
+    return [Unit(n.names, n.days, beneath(n.source, engine) if shifting else ()) for n in natures]
+
+
+def shifted_beside(unit: Unit, units: Sequence[Unit]) -> list[str]:
+    """The shifted columns of what is made at once, and of others of the same persons."""
+    own = [u for u in units if u is unit or together(u, unit)]
+    return [key for u in own for key in u.days.shifted]
+
+
+def together(here: Unit, there: Unit) -> bool:
     """Whether two releases are of the same persons, and somebody may be given both."""
     apart = here.days.never_with & {*there.names} or there.days.never_with & {*here.names}
     same = bool(here.days.persons & there.days.persons) or meet(here.reads, there.reads)
     return here is not there and same and not apart
 
 
-def _refuse(units: Sequence[_Unit]) -> None:
+def _refuse(units: Sequence[Unit]) -> None:
     for here, there in permutations(units, 2):
-        if here.days.shifted and there.days.shown and _together(here, there):
+        if here.days.shifted and there.days.shown and together(here, there):
             raise JobError.at(
                 there.days.shown[0],
                 f"shows dates finer than years beside {here.days.shifted[0]}, where dates of persons by the same key, "
@@ -202,23 +217,33 @@ def _refuse(units: Sequence[_Unit]) -> None:
             )
 
 
-def _refuse_written(name: str, release: exp.Expr, moved: str, engine: Engine) -> None:
+def _refuse_written(note: Note, release: exp.Expr, moved: str, engine: Engine) -> None:
     """Refuse columns of which most values are dates that are written as text or numbers."""
-    there = [c for c in engine.columns(release) if c.kind in WRITTEN_IN]
+    for name in written_dates(release, engine.columns(release), engine):
+        key, said = like_dates(note, name)
+        raise JobError.at(
+            key, f"{said}, and beside {moved}, whose dates are shifted, true dates tell the shift; {CAST_THEM}"
+        )
+
+
+def like_dates(note: Note, name: str) -> tuple[str, str]:
+    """Where a job names a released column of written dates, and what is said of it; series name theirs otherwise."""
+    key, forms = key_of(note), ", ".join(FORMS)
+    own = key.startswith("tables.")
+    values = "its values" if own else f"the values of {name}"
+    return f"{key}.columns.{name}" if own else key, f"most of {values} are written like dates ({forms})"
+
+
+def written_dates(relation: exp.Expr, columns: Sequence[Column], engine: Engine) -> list[str]:
+    """The columns of a relation of which most values are dates that are written as text or numbers.
+
+    Cost: one scan of them, if any is of text or numbers.
+    """
+    there = [c for c in columns if c.kind in WRITTEN_IN]
     if not there:
-        return
-    asked = looked_at(there)
-    row = engine.query(render("run/count_written", release=release, columns=asked)).to_pylist()[0]
-    for i, c in enumerate(there):
-        if 2 * row[f"w{i}"] > row[f"t{i}"]:
-            forms = ", ".join(FORMS)
-            raise JobError.at(
-                f"tables.{name}.columns.{c.name}",
-                f"most of its values are written like dates ({forms}), and beside {moved}, whose dates are shifted, "
-                "true dates tell the shift; cast it to DATE or TIMESTAMP in a source query and give it "
-                'shift = "person", too, or leave it out. If they are codes that only look like dates, write something '
-                "before them in a source query ('code ' || …)",
-            )
+        return []
+    row = engine.row("run/count_written", release=relation, columns=looked_at(there))
+    return [c.name for i, c in enumerate(there) if 2 * row[f"w{i}"] > row[f"t{i}"]]
 
 
 def looked_at(columns: Sequence[Column]) -> list[dict[str, object]]:

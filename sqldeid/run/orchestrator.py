@@ -24,7 +24,7 @@ from sqldeid.errors import AttackFailedError, Interrupted, VerificationError
 from sqldeid.job import Job
 from sqldeid.job.local_rules import BESIDE
 from sqldeid.keys import key_warnings, read_key
-from sqldeid.making import Checking, Making
+from sqldeid.making import Checking, Making, Published
 from sqldeid.publish import published
 from sqldeid.report import holders_page
 from sqldeid.result import Release, Result, Risk
@@ -32,6 +32,7 @@ from sqldeid.run.calls import heard_by, taken
 from sqldeid.run.cohorts import Compared, compare_tables
 from sqldeid.run.composing import compose, with_composition
 from sqldeid.run.dates import ToldDays
+from sqldeid.run.dates_there import refuse_told
 from sqldeid.run.earlier import noted_ledger, open_earlier, refuse_unfit
 from sqldeid.run.followed import Pairs, pair, recheck_pair, tell
 from sqldeid.run.foreign import refuse_missing_parts, writes_here
@@ -254,18 +255,21 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
         found.house_rules = met
         units = gather(job, selected(job, options.only), lambda group: plan_release(job, group, engine))
         pairs = pair(job, units, engine, replace(options, policy=None, ledger=None))
+        looked_at: dict[str, Published] = {}
         for unit in units:
             if unit.name in found:  # series that were checked with their table
                 continue
             following = pairs.partner(unit.name)
             names = nature_of(unit).names if following is None else (unit.name, following.name)
             there = {name: published(engine, destination(job), name) for name in (*names, *nature_of(unit).beside)}
+            looked_at |= there
             checking = _checking(unit, engine, options)
             with naming_release(unit.key):
                 if following is not None:
                     found |= recheck_pair(cast("TablePlan", unit), following, there, checking)
                 else:
                     found |= wing_of(unit).recheck(unit, there, checking)
+        refuse_told(units, looked_at, engine)
         there_now = {name: published(engine, destination(job), name)[0] for name in compared(job) if name in found}
         found.joinable = find_joinable(job, there_now, engine, _linked(units))
         return found

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sqldeid.tables.plan.plan import TablePlan
     from sqldeid.tables.plan.plan import plan as plan_part
     from sqldeid.tables.release.assess import assess
+    from sqldeid.tables.release.days import days_there
     from sqldeid.tables.release.face import (
         Unit,
         check_promise,
@@ -62,6 +63,7 @@ __all__ = [
     "ceil_digits",
     "check_promise",
     "count_persons",
+    "days_there",
     "every_draw",
     "explain",
     "followed_by",
@@ -97,6 +99,7 @@ _HOMES = {
     "numbered": "sqldeid.tables.followed.companion",
     "Linked": "sqldeid.tables.plan.linking",
     "assess": "sqldeid.tables.release.assess",
+    "days_there": "sqldeid.tables.release.days",
     "Listener": "sqldeid.tables.release.release",
     "Asked": "sqldeid.tables.release.tradeoff",
     "join_written": "sqldeid.tables.rows.linked",

@@ -320,7 +320,7 @@ def test_a_date_beside_the_shifted_ones_of_another_table_is_told(source: Path, t
 
 @pytest.mark.parametrize("units", [["month"], ["day", "quarter"]])
 def test_a_finer_date_beside_the_shifted_ones_of_another_table_is_refused(
-    source: Path, tmp_path: Path, units: list[str]
+    source: Path, tmp_path: Path, units: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Few other columns are generalised, so that a level finer than years is the least lossy one."""
     tables = parts()
@@ -335,6 +335,13 @@ def test_a_finer_date_beside_the_shifted_ones_of_another_table_is_refused(
         anonymize(job(tables, into=str(tmp_path / "out")), source, options=options(source))
     assert refused.value.key == f"tables.{STAYS}.columns.noted"
     assert not (tmp_path / "out").exists()
+    with monkeypatch.context() as older:  # a version that let it out and noted nothing of days
+        older.setattr("sqldeid.tables.write.disguised.refuse_fine_dates", lambda *_: None)
+        older.setattr("sqldeid.tables.disguise.disguise.noted_days", lambda *_: {})
+        anonymize(job(tables, into=str(tmp_path / "out")), source, options=options(source))
+    with pytest.raises(VerificationError, match="finer than years beside") as found:
+        verify(job(tables, into=str(tmp_path / "out")), source)
+    assert found.value.key == f"tables.{STAYS}.columns.noted"
 
 
 def test_blanked_rows_are_blanked_in_both(source: Path, tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ import duckdb
 import pytest
 
 from sqldeid.engine.base import Column
-from sqldeid.errors import JobError
+from sqldeid.errors import JobError, VerificationError
 from sqldeid.job import Job
-from sqldeid.run import Options, anonymize
+from sqldeid.run import Options, anonymize, verify
+from sqldeid.run.dates import ToldDays, like_dates
 from sqldeid.tables.plan.days import tells_days
 from tests.support.files import write
 from tests.support.foreign import running
@@ -102,8 +103,14 @@ TELLING = {
 @pytest.mark.parametrize("kind", TELLING)
 def test_what_tells_the_day_gives_every_shift_away(kind: str, source: Path) -> None:
     part, day = TELLING[kind]
-    anonymize(job({}, shifted=shifted(), telling={**part, "never_with": ["shifted"]}), source)
+    apart = job({}, shifted=shifted(), telling={**part, "never_with": ["shifted"]})
+    anonymize(apart, source)
     assert attack(source, day) == PERSONS
+    assert verify(apart, source).keys() == {"shifted", "telling"}
+    with pytest.raises(VerificationError) as found:
+        verify(job({}, shifted=shifted(), telling=part), source)
+    assert found.value.key == "tables.telling.columns.told" and "tables.shifted.columns.lab" in found.value.message
+    assert "make it anew" in found.value.message and "2019" not in found.value.message
     with pytest.raises(JobError) as refused:
         anonymize(job({"schema": "both"}, shifted=shifted(), telling=part), source)
     assert refused.value.key == "tables.telling.columns.told" and "tables.shifted.columns.lab" in refused.value.message
@@ -183,11 +190,66 @@ def test_a_date_that_k_share_beside_shifted_ones_is_refused(
     assert refused.value.key == "tables.shifted.columns.came"
 
 
+@pytest.fixture
+def older(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Versions before 2026-11-28, which refused no date beside shifted ones and noted none."""
+    for name in ("write.disguised.refuse_fine_dates", "local.release.refuse_fine_dates"):
+        monkeypatch.setattr(f"sqldeid.tables.{name}", lambda *_: None)
+    monkeypatch.setattr("sqldeid.tables.disguise.disguise._refuse_bare_dates", lambda _: None)
+    for name in ("disguise.disguise.noted_days", "mondrian.release.noted_days"):
+        monkeypatch.setattr(f"sqldeid.tables.{name}", lambda *_: {})
+    for name in ("refuse_planned", "refuse_made"):
+        monkeypatch.setattr(ToldDays, name, lambda *_: None)
+    return monkeypatch
+
+
+OLDER = {
+    "insensitive": (INSENSITIVE, "came"),
+    "cut, and not shifted": ({**INSENSITIVE, "to": "month"}, "came"),
+    "in a list": (INSENSITIVE, "[came]"),
+    "text": (INSENSITIVE, "CAST(came AS VARCHAR)"),
+    "digits": (SENSITIVE, "CAST(STRFTIME(came, '%Y%m%d') AS INTEGER)"),
+    "shared by k": (DATES, "came"),
+    "a mean": (qi({"aggregate": "mean"}), "came"),
+}
+
+
+@pytest.mark.parametrize(("kind", "method"), [*((kind, "frontier") for kind in OLDER), ("shared by k", "local")])
+def test_a_release_of_an_older_version_is_found_out(
+    kind: str, method: str, source: Path, older: pytest.MonkeyPatch
+) -> None:
+    """By what was written, for its note says nothing of days."""
+    role, value = OLDER[kind]
+    part = shifted(told=role) | {"source": {"query": f"SELECT *, {value} AS told FROM stays"}}
+    made = job({}, shifted=part | {"search": {"method": method}})
+    anonymize(made, source)
+    older.undo()
+    with pytest.raises(VerificationError, match=r"columns\.lab, whose dates are shifted") as found:
+        verify(made, source)
+    assert found.value.key == "tables.shifted.columns.told"
+    assert "leave" in found.value.message and "failed its re-check" not in found.value.message
+
+
+def test_two_tables_of_an_older_version_are_found_out(source: Path, older: pytest.MonkeyPatch) -> None:
+    columns = {"id": IDENTIFYING, "came": qi({"median": "range"})}
+    parts = release(columns, source="stays", k=SHARED, person="id", search={"method": "mondrian"})
+    made = job({}, shifted=shifted(), parts=parts)
+    anonymize(made, source)
+    older.undo()
+    with pytest.raises(VerificationError, match="never_with") as found:
+        verify(made, source)
+    assert found.value.key == "tables.parts.columns.came"
+    for name in ("shifted", "parts"):
+        assert verify(made, source, options=Options(only=(name,))).keys() == {name}
+
+
 @pytest.mark.parametrize("method", ["frontier", "local"])
 def test_its_year_is_told(method: str, source: Path, tmp_path: Path) -> None:
     """Where nobody shares a day, k persons share the year: half of the shifts are left."""
     write(source, "UPDATE stays SET came = DATE '2019-01-01' + CAST(id * 6 AS INTEGER), ward = 0")
-    made = anonymize(_within(qi({"dates": ["year"]}), method, tmp_path), source).releases["shifted"]
+    asked = _within(qi({"dates": ["year"]}), method, tmp_path)
+    made = anonymize(asked, source).releases["shifted"]
+    assert verify(asked, source).keys() == {"shifted"}
     assert any("columns.came: is a date that is generalised but not shifted" in w for w in made.warnings)
     with duckdb.connect(str(source)) as c:
         assert c.execute("SELECT DISTINCT came FROM release.shifted").fetchall() == [("2019",)]
@@ -255,7 +317,13 @@ def test_no_scan_is_made_where_nothing_is_shifted(source: Path) -> None:
         assert ("run/count_written" in ran) == (kind == "shifted"), kind
 
 
-def test_a_child_table_tells_no_days_in_text(source: Path, tmp_path: Path) -> None:
+def test_a_column_of_series_is_called_by_its_name() -> None:
+    """The job does not list it."""
+    key, said = like_dates({"release": "vitals", "kind": "series"}, "seen")
+    assert key == "series.vitals" and said.startswith("most of the values of seen are")
+
+
+def test_a_child_table_tells_no_days_in_text(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its items and its sensitive columns are of the persons whose dates the parent shifts."""
     write(source, "CREATE TABLE codes AS SELECT id, 'c' || id % 2 AS code, CAST(came AS VARCHAR) AS told FROM stays")
     (tmp_path / "key").write_text(KEY)
@@ -263,9 +331,16 @@ def test_a_child_table_tells_no_days_in_text(source: Path, tmp_path: Path) -> No
     child = {"source": "codes", "person": "id", "parent": "shifted", "items": "code", "known": 1, "columns": columns}
     parent = shifted(id={**IDENTIFYING, "pseudonym": True})
     made = job({}, shifted=parent, codes={**child, "privacy": {"k": SHARED, "suppression_limit": 1.0}})
+    given = Options(key_file=tmp_path / "key")
     with pytest.raises(JobError, match="written like dates") as refused:
-        anonymize(made, source, options=Options(key_file=tmp_path / "key"))
+        anonymize(made, source, options=given)
     assert refused.value.key == "tables.codes.columns.told"
+    with monkeypatch.context() as patched:
+        patched.setattr(ToldDays, "refuse_made", lambda *_: None)
+        anonymize(made, source, options=given)
+    with pytest.raises(VerificationError, match="written like dates") as found:
+        verify(made, source, options=given)
+    assert found.value.key == "tables.codes.columns.told"
 
 
 def test_ranges_of_mondrian_are_refused_beside_shifted_dates(source: Path) -> None:
