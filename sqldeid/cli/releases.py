@@ -260,11 +260,11 @@ def _naming(search: Any, target: str) -> Any:
 
 def _plan(common: Common, job: sqldeid.Job, database: str, options: sqldeid.Options, json_file: str | None) -> None:
     from sqldeid.cli.plans import plan_dict, print_plans
-    from sqldeid.run import explain
 
-    plans = {p.name: explain(p, job, database) for p in sqldeid.plan(job, database, options=options)}
+    planned = sqldeid.plan(job, database, options=options)
+    plans = {p.name: told for p, told in zip(planned, planned.explained, strict=True)}
     if json_file is not None:
-        found = {name: plan_dict(planned, options) for name, planned in plans.items()}
+        found = {name: plan_dict(told, options) for name, told in plans.items()}
         write_json(json_file, {"plan": found, "warnings": job.warnings()})
     if not common.quiet:
         screen = common.screen(json_file)

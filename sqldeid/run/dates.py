@@ -118,16 +118,6 @@ class ToldDays:
         """The releases of a run, from their plans."""
         return cls(units_of(natures, sources.engine), [n for n in there if any(days_of(n))], sources, told)
 
-    def refuse_planned(self) -> None:
-        """Refuse what is known before anything is read.
-
-        Raises
-        ------
-        JobError
-            If dates are shifted in one release of the run, and shown as in the source in another one.
-        """
-        _refuse(self.units)
-
     def refuse_made(self, notes: Mapping[str, Note], written: Mapping[str, exp.Expr], engine: Engine) -> None:
         """Refuse what was made, before it is published.
 
@@ -139,7 +129,7 @@ class ToldDays:
             If one of the releases shifts dates, and another one of the same persons shows days.
         """
         self.units = [_made(unit, notes) for unit in self.units]
-        _refuse(self.units)
+        refuse_together(self.units)
         for unit in self.units if not self.told else ():
             for note in self.there:
                 self._refuse_there(unit, note)
@@ -206,7 +196,8 @@ def together(here: Unit, there: Unit) -> bool:
     return here is not there and same and not apart
 
 
-def _refuse(units: Sequence[Unit]) -> None:
+def refuse_together(units: Sequence[Unit]) -> None:
+    """Refuse releases of the same persons of which one shifts dates, and another one shows true ones."""
     for here, there in permutations(units, 2):
         if here.days.shifted and there.days.shown and together(here, there):
             raise JobError.at(
@@ -220,29 +211,34 @@ def _refuse(units: Sequence[Unit]) -> None:
 def _refuse_written(note: Note, release: exp.Expr, moved: str, engine: Engine) -> None:
     """Refuse columns of which most values are dates that are written as text or numbers."""
     for name in written_dates(release, engine.columns(release), engine):
-        key, said = like_dates(note, name)
+        key, said = like_dates(key_of(note), name)
         raise JobError.at(
             key, f"{said}, and beside {moved}, whose dates are shifted, true dates tell the shift; {CAST_THEM}"
         )
 
 
-def like_dates(note: Note, name: str) -> tuple[str, str]:
-    """Where a job names a released column of written dates, and what is said of it; series name theirs otherwise."""
-    key, forms = key_of(note), ", ".join(FORMS)
+def like_dates(key: str, name: str) -> tuple[str, str]:
+    """Where a job names a column of written dates, and what is said of it; series name theirs otherwise."""
+    forms = ", ".join(FORMS)
     own = key.startswith("tables.")
     values = "its values" if own else f"the values of {name}"
     return f"{key}.columns.{name}" if own else key, f"most of {values} are written like dates ({forms})"
 
 
-def written_dates(relation: exp.Expr, columns: Sequence[Column], engine: Engine) -> list[str]:
+def written_dates(relation: exp.Expr, columns: Sequence[Column], engine: Engine, first: int | None = None) -> list[str]:
     """The columns of a relation of which most values are dates that are written as text or numbers.
+
+    Parameters
+    ----------
+    first
+        How many rows are looked at; None for all.
 
     Cost: one scan of them, if any is of text or numbers.
     """
     there = [c for c in columns if c.kind in WRITTEN_IN]
     if not there:
         return []
-    row = engine.row("run/count_written", release=relation, columns=looked_at(there))
+    row = engine.row("run/count_written", release=relation, columns=looked_at(there), first=first)
     return [c.name for i, c in enumerate(there) if 2 * row[f"w{i}"] > row[f"t{i}"]]
 
 

@@ -17,6 +17,7 @@ from sqldeid import tables
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.making import NO_TRUE_DATES, Published
+from sqldeid.publish import key_of
 from sqldeid.run.dates import CAST_THEM, Unit, like_dates, shifted_beside, together, units_of, written_dates
 from sqldeid.run.wings import Plan, nature_of
 
@@ -76,7 +77,7 @@ def _refuse(true: str, moved: str, fix: str) -> None:
 def _refuse_written(published: Published, moved: str, engine: Engine) -> None:
     written, note = published
     for name in written_dates(written, engine.columns(written), engine):
-        key, said = like_dates(note, name)
+        key, said = like_dates(key_of(note), name)
         raise VerificationError.at(
             key, f"{said}, and beside {moved}, whose dates are shifted, true dates tell the shift. {_ANEW}: {CAST_THEM}"
         )

@@ -32,6 +32,7 @@ from sqldeid.run.calls import heard_by, taken
 from sqldeid.run.cohorts import Compared, compare_tables
 from sqldeid.run.composing import compose, with_composition
 from sqldeid.run.dates import ToldDays
+from sqldeid.run.dates_before import looked_at, refuse_in_source, refuse_planned
 from sqldeid.run.dates_there import refuse_told
 from sqldeid.run.earlier import noted_ledger, open_earlier, refuse_unfit
 from sqldeid.run.followed import Pairs, pair, recheck_pair, tell
@@ -140,7 +141,7 @@ def _anonymize(
                 sources = Sources(job, engine, options, names, there, _planned(job, engine, units))
                 noticing = Noticing(staging, sources.mark)
                 days = ToldDays.of([nature_of(unit) for unit in units], there, sources, told=options.without_ledger)
-                days.refuse_planned()
+                refuse_planned(units, engine)
                 held = held_there(engine, destination(job), names, there) if options.ledger is not None else []
                 pairs = pair(job, units, engine, options, listener)
                 earlier = open_earlier(options, units, stack, held, destination(job).into)
@@ -150,6 +151,7 @@ def _anonymize(
                 cohorts = None if earlier.ledger is not None else compare_tables(map(nature_of, units), engine)
                 making = replace(making, policies=earlier.policies, ledger=earlier.ledger, together=pairs.together)
                 making = replace(making, cohorts=cohorts, spared=spared, made=noticing.made)
+                refuse_in_source(units, engine, listener)
                 for unit in units:
                     releases += _make(unit, making, pairs)
                 days.refuse_made(noticing.notes, noticing.written, engine)
@@ -223,7 +225,9 @@ def plan(job: Job, database: Database | Frames, *, options: Options | None = Non
         plans = gather(job, selected(job, options.only), lambda group: plan_release(job, group, engine))
         for planned in plans:
             wing_of(planned).check_promise(planned)
-        return Plans(tell(plans, pair(job, plans, engine, options)), job, dialect_of(database))
+        refuse_planned(plans, engine)
+        looked = looked_at(plans, engine)
+        return Plans(tell(plans, pair(job, plans, engine, options)), job, dialect_of(database), looked)
 
 
 def explain(planned: Plan, job: Job, database: Database) -> Explained:
@@ -255,21 +259,21 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
         found.house_rules = met
         units = gather(job, selected(job, options.only), lambda group: plan_release(job, group, engine))
         pairs = pair(job, units, engine, replace(options, policy=None, ledger=None))
-        looked_at: dict[str, Published] = {}
+        checked: dict[str, Published] = {}
         for unit in units:
             if unit.name in found:  # series that were checked with their table
                 continue
             following = pairs.partner(unit.name)
             names = nature_of(unit).names if following is None else (unit.name, following.name)
             there = {name: published(engine, destination(job), name) for name in (*names, *nature_of(unit).beside)}
-            looked_at |= there
+            checked |= there
             checking = _checking(unit, engine, options)
             with naming_release(unit.key):
                 if following is not None:
                     found |= recheck_pair(cast("TablePlan", unit), following, there, checking)
                 else:
                     found |= wing_of(unit).recheck(unit, there, checking)
-        refuse_told(units, looked_at, engine)
+        refuse_told(units, checked, engine)
         there_now = {name: published(engine, destination(job), name)[0] for name in compared(job) if name in found}
         found.joinable = find_joinable(job, there_now, engine, _linked(units))
         return found

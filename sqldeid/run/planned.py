@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from sqldeid.job import Job
+from sqldeid.run.dates_before import in_words
 from sqldeid.run.places import destination
 from sqldeid.run.wings import Plan, wing_of
 from sqldeid.stages import Explained, Target
@@ -17,16 +19,22 @@ class Plans(list[Plan]):
     ----------
     dialect
         The engine on which they would run.
+    looked
+        By release what a run will look at beside shifted dates.
     """
 
-    def __init__(self, plans: Iterable[Plan], job: Job, dialect: str) -> None:
+    def __init__(
+        self, plans: Iterable[Plan], job: Job, dialect: str, looked: Mapping[str, Mapping[str, Sequence[str]]]
+    ) -> None:
         super().__init__(plans)
-        self.job, self.dialect = job, dialect
+        self.job, self.dialect, self.looked = job, dialect, looked
 
     @property
     def explained(self) -> tuple[Explained, ...]:
         """Each plan in words, with its statements; no statement is run."""
-        return tuple(explain_for(planned, self.job, self.dialect) for planned in self)
+        return tuple(
+            _with_dates(explain_for(planned, self.job, self.dialect), self.looked.get(planned.name)) for planned in self
+        )
 
     def __repr__(self) -> str:
         """The releases by name: a notebook keeps this text unseen beside what it shows."""
@@ -42,3 +50,12 @@ class Plans(list[Plan]):
 def explain_for(planned: Plan, job: Job, dialect: str) -> Explained:
     """What is told of a plan on an engine."""
     return wing_of(planned).explain(planned, Target(job.release.kind, dialect, destination(job).shown))
+
+
+def _with_dates(told: Explained, looked: Mapping[str, Sequence[str]] | None) -> Explained:
+    """With what a run will look at beside shifted dates."""
+    if looked is None:
+        return told
+    *before, last = told.parts
+    last = replace(last, facts=(*last.facts, ("Dates", in_words(looked))))
+    return replace(told, parts=(*before, last), content={**told.content, "shifted_dates": looked})

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqldeid.tables.plan.plan import TablePlan
     from sqldeid.tables.plan.plan import plan as plan_part
     from sqldeid.tables.release.assess import assess
-    from sqldeid.tables.release.days import days_there
+    from sqldeid.tables.release.days import InSource, days_there, looked_at, refuse_bare
     from sqldeid.tables.release.face import (
         Unit,
         check_promise,
@@ -50,6 +50,7 @@ __all__ = [
     "WIDTHS",
     "Asked",
     "Given",
+    "InSource",
     "Linked",
     "Listener",
     "Narrowed",
@@ -69,6 +70,7 @@ __all__ = [
     "followed_by",
     "join_written",
     "keep",
+    "looked_at",
     "narrow",
     "nature",
     "numbered",
@@ -82,6 +84,7 @@ __all__ = [
     "reads",
     "recheck",
     "recheck_followed",
+    "refuse_bare",
     "refuse_changed",
     "refuse_in_parquet",
     "refuse_own_types_in_parquet",
@@ -99,7 +102,6 @@ _HOMES = {
     "numbered": "sqldeid.tables.followed.companion",
     "Linked": "sqldeid.tables.plan.linking",
     "assess": "sqldeid.tables.release.assess",
-    "days_there": "sqldeid.tables.release.days",
     "Listener": "sqldeid.tables.release.release",
     "Asked": "sqldeid.tables.release.tradeoff",
     "join_written": "sqldeid.tables.rows.linked",
@@ -125,6 +127,7 @@ _HOMES = {
     ),
     **dict.fromkeys(["nature", "reads"], "sqldeid.tables.release.nature"),
     **dict.fromkeys(["explain", "followed_by"], "sqldeid.tables.release.planned"),
+    **dict.fromkeys(["InSource", "days_there", "looked_at", "refuse_bare"], "sqldeid.tables.release.days"),
     **dict.fromkeys(["Given", "read_policies"], "sqldeid.tables.release.policy"),
     **dict.fromkeys(["count_persons", "keep"], "sqldeid.tables.rows.shape"),
 }

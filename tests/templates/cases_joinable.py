@@ -102,17 +102,24 @@ CASES = [
     ),
     Case(
         "run/count_written",
-        {"release": table_name("wri tten"), "columns": looked_at(WRITTEN)},
+        {"release": table_name("wri tten"), "columns": looked_at(WRITTEN), "first": None},
         [COUNTED],
         WRITTEN_SETUP,
         note="dates and what is none",
     ),
     Case(
         "run/count_written",
-        {"release": table_name("wri tten"), "columns": looked_at(WRITTEN)},
+        {"release": table_name("wri tten"), "columns": looked_at(WRITTEN), "first": None},
         [(0,) * 10],
         WRITTEN_SETUP[:1],
         note="of nothing",
+    ),
+    Case(
+        "run/count_written",
+        {"release": table_name("wri tten"), "columns": looked_at(WRITTEN), "first": len(DATES)},
+        [(len(DATES), len(DATES), *(0,) * 8)],
+        WRITTEN_SETUP[:2],
+        note="of the first rows, before blanks",
     ),
     Case(
         "run/measure_steps",

@@ -75,7 +75,7 @@ def fresh_secrets(plan: TablePlan, key: Key | None, *, repeated: bool = False) -
     if repeated:
         _refuse_repeated(plan)
     _refuse_keyless(plan, key)
-    _refuse_bare_dates(plan)
+    refuse_bare_dates(plan)
     return Secrets(key, fresh_run()) if disguised(plan) else None
 
 
@@ -118,7 +118,7 @@ def _refuse_keyless(plan: TablePlan, key: Key | None) -> None:
         )
 
 
-def _refuse_bare_dates(plan: TablePlan) -> None:
+def refuse_bare_dates(plan: TablePlan) -> None:
     """Refuse a true date beside shifted ones: an interval that somebody knows would tell the shift."""
     moved = shifted(plan)
     if not moved:

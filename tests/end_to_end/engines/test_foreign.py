@@ -13,6 +13,7 @@ from pyarrow import csv
 from sqldeid import (
     JobError,
     Options,
+    VerificationError,
     anonymize,
     assess,
     explore,
@@ -147,6 +148,20 @@ def test_shifted_and_cut_dates(both: Both) -> None:
     for _, seen, born in both.foreign.read("cut.r"):
         assert seen is None or (seen.weekday() == 0 and seen.hour == seen.microsecond == 0)
         assert born is None or born.day == 1
+
+
+def test_what_tells_the_shift_is_refused_and_found(both: Both) -> None:
+    """Written dates before the search; what stands beside shifted dates, and is given to whom has these, by verify."""
+    moved = asked({SEX: qi(), "seen": {**INSENSITIVE, "shift": "person"}}, k=3)
+    query = {"query": "SELECT p.*, CAST(p.born AS VARCHAR(10)) AS noted FROM people AS p"}
+    apart = asked({SEX: qi(), "noted": INSENSITIVE}, k=3, source=query)
+    with running() as ran, pytest.raises(JobError, match="most of its values are written like dates"):
+        anonymize(job({"schema": "noted"}, moved=moved, apart=apart), both.foreign.database)
+    assert "run/count_written" in ran and not any(name.startswith("tables/") for name in ran)
+    anonymize(job({"schema": "noted"}, moved=moved, apart=apart | {"never_with": ["moved"]}), both.foreign.database)
+    with pytest.raises(VerificationError, match="most of its values are written like dates") as found:
+        verify(job({"schema": "noted"}, moved=moved, apart=apart), both.foreign.database)
+    assert found.value.key == "tables.apart.columns.noted"
 
 
 @pytest.mark.deep

@@ -23,9 +23,9 @@ from sqldeid import (
 from sqldeid.run import explain
 from sqldeid.tables.disguise import disguise
 from tests.support.foreign import bag, hold_listed, running
-from tests.support.foreign_tables import KEYED, RELEASES, people, told
+from tests.support.foreign_tables import KEYED, RELEASES, asked, people, told
 from tests.support.on_spark import Both, load
-from tests.support.sources import job, qi, release
+from tests.support.sources import INSENSITIVE, job, qi, release
 from tests.support.spark_rows import HOSTILE, rows
 from tests.support.spark_tables import both
 
@@ -52,6 +52,21 @@ def test_pseudonyms_and_shifted_dates(both: Both, key: Options, monkeypatch: pyt
     assert len({row[0] for row in rows}) == len(rows)
     days = Counter((seen.date() - born).days for _, _, seen, born in rows if seen and born)
     assert days == Counter((seen.date() - born).days for _, _, seen, born in both.here("keyed.r") if seen and born)
+
+
+@pytest.mark.deep
+def test_what_tells_the_shift_is_refused_and_found(both: Both) -> None:
+    """Written dates before the search; what stands beside shifted dates, and is given to whom has these, by verify."""
+    moved = asked({"select": qi(), "seen": {**INSENSITIVE, "shift": "person"}}, k=3)
+    query = {"query": "SELECT p.*, CAST(p.born AS VARCHAR(10)) AS noted FROM people AS p"}
+    apart = asked({"select": qi(), "noted": INSENSITIVE}, k=3, source=query)
+    with running() as ran, pytest.raises(JobError, match="most of its values are written like dates"):
+        anonymize(job({"schema": "noted"}, moved=moved, apart=apart), both.spark)
+    assert "run/count_written" in ran and not any(name.startswith("tables/") for name in ran)
+    anonymize(job({"schema": "noted"}, moved=moved, apart=apart | {"never_with": ["moved"]}), both.spark)
+    with pytest.raises(VerificationError, match="most of its values are written like dates") as found:
+        verify(job({"schema": "noted"}, moved=moved, apart=apart), both.spark)
+    assert found.value.key == "tables.apart.columns.noted"
 
 
 def test_no_person_gets_the_pseudonym_of_another(both: Both, key: Options, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,8 @@ import pytest
 from sqldeid.engine.base import Column
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.job import Job
-from sqldeid.run import Options, anonymize, verify
-from sqldeid.run.dates import ToldDays, like_dates
+from sqldeid.run import Options, anonymize, plan, verify
+from sqldeid.run.dates import like_dates
 from sqldeid.tables.plan.days import tells_days
 from tests.support.files import write
 from tests.support.foreign import running
@@ -30,6 +30,7 @@ SOURCE = f"""CREATE TABLE stays AS
            TIMESTAMP '2019-03-01 00:00:00' + INTERVAL ((i // {SHARED}) * 11) DAY + INTERVAL (i * 7) MINUTE AS lab,
            TIMESTAMP '2019-03-05 12:00:00' + INTERVAL (i * 17) DAY AS gone, i AS true_row
     FROM RANGE({PERSONS}) AS r(i)"""
+PSEUDONYM = {**IDENTIFYING, "pseudonym": True}
 SHIFT = {**INSENSITIVE, "shift": "person"}
 SHIFTED = {"id": IDENTIFYING, "ward": qi(), "lab": SHIFT, "gone": {**SENSITIVE, "shift": "person"}}
 DATES = qi({"dates": ["month", "year"]})
@@ -195,11 +196,11 @@ def older(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Versions before 2026-11-28, which refused no date beside shifted ones and noted none."""
     for name in ("write.disguised.refuse_fine_dates", "local.release.refuse_fine_dates"):
         monkeypatch.setattr(f"sqldeid.tables.{name}", lambda *_: None)
-    monkeypatch.setattr("sqldeid.tables.disguise.disguise._refuse_bare_dates", lambda _: None)
+    monkeypatch.setattr("sqldeid.tables.disguise.disguise.refuse_bare_dates", lambda _: None)
     for name in ("disguise.disguise.noted_days", "mondrian.release.noted_days"):
         monkeypatch.setattr(f"sqldeid.tables.{name}", lambda *_: {})
-    for name in ("refuse_planned", "refuse_made"):
-        monkeypatch.setattr(ToldDays, name, lambda *_: None)
+    for name in ("refuse_planned", "refuse_in_source", "ToldDays.refuse_made"):
+        monkeypatch.setattr(f"sqldeid.run.orchestrator.{name}", lambda *_: None)
     return monkeypatch
 
 
@@ -305,6 +306,72 @@ def test_half_of_the_values_are_not_most(source: Path) -> None:
                 anonymize(made, source)
 
 
+def test_a_written_date_is_refused_before_the_search(source: Path) -> None:
+    """Also in a table that is made after another one; and nothing is made of either."""
+    asked = {"shifted": shifted(), "telling": telling(INSENSITIVE, "CAST(came AS VARCHAR)")}
+    with running() as ran, pytest.raises(JobError, match="most of its values are written like dates") as refused:
+        anonymize(job({}, **asked), source)
+    assert refused.value.key == "tables.telling.columns.told"
+    assert "run/count_written" in ran and not any(name.startswith("tables/") for name in ran)
+
+
+@pytest.mark.parametrize(("few", "late"), [("id < 9", False), ("id >= 9", True)])
+def test_the_first_rows_decide_nothing(few: str, late: bool, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they are dates, all rows are counted; where they are none, what was written is."""
+    monkeypatch.setattr("sqldeid.run.dates_before.FIRST", 9)
+    query = f"SELECT *, CASE WHEN {few} THEN CAST(came AS VARCHAR) ELSE 'none' END AS told FROM stays ORDER BY id"
+    asked = job({}, shifted=shifted(told=INSENSITIVE) | {"source": {"query": query}})
+    if late:
+        with running() as ran, pytest.raises(JobError, match="most of its values are written like dates"):
+            anonymize(asked, source)
+        assert any(name.startswith("tables/") for name in ran)
+    else:
+        assert anonymize(asked, source).releases["shifted"].released == PERSONS
+
+
+@pytest.mark.parametrize("kind", ["insensitive", "mean of a class", "in a struct"])
+def test_a_plan_is_refused_as_its_run_is(kind: str, source: Path) -> None:
+    """What types tell takes no run; and no release of a run is made before a later one is refused for them."""
+    part = TELLING[kind][0]
+    columns = {**SHIFTED, "told": part["columns"]["told"]}
+    alone = release(
+        columns,
+        source=part["source"] | {"query": f"SELECT * FROM ({part['source']['query']}) JOIN stays USING (id, ward)"},
+        k=SHARED,
+        person="id",
+    )
+    first = release({"id": IDENTIFYING, "ward": qi()}, source="stays", k=SHARED, person="id")
+    for asked in (job({}, shifted=shifted(), telling=part), job({}, first=first, telling=alone)):
+        with running() as ran:
+            for refusing in (plan, anonymize):
+                with pytest.raises(JobError) as refused:
+                    refusing(asked, source)
+                assert refused.value.key == "tables.telling.columns.told"
+        assert not ran
+
+
+def test_a_plan_says_what_its_run_will_look_at(source: Path) -> None:
+    query = "SELECT *, 'I' || id AS code FROM stays"
+    more = {"came": DATES, "code": SENSITIVE}
+    parts = {
+        "shifted": shifted(**more) | {"source": {"query": query}},
+        "labels": release({"id": IDENTIFYING, "ward": qi()}, source="stays", k=SHARED, person="id"),
+    }
+    for linked in (False, True):
+        if linked:
+            for part in parts.values():
+                part["columns"] = {**part["columns"], "id": PSEUDONYM}
+            parts["labels"] |= {"link": "shifted"}
+        found = plan(job({}, **parts), source).explained
+        said = [dict(told.parts[-1].facts)["Dates"] for told in found]
+        assert len(said) == (1 if linked else 2)
+        assert all("before the search" in said[0] and name in said[0] for name in ("lab", "gone", "code", "came"))
+        assert said[0].index("code") < said[0].index("before the search") < said[0].index("finer than years")
+        assert "shifted.columns.lab" in str(found[0].content["shifted_dates"])
+        assert "looked at before the search" in plan(job({}, **parts), source)._repr_html_()
+    assert "Dates" not in dict(plan(job({}, labels=telling(INSENSITIVE)), source).explained[0].parts[-1].facts)
+
+
 def test_no_scan_is_made_where_nothing_is_shifted(source: Path) -> None:
     """And one of each table where something is."""
     asked = {
@@ -319,7 +386,7 @@ def test_no_scan_is_made_where_nothing_is_shifted(source: Path) -> None:
 
 def test_a_column_of_series_is_called_by_its_name() -> None:
     """The job does not list it."""
-    key, said = like_dates({"release": "vitals", "kind": "series"}, "seen")
+    key, said = like_dates("series.vitals", "seen")
     assert key == "series.vitals" and said.startswith("most of the values of seen are")
 
 
@@ -336,7 +403,8 @@ def test_a_child_table_tells_no_days_in_text(source: Path, tmp_path: Path, monke
         anonymize(made, source, options=given)
     assert refused.value.key == "tables.codes.columns.told"
     with monkeypatch.context() as patched:
-        patched.setattr(ToldDays, "refuse_made", lambda *_: None)
+        for name in ("refuse_in_source", "ToldDays.refuse_made"):
+            patched.setattr(f"sqldeid.run.orchestrator.{name}", lambda *_: None)
         anonymize(made, source, options=given)
     with pytest.raises(VerificationError, match="written like dates") as found:
         verify(made, source, options=given)
