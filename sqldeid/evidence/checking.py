@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from sqldeid.job import Job
 from sqldeid.job.reading import read_toml
 from sqldeid.report.html import UNSHOWN
 from sqldeid.report.shape import releases_of as shaped
+from sqldeid.version import own_version
 
 _REFUSED = "the archive is not to be used"
 
@@ -142,7 +142,7 @@ def _taken(inputs: Mapping[str, Any]) -> dict[str, str]:
 
 def _as_written(members: Mapping[str, bytes], inputs: dict[str, Any], maker: str) -> bool:
     """Whether this version made it; then the texts must be what it writes of the findings."""
-    if maker != version("sqldeid"):
+    if maker != own_version():
         return False
     findings = read_json(members[FINDINGS])
     if "job.toml" in members:

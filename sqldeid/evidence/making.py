@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from sqldeid.job import Job
 from sqldeid.report.html import UNSHOWN
 from sqldeid.report.shape import releases_of as shaped
 from sqldeid.result import HOLDER
+from sqldeid.version import own_version
 
 FORMAT = "sqldeid evidence 1"
 MANIFEST = "manifest.json"
@@ -182,7 +182,7 @@ def _manifest(inputs: Mapping[str, Any], members: Mapping[str, bytes]) -> dict[s
     return {
         "format": FORMAT,
         "audience": HOLDER,
-        "made_by": {"sqldeid": version("sqldeid")},
+        "made_by": {"sqldeid": own_version()},
         "inputs": dict(inputs),
         "members": {name: {"bytes": len(one), "sha256": sha256(one)} for name, one in sorted(members.items())},
     }

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from sqldeid.errors import SqldeidError
 from sqldeid.findings import FAIL, NOTE, OK, Looked
+from sqldeid.version import own_version
 
 if TYPE_CHECKING:
     from sqldeid.engine.settings import Settings
@@ -69,7 +70,7 @@ def _program() -> Iterator[Looked]:
         yield Looked("program", "Python", FAIL, here, "take Python 3.11 or later")
     folder = Path(__file__).resolve().parents[1]
     if (own := _installed("sqldeid")) is None:
-        said = f"{folder} is no installed package, so that nothing can say its version and needs"
+        said = f"{own_version()}, in {folder}, is no installed package, so that nothing can say what it needs"
         yield Looked("program", "sqldeid", FAIL, said, "pip install . in its folder")
     else:
         yield Looked("program", "sqldeid", OK, f"{own}, in {folder}")

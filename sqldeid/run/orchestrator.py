@@ -65,6 +65,7 @@ from sqldeid.run.wings import (
 )
 from sqldeid.stages import Explained
 from sqldeid.tables import Listener
+from sqldeid.version import own_version
 
 if TYPE_CHECKING:
     from sqldeid.engine.frames import Frames
@@ -370,14 +371,14 @@ def _result(
     linkable = options.ledger is None
     return Result(
         releases=releases,
-        sqldeid=version("sqldeid"),
+        sqldeid=own_version(),
         job_sha256=job.sha256,
         source={"database": shown(database), "engine": dialect_of(database)},
         seconds=round(seconds, 3),
         warnings=(*job.warnings(held=held), *warnings_of(joinable, linkable=linkable), *key_warnings(options.key_file)),
         job=job.name,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions={"sqldeid": version("sqldeid"), "duckdb": version("duckdb"), "python": python_version()},
+        versions={"sqldeid": own_version(), "duckdb": version("duckdb"), "python": python_version()},
         joinable=tuple(pair.to_dict() for pair in joinable),
         about=job.about.model_dump(exclude_none=True),
         page=holders_page,

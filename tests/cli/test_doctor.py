@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from importlib import metadata
 from importlib.metadata import requires
 from pathlib import Path
 
 import duckdb
 import pytest
 
+import sqldeid
 from sqldeid.run import doctor
 from tests.support.cli import run, tree
 
@@ -49,6 +52,25 @@ def test_all_is_told_where_all_works(folder, capsys):
     assert "valid; 2 releases" in ran.out
     assert "sqldeid works here" in ran.out.splitlines()[-1]
     assert not any(value in ran.out for value in ("person 1", "illness", "income"))
+
+
+def test_a_bare_checkout_releases_and_is_told(folder, capsys, monkeypatch):
+    """Its folder on PYTHONPATH, and no metadata of a distribution: the version is the package's own."""
+    find = metadata.Distribution.from_name
+
+    def from_name(name: str) -> metadata.Distribution:
+        if name == "sqldeid":
+            raise metadata.PackageNotFoundError(name)
+        return find(name)
+
+    monkeypatch.setattr(metadata.Distribution, "from_name", from_name)
+    ran = run(capsys, "anonymize", "db.duckdb", "--job", "job.toml", "--json", "result.json", "-q")
+    assert (ran.code, ran.err) == (0, "")
+    assert json.loads((folder / "result.json").read_text())["versions"]["sqldeid"] == sqldeid.__version__
+    for more in (["-o", "e.zip", "result.json"], ["--check", "e.zip"]):
+        assert run(capsys, "evidence", *more).code == 0
+    ran = run(capsys, "doctor")
+    assert ran.code != 0 and "is no installed package" in " ".join(ran.out.split()) and sqldeid.__version__ in ran.out
 
 
 def test_json_has_the_same(folder, capsys):
