@@ -124,7 +124,7 @@ def _refuse_spans(plan: SeriesPlan, instants: exp.Table, engine: Engine, *, coun
             f"{who} records more than {MOST_STEPS:,} steps after the first; leave out times that are wrong by "
             "where, or choose a greater step_hours",
         )
-    return int(row["unowned"])
+    return int(row["unowned"]) // len(plan.part.wide or (None,))  # a row of a wide table is one of each column here
 
 
 def _measured(
