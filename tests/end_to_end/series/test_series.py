@@ -98,6 +98,45 @@ def test_what_is_promised_holds(source: Path, tmp_path: Path, changes: dict[str,
     assert again.to_dict()["released"] == found.released
 
 
+LENGTHS = [
+    *(("{s}, -600, 1, " + value, value == "80") for value in ("80", "NULL", "'NaN'", "'inf'", "2e9", "19")),
+    *(("{s}, " + time + ", 1, 80", False) for time in ("NULL", "'NaN'", "'inf'", "'-inf'")),
+    ("{s}, -600, NULL, 80", False),
+    ("{s}, -600, 9, 80", False),
+    ("NULL, -600, 1, 80", False),
+]
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize(("row", "counts"), LENGTHS)
+def test_what_is_no_measurement_begins_no_series(tmp_path: Path, row: str, counts: bool) -> None:
+    """NULL in any of the four columns, and what no number or no plausible one is: docs/series-promise.md."""
+    path = tmp_path / "s.duckdb"
+    write(
+        path,
+        "CREATE TABLE charted AS SELECT s AS stay, CAST(60 * h + 5 AS DOUBLE) AS minute, 1 AS item, "
+        "CAST(80 + (s * 7 + h * 3) % 11 AS DOUBLE) AS value FROM RANGE(8) AS a(s), RANGE(10) AS b(h)",
+    )
+    write(path, f"INSERT INTO charted SELECT {row.format(s='s')} FROM RANGE(8) AS a(s)")
+    made(path, tmp_path, variables={"HR": {"items": [1], "low": 20, "high": 3e9}})
+    with duckdb.connect(str(tmp_path / "out.duckdb")) as c:
+        assert c.execute("SELECT MAX(step) + 1, COUNT(*) FROM release.vitals").fetchone() == (
+            (20, 160) if counts else (10, 80)
+        )
+
+
+def test_rows_of_no_patient_are_those_of_one(source: Path, tmp_path: Path) -> None:
+    """`first_of` groups NULL as it groups any key."""
+    write(
+        source,
+        "CREATE OR REPLACE TABLE cohort AS SELECT DISTINCT stay, CASE WHEN stay < 60 THEN stay END AS patient "
+        "FROM charted",
+    )
+    cohort = {"source": "cohort", "person": "stay", "first_of": "patient", "order": "stay"}
+    found, _ = made(source, tmp_path, cohort=cohort, durations={"k": 3})
+    assert found.persons == 61
+
+
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("nulls", ["null-aware", "null-strict", "null-pattern"])
 def test_targets_are_shared_by_k_persons(source: Path, tmp_path: Path, nulls: str) -> None:
