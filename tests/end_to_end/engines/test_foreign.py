@@ -164,6 +164,26 @@ def test_what_tells_the_shift_is_refused_and_found(both: Both) -> None:
     assert found.value.key == "tables.apart.columns.noted"
 
 
+def test_spellings_that_a_collation_holds_equal_are_one_value(foreign: Foreign) -> None:
+    """As docs/spelling.md says: a cast in the job keeps the collation, a view with another one tells them apart."""
+    foreign.run("CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+    foreign.run("CREATE TABLE spelt (a TEXT COLLATE ci, b TEXT COLLATE ci, p TEXT COLLATE ci)")
+    foreign.run(
+        "INSERT INTO spelt SELECT SUBSTR('xX', 1 + i % 2, 1), SUBSTR('yY', 1 + i % 2, 1), SUBSTR('pP', 1 + i % 2, 1) "
+        "|| i / 2 FROM GENERATE_SERIES(0, 11) AS r(i)"
+    )
+    foreign.run('CREATE VIEW apart AS SELECT a COLLATE "C" AS a, b COLLATE "C" AS b FROM spelt')
+    cast = {"query": "SELECT CAST(a AS VARCHAR) AS a, CAST(b AS VARCHAR) AS b FROM spelt"}
+    for name, source, k, shown in (("plain", "spelt", 12, 1), ("cast", cast, 12, 1), ("apart", "apart", 6, 2)):
+        wanted = job({"schema": f"spelt {name}"}, r=release({"a": qi(), "b": INSENSITIVE}, source=source, k=3))
+        assert anonymize(wanted, foreign.database).releases["r"].k == k
+        assert verify(wanted, foreign.database)["r"].released == 12
+        rows = foreign.read(f'"spelt {name}".r')
+        assert len({a for a, _ in rows}) == shown and {b for _, b in rows} == {"y", "Y"}
+    with pytest.raises(JobError, match="12 rows but 6 values of p"):
+        anonymize(job({}, r=release({"a": qi()}, source="spelt", person="p", k=3)), foreign.database)
+
+
 @pytest.mark.deep
 def test_a_policy_is_applied_on_another_engine(both: Both) -> None:
     wanted = job({"schema": "earlier"}, r=RELEASES["l distinct"])
