@@ -47,6 +47,25 @@ def finder(there: Sequence[Column], label: str) -> Find:
     return find
 
 
+def refuse_two_spellings(relation: exp.Expr, person: Column, engine: Engine, key: str) -> None:
+    """Refuse a person key whose collation holds two spellings equal, where persons are compared by their bytes.
+
+    Whoever has two spellings would count for two. DuckDB compares them by the collation everywhere.
+
+    Raises
+    ------
+    JobError
+        If that column has such a collation.
+    """
+    if engine.spells_alike(relation, person):
+        raise JobError.at(
+            key,
+            f"{person.name} has a collation that takes two spellings for one value, and here each would be a person: "
+            f'read a view with UPPER({person.name}) COLLATE "C" AS {person.name}, or without UPPER where no person is '
+            "spelt in two ways",
+        )
+
+
 def with_one_zero(value: exp.Expr, source: Column) -> exp.Expr:
     """A value of a column, as it is compared: 0.0 and -0.0 of a float are one value."""
     if source.kind != "float":

@@ -200,6 +200,9 @@ class Engine(Asked, Protocol):
     def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
         """The columns of a table or subquery, without running it."""
 
+    def spells_alike(self, relation: exp.Expr, column: Column) -> bool:
+        """Whether two spellings of a text may be one value there, though their bytes, which some compare, differ."""
+
     def output_names(self, query: exp.Query, *, key: str = "") -> tuple[str, ...]:
         """The names that a query gives its columns, equal ones included, without running it."""
 

@@ -254,6 +254,10 @@ class DuckDBEngine(Asked):
             return found
         return tuple(replace(c, named=False) for c in found)
 
+    def spells_alike(self, relation: exp.Expr, column: Column) -> bool:
+        """No: all that compares texts does so by their collation."""
+        return False
+
     def output_names(self, query: exp.Query, *, key: str = "") -> tuple[str, ...]:
         """The names that a query gives its columns, before DuckDB renames equal ones; it is bound, not run."""
         try:

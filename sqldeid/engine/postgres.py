@@ -32,6 +32,7 @@ from sqldeid.engine.postgres_types import PostgresType, arrow_type, column_type,
 from sqldeid.engine.remote import PORTION, Remote
 from sqldeid.errors import EngineError, Interrupted, JobError, SqldeidError
 from sqldeid.sql import Fixed, identifier, literal, render
+from sqldeid.sql import column as column_of
 from sqldeid.sql.unlike import refuse_unlike
 
 T = TypeVar("T")
@@ -397,6 +398,14 @@ class PostgresEngine(Remote):
             raise JobError.at(key, "Postgres has no such SQL; simplify it", unnamed="source") from None
         types = self._known([oid for _, oid, _ in described])
         return tuple(Column(name, *spell(oid, modifier, types)) for name, oid, modifier in described)
+
+    def spells_alike(self, relation: exp.Expr, column: Column) -> bool:
+        """Whether the collation of a column is nondeterministic; persons are compared by their bytes in some places."""
+        if column.type != "VARCHAR":
+            return False
+        self._guard()
+        [(alike,)] = self.read("engine/tell_collation", relation=relation, text=column_of(column.name, "x"))
+        return bool(alike)
 
     def _known(self, oids: Sequence[int]) -> dict[int, PostgresType]:
         """The types of these numbers, and what they are made from."""

@@ -194,6 +194,10 @@ class Remote(Asked, ABC):
     def refuse_hidden(self, parts: tuple[str, ...], key: str) -> None:
         """Raise where a table of that name is there, and hidden from the user; an engine that can tell does."""
 
+    def spells_alike(self, relation: exp.Expr, column: Column) -> bool:
+        """No, unless a server says more: Spark joins by collations, too."""
+        return False
+
     def output_names(self, query: exp.Query, *, key: str = "") -> tuple[str, ...]:
         """The names that a query gives its columns, equal ones included, without running it."""
         return tuple(c.name for c in self.columns(exp.Subquery(this=query), key=key))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqldeid.catalogue.columns import columns_of, finder
+from sqldeid.catalogue.columns import columns_of, finder, refuse_two_spellings
 from sqldeid.catalogue.relations import filtered, resolve
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
@@ -42,6 +42,7 @@ def plan(name: str, part: Series, engine: Engine, folder: Path) -> SeriesPlan:
     if part.where is not None:
         relation = filtered(relation, part.where, engine, f"{key}.where")
     person, time = find(part.person, f"{key}.person"), find(str(part.time), f"{key}.time")
+    refuse_two_spellings(relation, person, engine, f"{key}.person")
     if part.wide is not None:
         from sqldeid.series.wide import unpivoted
 
@@ -127,6 +128,7 @@ def _cohort(part: Series, engine: Engine, key: str) -> Joined | None:
     if part.cohort.where is not None:
         relation = filtered(relation, part.cohort.where, engine, f"{key}.where")
     person = find(part.cohort.person, f"{key}.person")
+    refuse_two_spellings(relation, person, engine, f"{key}.person")
     first, order = (
         by_bytes(find(name, f"{key}.{of}"), "c", engine) if name is not None else None
         for of, name in (("first_of", part.cohort.first_of), ("order", part.cohort.order))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
 
+from sqldeid.catalogue.columns import refuse_two_spellings
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.job import Job
@@ -24,7 +25,7 @@ from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.local.plan import plan as plan_local
 from sqldeid.tables.mondrian.plan import PartitionPlan
 from sqldeid.tables.mondrian.plan import plan as plan_parts
-from sqldeid.tables.plan.linking import Linked, link
+from sqldeid.tables.plan.linking import Linked, link, person_column
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.plan.plan import plan as plan_one
 from sqldeid.tables.release.release import run as run_one
@@ -57,7 +58,7 @@ def plan_unit(names: Sequence[str], job: Job, engine: Engine) -> Unit:
         return plan_child(names[0], job, engine)
     planned = [_plan_one(name, job, engine) for name in names]
     tables = [p for p in planned if isinstance(p, TablePlan)]
-    return link(tables) if len(tables) > 1 else planned[0]
+    return _linked(tables, engine) if len(tables) > 1 else planned[0]
 
 
 def _plan_one(name: str, job: Job, engine: Engine) -> TablePlan | PartitionPlan | LocalPlan:
@@ -85,7 +86,15 @@ def plan_lattice(names: Sequence[str], job: Job, engine: Engine) -> TablePlan | 
         As `plan`; also if a release has no lattice.
     """
     planned = [plan_one(name, job.tables[name], engine, job.folder) for name in names]
-    return link(planned) if len(planned) > 1 else planned[0]
+    return _linked(planned, engine) if len(planned) > 1 else planned[0]
+
+
+def _linked(members: Sequence[TablePlan], engine: Engine) -> Linked:
+    """The join of releases, by a key that tells persons apart."""
+    joint = link(members)
+    for m in members:
+        refuse_two_spellings(m.source, person_column(m).source, engine, f"{m.key}.person")
+    return joint
 
 
 def run(planned: Unit, making: Making) -> list[Release]:

@@ -11,6 +11,7 @@ import pytest
 from pyarrow import csv
 
 from sqldeid import (
+    Job,
     JobError,
     Options,
     VerificationError,
@@ -182,6 +183,27 @@ def test_spellings_that_a_collation_holds_equal_are_one_value(foreign: Foreign) 
         assert len({a for a, _ in rows}) == shown and {b for _, b in rows} == {"y", "Y"}
     with pytest.raises(JobError, match="12 rows but 6 values of p"):
         anonymize(job({}, r=release({"a": qi()}, source="spelt", person="p", k=3)), foreign.database)
+    refuses_two_spellings(foreign)
+
+
+def refuses_two_spellings(foreign: Foreign) -> None:
+    """Where keys are compared by their bytes, a person of two spellings would be two: with links, and in series."""
+    keyed = {"p": {"role": "identifying", "pseudonym": True}}
+    person = {"source": "spelt", "person": "p", "k": 3}
+    pair = {"r": release({"a": qi(), **keyed}, **person, link="s"), "s": release({"b": qi(), **keyed}, **person)}
+    told = r"p has a collation that takes two spellings for one value.*read a view with UPPER\(p\) COLLATE"
+    with pytest.raises(JobError, match=told) as found:
+        plan(job({}, **pair), foreign.database)
+    assert found.value.key == "tables.r.person"
+    foreign.run("CREATE VIEW timed AS SELECT p, NOW() AS at, 'hr' AS item, 1.0::float8 AS v FROM spelt")
+    foreign.run('CREATE VIEW timed_once AS SELECT DISTINCT UPPER(p) COLLATE "C" AS p, at, item, v FROM timed')
+    asked = {"person": "p", "time": "at", "variable": "item", "value": "v", "step_hours": 1}
+    asked |= {"durations": {"k": 3}, "privacy": {"k": 3}}
+    for source in ("timed", {"query": "SELECT UPPER(p) AS p, at, item, v FROM timed"}):
+        with pytest.raises(JobError, match=told):
+            plan(Job.parse({"series": {"t": {"source": source, **asked}}}), foreign.database)
+    once = plan(Job.parse({"series": {"t": {"source": "timed_once", **asked}}}), foreign.database)
+    assert [p.name for p in once] == ["t"]
 
 
 @pytest.mark.deep
