@@ -335,8 +335,10 @@ def _warnings(plan: EventsPlan, source: _Source, fitted: Fitted, made: Made, obj
     if unowned := source.counts["unowned"]:
         has = "row has" if unowned == 1 else "rows have"
         yield f"{key}.object: {unowned:,} {has} no {plan.owner.name}: they are nobody's, and not used"
-    if left_out := source.counts.get("left_out", 0) - unowned:
-        yield f"{key}.source: {left_out} rows are left out: they have not {needed(plan)}"
+    left_out = source.counts.get("left_out", 0) - unowned  # laplace counts none
+    if left_out > 0:
+        are, they = ("row is", "it has") if left_out == 1 else ("rows are", "they have")
+        yield f"{key}.source: {left_out:,} {are} left out: {they} not {needed(plan)}"
     if made.objects < objects:
         yield f"{key}: {objects - made.objects} of {objects} objects have no event: no first state may be used"
     if plan.part.generate.seed is not None:
