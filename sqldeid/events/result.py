@@ -108,7 +108,7 @@ class EventsRelease:
             spent = ", ".join(f"{s['statistic']} {s['epsilon']:g}" for s in self.ledger)
             lines.append(("Budget", spent))
         if self.account is not None:
-            void = "; void: these persons are in other releases, too" if self.account["void"] else ""
+            void = "; void: not all of its releases promise that" if self.account["void"] else ""
             lines.append(("Spent by now", f"ε = {self.account['epsilon_total']:g} of a person, by the ledger{void}"))
         if self.gaps.get("threshold_hours") is not None:
             lines.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -16,7 +17,10 @@ from sqldeid.ledger.store import table_of
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a release costs its persons; `proven` is false where its promise is for comparison or tests only."""
+    """What a release costs its persons; `proven` is false where its promise is for comparison or tests only.
+
+    What is not proven costs without bound, and is noted so: every later total of the ledger is void.
+    """
 
     epsilon: float
     delta: float
@@ -60,14 +64,15 @@ def spend(ledger: Ledger, subject: Subject, persons: pa.ChunkedArray, cost: Spen
     )
     book.engine.run("ledger/clear_budget", budgets=budgets, spent=spent)
     book.engine.run("ledger/append_ledger", table=budgets, rows=spent)
-    row = book.engine.row("ledger/sum_budget", spent=spent, people=table_of("people"))
+    row = book.engine.row("ledger/sum_budget", spent=spent, people=table_of("people"), releases=table_of("releases"))
     book.enter_types(subject)
-    book.enter_release(release, subject.name, "private", job_sha256, None, "[]", cost.epsilon, cost.delta)
+    noted = cost.epsilon if cost.proven else math.inf
+    book.enter_release(release, subject.name, "private", job_sha256, None, "[]", noted, cost.delta)
     account = {
         "release": release,
         "epsilon_total": row["epsilon"],
         "delta_total": row["delta"],
-        "void": bool(row["void"]) or not cost.proven,
+        "void": bool(row["void"] or row["unproven"]) or not cost.proven,
     }
     total = f"ε = {row['epsilon']:g}, δ = {row['delta']:g}"
     told = [*strangers, f"{subject.key}: with the earlier private releases in the ledger a person has spent {total}"]
@@ -75,5 +80,10 @@ def spend(ledger: Ledger, subject: Subject, persons: pa.ChunkedArray, cost: Spen
         told.append(
             f"{subject.key}: {row['void']:,} of its persons are in releases that are not differentially private; the "
             "total of ε and δ is void for them"
+        )
+    if row["unproven"]:
+        told.append(
+            f"{subject.key}: {row['unproven']:,} of the earlier private releases in the ledger promised nothing, such "
+            "as one with a seed; the total of ε and δ is void"
         )
     return Account(account, tuple(told))
