@@ -168,7 +168,7 @@ def _spent(release: EventsRelease, plan: EventsPlan, engine: Engine, ledger: Led
     """
     if release.guarantee.epsilon is None or not release.guarantee.differentially_private:
         return release
-    subject = Subject(plan.name, plan.key, plan.owner.name, spelling(plan.owner), {}, {})
+    subject = Subject(plan.name, plan.key, plan.owner.name, spelling(plan.owner), {}, {}, person_key="object")
     ledger.book.refuse_person(subject)
     listed = engine.ask("events/list_objects", source=plan.source, owner=column(plan.owner.name, "s"))
     proven = plan.part.generate.seed is None

@@ -43,6 +43,8 @@ class Subject:
         it.
     dialect
         The engine of the source, which makes the texts of values.
+    person_key
+        What the job calls the person key.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Subject:
     types: Mapping[str, str]
     keys: Mapping[str, str]
     dialect: str = DUCKDB
+    person_key: str = "person"
 
 
 class Book:
@@ -149,7 +152,7 @@ class Book:
 
     def refuse_person(self, subject: Subject) -> None:
         """A release without persons, with other ones, or of another engine, which may spell values otherwise."""
-        key = f"{subject.key}.person"
+        key = f"{subject.key}.{subject.person_key}"
         if subject.person is None:
             raise JobError.at(key, "missing; the ledger follows persons from release to release")
         then = self._facts.get("person")

@@ -61,7 +61,7 @@ def refuse_strangers(
     found = book.engine.row("ledger/count_recurring", rows=rows, known=tables)
     smaller = min(found["load"], found["known"])
     told = f"{found['recurring']:,} of {found['load']:,} persons of the load are among the {found['known']:,}"
-    key = f"{subject.key}.person"
+    key = f"{subject.key}.{subject.person_key}"
     if not smaller or found["recurring"] >= HARDLY * smaller:
         return [_needless(NEW_PERSONS, key)] if insisted.persons and smaller else []
     if insisted.persons:

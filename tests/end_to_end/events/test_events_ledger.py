@@ -106,8 +106,8 @@ def test_what_it_cannot_add_is_refused(folder: Path) -> None:
     stays = events()
     write(folder / "db.duckdb", "ALTER TABLE moves ADD COLUMN stay BIGINT", "UPDATE moves SET stay = id + 9")
     stays["events"]["wards"]["object"] = "stay"  # type: ignore[index]
-    with pytest.raises(JobError, match=r"the ledger follows persons by id, not by stay"):
+    with pytest.raises(JobError, match=r"wards\.object: the ledger follows persons by id, not by stay"):
         run(folder, stays)
     write(folder / "db.duckdb", "UPDATE moves SET id = id + 100000")
-    with pytest.raises(JobError, match=r"0 of 120 .*--new-persons"):
+    with pytest.raises(JobError, match=r"wards\.object: 0 of 120 .*--new-persons"):
         run(folder, events())
