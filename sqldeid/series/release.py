@@ -30,6 +30,7 @@ from sqldeid.series.plan import SeriesPlan
 from sqldeid.series.republication import Looking
 from sqldeid.series.result import SeriesRelease, SeriesVerified
 from sqldeid.series.shape import Shaped, shape, shown_steps
+from sqldeid.series.targets import LEAST_RECORDS
 from sqldeid.series.transfer import gathering_engine, to_source
 from sqldeid.series.utility import measure_utility
 from sqldeid.series.verify import name_table, verify
@@ -488,5 +489,7 @@ def _warnings(
             "be released with them; name the variables wanted"
         )
     if not verified.released:
-        found.append(f"{key}: the release is empty")
+        short = int(shaped.prepared.length.max()) < LEAST_RECORDS
+        why = f": all series have fewer than {LEAST_RECORDS} steps; take a smaller step_hours" if short else ""
+        found.append(f"{key}: the release is empty{why}")
     return found

@@ -41,6 +41,17 @@ def test_distortion_is_told_by_variable_in_its_unit(tmp_path: Path) -> None:
     assert "over all variables, whatever their units" in report_page(older)
 
 
+def test_of_steps_as_long_as_stays_nothing_is_left_and_it_says_why(tmp_path: Path) -> None:
+    frame = charted()  # noqa: F841 - SQL reads it
+    with duckdb.connect(str(tmp_path / "s.duckdb")) as c:
+        c.execute("CREATE TABLE charted AS FROM frame")
+    part = {**BASE, "step_hours": 8000}
+    job = sqldeid.Job.parse({"release": {"into": "o.duckdb"}, "series": {"v": part}}, folder=tmp_path)
+    release: Any = sqldeid.anonymize(job, tmp_path / "s.duckdb").releases["v"]
+    assert release.released == 0
+    assert any("is empty: all series have fewer than 3 steps; take a smaller step_hours" in w for w in release.warnings)
+
+
 def test_an_example_is_no_missing_value(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "s.duckdb")) as c:
         c.execute(
