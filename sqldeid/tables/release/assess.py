@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.errors import JobError
+from sqldeid.errors import JobError, VerificationError
 from sqldeid.making import Published
 from sqldeid.result import Measured, Risk, risk_of, risk_of_persons
 from sqldeid.sql import column, identifier
@@ -42,15 +42,18 @@ def assess(
     ------
     JobError
         For a child table, which has no classes of its own.
+    VerificationError
+        If what was released has not the job's columns, or its classes would look larger by this job than they are.
     """
     if isinstance(plan, ChildPlan):
         raise JobError.at(plan.key, "a child table has the classes of its parent; assess that one")
     if isinstance(plan, Linked):
         return _of_linked(plan, there, engine)
-    if isinstance(plan, PartitionPlan):
-        return _of_parts(plan, there, engine)
     if isinstance(plan, LocalPlan):  # classes are those of equal labels, whatever their levels
         return assess(plan.table, there, engine)
+    _refuse_other(plan, there, engine)
+    if isinstance(plan, PartitionPlan):
+        return _of_parts(plan, there, engine)
     if plan.many:
         if there is None:
             return _of_persons(plan, keep(plan, engine), engine)
@@ -69,6 +72,39 @@ def assess(
     if plan.population is None:
         return found
     return _in_population(found, plan, (source, relation), there, engine)
+
+
+def _refuse_other(plan: TablePlan | PartitionPlan, there: Sequence[Published] | None, engine: Engine) -> None:
+    """Refuse a release of another job, of whose risk the classes of this one tell nothing, or too little.
+
+    A column more in the job's classes is a reader who knows more, and is looked at. One less is not: who knows what the
+    release was made for finds smaller classes.
+    """
+    if there is None:
+        return
+    relation, note = there[0]
+    columns = plan.cuts if isinstance(plan, PartitionPlan) else plan.qis
+    wanted = {c.name.casefold() for c in columns}
+    if note.get("kind", "table") != "table":
+        raise VerificationError.at(plan.key, "what is there is no release of a table")
+    if wanted - {c.name.casefold() for c in engine.columns(relation, key=plan.key)}:
+        raise VerificationError.at(plan.key, "the release has not the quasi-identifying columns that the job names")
+    if not _noted(note, "hierarchies") | _noted(note, "columns_cut") <= wanted:
+        raise VerificationError.at(
+            plan.key, "the release was made with quasi-identifying columns that the job does not name as such"
+        )
+    criteria = note.get("criteria")
+    many = isinstance(criteria, dict) and criteria.get("rows") == "many"
+    if many and not (isinstance(plan, TablePlan) and plan.many):
+        raise VerificationError.at(
+            plan.key, 'persons may have many rows in the release, and the job counts each for one; write rows = "many"'
+        )
+
+
+def _noted(note: Mapping[str, object], name: str) -> frozenset[str]:
+    """Names of columns that a note has under a name."""
+    found = note.get(name)
+    return frozenset(str(n).casefold() for n in found) if isinstance(found, dict) else frozenset()
 
 
 def _in_population(

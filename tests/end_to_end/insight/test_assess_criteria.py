@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from rich.console import Console
 
 import sqldeid
+from sqldeid.errors import VerificationError
 from sqldeid.report.terminal import print_risk
 from tests.support.sources import insert
 
@@ -114,3 +116,28 @@ def test_a_release_tells_the_same_1_over_m_as_its_assessment(database: Path) -> 
         job_of(database.parent), database, options=sqldeid.Options(replace=True, without_ledger=True)
     )
     assert plain.releases["people"].one_over_m == plain.releases["people"].k
+
+
+def test_a_release_of_other_classes_is_not_told_to_be_safer_than_it_is(database: Path) -> None:
+    def asked(*quasi: str, sensitive: Sequence[str] = (), **more: object) -> sqldeid.Job:
+        columns: dict[str, object] = {n: {"role": "quasi-identifying", "hierarchy": {"suppress": True}} for n in quasi}
+        columns |= {name: {"role": "sensitive"} for name in sensitive}
+        table = {"source": "people", "person": "id", "columns": columns, "privacy": {"k": 2}, **more}
+        job = {"release": {"into": "out.duckdb"}, "tables": {"people": table}}
+        return sqldeid.Job.parse(job, folder=database.parent)
+
+    def assess(job: sqldeid.Job) -> object:
+        return sqldeid.assess(job, database, release=True)["people"]
+
+    shown = asked("sex", "age")
+    sqldeid.anonymize(asked("sex", "age", sensitive=["wealth"]), database)
+    assert assess(shown) and assess(asked("sex", "age", "wealth")), "a reader may know more"
+    with pytest.raises(VerificationError, match="columns that the job does not name as such"):
+        assess(asked("sex"))
+    with pytest.raises(VerificationError, match="has not the quasi-identifying columns that the job names"):
+        assess(asked("sex", "age", "old", source={"query": "SELECT *, age > 30 AS old FROM people"}))
+    options = sqldeid.Options(replace=True, without_ledger=True)
+    sqldeid.anonymize(asked("sex", "age", rows="many"), database, options=options)
+    assert assess(asked("sex", "age", rows="many"))
+    with pytest.raises(VerificationError, match="may have many rows"):
+        assess(shown)
