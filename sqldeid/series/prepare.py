@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +55,8 @@ class Prepared:
         (persons,): values of all variables of those who are not.
     unowned
         Rows of the source that are nobody's, for their person key is NULL.
+    untimed
+        Rows of somebody whose time is NULL or infinite.
     """
 
     series: exp.Table
@@ -64,6 +67,7 @@ class Prepared:
     too_short: int
     records_of: Ints
     unowned: int = 0
+    untimed: int = 0
 
     @property
     def records(self) -> int:
@@ -79,9 +83,9 @@ def prepare(plan: SeriesPlan, engine: Engine) -> Prepared:
     JobError
         If no measurement of a mapped item is plausible, or no series long enough.
 
-    Cost: two scans of the source, one of its person key, and one more for every `AT_ONCE` records beyond the first.
+    Cost: two scans of the source, one of its keys and times, and one more for every `AT_ONCE` records beyond the first.
     """
-    series, unowned = engine.workbench(f"{plan.name}_series"), 0
+    series, left = engine.workbench(f"{plan.name}_series"), _NONE
     if plan.columns is None:
         from sqldeid.series.benchmark import read_benchmark
 
@@ -89,13 +93,23 @@ def prepare(plan: SeriesPlan, engine: Engine) -> Prepared:
         _fill(plan, series, instants, engine)
     else:
         variables = plan.map if plan.map is not None else _found_variables(plan, plan.columns.variable, engine)
-        persons, unowned = _read(plan, plan.columns, variables, series, engine)
-    return replace(_measured(plan, variables, series, persons, engine), unowned=unowned)
+        persons, left = _read(plan, plan.columns, variables, series, engine)
+    return replace(_measured(plan, variables, series, persons, engine), unowned=left.unowned, untimed=left.untimed)
 
 
-def _fill(plan: SeriesPlan, series: exp.Table, instants: exp.Table, engine: Engine, *, append: bool = False) -> int:
-    """Make regular series of instants, which are dropped; rows of nobody, counted with the first of them."""
-    unowned = _refuse_spans(plan, instants, engine, count=not append and plan.columns is not None)
+class _Left(NamedTuple):
+    """Rows of the source that are in nobody's series: of nobody, and of no time."""
+
+    unowned: int
+    untimed: int
+
+
+_NONE = _Left(0, 0)
+
+
+def _fill(plan: SeriesPlan, series: exp.Table, instants: exp.Table, engine: Engine, *, append: bool = False) -> _Left:
+    """Make regular series of instants, which are dropped; what is left out, counted with the first of them."""
+    left = _refuse_spans(plan, instants, engine, None if append else plan.columns)
     if plan.part.resample == "mean":
         bins = engine.make("series/bin_instants", f"{plan.name}_bins", instants=instants)
         engine.drop(instants)
@@ -104,17 +118,18 @@ def _fill(plan: SeriesPlan, series: exp.Table, instants: exp.Table, engine: Engi
     else:
         engine.run("series/fill_points", series=series, instants=instants, append=append)
         engine.drop(instants)
-    return unowned
+    return left
 
 
-def _refuse_spans(plan: SeriesPlan, instants: exp.Table, engine: Engine, *, count: bool) -> int:
-    """Refuse times that lie too far apart, before the steps between them are filled; rows of nobody, where counted."""
+def _refuse_spans(plan: SeriesPlan, instants: exp.Table, engine: Engine, columns: Measurements | None) -> _Left:
+    """Refuse times that lie too far apart, before steps between them are filled; what is left out, where counted."""
     row = engine.row(
         "series/measure_span",
         instants=instants,
         most=MOST_STEPS,
-        source=plan.source if count else None,
+        source=None if columns is None else plan.source,
         person=column(plan.person.name, "s"),
+        time=None if columns is None else _time(columns.time, engine),
     )
     if row["persons"]:
         key = f"{plan.key}.time"
@@ -124,7 +139,7 @@ def _refuse_spans(plan: SeriesPlan, instants: exp.Table, engine: Engine, *, coun
             f"{who} records more than {MOST_STEPS:,} steps after the first; leave out times that are wrong by "
             "where, or choose a greater step_hours",
         )
-    return int(row["unowned"]) // len(plan.part.wide or (None,))  # a row of a wide table is one of each column here
+    return _Left(int(row["unowned"]), int(row["untimed"]))
 
 
 def _measured(
@@ -149,8 +164,8 @@ def _measured(
 
 def _read(
     plan: SeriesPlan, columns: Measurements, variables: VariableMap, series: exp.Table, engine: Engine
-) -> tuple[exp.Table, int]:
-    """Fill the series of all persons, some at a time; the persons, and rows of nobody."""
+) -> tuple[exp.Table, _Left]:
+    """Fill the series of all persons, some at a time; the persons, and what is left out."""
     records = _query(
         render(
             "series/read_records",
@@ -165,7 +180,7 @@ def _read(
     )
     persons = engine.make("series/find_persons", f"{plan.name}_persons", records=records)
     unit = MICROSECONDS if columns.clock else HOUR_UNITS[str(plan.part.time_unit)]
-    unowned = 0
+    left = _NONE
     for number, (first, last) in enumerate(_portions(persons, engine)):
         instants = engine.make(
             "series/keep_instants",
@@ -177,8 +192,9 @@ def _read(
             first=first,
             last=last,
         )
-        unowned += _fill(plan, series, instants, engine, append=number > 0)
-    return persons, unowned
+        found = _fill(plan, series, instants, engine, append=number > 0)
+        left = found if number == 0 else left
+    return persons, left
 
 
 def _portions(persons: exp.Table, engine: Engine) -> list[tuple[int | None, int | None]]:

@@ -27,6 +27,7 @@ from sqldeid.series.link import Link, loss_warnings, members, raised, refuse_alo
 from sqldeid.series.own_effect import OwnEffect, measure_own_effect
 from sqldeid.series.perturb.draws import generator
 from sqldeid.series.plan import SeriesPlan
+from sqldeid.series.prepare import Prepared
 from sqldeid.series.republication import Looking
 from sqldeid.series.result import SeriesRelease, SeriesVerified
 from sqldeid.series.shape import Shaped, shape, shown_steps
@@ -445,11 +446,14 @@ def _found_by_points(attacks: Mapping[str, object]) -> str:
     return f"whoever knows five values singled out {points['5']['affine']['sole']:.0%} of the persons"
 
 
-def _of_nobody(planned: SeriesPlan, rows: int) -> Iterator[str]:
+def _left_out(planned: SeriesPlan, prepared: Prepared) -> Iterator[str]:
     """Rows of the source that are in nobody's series."""
-    if rows:
+    if rows := prepared.unowned:
         has = "row has" if rows == 1 else "rows have"
         yield f"{planned.key}.person: {rows:,} {has} no {planned.person.name}: they are nobody's, and not released"
+    if rows := prepared.untimed:
+        have = "1 row has" if rows == 1 else f"{rows:,} rows have"
+        yield f"{planned.key}.time: {have} no {planned.part.time}, or an infinite one: left out"
 
 
 def _warnings(
@@ -478,7 +482,7 @@ def _warnings(
         )
     if part.perturb.seed is not None:
         found.append(f"{key}.perturb.seed: who knows it can undo numbering and noise; leave it out of real releases")
-    found += _of_nobody(planned, shaped.prepared.unowned)
+    found += _left_out(planned, shaped.prepared)
     lost = [name for i, name in enumerate(shaped.prepared.variables.names) if i not in shaped.there]
     if lost and not shaped.from_data:
         found.append(f"{key}.variables: nobody is released with {', '.join(lost)}")

@@ -54,6 +54,22 @@ def test_rows_of_a_wide_table_are_counted_once() -> None:
     ]
 
 
+def test_series_without_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sqldeid.series.prepare.AT_ONCE", 200)
+    job = {"series": {"vitals": dict(BASE)}}
+    lost = "INSERT INTO charted SELECT stay, NULL, item, value FROM charted WHERE stay = 3 LIMIT {}"
+    nobody = "INSERT INTO charted (item) VALUES (1)"
+    told = "series.vitals.time: {} no minute, or an infinite one: left out"
+    assert warnings(job, lost.format(1)) == [told.format("1 row has")]
+    assert warnings(job, lost.format(2)) == [told.format("2 rows have")]
+    assert warnings(job, lost.format(2), nobody)[1:] == [told.format("2 rows have")], "rows of nobody are counted once"
+    moments = "SELECT * REPLACE (TIMESTAMP '2020-01-01' + minute * INTERVAL 1 MINUTE AS minute) FROM charted"
+    dated = {k: v for k, v in BASE.items() if k != "time_unit"} | {"source": "dated"}
+    endless = "INSERT INTO dated SELECT stay, TIMESTAMP 'infinity', item, value FROM dated LIMIT 3"
+    made = f"CREATE TABLE dated AS {moments}"
+    assert warnings({"series": {"vitals": dated}}, made, endless) == [told.format("3 rows have")]
+
+
 def test_series_that_are_read_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sqldeid.series.prepare.AT_ONCE", 200)
     lost = "INSERT INTO charted SELECT NULL, minute, item, value FROM charted WHERE stay = 3 LIMIT 2"

@@ -300,16 +300,22 @@ CASES = [
     ),
     Case(
         "series/measure_span",
-        {"instants": table_name("ins"), "most": 2, "source": None, "person": column(SEX, "s")},
-        [(1, 0)],
+        {"instants": table_name("ins"), "most": 2, "source": None, "person": column(SEX, "s"), "time": None},
+        [(1, 0, 0)],
         INSTANTS_SETUP,
     ),
     Case(
         "series/measure_span",
-        {"instants": table_name("ins"), "most": 2, "source": PEOPLE, "person": column(SEX, "s")},
-        [(1, 2)],
+        {
+            "instants": table_name("ins"),
+            "most": 2,
+            "source": PEOPLE,
+            "person": column(SEX, "s"),
+            "time": column("ünï code", "s"),
+        },
+        [(1, 2, 1)],
         (*INSTANTS_SETUP, *PEOPLE_SETUP),
-        note="rows of nobody",
+        note="rows of nobody and of no time",
     ),
     Case("series/measure_lengths", {"series": table_name("bi")}, [(1, 7, 4), (2, 5, 2)], BINS_SETUP),
     Case(
