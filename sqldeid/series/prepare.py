@@ -139,7 +139,8 @@ def _refuse_spans(plan: SeriesPlan, instants: exp.Table, engine: Engine, columns
             f"{who} records more than {MOST_STEPS:,} steps after the first; leave out times that are wrong by "
             "where, or choose a greater step_hours",
         )
-    return _Left(int(row["unowned"]), int(row["untimed"]))
+    each = len(plan.part.wide or "1")  # a row of a wide table is read as one of each of its variables
+    return _Left(int(row["unowned"]) // each, int(row["untimed"]) // each)
 
 
 def _measured(

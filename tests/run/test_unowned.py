@@ -70,6 +70,17 @@ def test_series_without_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert warnings({"series": {"vitals": dated}}, made, endless) == [told.format("3 rows have")]
 
 
+def test_rows_of_a_wide_table_are_counted_once() -> None:
+    made = "CREATE TABLE wide AS SELECT stay, minute, value AS hr, value + 1 AS bp FROM charted"
+    part = {k: v for k, v in BASE.items() if k not in ("variable", "value", "variables")}
+    job = {"series": {"vitals": part | {"source": "wide", "wide": {"hr": "HR", "bp": "BP"}}}}
+    lost = "INSERT INTO wide VALUES (NULL, 1, 2, 3), (3, NULL, 2, 3)"
+    assert warnings(job, made, lost) == [
+        "series.vitals.person: 1 row has no stay: they are nobody's, and not released",
+        "series.vitals.time: 1 row has no minute, or an infinite one: left out",
+    ]
+
+
 def test_series_that_are_read_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sqldeid.series.prepare.AT_ONCE", 200)
     lost = "INSERT INTO charted SELECT NULL, minute, item, value FROM charted WHERE stay = 3 LIMIT 2"
