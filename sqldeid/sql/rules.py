@@ -115,6 +115,8 @@ def _anonymous(node: exp.Expr) -> None:
 
 def _var(node: exp.Expr) -> None:
     holder = isinstance(node.parent, exp.Extract | exp.Interval | exp.DateDiff | exp.TimestampTrunc | exp.DateTrunc)
+    if isinstance(node.parent, exp.Ordered) and node.name.upper() == "ALL":
+        raise Refused("ORDER BY ALL is refused; name the columns")
     if not (holder and node.name.upper() in UNITS):
         raise Refused("a word stands where it is not known; write a unit such as 'day', 'month' or 'year'")
 

@@ -219,6 +219,7 @@ def test_what_is_new_looks_across_rows_or_does_not(text: str, found: list[str]) 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
+        ("SELECT * FROM patients ORDER BY ALL", "ORDER BY ALL is refused; name the columns"),
         ("UNPIVOT patients ON a INTO NAME n VALUE v", "write it behind a table"),
         ("SELECT LIST_TRANSFORM([1], x -> x) FROM patients", "over a list's items is not checked"),
         ("SELECT * FROM patients PIVOT (MAX(id) FOR sex IN (name))", "holds literals"),
