@@ -42,18 +42,6 @@ def test_series() -> None:
     assert warnings(job, lost.format(2)) == []
 
 
-def test_rows_of_a_wide_table_are_counted_once() -> None:
-    """And not once for each of its columns."""
-    wide = """CREATE TABLE periodic AS SELECT stay, minute, MAX(value) FILTER (WHERE item = 1) AS hr,
-              MAX(value) FILTER (WHERE item = 2) AS glu FROM charted GROUP BY stay, minute"""
-    part = {k: v for k, v in BASE.items() if k not in ("variable", "value", "variables")}
-    job = {"series": {"vitals": {**part, "source": "periodic", "wide": {"hr": "HR", "glu": "Glu"}}}}
-    lost = "INSERT INTO periodic SELECT NULL, minute, hr, glu FROM periodic LIMIT 3"
-    assert warnings(job, wide, lost) == [
-        "series.vitals.person: 3 rows have no stay: they are nobody's, and not released"
-    ]
-
-
 def test_series_without_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sqldeid.series.prepare.AT_ONCE", 200)
     job = {"series": {"vitals": dict(BASE)}}
