@@ -67,6 +67,14 @@ _OPTIONS = (
 )
 
 
+def _load_job() -> None:
+    """Load the models of a job in one go: where pydantic compiles, it takes Ctrl-C for an error, or drops it."""
+    from sqldeid.engine.undisturbed import in_one_go
+
+    with in_one_go():
+        import sqldeid.job  # noqa: F401
+
+
 def common(run: Callable[..., None]) -> Callable[..., None]:
     """Add the options that every command has; the command takes them as one `Common`, first."""
 
@@ -79,6 +87,8 @@ def common(run: Callable[..., None]) -> Callable[..., None]:
         try:
             if "database" in rest:
                 without_pandas()  # imports Arrow: that takes a while
+            if rest.get("job_file") is not None:
+                _load_job()
         except KeyboardInterrupt:
             raise Interrupted("interrupted; nothing was published") from None
         try:

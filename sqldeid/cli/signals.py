@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 from types import FrameType
+
+AGAIN = 0.05
+"""Seconds after which a Ctrl-C that Python dropped is sent once more."""
 
 ONCE = 2.0
 """Seconds in which further signals are the same wish: a terminal that closes sends SIGHUP more than once."""
@@ -15,7 +19,10 @@ ONCE = 2.0
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Raise `KeyboardInterrupt` in the main thread on SIGTERM and SIGHUP; one that is ignored (nohup) stays so."""
+    """Raise `KeyboardInterrupt` in the main thread on SIGTERM and SIGHUP; one that is ignored (nohup) stays so.
+
+    One that Python drops, for it comes where nothing can be raised, is raised a little later.
+    """
     last = -ONCE
 
     def stop(_: int, __: FrameType | None) -> None:
@@ -24,14 +31,34 @@ def stoppable() -> Iterator[None]:
         if last - before >= ONCE:
             raise KeyboardInterrupt
 
+    def hear_again(dropped: sys.UnraisableHookArgs) -> None:
+        """Where nothing can be raised (a callback of C, an object's end) Python prints Ctrl-C, and goes on."""
+        if issubclass(dropped.exc_type, KeyboardInterrupt):
+            again = threading.Timer(AGAIN, _interrupt)
+            again.daemon = True
+            again.start()
+        else:
+            said(dropped)
+
     known = [s for name in ("SIGTERM", "SIGHUP") if (s := getattr(signal, name, None)) is not None]
     ours = [s for s in known if signal.getsignal(s) is signal.SIG_DFL]
     if threading.current_thread() is not threading.main_thread():
         ours = []
     for s in ours:
         signal.signal(s, stop)
+    said, sys.unraisablehook = sys.unraisablehook, hear_again
     try:
         yield
     finally:
+        sys.unraisablehook = said
         for s in ours:
             signal.signal(s, signal.SIG_DFL)
+
+
+def _interrupt() -> None:
+    """Send Ctrl-C to the main thread, which may be waiting for another one: only its own signal wakes it up."""
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        signal.raise_signal(signal.SIGINT)

@@ -1,10 +1,12 @@
-"""A search that takes long: stopped by Ctrl-C or by its own limit, on a lattice of 78 billion nodes."""
+"""A search that takes long: stopped by Ctrl-C or its own limit, on 78 billion nodes. Ctrl-C where Python drops it."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -91,3 +93,49 @@ def test_a_time_limit_releases_the_best_node_with_its_gap(wide, capsys):
     assert found.code == 0, found
     proof = found.json["releases"]["people"]["certificate"]
     assert proof["value"] - proof["bound"] == pytest.approx(search["gap"], abs=1e-12)
+
+
+DROPPED = """
+import signal, time
+from sqldeid.cli.signals import stoppable
+
+class Ends:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+with stoppable():
+    try:
+        Ends()
+        time.sleep(30)
+    except KeyboardInterrupt:
+        print("heard", end="")
+"""
+
+
+def test_ctrl_c_that_python_drops_is_heard_a_little_later() -> None:
+    """As at the end of an object, where Python prints a traceback and goes on."""
+    done = subprocess.run([sys.executable, "-c", DROPPED], capture_output=True, text=True, timeout=20)
+    assert (done.stdout, done.stderr) == ("heard", "")
+
+
+LOADING = """
+import atexit, os, signal, sys
+
+class Midway:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "sqldeid.job.privacy":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Midway)
+atexit.register(lambda: print("whole" if "sqldeid.job.job" in sys.modules else "cut", end=""))
+from sqldeid.cli import main
+main(["verify", "db.duckdb", "--job", "job.toml"])
+"""
+
+
+def test_ctrl_c_waits_until_the_models_of_a_job_are_there(tmp_path: Path) -> None:
+    """Pydantic took it for an error of the model that it was compiling: an internal error, once in 300 stops."""
+    done = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (130, "whole")
+    assert done.stderr == "Interrupted; nothing was published\n"

@@ -49,7 +49,7 @@ def problems(
     if code not in {0, *stopped}:
         found.append(f"exit code {code}: {last}")
     if "Traceback" in said and code != -2:  # Python itself says so before the program has begun
-        found.append("a traceback")
+        found.append(f"a traceback: {said.strip()[-600:]}")
     if CANARY in said:
         found.append("a canary was printed")
     if (
