@@ -33,7 +33,6 @@ from sqldeid.run.cohorts import Compared, compare_tables
 from sqldeid.run.composing import compose, with_composition
 from sqldeid.run.dates import ToldDays
 from sqldeid.run.dates_before import looked_at, refuse_in_source, refuse_planned
-from sqldeid.run.dates_there import refuse_told
 from sqldeid.run.earlier import noted_ledger, open_earlier, refuse_unfit
 from sqldeid.run.followed import Pairs, pair, recheck_pair, tell
 from sqldeid.run.foreign import refuse_missing_parts, writes_here
@@ -251,6 +250,8 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
     VerificationError
         If a release is not there, or is not what its note, the job and the source say.
     """
+    from sqldeid.run.dates_there import refuse_told
+
     options = taken(job, options)
     met = hold(job, options, selected(job, options.only))
     path = None if is_connection(database) else path_of(database)

@@ -93,6 +93,8 @@ CASES = {
         ),
         "the source changed while a server read it": ("tables/write", "tables/mondrian", "publish/spark_replaced"),
         "`verify`, `assess --release`: no release is there": ("publish/existing", "publish/spark_folder"),
+        "`assess --release`: the release was made with quasi-identifying columns": ("tables/release/assess",),
+        "shows [true dates beside shifted ones]": ("run/dates_there",),
         "the release, or its source, has changed": ("run/places", "tables/release", "events", "series", "tables/local"),
         "the job asks for something else by now": ("tables/verify", "tables/release", "series", "tables/itemset"),
         "the ledger it was made with is not named": ("run/earlier", "ledger/audit"),
