@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError
-from sqldeid.sql.names import literal, refuse_same_names
+from sqldeid.sql.names import identifier, literal, refuse_same_names
 
 Find = Callable[[str, str], Column]
 """From a column's name, and the key that names it, to the column."""
@@ -58,11 +58,12 @@ def refuse_two_spellings(relation: exp.Expr, person: Column, engine: Engine, key
         If that column has such a collation.
     """
     if engine.spells_alike(relation, person):
+        name = identifier(person.name).sql(dialect="postgres")
         raise JobError.at(
             key,
             f"{person.name} has a collation that takes two spellings for one value, and here each would be a person: "
-            f'read a view with UPPER({person.name}) COLLATE "C" AS {person.name}, or without UPPER where no person is '
-            "spelt in two ways",
+            f'read a view with UPPER({name}) COLLATE "C" AS {name}, or without UPPER where no person is spelt in two '
+            "ways",
         )
 
 

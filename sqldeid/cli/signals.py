@@ -23,7 +23,7 @@ def stoppable() -> Iterator[None]:
 
     One that Python drops, for it comes where nothing can be raised, is raised a little later.
     """
-    last = -ONCE
+    last, again = -ONCE, list[threading.Timer]()
 
     def stop(_: int, __: FrameType | None) -> None:
         nonlocal last
@@ -34,9 +34,10 @@ def stoppable() -> Iterator[None]:
     def hear_again(dropped: sys.UnraisableHookArgs) -> None:
         """Where nothing can be raised (a callback of C, an object's end) Python prints Ctrl-C, and goes on."""
         if issubclass(dropped.exc_type, KeyboardInterrupt):
-            again = threading.Timer(AGAIN, _interrupt)
-            again.daemon = True
-            again.start()
+            timer = threading.Timer(AGAIN, _interrupt)
+            timer.daemon = True
+            timer.start()
+            again.append(timer)
         else:
             said(dropped)
 
@@ -51,6 +52,8 @@ def stoppable() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = said
+        for timer in again:  # nobody would hear it any more
+            timer.cancel()
         for s in ours:
             signal.signal(s, signal.SIG_DFL)
 

@@ -195,7 +195,7 @@ class Remote(Asked, ABC):
         """Raise where a table of that name is there, and hidden from the user; an engine that can tell does."""
 
     def spells_alike(self, relation: exp.Expr, column: Column) -> bool:
-        """No, unless a server says more: Spark joins by collations, too."""
+        """No, unless a server says more: to Spark, text of another collation than that of bytes is another type."""
         return False
 
     def output_names(self, query: exp.Query, *, key: str = "") -> tuple[str, ...]:

@@ -64,18 +64,18 @@ def refuse_in_source(plans: Sequence[Plan], engine: Engine, listener: Hearing) -
     for planned, unit, moved in _beside(plans, engine):
         listener.step(unit.names[0], "looking for written dates")
         with naming_release(planned.key):
-            for read in tables.looked_at(cast("TableUnit", planned), engine).reads:
+            for read in tables.to_look_at(cast("TableUnit", planned), engine).reads:
                 _refuse_read(read, moved[0], engine)
 
 
-def looked_at(plans: Sequence[Plan], engine: Engine) -> dict[str, Mapping[str, Sequence[str]]]:
+def told_in_plan(plans: Sequence[Plan], engine: Engine) -> dict[str, Mapping[str, Sequence[str]]]:
     """By release what a run will look at beside shifted dates, by keys in the job; for `--plan`.
 
     Cost: no statement but of the catalogue.
     """
     found: dict[str, Mapping[str, Sequence[str]]] = {}
     for planned, _, moved in _beside(plans, engine):
-        there = tables.looked_at(cast("TableUnit", planned), engine)
+        there = tables.to_look_at(cast("TableUnit", planned), engine)
         found[planned.name] = {
             "shifted": moved,
             "in_source": [

@@ -32,7 +32,7 @@ from sqldeid.run.calls import heard_by, taken
 from sqldeid.run.cohorts import Compared, compare_tables
 from sqldeid.run.composing import compose, with_composition
 from sqldeid.run.dates import ToldDays
-from sqldeid.run.dates_before import looked_at, refuse_in_source, refuse_planned
+from sqldeid.run.dates_before import refuse_in_source, refuse_planned, told_in_plan
 from sqldeid.run.earlier import noted_ledger, open_earlier, refuse_unfit
 from sqldeid.run.followed import Pairs, pair, recheck_pair, tell
 from sqldeid.run.foreign import refuse_missing_parts, writes_here
@@ -226,7 +226,7 @@ def plan(job: Job, database: Database | Frames, *, options: Options | None = Non
         for planned in plans:
             wing_of(planned).check_promise(planned)
         refuse_planned(plans, engine)
-        looked = looked_at(plans, engine)
+        looked = told_in_plan(plans, engine)
         return Plans(tell(plans, pair(job, plans, engine, options)), job, dialect_of(database), looked)
 
 

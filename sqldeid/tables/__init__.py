@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqldeid.tables.plan.plan import TablePlan
     from sqldeid.tables.plan.plan import plan as plan_part
     from sqldeid.tables.release.assess import assess
-    from sqldeid.tables.release.days import InSource, days_there, looked_at, refuse_bare
+    from sqldeid.tables.release.days import InSource, days_there, refuse_bare, to_look_at
     from sqldeid.tables.release.face import (
         Unit,
         check_promise,
@@ -70,7 +70,6 @@ __all__ = [
     "followed_by",
     "join_written",
     "keep",
-    "looked_at",
     "narrow",
     "nature",
     "numbered",
@@ -89,6 +88,7 @@ __all__ = [
     "refuse_in_parquet",
     "refuse_own_types_in_parquet",
     "run",
+    "to_look_at",
     "tradeoff",
 ]
 
@@ -127,7 +127,7 @@ _HOMES = {
     ),
     **dict.fromkeys(["nature", "reads"], "sqldeid.tables.release.nature"),
     **dict.fromkeys(["explain", "followed_by"], "sqldeid.tables.release.planned"),
-    **dict.fromkeys(["InSource", "days_there", "looked_at", "refuse_bare"], "sqldeid.tables.release.days"),
+    **dict.fromkeys(["InSource", "days_there", "refuse_bare", "to_look_at"], "sqldeid.tables.release.days"),
     **dict.fromkeys(["Given", "read_policies"], "sqldeid.tables.release.policy"),
     **dict.fromkeys(["count_persons", "keep"], "sqldeid.tables.rows.shape"),
 }

@@ -33,7 +33,8 @@ JUDGED_CLASSES = 3_000_000
 
 STRAIGHT = 0.9
 """Share of nodes with few enough classes below k from which all criteria are asked at once: the statement about k alone
-would repeat what theirs tells. It takes a quarter of their time, so that a node that k alone closes costs four."""
+would repeat what theirs tells. Under t-closeness it takes a quarter of their time: a node that k alone closes costs
+four of it."""
 
 
 Weighed = tuple[tuple[int, ...], tuple[int, ...]]

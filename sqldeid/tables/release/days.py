@@ -76,7 +76,7 @@ def refuse_bare(plan: Unit) -> None:
         refuse_bare_dates(plan.table if isinstance(plan, LocalPlan) else plan)
 
 
-def looked_at(plan: Unit, engine: Engine) -> LookedAt:
+def to_look_at(plan: Unit, engine: Engine) -> LookedAt:
     """What of a release is looked at beside shifted dates, before its search and after it.
 
     What is stacked is only looked at once it is written. Cost: no statement but of the catalogue.

@@ -191,7 +191,7 @@ def refuses_two_spellings(foreign: Foreign) -> None:
     keyed = {"p": {"role": "identifying", "pseudonym": True}}
     person = {"source": "spelt", "person": "p", "k": 3}
     pair = {"r": release({"a": qi(), **keyed}, **person, link="s"), "s": release({"b": qi(), **keyed}, **person)}
-    told = r"p has a collation that takes two spellings for one value.*read a view with UPPER\(p\) COLLATE"
+    told = r'p has a collation that takes two spellings for one value.*read a view with UPPER\("p"\) COLLATE'
     with pytest.raises(JobError, match=told) as found:
         plan(job({}, **pair), foreign.database)
     assert found.value.key == "tables.r.person"
