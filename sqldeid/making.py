@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
 
 from sqldeid.engine.base import Column, Engine
 from sqldeid.keys import Key
-from sqldeid.ledger.core import Ledger
-from sqldeid.numbering import Partner
 from sqldeid.publish import Staging
 from sqldeid.sql import column
+
+if TYPE_CHECKING:
+    from sqldeid.ledger.core import Ledger
+    from sqldeid.numbering import Partner
 
 Published = tuple[exp.Expr, Mapping[str, object]]
 """What to read of a published release, and the note on it."""

@@ -40,7 +40,13 @@ NO_TIME = "no time was left"
 _GIVEN = os.environ.get("SQLDEID_DEEP_UNTIL")
 UNTIL = float(_GIVEN) if DEEP and _GIVEN else None
 """When the last deep test may begin, in seconds since 1970: continuous integration ends in time on a slow machine."""
-hypothesis.settings.register_profile("sqldeid", max_examples=examples(100))
+# No test is timed: on a busy machine an example takes long by itself.
+hypothesis.settings.register_profile(
+    "sqldeid",
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("sqldeid")
 
 

@@ -45,6 +45,8 @@ class _End:
 def program() -> NoReturn:
     """Run the program as a process of its own, and end it."""
     gc.set_threshold(_OBJECTS, 10, 10)
+    # pydantic looks through every package that is installed for plug-ins of its own: the job needs none.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     end = _End()
     try:
         main()

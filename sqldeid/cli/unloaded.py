@@ -1,8 +1,9 @@
 """Keep pandas out of the program: loading it takes half a second, and nothing on the way to a release is done by it.
 
-Arrow asks once in a process whether pandas is installed, when it first makes an array, and loads it to find out. Here
-it is asked while the answer is no. Whoever needs pandas later (`evaluate`, PySpark) imports it as ever, and Arrow's own
-`to_pandas` looks again. That is done in the program alone: in a process of somebody else Arrow is left as it is.
+Arrow asks once in a process whether pandas is installed, when it first makes an array, and loads it to find out; for
+dateutil it looks whenever it guesses a type. Here it is asked while the answer is no. Whoever needs them later
+(`evaluate`, PySpark) imports them as ever, and Arrow's own `to_pandas` looks again. That is done in the program alone:
+in a process of somebody else Arrow is left as it is.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from types import ModuleType
 
 
 class _Absent:
-    """A finder for whom pandas is not installed."""
+    """A finder for whom pandas and dateutil are not installed."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Raise for pandas what is raised for a package that is not there; leave all others to the next finder."""
-        if name == "pandas":
+        """Raise for these what is raised for a package that is not there; leave all others to the next finder."""
+        if name in ("pandas", "dateutil"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return None
 

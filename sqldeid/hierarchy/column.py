@@ -126,15 +126,18 @@ def _float(text: str) -> float | None:
         return None
 
 
+_EMPTY, _ZERO, _POINT, _MINUS = (pa.scalar(text, pa.string()) for text in ("", "0", ".", "-"))
+
+
 def _decimal_keys(texts: pa.Array) -> pa.Array:
     good = _only(texts, r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)$")
     digits = pc.utf8_ltrim(good, "+-")
     whole = pc.utf8_ltrim(pc.replace_substring_regex(digits, r"\..*$", ""), "0")
-    whole = pc.if_else(pc.equal(whole, ""), "0", whole)
+    whole = pc.if_else(pc.equal(whole, _EMPTY), _ZERO, whole)
     part = pc.utf8_rtrim(pc.replace_substring_regex(digits, r"^[0-9]*\.?", ""), "0")
-    number = pc.if_else(pc.equal(part, ""), whole, pc.binary_join_element_wise(whole, part, "."))
-    negative = pc.and_(pc.starts_with(good, "-"), pc.not_equal(number, "0"))
-    return pc.if_else(negative, pc.binary_join_element_wise("-", number, ""), number)
+    number = pc.if_else(pc.equal(part, _EMPTY), whole, pc.binary_join_element_wise(whole, part, _POINT))
+    negative = pc.and_(pc.starts_with(good, "-"), pc.not_equal(number, _ZERO))
+    return pc.if_else(negative, pc.binary_join_element_wise(_MINUS, number, _EMPTY), number)
 
 
 def _moment_keys(texts: pa.Array) -> pa.Array:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from time import monotonic
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
-from rich.progress import Progress as Bars
-from rich.progress import ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
-from rich.table import Column
 from rich.text import Text
 
 from sqldeid.report.text import count, plain
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
 
 
 class Standing(Protocol):
@@ -51,8 +52,13 @@ class Progress:
     def __init__(self, to: Console, *, live: bool, steps: bool) -> None:
         self._to = to
         self._steps = steps
-        self._line = _line(to) if live and to.is_terminal else None
-        self._task = self._line.add_task("opening the database", total=None) if self._line is not None else None
+        self._line: Bars | None = None
+        self._task: TaskID | None = None
+        if live and to.is_terminal:
+            from sqldeid.report.changing_line import changing_line
+
+            self._line = changing_line(to)
+            self._task = self._line.add_task("opening the database", total=None)
         self._started = monotonic()
         self._now = ""
 
@@ -78,30 +84,6 @@ class Progress:
         if self._line is not None and self._task is not None:
             text = ", ".join([f"{self._now}: {count(standing.checks, 'check')}", *_parts(standing)])
             self._line.update(self._task, description=text, completed=standing.checks)
-
-
-class _Rate(ProgressColumn):
-    """Checks a second since the present step began; nothing where it checks nothing."""
-
-    def render(self, task: Task) -> Text:
-        seconds = monotonic() - task.fields.get("since", 0.0)
-        if not task.completed or seconds <= 0:
-            return Text("")
-        return Text(f"{task.completed / seconds:,.1f} checks/s", style="dim")
-
-
-def _line(to: Console) -> Bars:
-    """One line: what is done, for how long, how fast; what is too long for the terminal is cut, and gone at the end."""
-    what = TextColumn(
-        "{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)
-    )
-    columns = (
-        SpinnerColumn(),
-        TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=len("0:00:00"))),
-        what,
-        _Rate(table_column=Column(no_wrap=True)),
-    )
-    return Bars(*columns, console=to, refresh_per_second=8, transient=True, redirect_stdout=False, expand=True)
 
 
 def _parts(standing: Standing) -> list[str]:

@@ -1,4 +1,7 @@
-"""Open what a run takes over from earlier ones: a policy to apply again, and the ledger."""
+"""Open what a run takes over from earlier ones: a policy to apply again, and the ledger.
+
+Most runs have no ledger, and do not wait for its rooms.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqldeid import tables
 from sqldeid.errors import JobError, SqldeidError, VerificationError
 from sqldeid.job import Job
 from sqldeid.job.problems import did_you_mean
 from sqldeid.keys import VARIABLE, read_key
-from sqldeid.ledger.book import Book
-from sqldeid.ledger.core import Ledger
-from sqldeid.ledger.file import LedgerFile
 from sqldeid.ledger.hashing import label_of
-from sqldeid.ledger.recurrence import NEW_PERSONS, NEW_VALUES, Insisted
 from sqldeid.publish import LEDGER_MARK, LEDGER_NOTE, Staging, key_of
 from sqldeid.run.places import Options
 from sqldeid.run.wings import Plan, is_linked, nature_of
+
+if TYPE_CHECKING:
+    from sqldeid.ledger.core import Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,10 @@ def _refuse_many(plans: Sequence[Plan]) -> None:
 
 def _refuse_unheard(options: Options, plans: Sequence[Plan]) -> None:
     """What is said to a ledger where there is none, or of a column that no release tells."""
+    if not (options.new_persons or options.new_values):
+        return
+    from sqldeid.ledger.recurrence import NEW_PERSONS, NEW_VALUES
+
     for option, given in ((NEW_PERSONS, options.new_persons), (NEW_VALUES, options.new_values)):
         if given and options.ledger is None:
             raise JobError.at(option, "it is said to a ledger; name that with --ledger, or leave it out")
@@ -191,6 +197,11 @@ def _refuse_another(ledger: Ledger, held: Sequence[Mapping[str, object]], entere
 
 
 def _open_ledger(options: Options, plans: Sequence[Plan], stack: ExitStack) -> Ledger:
+    from sqldeid.ledger.book import Book
+    from sqldeid.ledger.core import Ledger
+    from sqldeid.ledger.file import LedgerFile
+    from sqldeid.ledger.recurrence import Insisted
+
     for planned in plans:
         if not nature_of(planned).ledger:
             raise JobError.at(

@@ -18,7 +18,6 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.job import Job
 from sqldeid.making import Checking, Hearing, Published, Together
-from sqldeid.numbering import Members, TableClasses
 from sqldeid.publish import Staging
 from sqldeid.result import Release, Told
 from sqldeid.run.places import Options, naming_release
@@ -28,6 +27,7 @@ from sqldeid.tables import Listener
 # At run time the wing of series is loaded where a job has any: a job of tables does not wait for it.
 if TYPE_CHECKING:
     from sqldeid import series
+    from sqldeid.numbering import Members, TableClasses
     from sqldeid.series import SeriesPlan
     from sqldeid.tables import TablePlan, Verified
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar, Literal
 
 from sqlglot import exp
 
@@ -42,6 +43,7 @@ class ChildPlan:
         Names of all child tables of the parent, this one among them, in the order in which they are made.
     """
 
+    way: ClassVar[Literal["child"]] = "child"
     table: TablePlan
     parent: TablePlan
     known: int

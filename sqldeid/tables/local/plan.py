@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar, Literal
 
 from sqldeid import job as jobfile
 from sqldeid.engine.base import Engine
@@ -37,6 +38,7 @@ class LocalPlan:
         Whether a table beside the release tells what its labels say at each level.
     """
 
+    way: ClassVar[Literal["local"]] = "local"
     table: TablePlan
     layers: int | None = None
     recoding: bool = False

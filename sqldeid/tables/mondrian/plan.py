@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, Literal
 
 from sqlglot import exp
 
@@ -48,6 +49,7 @@ class Cut:
 class PartitionPlan:
     """One table release by Mondrian, resolved against the catalogue."""
 
+    way: ClassVar[Literal["mondrian"]] = "mondrian"
     name: str
     key: str
     part: jobfile.Table

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from sqldeid import job as jobfile
 from sqldeid.engine.base import Column
@@ -44,6 +44,7 @@ class Linked:
         One table release of all their columns; its `source` is only there once the sources were joined.
     """
 
+    way: ClassVar[Literal["linked"]] = "linked"
     members: tuple[TablePlan, ...]
     joint: TablePlan
 

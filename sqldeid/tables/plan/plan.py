@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from sqlglot import exp
 
@@ -95,6 +95,7 @@ class TablePlan:
         then keys are counted by their range where that is quicker.
     """
 
+    way: ClassVar[Literal["lattice"]] = "lattice"
     name: str
     key: str
     source: exp.Expr

@@ -45,14 +45,14 @@ def assess(
     VerificationError
         If what was released has not the job's columns, or its classes would look larger by this job than they are.
     """
-    if isinstance(plan, ChildPlan):
+    if plan.way == "child":
         raise JobError.at(plan.key, "a child table has the classes of its parent; assess that one")
-    if isinstance(plan, Linked):
+    if plan.way == "linked":
         return _of_linked(plan, there, engine)
-    if isinstance(plan, LocalPlan):  # classes are those of equal labels, whatever their levels
+    if plan.way == "local":  # classes are those of equal labels, whatever their levels
         return assess(plan.table, there, engine)
     _refuse_other(plan, there, engine)
-    if isinstance(plan, PartitionPlan):
+    if plan.way == "mondrian":
         return _of_parts(plan, there, engine)
     if plan.many:
         if there is None:
@@ -83,7 +83,7 @@ def _refuse_other(plan: TablePlan | PartitionPlan, there: Sequence[Published] | 
     if there is None:
         return
     relation, note = there[0]
-    columns = plan.cuts if isinstance(plan, PartitionPlan) else plan.qis
+    columns = plan.cuts if plan.way == "mondrian" else plan.qis
     wanted = {c.name.casefold() for c in columns}
     if note.get("kind", "table") != "table":
         raise VerificationError.at(plan.key, "what is there is no release of a table")
@@ -95,7 +95,7 @@ def _refuse_other(plan: TablePlan | PartitionPlan, there: Sequence[Published] | 
         )
     criteria = note.get("criteria")
     many = isinstance(criteria, dict) and criteria.get("rows") == "many"
-    if many and not (isinstance(plan, TablePlan) and plan.many):
+    if many and not (plan.way == "lattice" and plan.many):
         raise VerificationError.at(
             plan.key, 'persons may have many rows in the release, and the job counts each for one; write rows = "many"'
         )

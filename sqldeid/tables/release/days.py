@@ -15,15 +15,13 @@ from sqldeid.engine.base import Column, Engine
 from sqldeid.making import Days, Published
 from sqldeid.publish import DAYS_NOTE, days_of
 from sqldeid.tables.disguise.disguise import days_noted, refuse_bare_dates
-from sqldeid.tables.itemset.plan import ChildPlan
-from sqldeid.tables.local.plan import LocalPlan
-from sqldeid.tables.mondrian.plan import PartitionPlan
 from sqldeid.tables.plan.days import first_of_years, tells_days
-from sqldeid.tables.plan.linking import Linked
 from sqldeid.tables.plan.plan import OtherColumn, TablePlan
 from sqldeid.tables.release.nature import nature
 
 if TYPE_CHECKING:
+    from sqldeid.tables.itemset.plan import ChildPlan
+    from sqldeid.tables.mondrian.plan import PartitionPlan
     from sqldeid.tables.release.face import Unit
 
 
@@ -69,11 +67,13 @@ def refuse_bare(plan: Unit) -> None:
     JobError
         As `sqldeid.tables.disguise.disguise.refuse_bare_dates`.
     """
-    if isinstance(plan, Linked):
+    if plan.way == "linked":
         with plan.naming():
             refuse_bare_dates(plan.joint)
-    elif isinstance(plan, (TablePlan, LocalPlan)):
-        refuse_bare_dates(plan.table if isinstance(plan, LocalPlan) else plan)
+    elif plan.way == "lattice":
+        refuse_bare_dates(plan)
+    elif plan.way == "local":
+        refuse_bare_dates(plan.table)
 
 
 def to_look_at(plan: Unit, engine: Engine) -> LookedAt:
@@ -81,21 +81,21 @@ def to_look_at(plan: Unit, engine: Engine) -> LookedAt:
 
     What is stacked is only looked at once it is written. Cost: no statement but of the catalogue.
     """
-    members = plan.members if isinstance(plan, Linked) else (plan,)
-    parts = [(m.table if isinstance(m, LocalPlan) else m) for m in members]
+    members = plan.members if plan.way == "linked" else (plan,)
+    parts = [(m.table if m.way == "local" else m) for m in members]
     reads = [_in_source(part, engine) for part in parts]
-    tables = [part for part in parts if isinstance(part, TablePlan)]
+    tables = [part for part in parts if part.way == "lattice"]
     dated = {f"{t.key}.columns.{q.name}": first_of_years(q) > 0 for t in tables for q in t.qis}
-    if isinstance(plan, ChildPlan):
+    if plan.way == "child":
         dated = {f"{plan.key}.columns.{q.name}": False for q in plan.table.qis}
     levels, labels = (tuple(key for key, date in dated.items() if date is wanted) for wanted in (True, False))
     return LookedAt(tuple(read for read in reads if read.columns), levels, labels)
 
 
 def _in_source(plan: TablePlan | PartitionPlan | ChildPlan, engine: Engine) -> InSource:
-    if isinstance(plan, ChildPlan):
+    if plan.way == "child":
         return InSource(plan.key, plan.table.source, {c.name: c.source for c in plan.sensitive})
-    if isinstance(plan, PartitionPlan):
+    if plan.way == "mondrian":
         return InSource(plan.key, plan.source, {name: source for name, source, _ in plan.others})
     shown = {c.name: c.source for c in plan.released if isinstance(c, OtherColumn) and c.disguise is None}
     if plan.stacked is not None:
@@ -114,9 +114,9 @@ def days_there(plan: Unit, there: Mapping[str, Published], engine: Engine) -> Da
     """
     found = nature(plan)
     days = found.days
-    if not isinstance(plan, (PartitionPlan, ChildPlan)):
+    if plan.way != "mondrian" and plan.way != "child":
         note = there[found.names[0]][1]
-        table = plan.table if isinstance(plan, LocalPlan) else plan.joint if isinstance(plan, Linked) else plan
+        table = plan.table if plan.way == "local" else plan.joint if plan.way == "linked" else plan
         shifted_there, shown = days_of({**note, **_noted_again(table, note)})
         days = replace(days, shifted=shifted_there, shown=shown)
     typed = [

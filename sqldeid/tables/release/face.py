@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from sqlglot import exp
 
@@ -20,27 +20,25 @@ from sqldeid.making import Checking, Hearing, Making, Published
 from sqldeid.publish import LEDGER_MARK
 from sqldeid.result import Release, Told
 from sqldeid.tables.disguise.disguise import pseudonyms
-from sqldeid.tables.itemset.plan import ChildPlan
-from sqldeid.tables.local.plan import LocalPlan
-from sqldeid.tables.local.plan import plan as plan_local
-from sqldeid.tables.mondrian.plan import PartitionPlan
-from sqldeid.tables.mondrian.plan import plan as plan_parts
-from sqldeid.tables.plan.linking import Linked, link, person_column
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.plan.plan import plan as plan_one
 from sqldeid.tables.release.release import run as run_one
 from sqldeid.tables.verify.verify import Verified
 from sqldeid.tables.verify.verify import recheck as recheck_one
 from sqldeid.tables.write.computed import fingerprint
-from sqldeid.traded import Tradeoff
 
 if TYPE_CHECKING:
     from sqldeid.tables.certificate.local_bound import ProvenBound
     from sqldeid.tables.certificate.proof import Proven
     from sqldeid.tables.followed.recheck import Admit
+    from sqldeid.tables.itemset.plan import ChildPlan
+    from sqldeid.tables.local.plan import LocalPlan
+    from sqldeid.tables.mondrian.plan import PartitionPlan
+    from sqldeid.tables.plan.linking import Linked
     from sqldeid.tables.release.tradeoff import Asked
+    from sqldeid.traded import Tradeoff
 
-Unit = TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan
+Unit: TypeAlias = "TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan"
 """What is made at once: a release, or several that are linked."""
 
 
@@ -57,15 +55,19 @@ def plan_unit(names: Sequence[str], job: Job, engine: Engine) -> Unit:
 
         return plan_child(names[0], job, engine)
     planned = [_plan_one(name, job, engine) for name in names]
-    tables = [p for p in planned if isinstance(p, TablePlan)]
+    tables = [p for p in planned if p.way == "lattice"]
     return _linked(tables, engine) if len(tables) > 1 else planned[0]
 
 
 def _plan_one(name: str, job: Job, engine: Engine) -> TablePlan | PartitionPlan | LocalPlan:
     part = job.tables[name]
     if part.search.method == "mondrian":
+        from sqldeid.tables.mondrian.plan import plan as plan_parts
+
         return plan_parts(name, part, engine, job.folder)
     if part.search.method == "local":
+        from sqldeid.tables.local.plan import plan as plan_local
+
         return plan_local(name, part, engine, job.folder)
     return plan_one(name, part, engine, job.folder)
 
@@ -73,8 +75,11 @@ def _plan_one(name: str, job: Job, engine: Engine) -> TablePlan | PartitionPlan 
 def plan_lattices(names: Sequence[str], job: Job, engine: Engine) -> TablePlan | Linked | LocalPlan:
     """As `plan_lattice`; one by local recoding with what that may do."""
     part = job.tables[names[0]]
-    local = len(names) == 1 and part.search.method == "local"
-    return plan_local(names[0], part, engine, job.folder) if local else plan_lattice(names, job, engine)
+    if len(names) > 1 or part.search.method != "local":
+        return plan_lattice(names, job, engine)
+    from sqldeid.tables.local.plan import plan as plan_local
+
+    return plan_local(names[0], part, engine, job.folder)
 
 
 def plan_lattice(names: Sequence[str], job: Job, engine: Engine) -> TablePlan | Linked:
@@ -91,6 +96,8 @@ def plan_lattice(names: Sequence[str], job: Job, engine: Engine) -> TablePlan | 
 
 def _linked(members: Sequence[TablePlan], engine: Engine) -> Linked:
     """The join of releases, by a key that tells persons apart."""
+    from sqldeid.tables.plan.linking import link, person_column
+
     joint = link(members)
     for m in members:
         refuse_two_spellings(m.source, person_column(m).source, engine, f"{m.key}.person")
@@ -105,11 +112,11 @@ def run(planned: Unit, making: Making) -> list[Release]:
     SqldeidError
         As `sqldeid.tables.release.release.run`.
     """
-    if isinstance(planned, PartitionPlan):
+    if planned.way == "mondrian":
         from sqldeid.tables.mondrian.release import run as run_parts
 
         return [run_parts(planned, making)]
-    if isinstance(planned, LocalPlan):
+    if planned.way == "local":
         from sqldeid.tables.local.release import run as run_local
 
         local = run_local(planned, making)
@@ -118,9 +125,9 @@ def run(planned: Unit, making: Making) -> list[Release]:
         from sqldeid.tables.release.compare import compare_local
 
         return [compare_local(planned, local, making.engine, making.listener)]
-    if isinstance(planned, Linked):
+    if planned.way == "linked":
         return _run_linked(planned, making)
-    if isinstance(planned, ChildPlan):
+    if planned.way == "child":
         from sqldeid.tables.itemset.release import run as run_child
 
         return [run_child(planned, making)]
@@ -161,10 +168,10 @@ def recheck(planned: Unit, there: Mapping[str, Published], checking: Checking) -
     VerificationError
         If a release is not what job, note and source say.
     """
-    if isinstance(planned, PartitionPlan):
+    if planned.way == "mondrian":
         return _recheck(planned, there, checking)
-    alone = planned.table if isinstance(planned, (LocalPlan, ChildPlan)) else planned
-    tables = alone.members if isinstance(alone, Linked) else (alone,)
+    alone = planned.table if planned.way == "local" or planned.way == "child" else planned
+    tables = alone.members if alone.way == "linked" else (alone,)
     columns = [q for table in tables for q in table.qis]
     with _naming_tables(columns, ", ".join(table.key for table in tables)):
         return _recheck(planned, there, checking)
@@ -172,23 +179,23 @@ def recheck(planned: Unit, there: Mapping[str, Published], checking: Checking) -
 
 def _recheck(planned: Unit, there: Mapping[str, Published], checking: Checking) -> dict[str, Verified | Told]:
     engine = checking.engine
-    if isinstance(planned, Linked):
+    if planned.way == "linked":
         from sqldeid.tables.release.linked import recheck_linked
 
         notes, written = [there[n][1] for n in planned.names], [there[n][0] for n in planned.names]
         return dict.fromkeys(planned.names, recheck_linked(planned, notes, written, engine, checking.key()))
     written_there, note = there[planned.name]
-    if isinstance(planned, PartitionPlan):
+    if planned.way == "mondrian":
         from sqldeid.tables.mondrian.release import recheck as recheck_parts
 
         return {planned.name: recheck_parts(planned, note, written_there, engine)}
-    if isinstance(planned, ChildPlan):
+    if planned.way == "child":
         from sqldeid.tables.itemset.verify import Shown
         from sqldeid.tables.itemset.verify import recheck as recheck_child
 
         shown = Shown(written_there, there[planned.parent.name], [there[c.name][0] for c in planned.earlier])
         return {planned.name: recheck_child(planned, note, shown, engine, checking.key())}
-    if isinstance(planned, LocalPlan):
+    if planned.way == "local":
         from sqldeid.tables.local.recheck import recheck as recheck_local
 
         beside = {name: there[name][0] for name in planned.beside}
@@ -274,13 +281,13 @@ def prove(
     VerificationError
         If one does not hold, or those of linked tables differ.
     """
-    if isinstance(planned, TablePlan) and planned.search.method == "local":
+    if planned.way == "lattice" and planned.search.method == "local":
         from sqldeid.tables.certificate.local_bound import check_bound
 
         return {planned.name: check_bound(planned, _mapping(certificates[planned.name]), engine)}
     from sqldeid.tables.certificate.proof import check_certificate
 
-    if isinstance(planned, TablePlan):
+    if planned.way == "lattice":
         return {planned.name: check_certificate(planned, _mapping(certificates[planned.name]), engine)}
     given = [certificates[name] for name in planned.names]
     if not isinstance(given[0], dict) or any(c != given[0] for c in given):
@@ -300,9 +307,9 @@ def tradeoff(planned: TablePlan | Linked | LocalPlan, engine: Engine, asked: Ask
     """What k and the suppression limit cost, on one source or on the join of linked ones; by local recoding, too."""
     from sqldeid.tables.release.tradeoff import trade
 
-    if isinstance(planned, TablePlan):
+    if planned.way == "lattice":
         return trade(planned, engine, asked, listener)
-    if isinstance(planned, LocalPlan):
+    if planned.way == "local":
         return trade(planned.table, engine, asked, listener, local=planned)
     from sqldeid.tables.release.linked import as_one
     from sqldeid.tables.rows.linked import join_sources
@@ -320,7 +327,7 @@ def check_promise(planned: Unit) -> None:
     JobError
         As `sqldeid.tables.epsilon_safe.release.check_plan`.
     """
-    if isinstance(planned, TablePlan) and planned.sampled:
+    if planned.way == "lattice" and planned.sampled:
         from sqldeid.tables.epsilon_safe.release import check_plan
 
         check_plan(planned)

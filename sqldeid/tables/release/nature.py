@@ -13,21 +13,21 @@ from sqldeid.engine.base import Column, Engine
 from sqldeid.ledger.hashing import label_of
 from sqldeid.making import Cohort, Days, Nature, Read, every_column, named
 from sqldeid.sql import column, tables_of
-from sqldeid.tables.itemset.plan import ChildPlan
-from sqldeid.tables.local.plan import LocalPlan
-from sqldeid.tables.mondrian.plan import PartitionPlan
 from sqldeid.tables.plan.choosing import by_k
 from sqldeid.tables.plan.days import shifted, shown_days
-from sqldeid.tables.plan.linking import Linked
 from sqldeid.tables.plan.plan import OtherColumn, QuasiIdentifier, TablePlan
 
 if TYPE_CHECKING:
+    from sqldeid.tables.itemset.plan import ChildPlan
+    from sqldeid.tables.local.plan import LocalPlan
+    from sqldeid.tables.mondrian.plan import PartitionPlan
     from sqldeid.tables.plan.aggregated import Aggregated
+    from sqldeid.tables.plan.linking import Linked
 
 
 def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan) -> Nature:
     """What a run must know of a planned release."""
-    if isinstance(plan, ChildPlan):  # neither a node nor classes of its own: it goes with its parent
+    if plan.way == "child":  # neither a node nor classes of its own: it goes with its parent
         return Nature(
             (plan.name,),
             plan.table.source,
@@ -36,10 +36,10 @@ def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan) -> 
             typed=tuple((f"{plan.key}.columns.{c.name}", c.source) for c in plan.sensitive if c.typed),
             days=replace(_days(plan.parent), shifted=(), shown=()),  # it shows no dates, unless as text or numbers
         )
-    if isinstance(plan, LocalPlan):
+    if plan.way == "local":
         held = not by_k(plan.table)  # who stays is judged by all criteria, and so would the levels of the others be
         return replace(nature(plan.table), policy=False, ledger=held, lattice=False, beside=plan.beside)
-    if isinstance(plan, Linked):
+    if plan.way == "linked":
         members = [nature(m) for m in plan.members]
         released = tuple(column for m in members for column in m.released)
         typed = tuple(column for m in members for column in m.typed)
@@ -48,7 +48,7 @@ def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan) -> 
         return Nature(
             plan.names, plan.joint.source, lattice=True, released=released, typed=typed, cohort=cohort, days=days
         )
-    if isinstance(plan, PartitionPlan):
+    if plan.way == "mondrian":
         return Nature(
             (plan.name,),
             plan.source,
@@ -207,14 +207,14 @@ def _source(read: exp.Expr) -> str:
 
 def reads(plan: TablePlan | PartitionPlan | LocalPlan | ChildPlan, engine: Engine) -> Iterator[Read]:
     """What a release reads."""
-    if isinstance(plan, ChildPlan):
+    if plan.way == "child":
         columns = [plan.items.source, *(c.source for c in plan.sensitive)]
         yield Read("source", plan.table.source, plan.table.person_column, named(columns))
         return
-    if isinstance(plan, LocalPlan):
+    if plan.way == "local":
         yield from reads(plan.table, engine)
         return
-    if isinstance(plan, PartitionPlan):
+    if plan.way == "mondrian":
         columns = [c.source for c in plan.cuts] + [source for _, source, _ in plan.others]
         person = None if plan.person is None else column(plan.person, "s")
         yield Read("source", plan.source, person, named(columns))

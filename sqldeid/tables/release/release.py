@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from sqldeid.attacked import ATTACKS, none_made
 from sqldeid.hierarchy import named_level
 from sqldeid.keys import Key
-from sqldeid.ledger.core import Ledger
 from sqldeid.making import Cohorts, Making
-from sqldeid.numbering import Partner
 from sqldeid.publish import Note
 from sqldeid.result import TableRelease
 from sqldeid.sql.steps import as_needed
@@ -41,6 +40,10 @@ from sqldeid.tables.write.disguised import disguised, drawing
 from sqldeid.tables.write.draft import Beside, Draft, DraftStage
 from sqldeid.tables.write.stage import stage
 from sqldeid.tables.write.unchanged_source import source_unchanged
+
+if TYPE_CHECKING:
+    from sqldeid.ledger.core import Ledger
+    from sqldeid.numbering import Partner
 
 Statements = Callable[[Target], Iterator[Step]]
 
