@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from sqldeid.tables.search.prediction import Levels, Prediction, Real
 from sqldeid.tables.search.region import Region, outer_sum
 
 Single = npt.NDArray[np.float32]
+Words = npt.NDArray[np.unsignedinteger[Any]]
 Box = tuple[slice, ...]
 
 _CANDIDATES = (400, 2000)
@@ -168,18 +170,20 @@ class Guide:
     def _closes(self, candidates: _Candidates, sample: Ints) -> Single:
         """Probability that checking a candidate (row) closes an open node (column)."""
         region = self.region
-        opens = np.array(np.unravel_index(sample, region.shape), dtype=np.int16)
-        nodes = np.ascontiguousarray(candidates.nodes.T, dtype=np.int16)
-        under = _compare(np.less_equal, opens, nodes)
+        opens = _steps(np.stack(np.unravel_index(sample, region.shape), axis=1), region.shape)
+        nodes = _steps(candidates.nodes, region.shape)
+        under = _within(opens, nodes)
         if region.problem.loss.parts is None:
-            over = _compare(np.greater_equal, opens, nodes)
+            over = _within(~opens, ~nodes)
         else:
             over = region.least.ravel()[sample][None, :] > candidates.loss[:, None]
         fails = candidates.fails[:, None].astype(np.float32)
         closes: Single = under * fails
         closes += over * (1 - fails)
-        itself = np.ravel_multi_index(tuple(candidates.nodes.T), region.shape)[:, None] == sample[None, :]
-        closes[itself] = 1
+        own = np.ravel_multi_index(tuple(candidates.nodes.T), region.shape)
+        place = np.minimum(np.searchsorted(sample, own), len(sample) - 1)
+        itself = np.flatnonzero(sample[place] == own)
+        closes[itself, place[itself]] = 1
         return closes
 
 
@@ -229,11 +233,24 @@ def _refresh(gains: Single, closes: Single, left: Single) -> int:
             return best
 
 
-def _compare(holds: np.ufunc, opens: npt.NDArray[np.int16], nodes: npt.NDArray[np.int16]) -> Flags:
-    """Whether the relation holds on every axis between an open node (column) and a candidate (row)."""
-    flags = np.ones((nodes.shape[1], opens.shape[1]), dtype=np.bool_)
-    for levels, own in zip(opens, nodes, strict=True):
-        flags &= holds(levels[None, :], own[:, None])
+def _steps(nodes: Levels, shape: tuple[int, ...]) -> Words:
+    """The steps up that each node has taken, a bit for every step of every axis (nodes × words).
+
+    A node is below another, or it, exactly if it has taken no step that the other has not: one comparison for all axes.
+    """
+    axes = [nodes[:, i, None] > np.arange(height - 1) for i, height in enumerate(shape)]
+    width = 4 if sum(shape) - len(shape) <= 32 else 8
+    taken = np.packbits(np.concatenate(axes, axis=1), axis=1)
+    padded = np.pad(taken, ((0, 0), (0, -taken.shape[1] % width)))
+    words: Words = padded.view(np.uint32 if width == 4 else np.uint64)
+    return words
+
+
+def _within(opens: Words, nodes: Words) -> Flags:
+    """Whether an open node (column) has taken no step that a candidate (row) has not."""
+    flags = np.ones((len(nodes), len(opens)), dtype=np.bool_)
+    for taken, own in zip(opens.T, nodes.T, strict=True):
+        flags &= (taken[None, :] & ~own[:, None]) == 0
     return flags
 
 
