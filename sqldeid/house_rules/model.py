@@ -11,23 +11,12 @@ from pydantic import BeforeValidator, Field, PrivateAttr, StringConstraints, Val
 from sqldeid.job.about import Day, Line
 from sqldeid.job.fields import Positive, Section, Text, Whole, listed, or_one
 from sqldeid.job.job import JobSchema
+from sqldeid.job.parts import TableMethod
 from sqldeid.job.rules import SECTIONS, Problem, Role
 from sqldeid.job.sections import section
 from sqldeid.job.series import Method as Perturbation
 
 Share = Annotated[float, Field(ge=0, le=1)]
-TableMethod = Literal[
-    "frontier",
-    "best-first",
-    "flash",
-    "ola",
-    "inverse-ola",
-    "datafly",
-    "igreedy",
-    "epsilon-safe",
-    "mondrian",
-    "local",
-]
 Guard = Literal["l_diversity", "t_closeness", "delta_disclosure", "beta_likeness", "m_concealing"]
 Asked = Literal["m_concealing", "average_risk", "at_risk", "k_map", "delta_presence", "game"]
 OfTables = Literal[

@@ -119,23 +119,27 @@ LossName = Literal[
 """What a search can make least."""
 
 
+TableMethod = Literal[
+    "frontier",
+    "best-first",
+    "flash",
+    "ola",
+    "inverse-ola",
+    "datafly",
+    "igreedy",
+    "epsilon-safe",
+    "mondrian",
+    "local",
+]
+"""How the node of a table, or of each class, is found."""
+
+
 class Search(Section):
     """How the least lossy admissible node is found."""
 
     check = rules.search_problems
 
-    method: Literal[
-        "frontier",
-        "best-first",
-        "flash",
-        "ola",
-        "inverse-ola",
-        "datafly",
-        "igreedy",
-        "epsilon-safe",
-        "mondrian",
-        "local",
-    ] = Field(
+    method: TableMethod = Field(
         default="frontier",
         description="frontier, best-first, flash: exact. ola: exact for losses before suppression. inverse-ola: "
         "greatest k (with m_concealing: least m) within max_loss. datafly, igreedy: baselines for comparison. "

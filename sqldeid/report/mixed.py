@@ -15,7 +15,7 @@ from sqldeid.report.codebook import coded_sections, how, limit_told
 from sqldeid.report.risks import risks, size_bins, sizes_chart
 from sqldeid.report.sections import Chart, Grid, Section, grid, percent, told
 from sqldeid.report.text import number, share
-from sqldeid.report.words import FEW, LOSS_NAMES, not_protected, odds
+from sqldeid.report.words import FEW, LOSS_NAMES, in_short, not_protected
 from sqldeid.result import Tree
 from sqldeid.traded import LocalPoint, Tradeoff, TradePoint
 
@@ -92,15 +92,7 @@ def _named(column: Tree, name: str, level: int) -> str:
 
 def _short(release: Tree) -> Iterator[str]:
     rows, left = int(release["rows"]), release["risk"]["release"]
-    yield (
-        "Is it safe to publish? This report cannot decide that. What was asked for is met, and was counted again on "
-        f"what was written: every row looks like at least {max(release['k'] - 1, 0)} others in the quasi-identifying "
-        "columns."
-    )
-    yield (
-        "Worst risk: somebody who knows a person's quasi-identifying values, and that the person is in the release, "
-        f"picks the right row with a chance of {odds(left['prosecutor'])}."
-    )
+    yield from in_short(release["k"], left["prosecutor"])
     yield (
         f"{told(release['released'])} of {told(rows)} rows ({share(release['released'], rows)}) are in it, in "
         f"{told(release['classes'])} classes, each at the lowest levels that its neighbours allow."

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sqldeid.report.attacked import attack_sections
 from sqldeid.report.sections import Grid, Section, grid, percent, told
-from sqldeid.report.words import not_protected, odds
+from sqldeid.report.words import in_short, not_protected
 from sqldeid.result import Tree
 
 
@@ -35,15 +35,7 @@ _LOST = (
 
 
 def _short(release: Tree) -> Iterable[str]:
-    yield (
-        "Is it safe to publish? This report cannot decide that. What was asked for is met, and was counted again on "
-        f"what was written: every row looks like at least {max(release['k'] - 1, 0)} others in the quasi-identifying "
-        "columns."
-    )
-    yield (
-        "Worst risk: somebody who knows a person's quasi-identifying values, and that the person is in the release, "
-        f"picks the right row with a chance of {odds(1 / release['k'] if release['k'] else 0.0)}."
-    )
+    yield from in_short(release["k"], 1 / release["k"] if release["k"] else 0.0)
     rows, share = release["rows"], release["released"] / release["rows"] if release["rows"] else 0.0
     classes = told(release["classes"])
     yield f"{told(release['released'])} of {told(rows)} rows ({percent(share)}) are in it, in {classes} classes."

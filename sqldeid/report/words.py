@@ -144,6 +144,26 @@ class Bin:
         return Bin(self.low, other.high, self.rows + other.rows)
 
 
+def in_short(k: int, chance: float) -> Iterator[str]:
+    """Whether a table of classes is safe to publish, and its worst risk.
+
+    Parameters
+    ----------
+    k
+        Rows that every class has at least.
+    chance
+        With which somebody who knows that a person is in the release picks the right row.
+    """
+    yield (
+        "Is it safe to publish? This report cannot decide that. What was asked for is met, and was counted again on "
+        f"what was written: every row looks like at least {max(k - 1, 0)} others in the quasi-identifying columns."
+    )
+    yield (
+        "Worst risk: somebody who knows a person's quasi-identifying values, and that the person is in the release, "
+        f"picks the right row with a chance of {odds(chance)}."
+    )
+
+
 def binned(sizes: Sequence[Sequence[int]], k: int | None = None) -> list[Bin]:
     """Rows by size of their class.
 
