@@ -56,11 +56,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self
 
 import pyarrow as pa
 from sqlglot import exp
 
+from sqldeid.errors import SqldeidError
 from sqldeid.sql import made_by, render
 
 Kind = Literal["integer", "float", "number", "boolean", "date", "timestamp", "text", "other"]
@@ -128,7 +130,20 @@ class Capabilities:
 
 
 class Asked(Protocol):
-    """How every engine runs a template, once it can run a statement."""
+    """How every engine runs a template, once it can run a statement, and how it ends."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        failed = self.close()
+        if failed is not None and error is None:
+            raise failed
+
+    def close(self) -> SqldeidError | None:
+        """Roll back what is open, and drop what is ours; the first error of that."""
 
     def workbench(self, name: str) -> exp.Table:
         """A name for a temporary table of this run, unique to this call; it is dropped when the engine is closed."""

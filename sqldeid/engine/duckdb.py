@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 import duckdb
@@ -125,16 +124,6 @@ class DuckDBEngine(Asked):
         self.lent = Lent(elsewhere)
         self._changed: dict[str, str] = {}
         self._attached: list[str] = []
-
-    def __enter__(self) -> DuckDBEngine:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        failed = self.close()
-        if failed is not None and error is None:
-            raise failed
 
     @property
     def bench(self) -> DuckDBEngine:

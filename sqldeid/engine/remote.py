@@ -7,8 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
-from types import TracebackType
-from typing import Self
 
 import pyarrow as pa
 from sqlglot import exp
@@ -54,16 +52,6 @@ class Remote(Asked, ABC):
         self._tables = 0
         self._relations: dict[tuple[str, ...], Relation] | None = None
         self._beneath: dict[tuple[str, ...], frozenset[str] | None] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        failed = self.close()
-        if failed is not None and error is None:
-            raise failed
 
     # ---- what each engine says and does itself ------------------------------------------------------------------
 
