@@ -48,8 +48,8 @@ def test_help_loads_no_command_and_no_library_but_click(folder):
 @pytest.mark.deep
 def test_anonymize_loads_neither_pandas_nor_other_wings(folder):
     modules = loaded("anonymize", "db.duckdb", "--job", "db.job.toml", folder=folder)
-    assert not modules & {"matplotlib", "pandas", "plotly", "psycopg", "pyspark", "scipy", "sklearn"}
-    assert not modules & {"sqldeid.series", "sqldeid.events", "sqldeid.insight", "sqldeid.demo"}
+    assert not modules & {"dateutil", "matplotlib", "pandas", "plotly", "psycopg", "pyspark", "rich.progress", "scipy"}
+    assert not modules & {"sqldeid.series", "sqldeid.events", "sqldeid.insight", "sqldeid.demo", "sqldeid.mondrian"}
     assert len(of_ours(modules)) <= MOST, sorted(of_ours(modules))
 
 

@@ -256,8 +256,9 @@ def _within(opens: Words, nodes: Words) -> Flags:
 
 def _hull(flags: Flags) -> Box:
     """The smallest box of the lattice around the open nodes: nodes outside it close no more than some inside."""
-    box = []
-    for axis in range(flags.ndim):
-        levels = np.flatnonzero(flags.any(axis=tuple(a for a in range(flags.ndim) if a != axis)))
+    box, rest = [], flags
+    for height in flags.shape:  # an axis that is done is gone from what the next ones look through
+        levels = np.flatnonzero(rest.reshape(height, -1).any(axis=1))
         box.append(slice(int(levels[0]), int(levels[-1]) + 1))
+        rest = np.asarray(rest.any(axis=0))
     return tuple(box)
