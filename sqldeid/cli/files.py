@@ -83,7 +83,8 @@ def check_found(
     Raises
     ------
     JobError
-        If its folder is missing, or the file is one that is read, or holds a release's result.
+        If its folder is missing, or the file is one that is read, holds a release's result, or is another's where a
+        page is to stand.
     """
     if target is None or is_stdout(target):
         return
@@ -94,6 +95,8 @@ def check_found(
     bound = [os.environ[HOUSE_RULES]] if os.environ.get(HOUSE_RULES) else []
     if os.path.realpath(target) in [os.path.realpath(read) for read in (*reads, *bound)]:
         raise JobError.at(option, f"{target} is what the run reads; name another file")
+    if kinds >= PAGE and Path(target).suffix.casefold() not in JSON:
+        _refuse_over_others(option, target)
 
 
 def refuse_over_result(option: str, target: str | None) -> None:
@@ -108,6 +111,29 @@ def refuse_over_result(option: str, target: str | None) -> None:
         return
     if _object(Path(target)).keys() >= _KEPT[0]:
         raise JobError.at(option, f"{target} holds the result of a release, which would be lost; name another file")
+
+
+def _refuse_over_others(option: str, target: str) -> None:
+    """Refuse a page where a file stands that is no page of ours: one of ours can be made again, another's cannot.
+
+    An empty file loses nothing: `mktemp` makes one.
+
+    Raises
+    ------
+    JobError
+        If it is another's.
+    """
+    path = Path(target)
+    if is_stream(target) or not path.is_file() or not path.stat().st_size:
+        return
+    try:
+        with path.open("rb") as file:
+            head = file.read(_PAGE_HEAD)
+    except OSError:
+        head = b""
+    if not any(sign in head for sign in _PAGE_SIGNS):
+        said = f"{target} exists already and is no page that sqldeid wrote; remove it, or name another file"
+        raise JobError.at(option, said)
 
 
 def write_json(target: str, content: Mapping[str, object]) -> None:
@@ -221,6 +247,13 @@ def _object(path: Path) -> dict[str, object]:
 _OURS = {"audience", "error", "plan"}
 _KEPT = ({"audience", "releases", "job_sha256"}, {"audience", "certificates"})
 """Keys of what a release leaves: its result, which is a policy and evidence, and its certificates."""
+_PAGE_HEAD = 1024
+"""Bytes at the beginning of a page in which it says whose it is."""
+_PAGE_SIGNS = (
+    b'<meta name="generator" content="sqldeid">',
+    b"style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; font-src data:; base-uri 'none'",
+)
+"""What our pages say there; the second, their content policy, those of versions that did not name themselves, too."""
 
 
 def print_json(text: str) -> None:

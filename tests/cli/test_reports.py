@@ -136,3 +136,27 @@ def test_json_of_what_may_go_out_is_written_by_the_run_alone(folder, capsys):
     ran = run(capsys, "report", "r.json", "--public", "-o", "about.json")
     assert ran.code == 2 and "sqldeid anonymize … --public FILE.json" in ran.err
     assert not (folder / "about.json").exists()
+
+
+def test_a_page_replaces_a_page_of_ours_and_nobody_elses_file(folder, capsys):
+    made = ("anonymize", "db.duckdb", "--job", "job.toml", "--replace")
+    assert run(capsys, *made, "--json", "r.json").code == 0
+    (folder / "empty.html").touch()
+    assert run(capsys, "report", "r.json", "-o", "empty.html").code == 0, "an empty file loses nothing"
+    assert run(capsys, "report", "r.json", "-o", "empty.html", "--public").code == 0, "a page gives way to a page"
+    older = (folder / "empty.html").read_text().replace('<meta name="generator" content="sqldeid">', "")
+    (folder / "empty.html").write_text(older)
+    assert run(capsys, "report", "r.json", "-o", "empty.html").code == 0, "older pages did not name themselves"
+    (folder / "thesis.html").write_text("<!DOCTYPE html>\n<title>Years of work with sqldeid</title>\n")
+    (folder / "notes").write_text("years of work\n")
+    before = tree(folder)
+    writes = [
+        *([*given, "-o"] for given in (["report", "r.json"], ["report", "r.json", "--public"])),
+        *([*made, option] for option in ("--report", "--public")),
+        ["tradeoff", "db.duckdb", "--job", "job.toml", "--html"],
+    ]
+    for given in writes:
+        ran = run(capsys, *given, "thesis.html")
+        assert ran.code == 2 and f"{given[-1]}: thesis.html exists already and is no page that sqldeid wrote" in ran.err
+    assert run(capsys, "report", "r.json", "-o", "notes").code == 2
+    assert tree(folder) == before
