@@ -1,7 +1,9 @@
 """What a view of DuckDB reads, by its text: whoever releases it and its table releases the same persons twice.
 
-The text is parsed, never run. A name in it means any relation that it may mean. A view whose text is not understood, or
-that calls a macro with a query in it or a function that runs a text, may read any table.
+The text is parsed, never run. A name in it means what DuckDB takes it for, where that does not depend on who asks: a
+name without a schema is first looked for among temporary tables, then in the view's own schema. Another one means any
+relation that it may mean. A view whose text is not understood, or that calls a macro with a query in it or a function
+that runs a text, may read any table.
 """
 
 from __future__ import annotations
@@ -41,21 +43,38 @@ def tables_beneath(
     found: set[str] = set()
     called: set[str] = set()
     seen: set[Parts] = set()
-    waiting = [_small(parts)]
+    waiting = _meant(_small(parts), (), there)
     while waiting:
-        name = waiting.pop()
-        for full in [full for full in there if full[-len(name) :] == name] or [name]:
-            found.add(".".join(full[-2:]))
-            if full in seen or full not in there or not there[full].is_view:
-                continue
-            seen.add(full)
-            read = _view_reads(there[full].definition)
-            if read is None:
-                return None
-            found |= {file.casefold() for file in read.files}
-            called |= _called(there[full].definition)
-            waiting += map(_small, read.names)
+        full = waiting.pop()
+        found.add(".".join(full[-2:]))
+        if full in seen or full not in there or not there[full].is_view:
+            continue
+        seen.add(full)
+        read = _view_reads(there[full].definition)
+        if read is None:
+            return None
+        found |= {file.casefold() for file in read.files}
+        called |= _called(there[full].definition)
+        for name in read.names:
+            waiting += _meant(_small(name), full[:-1], there)
     return None if called and called & _reading(macros()) else frozenset(found)
+
+
+def _meant(name: Parts, place: Parts, there: Mapping[Parts, Relation]) -> list[Parts]:
+    """The relations that a name may mean, by all their parts; the name itself where it means none that is known.
+
+    Parameters
+    ----------
+    place
+        Database and schema of the view whose text has the name; none of what was resolved.
+    """
+    own, passing = (*place, *name), ("temp", "main", *name)
+    if len(name) == 1 and own in there:  # DuckDB goes on to the user's search path only where there is none
+        return [own, passing] if passing in there else [own]
+    found = [full for full in there if full[-len(name) :] == name]
+    if len(name) == 2:  # of a database, in the schema that it has for names without one
+        found += [full for full in there if (full[0], full[-1]) == name and full not in found]
+    return found or [name]
 
 
 def _view_reads(definition: str) -> Viewed | None:

@@ -83,6 +83,51 @@ def test_views_of_another_database() -> None:
 
 
 @pytest.mark.duckdb14
+def test_a_name_without_a_schema_is_of_the_view_s_own() -> None:
+    """What DuckDB reads and what we say are one; where a search path would change it, all of that name are told."""
+    with duckdb.connect() as c:
+        for schema in ("one", "other"):
+            c.execute(f"CREATE SCHEMA {schema}")
+            c.execute(f"CREATE TABLE {schema}.p AS SELECT '{schema}.p' AS seq")
+            c.execute(f"CREATE VIEW {schema}.shown AS SELECT seq FROM P")
+            c.execute(f"CREATE VIEW {schema}.nested AS SELECT (SELECT MIN(seq) FROM shown) AS seq")
+        c.execute("CREATE TABLE p AS SELECT 'main.p' AS seq")
+        c.execute("CREATE TABLE o AS SELECT 'main.o' AS seq")
+        c.execute("CREATE VIEW one.far AS SELECT seq FROM o")
+        c.execute("CREATE TEMP VIEW brief AS SELECT seq FROM p")
+        c.execute("CREATE TABLE other.o AS SELECT 'other.o' AS seq")
+        of = told_beside(c)
+        for name in ("one.shown", "one.nested", "other.shown", "other.nested"):
+            assert of[name] == {name.replace("shown", "p").replace("nested", "p")}
+            assert c.execute(f"SELECT seq FROM {name}").fetchall() == [(next(iter(of[name])),)]
+        assert of["one.far"] == {"main.o", "other.o"}, "a search path decides"
+        assert of["brief"] == {"main.p", "one.p", "other.p"}, "so does one here"
+        c.execute("CREATE TEMP TABLE p AS SELECT 'temp.p' AS seq")
+        assert c.execute("SELECT seq FROM one.shown").fetchall() == [("temp.p",)], "DuckDB looks there first"
+        assert told_beside(c)["one.shown"] == {"main.p", "one.p"}
+
+
+def told_beside(connection: duckdb.DuckDBPyConnection) -> dict[str, set[str]]:
+    """What lies beneath the views, by schema and name, without the views themselves."""
+    with reading(connection, None, Settings()) as engine:
+        relations = [r for r in engine.relations() if r.is_view]
+        views = {".".join(r.parts[-2:]) for r in relations}
+        found = {".".join(r.parts[2 if r.parts[0] == "temp" else 1 :]): engine.beneath(r.parts) for r in relations}
+    return {name: set(tables or ()) - views for name, tables in found.items()}
+
+
+@pytest.mark.duckdb14
+def test_a_view_may_name_the_database_alone() -> None:
+    with duckdb.connect() as c:
+        c.execute("ATTACH ':memory:' AS elsewhere")
+        c.execute("CREATE TABLE elsewhere.main.p AS SELECT 1 AS seq")
+        c.execute("CREATE VIEW short AS SELECT seq FROM elsewhere.p")
+        c.execute("CREATE VIEW whole AS SELECT seq FROM elsewhere.main.p")
+        of = told_beside(c)
+        assert of["main.short"] == of["main.whole"] == {"main.p"}
+
+
+@pytest.mark.duckdb14
 def test_views_that_call_what_may_read_any_table() -> None:
     with duckdb.connect() as c:
         c.execute("CREATE TABLE p AS SELECT 1 AS seq")
