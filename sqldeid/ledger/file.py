@@ -20,7 +20,7 @@ from types import TracebackType
 from filelock import FileLock, Timeout
 
 from sqldeid.engine.duckdb import DuckDBEngine
-from sqldeid.engine.lock import hold
+from sqldeid.engine.lock import advise, held_by, hold
 from sqldeid.engine.plain import Workshop
 from sqldeid.engine.private import CATALOG, open_private
 from sqldeid.engine.settings import Settings
@@ -150,9 +150,11 @@ class LedgerFile:
         try:
             return hold(path)
         except Timeout:
-            raise EngineError(f"{_OPTION}: another run uses {self.path}; run one after the other") from None
+            by = f" ({holder})" if (holder := held_by(path)) else ""
+            raise EngineError(f"{_OPTION}: another run uses {self.path}{by}; run one after the other") from None
         except OSError as error:
-            raise EngineError(f"{_OPTION}: {path} cannot be locked ({error.strerror})") from None
+            advice = f"; {advise(path)}" if os.path.lexists(path) else ""
+            raise EngineError(f"{_OPTION}: {path} cannot be locked ({error.strerror}){advice}") from None
 
     def _copy(self) -> None:
         if self.fresh:

@@ -10,7 +10,8 @@
 
 So what a run was allowed on the strength of what it saw (the same source, the same persons, the ledger, releases that
 are carried over) is still so when it publishes. The lock goes with the process that holds it, however that ends; a file
-of it that a killed one leaves locks none of the same user's runs out, and others' until it is removed.
+of it that a killed one leaves locks none of the same user's runs out. Others may not open it, so that they cannot know,
+and are told whose it is and how it goes (`sqldeid.engine.lock.advise`).
 
 Does not protect
     Two machines on a file system that keeps their locks apart. Releases at two places: of the other nothing is known.
@@ -30,7 +31,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from sqldeid.engine.folder import PrivateFolder, is_private, short_name
-from sqldeid.engine.lock import hold
+from sqldeid.engine.lock import advise, held_by, hold
 from sqldeid.errors import EngineError, JobError
 
 KEY = "release.into"
@@ -130,9 +131,10 @@ def _lock(place: Path, into: Path) -> FileLock | None:
             return hold(path)
         except Timeout:
             if os.path.lexists(path):
+                by = f" ({holder} holds the lock)" if (holder := held_by(path)) else ""
                 raise EngineError(
                     f"{KEY}: another run of sqldeid is writing to {into}; run this one when that has ended, or name "
-                    "another place",
+                    f"another place{by}",
                     key=KEY,
                 ) from None
         except OSError as error:
@@ -142,7 +144,7 @@ def _lock(place: Path, into: Path) -> FileLock | None:
             if os.path.lexists(path):
                 raise EngineError(
                     f"{KEY}: whether another run of sqldeid is writing to {into} cannot be known, for {path} cannot be "
-                    f"locked ({error.strerror}); remove that file if none is",
+                    f"locked ({error.strerror}); {advise(path)}",
                     key=KEY,
                 ) from None
     return None

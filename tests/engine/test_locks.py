@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -19,8 +20,11 @@ from filelock import FileLock, Timeout
 
 from sqldeid.engine import mark
 from sqldeid.engine.folder import PrivateFolder
-from sqldeid.engine.lock import hold, is_there
+from sqldeid.engine.lock import advise, held_by, hold, is_there
+from sqldeid.engine.settings import Settings
 from sqldeid.errors import EngineError
+from sqldeid.ledger.file import LedgerFile
+from sqldeid.publish.reserve import reserved
 
 HOLDS = """
 import sys, time
@@ -183,3 +187,57 @@ def test_a_forked_child_that_ends_leaves_its_parents_folder(tmp_path: Path) -> N
 def test_no_lock_is_made_by_hand() -> None:
     package = Path(mark.__file__).parents[1]
     assert not [p for p in package.rglob("*.py") if "flock(" in p.read_text()]
+
+
+HELD = """
+import sys
+from pathlib import Path
+from sqldeid.engine.lock import hold
+lock = hold(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_who_holds_a_lock_is_told_also_where_its_file_cannot_be_opened(tmp_path: Path) -> None:
+    """Its owner and the process are seen by whoever may not read it; a killed one's file says how it is removed."""
+    path = tmp_path / "of another's"
+    me = pwd.getpwuid(os.getuid()).pw_name
+    with subprocess.Popen(
+        [sys.executable, "-c", HELD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        with pytest.raises(Timeout):
+            hold(path)
+        told, advised = held_by(path), advise(path)
+        process.kill()
+    if Path("/proc/locks").exists():
+        assert told == f"process {process.pid} of {me}"
+        assert advised == f"{told} holds it: run this one when that has ended"
+    left = advise(path)
+    assert (
+        held_by(path) == "" and f"it is {me}'s, of 2" in left and "no process that is seen from here holds it" in left
+    )
+    assert "another machine or in a container does" in left and left.endswith(f"""rm '{tmp_path}/of another'"'"'s'""")
+    hold(path).release()  # its own user's runs are not kept out
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="not applicable: only root can be another user for a moment")
+def test_another_users_killed_run_is_told_by_both_that_lock() -> None:
+    with tempfile.TemporaryDirectory() as made:  # its parents let everybody through
+        os.chmod(made, 0o777)
+        place, ledger = Path(made, "out.duckdb"), Path(made, "ledger.duckdb")
+        locks = [place.with_name(".out.duckdb.sqldeid-lock"), ledger.with_name("ledger.duckdb.lock")]
+        for lock in locks:
+            lock.touch(mode=0o600)
+        os.seteuid(65534)
+        try:
+            with pytest.raises(EngineError) as of_place, reserved(place):
+                pass
+            with pytest.raises(EngineError) as of_ledger:
+                LedgerFile(ledger, Settings())
+        finally:
+            os.seteuid(0)
+        for told, lock in zip((of_place, of_ledger), locks, strict=True):
+            assert "cannot be locked (Permission denied); it is root's, of 2" in told.value.message
+            assert told.value.message.endswith(f"then root removes it: rm {lock}")
