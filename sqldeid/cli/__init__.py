@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from sqldeid.cli.signals import stoppable
@@ -13,12 +15,32 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the program and exit; Ctrl-C, SIGTERM and SIGHUP are heard while it is still being loaded, too."""
     with stoppable():
         try:
-            from sqldeid.cli import app
-
-            app.main(arguments)
+            _load()(arguments)
         except KeyboardInterrupt:  # before a command began, or after it ended: what it did, it has said
             sys.stderr.write("Interrupted; nothing was published after what is said above\n")
             sys.exit(130)
+
+
+def _load() -> Callable[[Sequence[str] | None], NoReturn]:
+    """The program. Without click not even `doctor` can be asked what is missing: it is said here."""
+    try:
+        from sqldeid.cli.app import main as started
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "sqldeid":
+            raise
+        sys.stderr.write(
+            f"Error: {error.name}, which every run needs, is not installed for {sys.executable}; {_install()}, and "
+            "`sqldeid doctor` says what else is missing\n"
+        )
+        sys.exit(1)
+    return started
+
+
+def _install() -> str:
+    """How the packages are installed that this one needs."""
+    root = Path(__file__).resolve().parents[2]
+    what = f"-e {shlex.quote(str(root))}" if (root / "pyproject.toml").is_file() else "sqldeid"
+    return f"run: {shlex.quote(sys.executable)} -m pip install {what}"
 
 
 __all__ = ["main"]

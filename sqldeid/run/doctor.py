@@ -13,10 +13,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from sqldeid.errors import SqldeidError
@@ -69,20 +71,38 @@ def _program() -> Iterator[Looked]:
     else:
         yield Looked("program", "Python", FAIL, here, "take Python 3.11 or later")
     folder = Path(__file__).resolve().parents[1]
-    if (own := _installed("sqldeid")) is None:
-        said = f"{own_version()}, in {folder}, is no installed package, so that nothing can say what it needs"
-        yield Looked("program", "sqldeid", FAIL, said, "pip install . in its folder")
-    else:
+    said = f"{own_version()}, in {folder}, is no installed package"
+    if (own := _installed("sqldeid")) is not None:
         yield Looked("program", "sqldeid", OK, f"{own}, in {folder}")
+    elif _checkout() is not None:
+        said += "; what it needs is read from pyproject.toml"
+        yield Looked("program", "sqldeid", NOTE, said, f"pip install -e {quote(str(folder.parent))}")
+    else:
+        yield Looked(
+            "program", "sqldeid", FAIL, f"{said}, so that nothing can say what it needs", "pip install sqldeid"
+        )
 
 
 def _needed() -> Iterator[tuple[str, str, str]]:
     """Name, wanted versions and extra (empty for none) of what the distribution requires."""
-    for line in (requires("sqldeid") if _installed("sqldeid") is not None else None) or ():
+    for line in (requires("sqldeid") if _installed("sqldeid") is not None else _checkout()) or ():
         found = _REQUIREMENT.match(line.strip())
         if found is not None:
             extra = _EXTRA.search(found[3] or "")
             yield found[1], found[2].strip(), extra[1] if extra else ""
+
+
+def _checkout() -> list[str] | None:
+    """What pyproject.toml of a checkout says that it needs, as metadata would; None where this is none."""
+    try:
+        found = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+        of = found["project"]
+        if of["name"] != "sqldeid":
+            return None
+        extras = of["optional-dependencies"].items()
+        return [*of["dependencies"], *(f"{line}; extra == '{extra}'" for extra, lines in extras for line in lines)]
+    except (OSError, ValueError, LookupError):
+        return None
 
 
 def _installed(name: str) -> str | None:

@@ -70,7 +70,14 @@ def test_a_bare_checkout_releases_and_is_told(folder, capsys, monkeypatch):
     for more in (["-o", "e.zip", "result.json"], ["--check", "e.zip"]):
         assert run(capsys, "evidence", *more).code == 0
     ran = run(capsys, "doctor")
-    assert ran.code != 0 and "is no installed package" in " ".join(ran.out.split()) and sqldeid.__version__ in ran.out
+    assert (ran.code, ran.err) == (0, "") and sqldeid.__version__ in ran.out
+    said = " ".join(ran.out.split())
+    assert (
+        "-- sqldeid" in said
+        and "is no installed package; what it needs is read from pyproject.toml -> pip install -e" in said
+    )
+    assert "click" in said and "ok report" in said, "what is there is told as of an installed one"
+    assert sorted(doctor._checkout() or ()) and {e for _, _, e in doctor._needed()} >= {"", *doctor.EXTRAS}
 
 
 def test_json_has_the_same(folder, capsys):
@@ -88,6 +95,28 @@ def test_every_extra_has_its_purpose():
     assert len([line for line in requires("sqldeid") or () if "extra" not in line]) == len(
         [name for name, _, extra in doctor._needed() if not extra]
     )
+
+
+def test_a_bare_checkout_that_lacks_a_package_is_told_which(monkeypatch):
+    monkeypatch.setattr(doctor, "_installed", lambda name: None if name in ("sqldeid", "scipy") else "1")
+    found = {one.name: one for one in (*doctor._program(), *doctor._packages(), *doctor._extras())}
+    assert found["sqldeid"].state == "note" and found["scipy"].mend.startswith("pip install 'scipy>=")
+    assert [name for name, one in found.items() if one.state == "fail"] == ["scipy"]
+    monkeypatch.setattr(doctor, "_checkout", lambda: None)  # a copy of the package's folder
+    assert [one.state for one in doctor._program()] == ["ok", "fail"]
+
+
+def test_without_click_even_the_doctor_says_what_to_install():
+    """All that may be missing is, as for the system's Python in a bare checkout: no traceback, but the command."""
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "sqldeid", "doctor"],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(Path(sqldeid.__file__).parents[1])},
+    )
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith("Error: click, which every run needs, is not installed for ")
+    assert " -m pip install " in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.sampled(1)
