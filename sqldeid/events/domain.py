@@ -46,7 +46,7 @@ class Domain:
     first, last
         Times are within [first, last); None where there is only an order.
     gap_bins_hours
-        Edges of bins of gaps; below the first and above the last are bins, too.
+        Edges of bins of gaps; below the first and above the last are bins, too. A gap on an edge is in the bin above.
     length_bins
         Last lengths of bins; longer objects are in one bin more.
     events_max

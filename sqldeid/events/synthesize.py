@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil
 
 import numpy as np
 import pyarrow as pa
@@ -422,7 +423,10 @@ def _first_times(model: Private, count: int, rng: np.random.Generator) -> tuple[
 
 
 def _steps(model: Private, state: Ints, rng: np.random.Generator) -> Ints:
-    """Times to the next event: a bin by the state, then a time within it (even on a logarithmic scale)."""
+    """Times to the next event: a bin by the state, then whole seconds within it (even on a logarithmic scale).
+
+    An edge is the first gap of the bin above it, as where gaps are counted (`events/bound_gaps`).
+    """
     edges = np.array([float(e) for e in model.domain.gap_bins_hours])
     cumulative = np.cumsum(model.gaps, axis=1)[state]
     drawn = (cumulative <= (rng.random(len(state)) * cumulative[:, -1])[:, None]).sum(axis=1)
@@ -430,5 +434,7 @@ def _steps(model: Private, state: Ints, rng: np.random.Generator) -> Ints:
     high = np.concatenate([edges, [edges[-1] * OPEN_BIN]])[drawn]
     chance = rng.random(len(state))
     hours = np.where(low > 0, np.maximum(low, 1e-9) * (high / np.maximum(low, 1e-9)) ** chance, high * chance)
-    seconds: Ints = np.maximum(np.floor(hours * 3600).astype(np.int64), 1)
+    least = np.array([1, *(max(ceil(edge * 3600), 1) for edge in model.domain.gap_bins_hours)], dtype=np.int64)
+    most = np.append(least[1:] - 1, np.iinfo(np.int64).max)
+    seconds: Ints = np.clip(np.floor(hours * 3600).astype(np.int64), least[drawn], np.maximum(most, least)[drawn])
     return seconds * SECOND_US

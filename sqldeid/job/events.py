@@ -223,7 +223,10 @@ class EventsPrivacy(Section):
         default=None, min_length=2, max_length=2, description="With laplace: first date, and date after the last."
     )
     gap_bins_hours: list[Positive] | None = Field(
-        default=None, min_length=1, max_length=64, description="With laplace: edges of bins of gaps, in hours, rising."
+        default=None,
+        min_length=1,
+        max_length=64,
+        description="With laplace: edges of bins of gaps, in hours, rising; a gap on an edge is in the bin above it.",
     )
     length_bins: list[Whole] | None = Field(
         default=None,

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise, product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -318,6 +319,20 @@ def test_counts_equal_plain_python(tmp_path: Path) -> None:
         expected.hours[(4 + start // 24) % 7, start % 24] += 1
     for name, counts in cells(expected).items():
         assert np.array_equal(cells(found)[name], counts), name
+
+
+def test_an_edge_of_gaps_is_in_the_bin_above_where_they_are_counted_and_where_they_are_made(tmp_path: Path) -> None:
+    """Edges between two seconds, too: whole seconds are made, none of them of another bin than was drawn."""
+    at_edge = tables_of([("o", 0, "a"), ("o", 2, "a"), ("p", 0, "a"), ("p", 1, "a")], tmp_path, events_max=2)
+    assert at_edge.gaps[0].tolist() == [1, 1], "two hours are not below two hours"
+    edges = (Fraction("0.0004"), Fraction("0.00055"), Fraction("4.35"), Fraction(6))  # 1.44 s, 1.98 s, 15,660 s
+    bins = len(edges) + 1
+    model: Any = SimpleNamespace(domain=replace(domain(), gap_bins_hours=edges), gaps=np.eye(bins))
+    wanted = np.repeat(np.arange(bins), 2_000)
+    made = synthesize._steps(model, wanted, np.random.default_rng(1)) // 1_000_000
+    found = np.array([sum(Fraction(int(s), 3600) >= e for e in edges) for s in made])
+    whole = wanted != 1  # between 1.44 and 1.98 there is no second: the next one
+    assert np.array_equal(found[whole], wanted[whole]) and set(made[~whole]) == {2}
 
 
 def test_estimating_beats_clipping_and_raking_meets_its_sums() -> None:
