@@ -14,8 +14,9 @@ Assumes
     `never_with` names nobody is given beside the release; releases elsewhere are not known here. The holder's
     `--without-ledger` says that nobody was ever given what is there.
 Does not protect
-    Beside releases of versions that noted no days. Dates in other forms (Excel's numbers, in sentences, in JSON, in
-    rarer languages), and columns of which less than half of the values are dates. Epsilon-safe tables are asked, too:
+    Beside releases of versions that noted no days. Dates in other forms (Excel's numbers, in rarer languages), and
+    columns of which less than half of the values are dates. Of dates within longer texts, lists, structs and JSON there
+    is a warning alone, where most values hold one in a form of `WITHIN`. Epsilon-safe tables are asked, too:
     a date that they show is a true one. Series show steps from their own beginning, and events are made: neither shows
     a day.
 
@@ -74,6 +75,15 @@ WRITTEN_IN: Mapping[str, str] = {
 }
 """By the kind of a column, what its values look like, as text, where they are dates."""
 
+WITHIN = (
+    f"(^|[^0-9])({_YEAR}[-/.]{_MONTH}[-/.]{_DAY}|{_DAY}[.]{_MONTH}[.]{_YEAR}|"
+    f"({_MONTH}/{_DAY}|{_DAY}/{_MONTH})/{_YEAR})([^0-9]|$)"
+)
+"""A day with its year and separators within a longer text: 2020-01-15, 15.01.2020, 1/15/2020."""
+
+_OF_TEXT = ("CHAR", "TEXT", "STRING", "JSON")
+"""What types are called that hold text, nested ones too."""
+
 CAST_THEM = (
     'cast it to DATE or TIMESTAMP in a source query and give it shift = "person", too, or leave it out. If they are '
     "codes that only look like dates, write something before them in a source query ('code ' || …)"
@@ -111,6 +121,7 @@ class ToldDays:
     there: Sequence[Note]
     sources: Sources
     told: bool
+    warnings: list[str] = field(default_factory=list)
     _same: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     @classmethod
@@ -119,7 +130,7 @@ class ToldDays:
         return cls(units_of(natures, sources.engine), [n for n in there if any(days_of(n))], sources, told)
 
     def refuse_made(self, notes: Mapping[str, Note], written: Mapping[str, exp.Expr], engine: Engine) -> None:
-        """Refuse what was made, before it is published.
+        """Refuse what was made, before it is published; and gather warnings of dates within longer texts.
 
         Cost: one scan of each release that shifts dates, or is beside one that does, if it has text or numbers.
 
@@ -136,7 +147,7 @@ class ToldDays:
         for unit in self.units:
             if moved := self._shifted_beside(unit):
                 for name in unit.names:
-                    _refuse_written({"release": name, **notes[name]}, written[name], moved, engine)
+                    self.warnings += _refuse_written({"release": name, **notes[name]}, written[name], moved, engine)
 
     def _refuse_there(self, unit: Unit, note: Note) -> None:
         """Refuse a release that stands at the target beside one that is made."""
@@ -208,13 +219,31 @@ def refuse_together(units: Sequence[Unit]) -> None:
             )
 
 
-def _refuse_written(note: Note, release: exp.Expr, moved: str, engine: Engine) -> None:
-    """Refuse columns of which most values are dates that are written as text or numbers."""
-    for name in written_dates(release, engine.columns(release), engine):
-        key, said = like_dates(key_of(note), name)
-        raise JobError.at(
-            key, f"{said}, and beside {moved}, whose dates are shifted, true dates tell the shift; {CAST_THEM}"
-        )
+def _refuse_written(note: Note, release: exp.Expr, moved: str, engine: Engine) -> list[str]:
+    """Refuse columns of which most values are dates that are written as text or numbers; warn of dates within texts."""
+    columns = [c for c in engine.columns(release) if c.kind in WRITTEN_IN or _holds_text(c)]
+    found = count_written(release, columns, engine, within=True)
+    beside = f"beside {moved}, whose dates are shifted, true dates tell the shift"
+    for counted in found:
+        if counted.is_date:
+            key, said = like_dates(key_of(note), counted.column.name)
+            raise JobError.at(key, f"{said}, and {beside}; {CAST_THEM}")
+    return [
+        f"{_place(key_of(note), counted.column.name)}: most of its values hold a date within a longer text (such as "
+        f"2020-01-15, 15.01.2020 or 1/15/2020), and {beside}. If they are days of the persons, cut them out in a "
+        "source query, or leave the column out"
+        for counted in found
+        if counted.holds_date
+    ]
+
+
+def _holds_text(c: Column) -> bool:
+    """Whether texts are within its values: lists, structs, JSON."""
+    return c.kind == "other" and any(word in c.shown_type.upper() for word in _OF_TEXT)
+
+
+def _place(key: str, name: str) -> str:
+    return f"{key}.columns.{name}" if key.startswith("tables.") else f"{key} ({name})"
 
 
 def like_dates(key: str, name: str) -> tuple[str, str]:
@@ -225,31 +254,65 @@ def like_dates(key: str, name: str) -> tuple[str, str]:
     return f"{key}.columns.{name}" if own else key, f"most of {values} are written like dates ({forms})"
 
 
-def written_dates(relation: exp.Expr, columns: Sequence[Column], engine: Engine, first: int | None = None) -> list[str]:
-    """The columns of a relation of which most values are dates that are written as text or numbers.
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Of a column how many values there are, how many are written dates, and how many hold one within a longer text."""
+
+    column: Column
+    there: int
+    written: int
+    inside: int
+
+    @property
+    def is_date(self) -> bool:
+        """Whether most values are dates; of lists, structs and JSON it is not asked."""
+        return self.column.kind in WRITTEN_IN and 2 * self.written > self.there
+
+    @property
+    def holds_date(self) -> bool:
+        """Whether most values hold a date, alone or in a longer text."""
+        return 2 * self.inside > self.there
+
+
+def count_written(
+    relation: exp.Expr, columns: Sequence[Column], engine: Engine, first: int | None = None, *, within: bool = False
+) -> list[Counted]:
+    """Count dates that are written as text or numbers.
 
     Parameters
     ----------
     first
         How many rows are looked at; None for all.
+    within
+        Whether dates within longer texts are counted, too.
 
-    Cost: one scan of them, if any is of text or numbers.
+    Cost: one scan of them, if there are columns.
     """
-    there = [c for c in columns if c.kind in WRITTEN_IN]
-    if not there:
+    if not columns:
         return []
-    row = engine.row("run/count_written", release=relation, columns=looked_at(there), first=first)
-    return [c.name for i, c in enumerate(there) if 2 * row[f"w{i}"] > row[f"t{i}"]]
+    row = engine.row("run/count_written", release=relation, columns=looked_at(columns, within=within), first=first)
+    return [Counted(c, row[f"t{i}"], row[f"w{i}"], row[f"i{i}"]) for i, c in enumerate(columns)]
 
 
-def looked_at(columns: Sequence[Column]) -> list[dict[str, object]]:
+def written_dates(relation: exp.Expr, columns: Sequence[Column], engine: Engine, first: int | None = None) -> list[str]:
+    """The columns of a relation of which most values are dates that are written as text or numbers.
+
+    As `count_written`.
+    """
+    found = count_written(relation, [c for c in columns if c.kind in WRITTEN_IN], engine, first)
+    return [counted.column.name for counted in found if counted.is_date]
+
+
+def looked_at(columns: Sequence[Column], *, within: bool) -> list[dict[str, object]]:
     """How the values of columns of a release, read as `r`, are looked at: `run/count_written`."""
     return [
         {
             "text": _text(c),
-            "pattern": literal(WRITTEN_IN[c.kind]),
+            "pattern": literal(WRITTEN_IN.get(c.kind, WRITTEN_IN["text"])),
+            "within": literal(WITHIN) if within and (c.kind == "text" or _holds_text(c)) else None,
             "there": identifier(f"t{i}"),
             "written": identifier(f"w{i}"),
+            "inside": identifier(f"i{i}"),
         }
         for i, c in enumerate(columns)
     ]

@@ -174,7 +174,7 @@ def _anonymize(
             raise Interrupted(f"interrupted; {done} published") from None
     found = {r.name: _published(r, written) for r in releases}
     result = _result(job, database, found, joinable, options, monotonic() - started)
-    return replace(result, warnings=(*result.warnings, *sources.warnings))
+    return replace(result, warnings=(*result.warnings, *days.warnings, *sources.warnings))
 
 
 def _planned(job: Job, engine: Engine, units: Sequence[Plan]) -> Callable[[str], Plan]:

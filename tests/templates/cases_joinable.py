@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqldeid.engine.base import Column
 from sqldeid.run.dates import looked_at
 from sqldeid.sql import column, identifier, table_name
@@ -76,7 +78,8 @@ WRITTEN = (
     Column("select", "DOUBLE", "float"),
     Column("d", "DECIMAL(20, 2)", "number"),
 )
-COUNTED = (len(DATES), len(DATES), len(CODES), 0, len(NUMBERS), 6, len(NUMBERS), 6, len(NUMBERS), 6)
+HELD = sum(bool(re.search(r"\b(\d{4}[-/]\d+[-/]\d+|\d+[.]\d+[.]\d{4}|\d+/\d+/\d{4})(?!\d)", date)) for date in DATES)
+COUNTED = (len(DATES), len(DATES), HELD, len(CODES), 0, 1, *(len(NUMBERS), 6, 0) * 3)
 
 CASES = [
     Case(
@@ -102,22 +105,22 @@ CASES = [
     ),
     Case(
         "run/count_written",
-        {"release": table_name("wri tten"), "columns": looked_at(WRITTEN), "first": None},
+        {"release": table_name("wri tten"), "columns": looked_at(WRITTEN, within=True), "first": None},
         [COUNTED],
         WRITTEN_SETUP,
         note="dates and what is none",
     ),
     Case(
         "run/count_written",
-        {"release": table_name("wri tten"), "columns": looked_at(WRITTEN), "first": None},
-        [(0,) * 10],
+        {"release": table_name("wri tten"), "columns": looked_at(WRITTEN, within=True), "first": None},
+        [(0,) * 15],
         WRITTEN_SETUP[:1],
         note="of nothing",
     ),
     Case(
         "run/count_written",
-        {"release": table_name("wri tten"), "columns": looked_at(WRITTEN), "first": len(DATES)},
-        [(len(DATES), len(DATES), *(0,) * 8)],
+        {"release": table_name("wri tten"), "columns": looked_at(WRITTEN, within=False), "first": len(DATES)},
+        [(len(DATES), len(DATES), *(0,) * 13)],
         WRITTEN_SETUP[:2],
         note="of the first rows, before blanks",
     ),

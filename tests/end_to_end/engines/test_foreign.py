@@ -165,6 +165,19 @@ def test_what_tells_the_shift_is_refused_and_found(both: Both) -> None:
     assert found.value.key == "tables.apart.columns.noted"
 
 
+def test_dates_within_texts_lists_and_json_are_warned_of(both: Both) -> None:
+    foreign = both.foreign
+    foreign.run(
+        "CREATE VIEW holding AS SELECT p.*, 'on ' || p.born AS noted, JSONB_BUILD_OBJECT('on', p.born) AS packed, "
+        "ARRAY['on', 'day ' || p.born] AS listed, ARRAY['none'] AS nothing FROM people AS p"
+    )
+    held = dict.fromkeys(("noted", "packed", "listed", "nothing"), INSENSITIVE)
+    moved = asked({SEX: qi(), "seen": {**INSENSITIVE, "shift": "person"}, **held}, k=3, source="holding")
+    warnings = anonymize(job({"schema": "held"}, moved=moved), foreign.database).warnings
+    said = {w.partition(": ")[0] for w in warnings if "hold a date within a longer text" in w}
+    assert said == {f"tables.moved.columns.{name}" for name in ("noted", "packed", "listed")}
+
+
 def test_spellings_that_a_collation_holds_equal_are_one_value(foreign: Foreign) -> None:
     """As docs/spelling.md says: a cast in the job keeps the collation, a view with another one tells them apart."""
     foreign.run("CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")

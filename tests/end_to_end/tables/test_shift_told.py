@@ -306,6 +306,41 @@ def test_half_of_the_values_are_not_most(source: Path) -> None:
                 anonymize(made, source)
 
 
+HOLDING = {
+    "a sentence": "'seen on ' || came || ', sent home'",
+    "another order": "'seen ' || STRFTIME(came, '%d.%m.%Y')",
+    "an American one": "STRFTIME(came, 'on %-m/%-d/%Y')",
+    "JSON": "note",
+    "a struct": "{'seen': 'on ' || came}",
+    "a list": "[CAST(came AS VARCHAR)]",
+    "codes": "'1' || STRFTIME(came, '%Y-%m-%d') || '7'",
+    "years": "'in ' || YEAR(came)",
+    "a few": "CASE WHEN id % 2 = 0 THEN 'on ' || came ELSE 'none' END",
+}
+"""Dates within longer values; the last three are none, or too few."""
+
+
+@pytest.mark.parametrize("kind", HOLDING)
+def test_dates_within_longer_texts_are_warned_of(kind: str, source: Path) -> None:
+    """In the release that shifts, and in another one of the same persons; where nothing is shifted, nothing is said."""
+    write(source, "ALTER TABLE stays ADD COLUMN note JSON", "UPDATE stays SET note = JSON_OBJECT('seen', came)")
+    query = f"SELECT * EXCLUDE (note), {HOLDING[kind]} AS told FROM stays"
+    own = shifted(told=INSENSITIVE) | {"source": {"query": query}}
+    other = telling(INSENSITIVE, HOLDING[kind])
+    told = {
+        "shifted": anonymize(job({"schema": "a"}, shifted=own), source).warnings,
+        "other": anonymize(job({"schema": "b"}, shifted=shifted(), other=other), source).warnings,
+        "": anonymize(job({"schema": "c"}, other=other), source).warnings,
+    }
+    for name, warnings in told.items():
+        said = [w for w in warnings if "hold a date within a longer text" in w]
+        asked = name and kind not in ("codes", "years", "a few")
+        assert [w.partition(": ")[0].removeprefix("job: ") for w in said] == (
+            [f"tables.{name}.columns.told"] if asked else []
+        )
+        assert all("beside tables.shifted.columns.lab, whose dates are shifted" in w for w in said)
+
+
 def test_a_written_date_is_refused_before_the_search(source: Path) -> None:
     """Also in a table that is made after another one; and nothing is made of either."""
     asked = {"shifted": shifted(), "telling": telling(INSENSITIVE, "CAST(came AS VARCHAR)")}
