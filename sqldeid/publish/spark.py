@@ -38,9 +38,9 @@ from sqldeid.publish.spark_runs import (
     is_left_behind,
     refuse_alive,
     refuse_too_old,
+    signed,
     snapshots,
     staged_by,
-    stamp,
 )
 from sqldeid.sql import Fixed, identifier, literal, render, table_name
 
@@ -85,7 +85,7 @@ class OnSpark:
         self._prepare()
         table = self._table(f"{note.release}__{self.engine.run_id}")
         self.engine.undo.append(lambda: self._drop(table))
-        staged = stamp(self.engine.run_id) | ({FOLDER: "into"} if self.passing else {})
+        staged = signed(self.engine.run_id) | ({FOLDER: "into"} if self.passing else {})
         noted = replace(note, content={**note.content, STAGED: staged})
         made = _CREATED.fullmatch(self.engine.written(statement(table)))
         if made is None:

@@ -16,7 +16,7 @@ from sqldeid.engine.base import Relation
 from sqldeid.engine.spark import SparkEngine
 from sqldeid.errors import EngineError
 from sqldeid.publish.notes import Note, read_note
-from sqldeid.publish.spark_runs import FOLDER, STAGED, is_over, minutes_of, snapshots, staged_by
+from sqldeid.publish.spark_runs import FOLDER, STAGED, is_over, snapshots, staged_by, when_and_where
 from sqldeid.sql import table_name
 
 
@@ -117,6 +117,6 @@ def _busy(relation: Relation, schema: str) -> EngineError:
     return EngineError.at(
         "release.schema",
         f"another run of sqldeid is publishing into the schema {schema}, and each must know of the other's releases: "
-        f"it staged {table} {minutes_of(staged)} minutes ago; nothing was published: run again when it is done, or, if "
-        f"it was killed, DROP TABLE {table} (a day later it is passed over)",
+        f"it staged {table} {when_and_where(staged)}; nothing was published: run again when it is done, or, once its "
+        f"process is no more, DROP TABLE {table} (a day later it is passed over)",
     )

@@ -25,7 +25,7 @@ from sqldeid.engine.spark_errors import Missing
 from sqldeid.errors import JobError, SqldeidError, VerificationError
 from sqldeid.publish.notes import Note, read_note
 from sqldeid.publish.spark_claim import HIDDEN, opened, remove
-from sqldeid.publish.spark_runs import STAGED, stamp
+from sqldeid.publish.spark_runs import STAGED, signed
 from sqldeid.sql import identifier, literal, render, table_name
 
 
@@ -82,7 +82,7 @@ class Folder:
         """
         run = self.engine.run_id
         swap, part = table_name(schema, f"{self.name}__swap_{run}"), identifier(f"sqldeid_{run}")
-        comment = literal(Note(self.name, {STAGED: stamp(run)}, {}).to_json())
+        comment = literal(Note(self.name, {STAGED: signed(run)}, {}).to_json())
         aside = literal(f"{self.place}/{HIDDEN}/{run}/swap_{self.name}")
         self.engine.undo.append(lambda: self.engine.execute(render("publish/drop_released", "spark", table=swap)))
         made = {"table": swap, "part": part}

@@ -1,12 +1,15 @@
 """Find what runs on Spark left in a schema, and whether another run is still at work there.
 
-A staged table carries its run and the time in its note until it is published. Of a run of this machine that was killed,
-the mark tells (`sqldeid.engine.mark`); any other is taken for alive for a day, after which no run publishes what it
-staged (`too_old`). So nothing that a live run needs is ever dropped, and what dead ones left goes, sooner or later.
+A staged table carries its run, the time and the process in its note until it is published. Of a run of this machine
+that was killed, the mark tells (`sqldeid.engine.mark`); any other is taken for alive for a day, after which no run
+publishes what it staged (`refuse_too_old`). So nothing that a live run needs is ever dropped, and what dead ones left
+goes, sooner or later. Host and process are said to people alone: names of hosts and numbers of processes recur.
 """
 
 from __future__ import annotations
 
+import os
+import platform
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -17,7 +20,7 @@ from sqldeid.errors import EngineError
 from sqldeid.publish.notes import read_note
 
 STAGED = "staged"
-"""Key of a note's entry on a table that is not published yet: {"run", "at"}."""
+"""Key of a note's entry on a table that is not published yet: {"run", "at"}, and {"host", "process"} by `signed`."""
 
 FOLDER = "folder"
 """Key of that entry where the release goes into a folder, which the run has claimed, and never into the catalogue."""
@@ -25,11 +28,24 @@ FOLDER = "folder"
 DEAD_AFTER = timedelta(hours=24)
 TOO_OLD = timedelta(hours=23)
 """An hour less: clocks differ."""
+_HOST = re.compile(r"[A-Za-z0-9._-]{1,255}")
 
 
 def stamp(run: str) -> dict[str, str]:
     """What is noted on a table that a run stages now."""
     return {"run": run, "at": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
+def signed(run: str) -> dict[str, str]:
+    """The same for a note, with the process: whoever finds it can see whether the run lives. It goes with the entry."""
+    return {**stamp(run), "host": platform.node(), "process": str(os.getpid())}
+
+
+def when_and_where(staged: Mapping[str, str]) -> str:
+    """How long ago a table was staged, and by which process, in words; earlier versions did not say the latter."""
+    ago = f"{minutes_of(staged)} minutes ago"
+    host, process = (str(staged.get(name, "")) for name in ("host", "process"))
+    return f"{ago} (process {process} on {host})" if _HOST.fullmatch(host) and process.isdecimal() else ago
 
 
 def snapshots(text: str, name: str) -> set[str]:
@@ -57,8 +73,8 @@ def refuse_alive(key: str, left: Sequence[Relation]) -> None:
         table = ".".join(relation.parts)
         raise EngineError.at(
             key,
-            f"another run is writing it: it staged {table} {minutes_of(staged)} minutes ago; wait for it, or, "
-            f"if it was killed, DROP TABLE {table} (a day later the next run does)",
+            f"another run is writing it: it staged {table} {when_and_where(staged)}; wait for it, or, once its process "
+            f"is no more, DROP TABLE {table} (a day later the next run does)",
         )
 
 

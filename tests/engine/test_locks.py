@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import platform
 import pwd
 import shutil
 import signal
@@ -19,12 +20,15 @@ import pytest
 from filelock import FileLock, Timeout
 
 from sqldeid.engine import mark
+from sqldeid.engine.base import Relation
 from sqldeid.engine.folder import PrivateFolder
 from sqldeid.engine.lock import advise, held_by, hold, is_there
 from sqldeid.engine.settings import Settings
 from sqldeid.errors import EngineError
 from sqldeid.ledger.file import LedgerFile
+from sqldeid.publish.notes import Note
 from sqldeid.publish.reserve import reserved
+from sqldeid.publish.spark_runs import STAGED, refuse_alive, signed
 
 HOLDS = """
 import sys, time
@@ -241,3 +245,17 @@ def test_another_users_killed_run_is_told_by_both_that_lock() -> None:
         for told, lock in zip((of_place, of_ledger), locks, strict=True):
             assert "cannot be locked (Permission denied); it is root's, of 2" in told.value.message
             assert told.value.message.endswith(f"then root removes it: rm {lock}")
+
+
+@pytest.mark.parametrize("said", ["all", "by an earlier version", "something else"])
+def test_what_a_run_on_spark_staged_tells_which_process_to_look_for(said: str) -> None:
+    """So that whoever finds it can see whether it lives, and when its table may be dropped."""
+    staged = signed("0000aaaa")
+    if said != "all":
+        staged = {"run": "0000aaaa", "at": staged["at"]} | ({"host": "a\nb", "process": "x"} if said[0] == "s" else {})
+    table = Relation(("c", "shelf", "r__0000aaaa"), False, Note("r", {STAGED: staged}, {}).to_json())
+    with pytest.raises(EngineError) as refused:
+        refuse_alive("tables.r", [table])
+    by = f" (process {os.getpid()} on {platform.node()})" if said == "all" else ""
+    assert f"it staged c.shelf.r__0000aaaa 0 minutes ago{by}; wait for it" in refused.value.message
+    assert "once its process is no more, DROP TABLE c.shelf.r__0000aaaa" in refused.value.message
