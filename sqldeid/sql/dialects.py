@@ -112,18 +112,21 @@ def _iso_weekday(node: exp.Expr) -> exp.Expr:
 
 
 def _microseconds_of_epoch(node: exp.Expr) -> exp.Expr:
-    """``EPOCH_US(t)`` by Postgres' EXTRACT, whose seconds are exact decimals."""
+    """``EPOCH_US(t)`` by Postgres' EXTRACT, whose seconds are exact decimals; NULL of an infinite t, as in DuckDB."""
     if not (isinstance(node, exp.Anonymous) and node.name.upper() == "EPOCH_US"):
         return node
-    seconds = exp.Extract(this=exp.Var(this="EPOCH"), expression=node.expressions[0])
-    return exp.cast(exp.Mul(this=seconds, expression=exp.Literal.number(1_000_000)), "BIGINT")
+    moment = node.expressions[0].transform(_microseconds_of_epoch)
+    seconds = exp.Extract(this=exp.Var(this="EPOCH"), expression=moment)
+    number = exp.cast(exp.Mul(this=seconds, expression=exp.Literal.number(1_000_000)), "BIGINT")
+    finite = exp.Anonymous(this="ISFINITE", expressions=[moment.copy()])
+    return exp.Case(ifs=[exp.If(this=finite, true=number)])
 
 
 def _microseconds_by_zone(node: exp.Expr) -> exp.Expr:
     """``EPOCH_US(t)`` by Spark's function of moments with a zone: the session's is UTC."""
     if not (isinstance(node, exp.Anonymous) and node.name.upper() == "EPOCH_US"):
         return node
-    zoned = exp.cast(node.expressions[0], exp.DataType.build("TIMESTAMPLTZ"))
+    zoned = exp.cast(node.expressions[0].transform(_microseconds_by_zone), exp.DataType.build("TIMESTAMPLTZ"))
     return exp.Anonymous(this="UNIX_MICROS", expressions=[zoned])
 
 

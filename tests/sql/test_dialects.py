@@ -12,6 +12,12 @@ from sqldeid.sql.names import column, identifier, literal, table_name
 
 GRID = "SELECT k, h FROM t CROSS JOIN UNNEST(GENERATE_SERIES(a, b)) AS g(h) WHERE b >= a"
 
+
+def microseconds(moment: str) -> str:
+    """What Postgres is asked for microseconds."""
+    return f"CASE WHEN ISFINITE({moment}) THEN CAST(EXTRACT(EPOCH FROM {moment}) * 1000000 AS BIGINT) END"
+
+
 PAIRS = [
     ("duckdb", GRID, GRID),
     ("postgres", GRID, "SELECT k, h FROM t CROSS JOIN LATERAL GENERATE_SERIES(a, b) AS g(h) WHERE b >= a"),
@@ -53,7 +59,18 @@ PAIRS = [
     (
         "postgres",
         "SELECT EPOCH_US(t) FROM t",
-        "SELECT CAST(EXTRACT(EPOCH FROM t) * 1000000 AS BIGINT) FROM t",
+        f"SELECT {microseconds('t')} FROM t",
+    ),
+    (
+        "spark",
+        "SELECT EPOCH_US(COALESCE(a, CASE WHEN EPOCH_US(b) IS NULL THEN c END)) FROM t",
+        "SELECT UNIX_MICROS(CAST(COALESCE(a, CASE WHEN UNIX_MICROS(CAST(b AS TIMESTAMP_LTZ)) IS NULL THEN c END) "
+        "AS TIMESTAMP_LTZ)) FROM t",
+    ),
+    (
+        "postgres",
+        "SELECT EPOCH_US(COALESCE(a, EPOCH_US(b))) FROM t",
+        f"SELECT {microseconds('COALESCE(a, ' + microseconds('b') + ')')} FROM t",
     ),
     *(
         (

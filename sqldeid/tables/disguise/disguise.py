@@ -251,9 +251,9 @@ def kept_of(plan: TablePlan, *, released: bool) -> list[exp.Expr]:
     """What a release must keep of each row beside its quasi-identifying columns, whatever the secrets are.
 
     Of a column that leaves as it stands: its value. Of a pseudonym: whether there is one. Of shifted dates: the
-    microseconds from the first day among the row's shifted dates to each of them, so all intervals and times of day; of
-    those that are cut to the day the days, of those cut to the week or month, which depend on the shift, whether there
-    is one (`check_coarse` looks at their shape).
+    infinite ones, which no shift changes, and the microseconds from the first other day in the row to each of them, so
+    all intervals and times of day; of those that are cut to the day the days, of those cut to the week or month, which
+    depend on the shift, whether there is one (`check_coarse` looks at their shape).
 
     Parameters
     ----------
@@ -268,12 +268,15 @@ def kept_of(plan: TablePlan, *, released: bool) -> list[exp.Expr]:
         elif c.disguise == "pseudonym":
             kept.append(exp.Paren(this=exp.Is(this=values[c.name], expression=exp.Null())))
     kept += [exp.Paren(this=exp.Is(this=values[c.name], expression=exp.Null())) for c in shifted(plan) if _by_shift(c)]
+    moved = [_moment(values[c.name]) for c in shifted(plan)]
+    kept += [_where_infinite(moment, infinite=moment) for moment in moved]
     daily = {
         c.name: coarsened(values[c.name], "day", c.source) if c.to == "day" else values[c.name] for c in plan.others
     }
     dates = [_moment(daily[c.name]) for c in shifted(plan) if not _by_shift(c)]
     if dates:
-        first = exp.cast(exp.Coalesce(this=dates[0], expressions=dates[1:]), exp.DataType.build("date"))
+        finite = [_where_infinite(d, other=d) for d in dates]
+        first = exp.cast(exp.Coalesce(this=finite[0], expressions=finite[1:]), exp.DataType.build("date"))
         kept += [
             exp.Paren(this=exp.Sub(this=_microseconds(d), expression=_microseconds(_moment(first)))) for d in dates
         ]
@@ -303,6 +306,12 @@ def check_coarse(plan: TablePlan, written: exp.Expr, engine: Engine) -> None:
     for c, row in zip(cut, found, strict=True):
         if row["finer"]:
             raise VerificationError.at(plan.key, f"the release failed its re-check: {c.name} is not cut to the {c.to}")
+
+
+def _where_infinite(moment: exp.Expr, *, infinite: exp.Expr | None = None, other: exp.Expr | None = None) -> exp.Expr:
+    """One value for a moment that is NULL or infinite, whose microseconds are NULL, and another for all others."""
+    countless = exp.Is(this=_microseconds(moment), expression=exp.Null())
+    return exp.Case(ifs=[exp.If(this=countless, true=infinite or exp.Null())], default=other)
 
 
 def _microseconds(moment: exp.Expr) -> exp.Expr:
