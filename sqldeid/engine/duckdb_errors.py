@@ -17,6 +17,20 @@ _CHECKSUM = "corrupt database file"  # an IOException in 1.4, of no kind of its 
 _DAMAGED = "a database file is damaged; bring a copy of it back"
 CONVERSION = "a value cannot be converted or is out of range in the job's SQL or source view (not shown)"
 INTERRUPTED = "interrupted; nothing was published"
+_NO_PARQUET = "a file is called Parquet and is none; remove it, or name another place"
+_INVALID = {
+    "more than one row returned by a subquery": (
+        "a subquery of the job's SQL or source view stands for one value and gives several rows; use IN or MIN"
+    ),
+    "too small to be a parquet file": _NO_PARQUET,
+    "no magic bytes found": _NO_PARQUET,
+    "parquet magic bytes": _NO_PARQUET,
+    "could not parse string": CONVERSION,  # STRPTIME
+    "malformed json": CONVERSION,
+    "map keys must be unique": CONVERSION,
+    "invalid input for hex digit": CONVERSION,
+}
+"""What DuckDB's words for invalid input mean; of a value that a function cannot read, as of one that no cast can."""
 
 
 @contextmanager
@@ -92,14 +106,8 @@ def _input_error(error: duckdb.Error) -> SqldeidError:
         )
     if "error when sniffing file" in text:
         return JobError(MALFORMED)
-    if "more than one row returned by a subquery" in text:
-        return JobError(
-            "a subquery of the job's SQL or source view stands for one value and gives several rows; use IN or MIN"
-        )
-    if any(
-        words in text for words in ("too small to be a parquet file", "no magic bytes found", "parquet magic bytes")
-    ):
-        return JobError("a file is called Parquet and is none; remove it, or name another place")
+    if (told := next((told for words, told in _INVALID.items() if words in text), None)) is not None:
+        return JobError(told)
     if isinstance(error, duckdb.SyntaxException) and "escape string" in str(error).lower():
         return JobError("ESCAPE takes one character, or none; write LIKE … ESCAPE '!'")
     if text.startswith("invalid input error: division by zero"):

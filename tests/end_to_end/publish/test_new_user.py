@@ -113,6 +113,7 @@ def test_a_csv_file_in_another_encoding(tmp_path: Path) -> None:
         ({"source": "people", "where": "CAST('SECRET' || name AS INTEGER) = 1"}, "tables.r.where"),
         ({"source": {"query": "SELECT CAST(name AS INTEGER) AS age FROM people"}}, "tables.r.source.query"),
         ({"source": {"query": "FROM people"}, "where": "CAST(name AS INTEGER) = 1"}, "tables.r.where"),
+        ({"source": "people", "where": "STRPTIME('SECRET' || name, '%d.%m.%Y') < DATE '2020-01-01'"}, "tables.r.where"),
     ],
 )
 def test_what_fails_in_the_jobs_sql_names_its_key(more: dict[str, object], key: str) -> None:
