@@ -94,6 +94,14 @@ def read_key(file: Path | None = None) -> Key | None:
     return _parse(given, f"the environment variable {VARIABLE}", VARIABLE) if given else None
 
 
+def is_key(file: Path) -> bool:
+    """Whether a file holds a key that `read_key` takes."""
+    try:
+        return file.is_file() and bool(_parse(_read(file), str(file), "--key-file"))
+    except (OSError, JobError):
+        return False
+
+
 def state_key() -> Key | None:
     """The random key of this user on this machine, made once; None where there is no place to keep it.
 

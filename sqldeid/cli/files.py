@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sqldeid.cli.targets import JSON, PAGE, check_output, is_stdout, is_stream, refuse_kind, write_text
 from sqldeid.errors import EngineError, JobError, SqldeidError
 from sqldeid.files import read_json, read_limited
+from sqldeid.keys import is_key
 
 if TYPE_CHECKING:
     from sqldeid.job import Job
@@ -83,24 +84,31 @@ def check_found(
     Raises
     ------
     JobError
-        If its folder is missing, or the file is one that is read, holds a release's result, or is another's where a
-        page is to stand.
+        If its folder is missing, or the file is one that is read, holds a key or a release's result or certificate, or
+        is another's where a page is to stand.
     """
     if target is None or is_stdout(target):
         return
     refuse_kind(option, target, kinds)
     check_output(option, target)
-    if not results:
-        refuse_over_result(option, target)
+    refuse_over_result(option, target, own="result" if results else option.removeprefix("--"))
     bound = [os.environ[HOUSE_RULES]] if os.environ.get(HOUSE_RULES) else []
     if os.path.realpath(target) in [os.path.realpath(read) for read in (*reads, *bound)]:
         raise JobError.at(option, f"{target} is what the run reads; name another file")
+    refuse_over_key(option, target)
     if kinds >= PAGE and Path(target).suffix.casefold() not in JSON:
         _refuse_over_others(option, target)
 
 
-def refuse_over_result(option: str, target: str | None) -> None:
-    """Refuse a file that holds a release's result: it may be the policy of later runs, and cannot be found again.
+def refuse_over_result(option: str, target: str | None, own: str = "") -> None:
+    """Refuse a file that holds a release's result or certificate: neither can be found again once the source changes.
+
+    The result may be the policy of later runs.
+
+    Parameters
+    ----------
+    own
+        ``result`` or ``certificate``, which may take the place of an earlier one, where that is what is written.
 
     Raises
     ------
@@ -109,8 +117,22 @@ def refuse_over_result(option: str, target: str | None) -> None:
     """
     if target is None or is_stdout(target) or is_stream(target):
         return
-    if _object(Path(target)).keys() >= _KEPT[0]:
-        raise JobError.at(option, f"{target} holds the result of a release, which would be lost; name another file")
+    found = _object(Path(target)).keys()
+    for kept, what in zip(_KEPT, ("result", "certificate"), strict=True):
+        if found >= kept and what != own:
+            raise JobError.at(option, f"{target} holds the {what} of a release, which would be lost; name another file")
+
+
+def refuse_over_key(option: str, target: str | None) -> None:
+    """Refuse a file that holds a secret key, without which neither pseudonyms nor a ledger can be gone on with.
+
+    Raises
+    ------
+    JobError
+        If it does.
+    """
+    if target is not None and not is_stdout(target) and is_key(Path(target)):
+        raise JobError.at(option, f"{target} holds a secret key, which would be lost; name another file")
 
 
 def _refuse_over_others(option: str, target: str) -> None:

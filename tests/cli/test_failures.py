@@ -201,6 +201,31 @@ def test_no_other_finding_takes_the_place_of_a_result(name, folder, capsys):
     assert tree(folder) == before
 
 
+MADE = ["anonymize", "db.duckdb", "--job", "job.toml", "--replace", "--json"]
+
+
+@pytest.mark.parametrize("name", ["verify", "explore", "public", "certificate", "doctor", "report", "anonymize"])
+def test_no_finding_takes_the_place_of_a_key(name, folder, capsys):
+    """Also of one that the command does not read; without it pseudonyms and ledgers cannot be gone on with."""
+    assert anonymize(capsys, "--json", "first.json").code == 0
+    (folder / "first.json").rename(folder / "first")
+    (folder / "key").write_text("0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778899aabbccddeeff0\n")
+    before = tree(folder)
+    ran = run(capsys, *OTHERS.get(name, MADE), "key")
+    assert ran.code == 2 and "key holds a secret key, which would be lost" in ran.err
+    assert tree(folder) == before
+
+
+@pytest.mark.parametrize("name", ["verify", "explore", "public", "doctor", "anonymize"])
+def test_no_other_finding_takes_the_place_of_a_certificate(name, folder, capsys):
+    assert anonymize(capsys, "--certificate", "proof.json").code == 0
+    before = tree(folder)
+    ran = run(capsys, *OTHERS.get(name, MADE), "proof.json")
+    assert ran.code == 2 and "proof.json holds the certificate of a release, which would be lost" in ran.err
+    assert tree(folder) == before
+    assert anonymize(capsys, "--replace", "--certificate", "proof.json").code == 0
+
+
 READ = {
     "doctor, the source": (["doctor", "db", "--json"], "db"),
     "doctor, the job": (["doctor", "db", "--job", "job", "--json"], "job"),
@@ -276,10 +301,11 @@ def test_a_failure_takes_the_place_of_what_can_be_found_again(folder, capsys):
     asked = ("verify", "db.duckdb", "--job", "job.toml", "--json")
     assert run(capsys, *asked, "verified.json").code == 0
     write(folder / "out.duckdb", "UPDATE release.people SET illness = 'illness 0'")
-    assert run(capsys, *asked, "verified.json").code == run(capsys, *asked, "proof.json").code == 4
+    assert run(capsys, *asked, "verified.json").code == 4
     assert json.loads((folder / "verified.json").read_text())["error"]["kind"] == "verification"
+    assert run(capsys, "verify", "db.duckdb", "--job", "none.toml", "--json", "proof.json").code == 2
     assert "certificates" in json.loads((folder / "proof.json").read_text())
-    assert json.loads((folder / "proof.error.json").read_text())["error"]["kind"] == "verification"
+    assert json.loads((folder / "proof.error.json").read_text())["error"]["kind"] == "job"
     assert not (folder / "verified.error.json").exists()
 
 
