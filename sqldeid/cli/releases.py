@@ -361,7 +361,9 @@ def verify(
         proofs = {name: {"certificate": asdict(p)} for name, p in proven.items()}
         checked = {name: {**asdict(cast(Any, v)), **proofs.get(name, {})} for name, v in found.items()}
         joinable = [pair.to_dict() for pair in found.joinable]
-        more: dict[str, object] = {"joinable": joinable, "warnings": found.warnings} if joinable else {}
+        more: dict[str, object] = {"joinable": joinable} if joinable else {}
+        if found.warnings:
+            more["warnings"] = found.warnings
         if found.house_rules:
             more["house_rules"] = found.house_rules
         _write(json_file, checked, **more)

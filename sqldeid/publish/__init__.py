@@ -1,6 +1,7 @@
 """Staging and publishing of releases: everything appears together, verified, or nothing does."""
 
 from sqldeid.publish.existing import (
+    beside_releases,
     held_notes,
     notes_there,
     open_target,
@@ -58,6 +59,7 @@ __all__ = [
     "ParquetFolder",
     "Seen",
     "Staging",
+    "beside_releases",
     "days_of",
     "held_notes",
     "key_of",

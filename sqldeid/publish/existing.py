@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
@@ -75,6 +75,28 @@ def others_in_folder(engine: DuckDBEngine, target: Destination, names: set[str] 
     return tuple(
         f for f, note in notes.items() if names is not None and note is not None and note["release"] not in names
     )
+
+
+def beside_releases(engine: Engine, target: Destination, names: Collection[str]) -> tuple[str, ...]:
+    """What lies beside releases in the file or folder that is handed out with them: tables, views, files.
+
+    Parameters
+    ----------
+    names
+        The releases, and the tables that stand beside them.
+
+    Returns
+    -------
+    Their names; none where releases lie in a schema or on a server, which has others.
+    """
+    if not isinstance(engine, DuckDBEngine) or target.into is None:
+        return ()
+    known = {name.casefold() for name in names}
+    if target.kind == "parquet":
+        files = sorted(target.into.iterdir())
+        return tuple(f.name for f in files if f.suffix != ".parquet" or f.stem.casefold() not in known)
+    there = [(r, read_note(r.comment) or {}) for r in engine.relations_in(TARGET)]
+    return tuple(".".join(r.parts[-2:]) for r, n in there if str(n.get("release", "")).casefold() not in known)
 
 
 def notes_there(engine: DuckDBEngine, target: Destination) -> list[dict[str, object]]:

@@ -101,16 +101,17 @@ _COUNTED = {"tables": "rows", "series": "series"}
 class Rechecked(dict[str, Any]):
     """What a re-check found, by release; `joinable` are the pairs of them that were compared.
 
-    `house_rules` are those that the job meets.
+    `house_rules` are those that the job meets; `beside` says what else whoever is given the releases has.
     """
 
     joinable: tuple[Joinable, ...] = ()
+    beside: str = ""
     house_rules: tuple[Mapping[str, object], ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Of pairs that can be joined, one sentence each."""
-        return warnings_of(self.joinable)
+        """Of pairs that can be joined, one sentence each; of what lies beside the releases, one."""
+        return (*warnings_of(self.joinable), *([self.beside] if self.beside else []))
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from sqldeid.job import Job
 from sqldeid.job.local_rules import BESIDE
 from sqldeid.keys import key_warnings, read_key
 from sqldeid.making import Checking, Making, Published
-from sqldeid.publish import published
+from sqldeid.publish import Destination, beside_releases, published
 from sqldeid.report import holders_page
 from sqldeid.result import Release, Result, Risk
 from sqldeid.run.calls import heard_by, taken
@@ -237,6 +237,10 @@ def explain(planned: Plan, job: Job, database: Database) -> Explained:
     return explain_for(planned, job, dialect_of(database))
 
 
+_NAMED = 5
+"""Tables and files beside releases that are named; of more their number is told."""
+
+
 def verify(job: Job, database: Database, *, options: Options | None = None) -> Rechecked:
     """Check published releases again, against the source as it is now; nothing is written.
 
@@ -278,7 +282,20 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
         refuse_told(units, checked, engine)
         there_now = {name: published(engine, destination(job), name)[0] for name in compared(job) if name in found}
         found.joinable = find_joinable(job, there_now, engine, _linked(units))
+        found.beside = "" if options.only else _told_beside(destination(job), checked, engine)
         return found
+
+
+def _told_beside(place: Destination, checked: Mapping[str, Published], engine: Engine) -> str:
+    """What `verify` says of tables and files beside what it checked; whoever is handed releases looks at these, too."""
+    names = beside_releases(engine, place, checked)
+    if not names:
+        return ""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return (
+        f"release.into: {place.into} also holds {', '.join(names[:_NAMED])}{more}: no release of this job, and not "
+        "looked at here. Whoever is given the releases gets that, too; take away what is not meant for them"
+    )
 
 
 def verify_certificates(
