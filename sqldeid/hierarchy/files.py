@@ -242,15 +242,17 @@ def _quoted_columns(text: str, delimiter: str, name: str) -> tuple[list[pa.Array
             width = len(chunks[0]) if chunks else len(chunk[0][1])
             for line, record in chunk:
                 if len(record) != width:
+                    fields = "1 field" if len(record) == 1 else f"{len(record)} fields"
                     raise HierarchyError(
-                        f"hierarchy {name}: line {line} has {len(record)} fields, the first has {width}. "
+                        f"hierarchy {name}: line {line} has {fields}, the first has {width}. "
                         "Every line needs the value and its label on every level"
                     )
             chunks.append([pa.array(c, pa.string()) for c in zip(*(record for _, record in chunk), strict=True)])
             lines.append(np.array([line for line, _ in chunk], dtype=np.int64))
     except csv.Error:
+        place = f"after line {line}" if line else "from its first line on"
         raise HierarchyError(
-            f"hierarchy {name}: after line {line} the file is not CSV: a quote is not closed, or text follows it"
+            f"hierarchy {name}: {place} the file is not CSV: a quote is not closed, or text follows it"
         ) from None
     if not chunks:
         raise HierarchyError(f"hierarchy {name}: the file is empty. Write one line a value: original;level 1;…;top")

@@ -165,8 +165,7 @@ def _ranks(plan: TablePlan, column: OtherColumn, values: pa.Array, engine: Engin
     missing = sum(text not in rank for text in texts if text is not None)
     if missing:
         what = "order leaves out" if plan.demands.hierarchy_of(column.name) is None else "its hierarchy leaves out"
-        raise JobError.at(
-            f"{plan.key}.privacy.t_closeness", f"{what} {missing} values of {column.name}; name all of them"
-        )
+        many = "1 value" if missing == 1 else f"{missing} values"
+        raise JobError.at(f"{plan.key}.privacy.t_closeness", f"{what} {many} of {column.name}; name all of them")
     codes = np.array([len(order) if text is None else rank[text] for text in texts], dtype=np.int64)
     return codes, len(order) + (None in found)

@@ -438,7 +438,7 @@ def test_an_order_is_not_noted_for_it_lists_values(kind, connection):
 @pytest.mark.parametrize(
     ("hierarchy", "told"),
     [
-        ("few.csv", "its hierarchy leaves out 1 values of s"),
+        ("few.csv", "its hierarchy leaves out 1 value of s"),
         ("none.csv", "no such file"),
         ("icd9/diagnoses", "is a rule, which names no values"),
     ],
@@ -493,7 +493,7 @@ def test_text_has_no_order_of_its_own(connection):
     with pytest.raises(JobError, match=r"t_closeness: s is of type VARCHAR, which has no order; give order"):
         sqldeid.plan(sqldeid.Job.parse(data), connection)
     data["tables"]["people"]["privacy"]["t_closeness"]["order"] = ["low", "high"]
-    with pytest.raises(JobError, match="order leaves out 1 values of s"):
+    with pytest.raises(JobError, match="order leaves out 1 value of s"):
         sqldeid.anonymize(
             sqldeid.Job.parse(data), connection, options=sqldeid.Options(replace=True, without_ledger=True)
         )
