@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from sqldeid.attacked import Attacks
+from sqldeid.traded import Tradeoff
+
 if TYPE_CHECKING:
-    from sqldeid.attacked import Attacks
     from sqldeid.notebook import Released
-    from sqldeid.traded import Tradeoff
 
 Tree = Mapping[str, Any]
 """A result, or a part of one, as `to_dict` gives it and `--json` writes it."""
