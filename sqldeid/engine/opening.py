@@ -336,7 +336,7 @@ def _fill(engine: DuckDBEngine, path: Path) -> None:
     if (told := wide(path)) is not None:
         raise JobError(told)
     try:
-        texts = [identifier(name) for name in _codes(engine, place)]
+        texts = [identifier(name) for name in _texts(engine, place)]
         engine.run("engine/read_csv", table=table, path=place, texts=texts)
     except JobError as error:
         if error.message == CONVERSION:
@@ -372,12 +372,24 @@ def _quotes(path: Path) -> bool:
         return True
 
 
-def _codes(engine: DuckDBEngine, path: exp.Expr) -> list[str]:
-    """Columns that look like numbers but hold codes with leading zeros, which a number would lose."""
-    guessed = engine.rows("engine/guess_csv", path=path)
-    numbers = [r["column_name"] for r in guessed if r["column_type"] in ("BIGINT", "HUGEINT", "DOUBLE")]
-    if not numbers:
+_LEADING_ZERO = "^[+-]?0[0-9]"
+_SHORT_YEAR = "^ *[0-9]{1,2}[-./ ][0-9]{1,2}[-./ ][0-9]{1,2}([^0-9]|$)"
+_NOT_AS_GUESSED = {
+    **dict.fromkeys(["BIGINT", "HUGEINT", "DOUBLE"], _LEADING_ZERO),
+    **dict.fromkeys(["DATE", "TIMESTAMP"], _SHORT_YEAR),
+}
+"""By the type that is guessed, what values look like that it would spoil."""
+
+
+def _texts(engine: DuckDBEngine, path: exp.Expr) -> list[str]:
+    """Columns that stay text: codes with leading zeros, which a number would lose, and years of two digits.
+
+    Of 31.01.26 DuckDB makes 26 January 2031, and of 01.02.26 nobody can tell day, month and century.
+    """
+    guessed = {str(r["column_name"]): str(r["column_type"]) for r in engine.rows("engine/guess_csv", path=path)}
+    doubtful = {name: _NOT_AS_GUESSED[of] for name, of in guessed.items() if of in _NOT_AS_GUESSED}
+    if not doubtful:
         return []
-    names = [identifier(name) for name in numbers]
-    row = engine.row("engine/find_codes", path=path, columns=names)
-    return [name for name, count in zip(numbers, row.values(), strict=True) if count]
+    columns = [{"name": identifier(name), "pattern": literal(pattern)} for name, pattern in doubtful.items()]
+    row = engine.row("engine/find_texts", path=path, columns=columns)
+    return [name for name, count in zip(doubtful, row.values(), strict=True) if count]

@@ -12,9 +12,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from sqldeid.engine.opening import Settings
 from sqldeid.errors import EngineError, HierarchyError, JobError, SqldeidError, UncoveredError, VerificationError
 from sqldeid.job import Job
-from sqldeid.run import anonymize, assess, plan, tradeoff, verify
+from sqldeid.run import anonymize, assess, plan, reading, tradeoff, verify
 from sqldeid.tables.release.tradeoff import Asked
 from tests.support.sources import INSENSITIVE, contents, database, job, listed, people, qi, release
 
@@ -260,6 +261,27 @@ def test_files_as_sources(tmp_path: Path) -> None:
         with duckdb.connect(str(out)) as plain:
             codes = plain.execute("SELECT DISTINCT code FROM release.r ORDER BY ALL").fetchall()
         assert codes == [("000",), ("001",), ("002",)]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("31.01.26", "VARCHAR"),  # DuckDB takes it for 26 January 2031
+        ("26-01-31", "VARCHAR"),
+        ("01/31/26", "VARCHAR"),
+        ("1.2.26", "VARCHAR"),
+        ("26-01-31 10:00:00", "VARCHAR"),
+        ("31.01.2026", "DATE"),
+        ("2026-01-31", "DATE"),
+        ("2026-01-31 10:00:00", "TIMESTAMP"),
+    ],
+)
+def test_a_csv_file_keeps_years_of_two_digits_as_text(tmp_path: Path, written: str, read: str) -> None:
+    lines = [f"{i},{written},00{i}" for i in range(5)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,on,code", *lines]) + "\n")
+    with reading(tmp_path / "t.csv", tmp_path / "t.csv", Settings()) as engine:
+        columns = engine.columns(engine.resolve(("t",)))
+    assert [c.shown_type for c in columns] == ["BIGINT", read, "VARCHAR"]
 
 
 def test_targets_that_cannot_be(tmp_path: Path) -> None:
