@@ -372,10 +372,10 @@ def _quotes(path: Path) -> bool:
         return True
 
 
-_LEADING_ZERO = "^[+-]?0[0-9]"
+_CODE = "^[+-]?0[0-9xX]|^[0-9]+[eE][0-9]+$"
 _SHORT_YEAR = "^ *[0-9]{1,2}[-./ ][0-9]{1,2}[-./ ][0-9]{1,2}([^0-9]|$)"
 _NOT_AS_GUESSED = {
-    **dict.fromkeys(["BIGINT", "HUGEINT", "DOUBLE"], _LEADING_ZERO),
+    **dict.fromkeys(["BIGINT", "HUGEINT", "DOUBLE"], _CODE),
     **dict.fromkeys(["DATE", "TIMESTAMP"], _SHORT_YEAR),
 }
 """By the type that is guessed, what values look like that it would spoil."""
@@ -384,7 +384,8 @@ _NOT_AS_GUESSED = {
 def _texts(engine: DuckDBEngine, path: exp.Expr) -> list[str]:
     """Columns that stay text: codes with leading zeros, which a number would lose, and years of two digits.
 
-    Of 31.01.26 DuckDB makes 26 January 2031, and of 01.02.26 nobody can tell day, month and century.
+    0x1F and 12E3 are codes, too: what writes numbers writes 1.2e4 or 12e+03. Of 31.01.26 DuckDB makes 26 January 2031,
+    and of 01.02.26 nobody can tell day, month and century.
     """
     guessed = {str(r["column_name"]): str(r["column_type"]) for r in engine.rows("engine/guess_csv", path=path)}
     doubtful = {name: _NOT_AS_GUESSED[of] for name, of in guessed.items() if of in _NOT_AS_GUESSED}

@@ -272,11 +272,17 @@ def test_files_as_sources(tmp_path: Path) -> None:
         ("1.2.26", "VARCHAR"),
         ("26-01-31 10:00:00", "VARCHAR"),
         ("31.01.2026", "DATE"),
+        ("0x1F", "VARCHAR"),
+        ("12E3", "VARCHAR"),
+        ("1.2e3", "DOUBLE"),
+        ("12e+03", "DOUBLE"),
+        ("0.5", "DOUBLE"),
+        ("0", "BIGINT"),
         ("2026-01-31", "DATE"),
         ("2026-01-31 10:00:00", "TIMESTAMP"),
     ],
 )
-def test_a_csv_file_keeps_years_of_two_digits_as_text(tmp_path: Path, written: str, read: str) -> None:
+def test_a_csv_file_keeps_codes_and_years_of_two_digits_as_text(tmp_path: Path, written: str, read: str) -> None:
     lines = [f"{i},{written},00{i}" for i in range(5)]
     (tmp_path / "t.csv").write_text("\n".join(["id,on,code", *lines]) + "\n")
     with reading(tmp_path / "t.csv", tmp_path / "t.csv", Settings()) as engine:
