@@ -376,7 +376,7 @@ _CODE = "^[+-]?0[0-9xX]|^[0-9]+[eE][0-9]+$"
 _SHORT_YEAR = "^ *[0-9]{1,2}[-./ ][0-9]{1,2}[-./ ][0-9]{1,2}([^0-9]|$)"
 _NOT_AS_GUESSED = {
     **dict.fromkeys(["BIGINT", "HUGEINT", "DOUBLE"], _CODE),
-    **dict.fromkeys(["DATE", "TIMESTAMP"], _SHORT_YEAR),
+    **dict.fromkeys(["DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"], _SHORT_YEAR),
 }
 """By the type that is guessed, what values look like that it would spoil."""
 

@@ -271,6 +271,8 @@ def test_files_as_sources(tmp_path: Path) -> None:
         ("01/31/26", "VARCHAR"),
         ("1.2.26", "VARCHAR"),
         ("26-01-31 10:00:00", "VARCHAR"),
+        ("26-01-31 10:00:00+02", "VARCHAR"),
+        ("2026-01-31 10:00:00+02", "TIMESTAMP WITH TIME ZONE"),
         ("31.01.2026", "DATE"),
         ("0x1F", "VARCHAR"),
         ("12E3", "VARCHAR"),
