@@ -117,7 +117,7 @@ class InPostgres:
         table = self._stage(name, is_view=False)
         self._fill(statement, table)
         self._comment(table, note, is_view=False)
-        self.engine.execute(render("engine/analyze_table", "postgres", table=table))
+        self.engine.analyze_kept(table)
         return table
 
     def _fill(self, statement: Callable[[exp.Table], str], table: exp.Table) -> None:
