@@ -13,6 +13,7 @@ import pytest
 
 import sqldeid
 from sqldeid.errors import JobError
+from sqldeid.sql import column, identifier, render, table_name
 from tests.support.changing import MONDRIAN, SERIES, TABLE
 from tests.support.foreign import in_duckdb, in_postgres
 from tests.support.on_spark import Both, load, named
@@ -188,3 +189,18 @@ def test_a_column_that_is_spelt_otherwise_is_the_same(tmp_path: Path) -> None:
         c.execute("ALTER TABLE people RENAME other TO Ward")
     with pytest.raises(JobError, match="has changed since"):
         sqldeid.anonymize(asked, path, options=REPLACE)
+
+
+@pytest.mark.xdist_group("spark")
+def test_sums_of_hashes_are_exact_on_spark(both: Both) -> None:
+    """They are put together from parts of hashes; the marks of earlier versions hold the sums of whole ones."""
+    load(both.spark, "summed", people(500))
+    columns = [{"name": identifier(n), "column": column(c)} for n, c in (("c0", "age"), ("c1", "ward"))]
+    asked = render("run/sum_columns", "spark", source=table_name("summed"), person=column("id"), columns=columns)
+    found = both.spark.sql(asked).toArrow().to_pylist()[0]
+    key, age, ward = "s.id", "s.age, s.age IS NULL", "s.ward, s.ward IS NULL"
+    hashed = {"persons": key, "whole": f"{key}, {age}, {ward}", "c0": f"{key}, {age}", "c1": f"{key}, {ward}"}
+    read = both.spark.sql(f"SELECT {', '.join(f'XXHASH64({t}) AS {n}' for n, t in hashed.items())} FROM summed AS s")
+    rows = read.toArrow().to_pydict()
+    assert {n: found[n] for n in hashed} == {n: str(sum(rows[n])) for n in hashed}
+    assert min(map(min, rows.values())) < 0 < max(map(max, rows.values()))
