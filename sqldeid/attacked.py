@@ -209,8 +209,15 @@ class Attacks:
         for line, names in LINES.items():
             made = [one.said for name in names if (one := getattr(self, name)) is not None]
             said = [words for words in made if words]
+            if "inference" in names and self.inference is not None:
+                said += self._not_inferred()
             why = sorted({reasons[name] for name in names if name in reasons})
             yield line, "; ".join(said) if said else f"not attacked: {'; '.join(why)}" if why else "nothing"
+
+    def _not_inferred(self) -> list[str]:
+        """How many columns were left out of what was made on others, if any."""
+        columns = sum(bool(one.column) for one in self.left_out if one.attack == "inference")
+        return [f"{columns} other column{'s' if columns > 1 else ''} not attacked"] if columns else []
 
 
 def why_failed(error: Exception) -> str:

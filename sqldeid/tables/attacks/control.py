@@ -26,7 +26,7 @@ Source: Giomi et al. 2022 (the attacks' definitions), in code of its own; Wilson
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,6 +45,9 @@ GUESSES = 1000
 FEW = 11
 """Persons below which a group is told together with others, as on the report's page."""
 
+MOST_GROUPS = 50
+"""Groups of a column that are told for each attack, those who are hit most: a column may have thousands of values."""
+
 LOOKED_AT = 20_000_000
 """Cells by layers that random predicates are compared with, about; they keep to fewer layers where there are more."""
 
@@ -57,6 +60,7 @@ class GroupSuccess:
     ----------
     column, value
         The group; fewer than k persons, or `FEW`, of a value are told together, and left out where these are too few.
+        Of more than `MOST_GROUPS` groups of a column those are told who are hit most, by their interval's lower end.
     attack, secret
         As `Success.attack` and `Success.column`.
     """
@@ -300,12 +304,27 @@ def _groups(known: Known, found: Counted, attacks: Sequence[_Attack], k: int) ->
             shown = "NULL" if label is None else str(label)
             few = row["train"] < least
             rows.setdefault(f"(values of fewer than {least} persons)" if few else shown, []).append(row)
-        for value, mine in rows.items():
-            tried = int(sum(r["train"] for r in mine))
-            if tried >= least:
-                for a in attacks:
-                    rate = sampled(float(sum(r[f"p{a.number}"] for r in mine)), tried)
-                    yield GroupSuccess(c.qi.name, value, a.name, a.secret, rate)
+        told = {v: mine for v, mine in rows.items() if sum(r["train"] for r in mine) >= least}
+        shares = [_rates(told, a) for a in attacks]
+        hit = [_most_hit(of) for of in shares]
+        for value in told:
+            for a, of, most in zip(attacks, shares, hit, strict=True):
+                if value in most:
+                    yield GroupSuccess(c.qi.name, value, a.name, a.secret, of[value])
+
+
+def _most_hit(shares: Mapping[str, Estimate]) -> set[str]:
+    """The values whose persons an attack succeeds on most."""
+    return set(sorted(shares, key=lambda value: (-shares[value].low, value))[:MOST_GROUPS])
+
+
+def _rates(told: Mapping[str, Sequence[dict[str, float]]], attack: _Attack) -> dict[str, Estimate]:
+    """How often an attack succeeds, by the value that persons share."""
+    name = f"p{attack.number}"
+    return {
+        value: sampled(float(sum(r[name] for r in rows)), int(sum(r["train"] for r in rows)))
+        for value, rows in told.items()
+    }
 
 
 def _baselines(

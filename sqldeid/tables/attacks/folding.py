@@ -20,23 +20,43 @@ from sqldeid.tables.plan.plan import OtherColumn, TablePlan
 NULL_CODE = -1
 """Code of NULL in a column that no criterion speaks of."""
 
+MOST_ATTACKED = 20
+"""Sensitive columns that are attacked though neither a criterion nor the job's `secrets` names them: each costs some
+statements, and a table may have hundreds."""
+
+BEYOND = (
+    f"of sensitive columns that neither criteria nor the job's secrets name, the first {MOST_ATTACKED} are attacked; "
+    "name it in secrets"
+)
+
 
 def secrets_of(plan: TablePlan) -> tuple[OtherColumn, ...]:
-    """The attacked columns: those that criteria speak of first, then other sensitive ones, then the job's `secrets`."""
+    """The attacked columns: those that criteria speak of first, then other sensitive ones, then the job's `secrets`.
+
+    Of sensitive columns that neither names, the first `MOST_ATTACKED`.
+    """
+    more = [c for c in _asked(plan) if c.source.kind != "other" and c.disguise is None]
+    first = [c for c in more if c.name not in plan.secrets][:MOST_ATTACKED]
+    return (*plan.judged, *first, *(c for c in more if c.name in plan.secrets))
+
+
+def _asked(plan: TablePlan) -> list[OtherColumn]:
+    """The sensitive columns, and the job's `secrets`, that no criterion speaks of."""
     judged = plan.judged
-    asked = [c for c in plan.others if c.name in plan.secrets or c.role == "sensitive"]
-    more = [c for c in asked if c not in judged and c.source.kind != "other" and c.disguise is None]
-    return (*judged, *sorted(more, key=lambda c: c.name in plan.secrets))
+    return [c for c in plan.others if (c.name in plan.secrets or c.role == "sensitive") and c not in judged]
 
 
 def not_inferred(plan: TablePlan) -> Iterator[tuple[str, str]]:
     """The sensitive columns and the job's `secrets` that are not attacked, each with the reason."""
     attacked = {c.name for c in secrets_of(plan)}
     yield from ((q.name, "the attacker knows quasi-identifying values") for q in plan.qis if q.name in plan.secrets)
-    for c in plan.others:
-        if c.name not in attacked and (c.name in plan.secrets or c.role == "sensitive"):
-            disguised = "it is released in disguise: a guess cannot be compared with what it stands for"
-            yield c.name, "values of its type are not compared" if c.disguise is None else disguised
+    yield from ((c.name, _why_not(c)) for c in _asked(plan) if c.name not in attacked)
+
+
+def _why_not(column: OtherColumn) -> str:
+    if column.disguise is not None:
+        return "it is released in disguise: a guess cannot be compared with what it stands for"
+    return "values of its type are not compared" if column.source.kind == "other" else BEYOND
 
 
 def fold_attacked(plan: TablePlan, folded: Folded, engine: Engine) -> Known:
