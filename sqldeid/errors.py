@@ -18,12 +18,21 @@ Messages name file, release, key, table or column and the mend; they never hold 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import ClassVar, Self
 
 NO_COLUMN = "A column is named as in the source; a text value stands in single quotes, as in sex = 'F'."
 """What to try where the job's SQL names a column that is not there."""
+
+MOST_NAMED = 8
+"""Names in a message."""
+
+
+def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
+    """Names for a message: of many the first, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 class SqldeidError(Exception):

@@ -23,7 +23,7 @@ from sqldeid.engine.duckdb_beneath import tables_beneath
 from sqldeid.engine.duckdb_types import kind_of
 from sqldeid.engine.plain import Lent, refuse_unattachable
 from sqldeid.engine.worker import Worker
-from sqldeid.errors import EngineError, JobError, SqldeidError
+from sqldeid.errors import EngineError, JobError, SqldeidError, listed
 from sqldeid.sql import identifier, literal, render, table_name
 
 T = TypeVar("T")
@@ -214,10 +214,7 @@ class DuckDBEngine(Asked):
 
     def _offer(self) -> str:
         names = sorted(".".join(r.parts[1:]) for r in self._catalogue().values())
-        if not names:
-            return "it has no tables"
-        shown = ", ".join(names[:8])
-        return f"it has {shown}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        return f"it has {listed(names)}" if names else "it has no tables"
 
     def beneath(self, parts: tuple[str, ...]) -> frozenset[str] | None:
         """The tables whose rows a resolved table or view shows, itself among them, without their database's name.

@@ -23,7 +23,7 @@ from sqldeid.engine.duckdb import NEUTRAL, DuckDBEngine, is_neutral
 from sqldeid.engine.duckdb_errors import CONVERSION, heard, translate
 from sqldeid.engine.plain import is_utf8
 from sqldeid.engine.settings import Settings
-from sqldeid.errors import EngineError, JobError, SqldeidError
+from sqldeid.errors import EngineError, JobError, SqldeidError, listed
 from sqldeid.sql import identifier, literal, render, table_name
 
 if TYPE_CHECKING:
@@ -42,9 +42,6 @@ _TWO_KINDS = (
     "a column holds values of two kinds, such as dates in two formats (not shown); write all alike, dates as 2026-01-31"
 )
 _LONGEST_LINE = 1 << 20
-_SHOWN = 8
-"""Macros that a message names."""
-
 
 _SIZE = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*([KMGT]i?B?|B|bytes?|%)\s*", re.IGNORECASE)
 
@@ -189,14 +186,13 @@ def _refuse_transaction(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _refuse_macros(rows: pa.Table) -> None:
     """A macro wins over the function of its name: it could read files for a job, and change what is counted."""
-    listed = rows.to_pylist()
-    functions = {row["name"].casefold() for row in listed if row["database"] is None}
-    taken = sorted({row["name"] for row in listed if row["database"] and row["name"].casefold() in functions})
+    there = rows.to_pylist()
+    functions = {row["name"].casefold() for row in there if row["database"] is None}
+    taken = sorted({row["name"] for row in there if row["database"] and row["name"].casefold() in functions})
     if taken:
-        shown = ", ".join(taken[:_SHOWN]) + (f" and {len(taken) - _SHOWN} more" if len(taken) > _SHOWN else "")
         raise JobError(
-            f"the database holds macros that replace functions of DuckDB ({shown}), and a release could no longer be "
-            "trusted; drop or rename them, or copy the tables into another database"
+            f"the database holds macros that replace functions of DuckDB ({listed(taken)}), and a release could no "
+            "longer be trusted; drop or rename them, or copy the tables into another database"
         )
 
 

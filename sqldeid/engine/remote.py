@@ -13,14 +13,11 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Asked, Capabilities, Column, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
-from sqldeid.errors import JobError, SqldeidError
+from sqldeid.errors import JobError, SqldeidError, listed
 from sqldeid.sql import Statement, identifier, table_name
 
 PORTION = 1 << 26
 """Bytes of classes that are held here on their way to the workbench: as text, as Arrow somewhat less."""
-
-_SHOWN = 8
-"""Tables that a message offers."""
 
 
 class Remote(Asked, ABC):
@@ -225,9 +222,7 @@ def shortened(name: str, most: int) -> str:
 
 def _offer(there: dict[tuple[str, ...], Relation]) -> str:
     names = sorted(".".join(parts) for parts in there)
-    if not names:
-        return "it has no tables that you may read"
-    return f"it has {', '.join(names[:_SHOWN])}" + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    return f"it has {listed(names)}" if names else "it has no tables that you may read"
 
 
 def _refuse_long(parts: object, capabilities: Capabilities) -> None:

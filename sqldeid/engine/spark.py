@@ -29,7 +29,7 @@ from sqldeid.engine.spark_catalogue import Catalogue
 from sqldeid.engine.spark_rows import by_size, cut_off, register
 from sqldeid.engine.spark_session import FORMAT, open_session, settings_for, silent, stop_session
 from sqldeid.engine.spark_types import column_of, plain, sendable
-from sqldeid.errors import JobError, SqldeidError
+from sqldeid.errors import JobError, SqldeidError, listed
 from sqldeid.sql import Fixed, Statement, identifier, render, table_name
 from sqldeid.sql.unlike import refuse_unlike
 
@@ -283,7 +283,7 @@ class SparkEngine(Remote):
         for row in lasting:
             if row["tableName"].casefold() == name:
                 return table_name(row["namespace"], row["tableName"])
-        offered = ", ".join(sorted(r["tableName"] for r in lasting)[:8])
+        offered = listed(sorted(r["tableName"] for r in lasting))
         raise JobError.at(
             key,
             f"there is no table or view {'.'.join(parts)} on Spark; schema {schema} has "

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sqldeid.catalogue.relations import parts_of
 from sqldeid.engine.base import Column, Engine
-from sqldeid.errors import JobError
+from sqldeid.errors import JobError, listed
 from sqldeid.sql import column, identifier, literal, render
 from sqldeid.sql.names import refuse_same_names
 
@@ -120,7 +120,7 @@ def profile(table: str | None, engine: Engine, patterns: Mapping[str, str], *, k
 def _only_table(engine: Engine, key: str) -> tuple[str, ...]:
     found = [r.parts for r in engine.relations()]
     if len(found) != 1:
-        names = ", ".join(".".join(parts[-2:]) for parts in sorted(found)[:8]) or "none"
+        names = listed([".".join(parts[-2:]) for parts in sorted(found)]) or "none"
         raise JobError.at(key, f"name the table to look at; the database has {names}")
     return found[0]
 

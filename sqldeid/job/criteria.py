@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
+from sqldeid.errors import listed
+
 PER_CLASS: Mapping[str, str] = {
     "l_diversity": "l",
     "t_closeness": "t",
@@ -40,20 +42,15 @@ def entries(privacy: Mapping[str, object], key: str) -> Iterator[Mapping[str, ob
             yield entry
 
 
-_MOST = 8
-"""Columns that a message names."""
-
-
 def named_sensitive(asked: str, roles: Mapping[str, object]) -> str:
     """The end of a message on a column that is not sensitive: those that are, and which is meant, perhaps."""
     there = [name for name, role in roles.items() if role == "sensitive"]
     if not there:
         return "; none has it: give the column that role"
-    more = f" and {len(there) - _MOST} more" if len(there) > _MOST else ""
     plain = {name.casefold(): name for name in there}
     near = get_close_matches(asked.casefold(), plain, n=1) or [n for n in plain if n.startswith(asked.casefold())]
     meant = f"; did you mean {_quoted(plain[near[0]])}?" if near and len(there) > 1 else ""
-    return f"; with it there {'is' if len(there) == 1 else 'are'} {', '.join(map(_quoted, there[:_MOST]))}{more}{meant}"
+    return f"; with it there {'is' if len(there) == 1 else 'are'} {listed([_quoted(name) for name in there])}{meant}"
 
 
 def _quoted(name: str) -> str:

@@ -15,6 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from sqldeid.arguments import place, text
+from sqldeid.errors import listed
 from sqldeid.job import rules
 from sqldeid.job.about import About
 from sqldeid.job.events import Events, problems_of_events
@@ -189,7 +190,7 @@ class Job(Section):
         open_ = [p for p in pairs if any(name not in held or self._is_private((of, name)) for of, name in p)]
         told = [name for name in shared if any(name in pair for pair in open_)]
         if told:
-            keys = ", ".join(dotted(name) for name in told)
+            keys = listed([dotted(name) for name in told])
             yield f"{keys}: seem to hold the same persons; who compares these releases may learn more than from each"
         for name in shared:
             if self._is_private(name):

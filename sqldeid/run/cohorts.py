@@ -47,7 +47,7 @@ from sqlglot import exp
 
 from sqldeid.catalogue.beneath import Beneath, beneath, group, meet, read_alike
 from sqldeid.engine.base import Column, Engine
-from sqldeid.errors import JobError
+from sqldeid.errors import JobError, listed
 from sqldeid.making import Cohort, Nature, Placed
 from sqldeid.run.joinable import spelt_alike
 from sqldeid.run.subtracting import can_be_subtracted
@@ -414,7 +414,7 @@ def _refusal(trace: Trace, others: Sequence[Trace], reason: str) -> JobError:
     *before, last = sorted((trace, *others), key=lambda t: t.names)
     return JobError.at(
         last.key,
-        f"beside {', '.join(t.key for t in before)}, {reason}, so that whoever is given them can "
+        f"beside {listed([t.key for t in before])}, {reason}, so that whoever is given them can "
         "subtract. Release the same persons, or none in common; link the releases; coarsen them until no row is "
         "suppressed; hold them to each other with --ledger FILE; or, if nobody is ever given them all, say so by "
         "never_with",

@@ -21,7 +21,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from sqldeid.errors import SqldeidError
+from sqldeid.errors import SqldeidError, listed
 from sqldeid.findings import FAIL, NOTE, OK, Looked
 from sqldeid.version import own_version
 
@@ -295,8 +295,7 @@ def _database(database: str | None, settings: Settings) -> Iterator[Looked]:
     kinds = f"tables: {len(relations) - views}, views: {views}"
     yield Looked("database", shown(database), OK, f"{NAMES[dialect_of(database)]}, opened for reading; {kinds}")
     names = sorted(".".join(r.parts[-2:]) for r in relations)
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    yield Looked("database", "tables", OK, ", ".join(names[:SHOWN]) + more or "none")
+    yield Looked("database", "tables", OK, listed(names, SHOWN) or "none")
 
 
 def _tried(group: str, name: str, look: Callable[[], str], mend: str, *, bad: str = FAIL) -> Looked:

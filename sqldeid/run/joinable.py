@@ -170,22 +170,25 @@ def find_joinable(
 
     Notes
     -----
-    Cost of a pair: one scan of either release, and of the classes of their common columns for each set that is tried.
+    Cost of a release: it is described and counted once. Cost of a pair: one scan of either, and of the classes of their
+    common columns for each set that is tried.
     """
     units = {name: unit for unit in linked for name in unit.names}
     joins = {
         u.names: tables.join_written(u, [written[n] for n in u.names], engine) for u in _joined(job, units, written)
     }
     pairs = dict.fromkeys((_together(here, units), _together(there, units), kind) for here, there, kind in _pairs(job))
+    sides: dict[tuple[str, ...], _Side] = {}
     found = []
     for number, (here, there, kind) in enumerate(pairs):
         if not {*here, *there} <= written.keys():
             continue
-        left, right = (joins[names] if names in joins else written[names[0]] for names in (here, there))
-        if kind == "series":
-            right = _lengths(right, engine, number)
+        for names, of in ((here, "tables"), (there, kind)):
+            if names not in sides:
+                relation = joins[names] if names in joins else written[names[0]]
+                sides[names] = _side(names, _lengths(relation, engine, number) if of == "series" else relation, engine)
         compare = _compare_tables if kind == "tables" else _compare_lengths
-        found.append(compare(_Pair(job, (here, there), (left, right), engine, number)))
+        found.append(compare(_Pair(job, (sides[here], sides[there]), engine, number)))
     return tuple(found)
 
 
@@ -212,36 +215,53 @@ def _joined(job: Job, linked: Mapping[str, Linked], written: Mapping[str, exp.Ex
 
 
 @dataclass(frozen=True, slots=True)
+class _Side:
+    """A release, or the join of linked ones, or the lengths of series, that is compared with others.
+
+    Parameters
+    ----------
+    written
+        What to read of it.
+    columns
+        What the releases call their columns, and the columns of what is read.
+    """
+
+    names: tuple[str, ...]
+    written: exp.Expr
+    columns: tuple[tuple[str, Column], ...]
+    rows: int
+
+
+def _side(names: tuple[str, ...], written: exp.Expr, engine: Engine) -> _Side:
+    joined = len(names) > 1  # people/age
+    columns = tuple((c.name.partition("/")[2] if joined else c.name, c) for c in engine.columns(written))
+    return _Side(names, written, columns, int(engine.row("engine/count_rows", table=written)["rows"]))
+
+
+@dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two releases, or joins of linked ones, that are compared; `written` is what to read of each."""
+    """Two of them."""
 
     job: Job
-    names: tuple[tuple[str, ...], tuple[str, ...]]
-    written: tuple[exp.Expr, exp.Expr]
+    sides: tuple[_Side, _Side]
     engine: Engine
     number: int
 
     @property
     def k(self) -> tuple[int, int]:
         """The least class size of each, or the persons per length; at least 2, for `inverse-ola` may ask for none."""
-        here, there = (max(2, *(self._asked(n) for n in names)) for names in self.names)
+        here, there = (max(2, *(self._asked(n) for n in side.names)) for side in self.sides)
         return here, there
 
     def _asked(self, name: str) -> int:
         series = self.job.series.get(name)
         return series.durations.k if series is not None else self.job.tables[name].privacy.k
 
-    def columns(self, side: int) -> list[tuple[str, Column]]:
-        """What the releases of a side call their columns, and the columns of what is read."""
-        there = self.engine.columns(self.written[side])
-        joined = len(self.names[side]) > 1  # people/age
-        return [(c.name.partition("/")[2] if joined else c.name, c) for c in there]
-
     def fold(self, columns: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp.Table:
         """The classes of both releases by pairs of expressions over their rows: a table of c0, c1, and so on."""
         folded = self.engine.workbench(f"joinable_{self.number}")
         named = [{"name": _name(i), "here": here, "there": there} for i, (here, there) in enumerate(columns)]
-        here, there = self.written
+        here, there = (side.written for side in self.sides)
         self.engine.execute(render("run/fold_pair", folded=folded, here=here, there=there, columns=named))
         return folded
 
@@ -254,9 +274,8 @@ class _Pair:
 
     def told(self, columns: Sequence[str], row: Mapping[str, Any] | None, kind: str) -> Joinable:
         """The finding by some columns."""
-        here, there = self.written
-        rows = (_rows(here, self.engine), _rows(there, self.engine))
-        names = (" + ".join(self.names[0]), " + ".join(self.names[1]))
+        here, there = self.sides
+        names, rows = (" + ".join(here.names), " + ".join(there.names)), (here.rows, there.rows)
         made = Joinable(names, tuple(columns), self.k, rows, kinds=("tables", kind))
         if row is None:
             return made
@@ -268,22 +287,18 @@ def _name(number: int) -> exp.Identifier:
     return identifier(f"c{number}")
 
 
-def _rows(relation: exp.Expr, engine: Engine) -> int:
-    return int(engine.query(render("engine/count_rows", table=relation)).to_pylist()[0]["rows"])
-
-
 def _compare_tables(pair: _Pair) -> Joinable:
     shared = [
         (name, spelt_alike([(identifier(x.name), x) for x in (c, other)], "r"))
-        for name, c in pair.columns(0)
-        for named, other in pair.columns(1)
+        for name, c in pair.sides[0].columns
+        for named, other in pair.sides[1].columns
         if name.casefold() == named.casefold()
     ]
     if not shared:
         return pair.told((), None, "tables")
     folded = pair.fold([(here, there) for _, (here, there) in shared])
     alone = pair.match(folded, [[i] for i in range(len(shared))])
-    rows = pair.told((), None, "tables").rows
+    rows = pair.sides[0].rows, pair.sides[1].rows
     comparable = [
         i
         for i, row in enumerate(alone)
@@ -326,10 +341,10 @@ def _lengths(series: exp.Expr, engine: Engine, number: int) -> exp.Table:
 
 
 def _compare_lengths(pair: _Pair) -> Joinable:
-    step = float(pair.job.series[pair.names[1][0]].step_hours)
+    step = float(pair.job.series[pair.sides[1].names[0]].step_hours)
     steps = column("steps", "r")
     found: list[tuple[str, dict[str, Any]]] = []
-    for named, c in pair.columns(0):
+    for named, c in pair.sides[0].columns:
         if c.kind not in NUMBERS:
             continue
         values = [_in_steps(c, hours / step, rounded) for hours in HOURS.values() for rounded in _ROUNDED]

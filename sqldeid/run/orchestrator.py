@@ -20,7 +20,7 @@ from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.opening import Database, in_memory, is_connection, path_of
 from sqldeid.engine.remote import Remote
 from sqldeid.engine.undisturbed import undisturbed
-from sqldeid.errors import AttackFailedError, Interrupted, VerificationError
+from sqldeid.errors import AttackFailedError, Interrupted, VerificationError, listed
 from sqldeid.job import Job
 from sqldeid.job.local_rules import BESIDE
 from sqldeid.keys import key_warnings, read_key
@@ -291,9 +291,8 @@ def _told_beside(place: Destination, checked: Mapping[str, Published], engine: E
     names = beside_releases(engine, place, checked)
     if not names:
         return ""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return (
-        f"release.into: {place.into} also holds {', '.join(names[:_NAMED])}{more}: no release of this job, and not "
+        f"release.into: {place.into} also holds {listed(names, _NAMED)}: no release of this job, and not "
         "looked at here. Whoever is given the releases gets that, too; take away what is not meant for them"
     )
 

@@ -19,7 +19,7 @@ from time import monotonic
 from typing import Any
 
 from sqldeid.engine.base import Engine
-from sqldeid.errors import HierarchyError, JobError, VerificationError
+from sqldeid.errors import HierarchyError, JobError, VerificationError, listed
 from sqldeid.files import read_limited
 from sqldeid.hierarchy.model import Hierarchy
 from sqldeid.hierarchy.stored import StoredSource, pack, unpack
@@ -189,9 +189,8 @@ def _stored(plan: TablePlan, qi: QuasiIdentifier, policy: Policy) -> QuasiIdenti
 def _refuse_other_job(plan: TablePlan, policy: Policy) -> None:
     differing = sorted(set(_differences(policy.asked, _asked(plan), plan.key)))
     if differing:
-        more = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
         raise JobError(
-            f"{', '.join(differing[:_SHOWN])}{more}: the job differs from the one that the policy was made by; take "
+            f"{listed(differing, _SHOWN)}: the job differs from the one that the policy was made by; take "
             f"the job back, or {_ANEW}",
             key=differing[0],
         )
