@@ -94,7 +94,7 @@ def _input_error(error: duckdb.Error) -> SqldeidError:
     """What DuckDB calls invalid input is told apart by its words, which are never repeated: they quote rows."""
     if _CHECKSUM in str(error).lower():
         return JobError(_DAMAGED)
-    if isinstance(error, duckdb.ConnectionException) and "already closed" in str(error):
+    if isinstance(error, duckdb.ConnectionException) and "closed" in str(error):
         return EngineError("the connection to the database is closed; give one that is open")
     text = str(error).strip().lower() if isinstance(error, duckdb.InvalidInputException) else ""
     if "this file is not utf-8 encoded" in text:

@@ -14,11 +14,13 @@ import pyarrow as pa
 
 from sqldeid.arguments import one_of
 from sqldeid.engine.choosing import is_foreign
-from sqldeid.engine.duckdb_errors import heard, translate
+from sqldeid.engine.duckdb_errors import heard, is_interruption, translate
 from sqldeid.engine.opening import own_instance
 from sqldeid.engine.settings import Settings
 from sqldeid.errors import JobError
 from sqldeid.sql import identifier
+
+_PERIOD = "extension<pandas.period"
 
 
 class Frame(Protocol):
@@ -36,6 +38,7 @@ def is_frame(given: object) -> bool:
     return not is_foreign(given) and hasattr(type(given), "__arrow_c_stream__")
 
 
+@heard()
 def hold(frames: Mapping[str, Frame], settings: Settings | None = None) -> duckdb.DuckDBPyConnection:
     """Copy data frames or Arrow tables into a new in-memory DuckDB, as tables of the schema ``main``.
 
@@ -91,23 +94,49 @@ def _checked(frames: Mapping[str, Frame]) -> dict[str, pa.Table]:
 
 def _table(name: str, frame: Any) -> pa.Table:
     """A frame as Arrow, without index and metadata."""
-    if not is_frame(frame):
+    if not is_frame(frame) or hasattr(type(frame), "to_frame"):  # a series of either has that, and no frame
         kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__qualname__}".removeprefix("builtins.")
         raise JobError(f"{name}: is a {kind}; give a data frame of pandas or Polars, or an Arrow table")
     if _of_pandas(frame) and (twice := _twice(str(column) for column in frame.columns)):
         raise JobError(f"{name}: two columns are called {twice}; names that differ in case are one in DuckDB")
-    try:
-        table = pa.Table.from_pandas(frame, preserve_index=False) if _of_pandas(frame) else pa.table(frame)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        raise JobError(f"{name}: {_unread(frame)}") from None  # Arrow's own message holds the value
+    table = _read(name, frame)
     if not table.num_columns:
         raise JobError(f"{name}: the frame has no columns")
     if twice := _twice(table.column_names):
         raise JobError(f"{name}: two columns are called {twice}; names that differ in case are one in DuckDB")
     for at, column in enumerate(table.schema):
         if pa.types.is_dictionary(column.type):  # all categories would go along with the type, also those of nobody
-            table = table.set_column(at, column.name, table.column(at).cast(column.type.value_type))
+            table = table.set_column(at, column.name, _decoded(table.column(at)))
+    if (period := next((c.name for c in table.schema if str(c.type).startswith(_PERIOD)), None)) is not None:
+        raise JobError(
+            f"{name}: the column {period} holds periods of pandas, of which DuckDB would keep bare numbers; make it "
+            "text first: .astype(str)"
+        )
     return table.replace_schema_metadata(None)
+
+
+def _read(name: str, frame: Any) -> pa.Table:
+    """A frame's rows. Some are reckoned only now, by queries and generators of the caller's, whose errors hold rows."""
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False) if _of_pandas(frame) else pa.table(frame)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise JobError(f"{name}: {_unread(frame)}") from None  # Arrow's own message holds the value
+    except duckdb.Error as error:
+        told = translate(error)
+        raise type(told)(f"{name}: {told.message}") from None
+    except Exception as error:
+        if is_interruption(error):
+            raise
+        kind = type(error).__name__
+        raise JobError(f"{name}: its rows cannot be read: {kind}, whose text may hold data and is not shown") from None
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of categories as a column of values, without the categories that no row has."""
+    kind = column.type.value_type
+    plain = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}.get(str(kind), kind)  # Polars' texts
+    chunks = [(c.dictionary if plain == kind else c.dictionary.cast(plain)).take(c.indices) for c in column.chunks]
+    return pa.chunked_array(chunks, type=plain)
 
 
 def _of_pandas(frame: object) -> bool:

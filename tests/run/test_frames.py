@@ -112,6 +112,62 @@ def test_categories_of_nobody_do_not_come_along(frame: pd.DataFrame) -> None:
     assert str(dict(zip(held.columns, held.types, strict=True))["sex"]) == "VARCHAR"
 
 
+def test_categories_that_arrow_cannot_cast_are_taken(frame: pd.DataFrame) -> None:
+    """Those of Polars are views of text, those of `pandas.cut` intervals: Arrow ended both with its own error."""
+    arrow = pa.Table.from_pandas(frame)
+    places = pa.array([{"Female": 0, "Male": 1}[sex] for sex in frame["sex"]], pa.uint32())
+    views = pa.DictionaryArray.from_arrays(places, pa.array(["Female", "Male", "CANARY"], pa.string_view()))
+    mine = arrow.set_column(arrow.column_names.index("sex"), "sex", views)
+    released = sqldeid.anonymize(job(), mine)["people"].to_arrow()
+    assert rows(released) == rows(sqldeid.anonymize(job(), arrow)["people"].to_arrow())
+    cut = frame.assign(sex=pd.cut(frame["age"], [0, 30, 200]))
+    with sqldeid.hold({"people": cut}) as held:
+        assert held.table("people").aggregate('COUNT(sex."left"), MAX(sex."right")').fetchall() == [(len(frame), 200)]
+
+
+def failing_relation() -> duckdb.DuckDBPyRelation:
+    """A query of the caller's that is run when its rows are asked for, and quotes one in its error."""
+    return duckdb.sql("SELECT 1 AS id, CAST(v AS INTEGER) AS age FROM (VALUES ('CANARY')) AS t (v)")
+
+
+def closed_relation() -> duckdb.DuckDBPyRelation:
+    connection = duckdb.connect()
+    relation = connection.sql("SELECT 1 AS id")
+    connection.close()
+    return relation
+
+
+class Broken:
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        raise RuntimeError("CANARY")
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "told"),
+    [
+        (failing_relation, sqldeid.JobError, "people: a value cannot be converted or is out of range"),
+        (closed_relation, sqldeid.EngineError, "people: the connection to the database is closed"),
+        (Broken, sqldeid.JobError, "people: its rows cannot be read: RuntimeError, whose text may hold data"),
+    ],
+)
+def test_rows_that_come_only_now_may_fail_and_none_is_shown(given: Any, error: type[Exception], told: str) -> None:
+    """DuckDB's error went to the caller as it was, with the value in it."""
+    with pytest.raises(error, match=re.escape(told)) as caught:
+        sqldeid.anonymize(job(), given())
+    assert "CANARY" not in str(caught.value) and caught.value.__suppress_context__
+
+
+def test_ctrl_c_while_a_frame_is_copied_is_told_as_one(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB hears the signal in the main thread, and tells of it by a RuntimeError, which the caller got."""
+
+    def interrupted(*_: object) -> None:
+        raise RuntimeError("Query interrupted")
+
+    monkeypatch.setattr("sqldeid.engine.frames._copy", interrupted)
+    with pytest.raises(sqldeid.Interrupted, match="nothing was published"):
+        sqldeid.anonymize(job(), frame)
+
+
 def test_sql_of_a_job_reaches_no_variable_of_the_caller(frame: pd.DataFrame) -> None:
     secret_frame = frame
     assert len(secret_frame)
@@ -178,8 +234,10 @@ def test_risk_plan_and_tradeoff_take_frames_and_verify_a_held_database(frame: pd
         ({"a": pd.DataFrame({"a": [1]}), "A": pd.DataFrame({"a": [1]})}, "two frames are called a"),
         ({"people": [1, 2]}, "people: is a list; give a data frame"),
         ({"people": None}, "people: is a NoneType"),
+        (pd.Series([1], name="age"), "people: is a pandas.Series; give a data frame"),
+        (pd.DataFrame({"age": pd.period_range("2020", periods=3, freq="D")}), "the column age holds periods of pandas"),
     ],
-    ids=range(11),
+    ids=range(13),
 )
 def test_what_cannot_be_a_table_is_refused_without_a_value(given: Any, told: str) -> None:
     for command in (sqldeid.anonymize, sqldeid.plan, sqldeid.assess):
