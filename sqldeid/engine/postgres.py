@@ -10,13 +10,14 @@ Source: engines.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
 import pyarrow as pa
 from psycopg import pq
+from psycopg.adapt import AdaptersMap
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import tuple_row
 from sqlglot import exp
@@ -107,6 +108,8 @@ def open_source(database: object, bench: DuckDBEngine) -> PostgresEngine:
         raise JobError("the connection is closed; open it first")
     if database.info.transaction_status != pq.TransactionStatus.IDLE:
         raise JobError("the connection has an open transaction; commit it or roll it back first")
+    if database.pgconn.pipeline_status != pq.PipelineStatus.OFF:
+        raise JobError("the connection is in pipeline mode, in which nothing can be read by COPY; leave that first")
     return PostgresEngine(database, bench, f"connection to {database.info.dbname}")
 
 
@@ -125,6 +128,17 @@ def _connect(url: str, **more: str) -> psycopg.Connection[Any]:
         return psycopg.connect(url, autocommit=True, **missing, **more)  # type: ignore[arg-type]
     except psycopg.Error as error:
         raise refused(error, label) from None
+
+
+_ADAPTERS = AdaptersMap(psycopg.adapters)
+
+
+class _Cursor(psycopg.Cursor[tuple[Any, ...]]):
+    """Values as psycopg gives them, whatever loaders a user registered for the connection."""
+
+    @property
+    def adapters(self) -> AdaptersMap:
+        return _ADAPTERS
 
 
 class PostgresEngine(Remote):
@@ -263,7 +277,7 @@ class PostgresEngine(Remote):
         return self._run(prepare, text)
 
     def _cursor(self) -> psycopg.Cursor[tuple[Any, ...]]:
-        return psycopg.Cursor(self.connection, row_factory=tuple_row)
+        return _Cursor(self.connection, row_factory=tuple_row)
 
     def _send(self, text: str) -> None:
         def run() -> None:
@@ -444,9 +458,13 @@ class PostgresEngine(Remote):
         self._begun = True
         if place:
             claim_place(place, self.read, self._send)
+        if self.connection.info.encoding != "utf-8":  # of a database in SQL_ASCII psycopg gives text as bytes
+            self._set_local({"client_encoding": SETTINGS["client_encoding"]})
         schemas, lock_timeout, self.role = self.read("engine/read_session")[0]
         self.schemas = tuple(schemas)
-        settings = dict(SETTINGS) | ({"lock_timeout": LOCK_TIMEOUT} if lock_timeout == "0" else {})
+        self._set_local(SETTINGS | ({"lock_timeout": LOCK_TIMEOUT} if lock_timeout == "0" else {}))
+
+    def _set_local(self, settings: Mapping[str, str]) -> None:
         named = [{"name": literal(name), "value": literal(value)} for name, value in settings.items()]
         self.read("engine/set_local", settings=named)
 

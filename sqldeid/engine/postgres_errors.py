@@ -21,7 +21,13 @@ _TIMED = (
     "idle_in_transaction_session_timeout): allow the user more time, and run again; nothing was published"
 )
 
+_NOT_UTF8 = (
+    "a text of the source cannot be read as UTF-8 (not shown): a database with the encoding SQL_ASCII checks none, and "
+    "another one may have characters that Unicode lacks; mend the text, or leave the row out"
+)
 _BY_STATE: dict[str, SqldeidError] = {
+    "22021": JobError(_NOT_UTF8),
+    "22P05": JobError(_NOT_UTF8),
     "22012": JobError("a number is divided by zero in the job's SQL or source view; write NULLIF(divisor, 0)"),
     "25006": EngineError(
         "the server or a view of the source does not allow what a run does: temporary tables need a primary server and "

@@ -113,13 +113,13 @@ def _quoted(name: str) -> str:
 
 
 @contextmanager
-def in_postgres(cluster: str) -> Iterator[InPostgres]:
-    """A fresh database of the cluster, dropped afterwards."""
+def in_postgres(cluster: str, made: str = "") -> Iterator[InPostgres]:
+    """A fresh database of the cluster, made so, dropped afterwards."""
     import psycopg
 
     name = f"foreign_{next(NUMBERS)}"
     with psycopg.connect(cluster, autocommit=True) as c:
-        c.execute(f"CREATE DATABASE {name}".encode())
+        c.execute(f"CREATE DATABASE {name} {made}".encode())
         try:
             yield InPostgres(cluster, name)
         finally:

@@ -15,6 +15,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 from psycopg import pq
+from psycopg.types.string import ByteaLoader
 
 from sqldeid import Options, anonymize, assess, verify
 from sqldeid.engine import choosing
@@ -87,6 +88,39 @@ def test_statistics_of_a_release_are_as_full_as_the_sessions_own(server: InPostg
     listed = "SELECT CARDINALITY(most_common_freqs) AS n FROM pg_stats WHERE schemaname = 'out' AND attname = 'ward'"
     with psycopg.connect(server.address) as c:
         assert c.execute(listed).fetchone() == (60,)
+
+
+@pytest.mark.parametrize("kind", ["bool", "int8", "text"])
+def test_what_a_user_makes_of_values_is_the_users(server: InPostgres, kind: str) -> None:
+    """A loader of the connection's own ended the run: `f` is true, and a type's number was not found as text."""
+    with server.connect() as c:
+        c.adapters.register_loader(kind, ByteaLoader)
+        found = anonymize(wanted(), c)
+        assert found.releases["r"].k == verify(wanted(), c)["r"].k
+        assert c.execute(f"SELECT CAST('1' AS {kind})".encode()).fetchone() != (1,)
+
+
+def test_a_database_that_checks_no_encoding(postgres_cluster: str, tmp_path: Path) -> None:
+    """SQL_ASCII is what initdb takes in the locale C; psycopg gives text of it as bytes, on which every run ended."""
+    with in_postgres(postgres_cluster, "ENCODING 'SQL_ASCII' TEMPLATE template0") as server:
+        made = "SELECT i AS id, i % 2 || 'ü' AS sex, i % 5 AS ward FROM generate_series(1, 99) AS i"
+        server.run(f"CREATE TABLE people AS {made}")
+        columns = {"sex": qi(), "ward": INSENSITIVE}
+        asked = job(r=release(columns, source="people", k=3, limit=0.3, person="id"))
+        assert anonymize(asked, server.database).releases["r"].classes == 2
+        with server.connect() as c:
+            assert verify(asked, c)["r"].classes == 2
+            assert c.info.encoding == "ascii"
+        server.run("UPDATE people SET sex = convert_from('\\x68fc'::bytea, 'SQL_ASCII') WHERE id < 40")
+        out = job({"into": str(tmp_path / "out.duckdb")}, r=release(columns, source="people", k=3, person="id"))
+        found = nothing_changes(server, lambda: anonymize(out, server.database), JobError)
+        assert not any(tmp_path.iterdir())
+        assert "a text of the source cannot be read as UTF-8 (not shown)" in found.message
+
+
+def test_a_pipeline_is_refused(server: InPostgres) -> None:
+    with server.connect() as c, c.pipeline(), pytest.raises(JobError, match="pipeline mode"):
+        anonymize(wanted(), c)
 
 
 def test_a_busy_or_closed_connection_is_refused(server: InPostgres) -> None:
