@@ -107,6 +107,8 @@ def _table(name: str, frame: Any) -> pa.Table:
     for at, column in enumerate(table.schema):
         if pa.types.is_dictionary(column.type):  # all categories would go along with the type, also those of nobody
             table = table.set_column(at, column.name, _decoded(table.column(at)))
+        elif column.type == pa.timestamp("ns"):  # pandas 2 makes them of all times; series and events take none
+            table = table.set_column(at, column.name, _in_microseconds(table.column(at)))
     if (period := next((c.name for c in table.schema if str(c.type).startswith(_PERIOD)), None)) is not None:
         raise JobError(
             f"{name}: the column {period} holds periods of pandas, of which DuckDB would keep bare numbers; make it "
@@ -137,6 +139,14 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     plain = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}.get(str(kind), kind)  # Polars' texts
     chunks = [(c.dictionary if plain == kind else c.dictionary.cast(plain)).take(c.indices) for c in column.chunks]
     return pa.chunked_array(chunks, type=plain)
+
+
+def _in_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Times in the unit that every engine has; as they are where that would cut one."""
+    try:
+        return column.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        return column
 
 
 def _of_pandas(frame: object) -> bool:
