@@ -185,7 +185,10 @@ def _refuse_transaction(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _refuse_macros(rows: pa.Table) -> None:
-    """A macro wins over the function of its name: it could read files for a job, and change what is counted."""
+    """A macro wins over the function of its name: it could read files for a job, and change what is counted.
+
+    So does a function of Python's, where DuckDB's own takes any type.
+    """
     there = rows.to_pylist()
     functions = {row["name"].casefold() for row in there if row["database"] is None}
     taken = sorted({row["name"] for row in there if row["database"] and row["name"].casefold() in functions})
@@ -194,6 +197,18 @@ def _refuse_macros(rows: pa.Table) -> None:
             f"the database holds macros that replace functions of DuckDB ({listed(taken)}), and a release could no "
             "longer be trusted; drop or rename them, or copy the tables into another database"
         )
+    if replaced := _also_named(there):
+        with duckdb.connect() as fresh:  # some versions have such functions themselves
+            own = _also_named(fresh.sql(render("engine/list_macros")).to_arrow_table().to_pylist())
+        if replaced - own:
+            raise JobError(
+                f"the connection has functions of Python that replace DuckDB's ({listed(sorted(replaced - own))}), and "
+                "a release could no longer be trusted; give them other names, on a new connection"
+            )
+
+
+def _also_named(there: list[dict[str, Any]]) -> set[str]:
+    return {row["name"] for row in there if row["database"] is None and row["also_named"]}
 
 
 def open_path(path: Path, *, writable: bool, spill: Path | None, settings: Settings) -> DuckDBEngine:
