@@ -41,6 +41,7 @@ MARKER = "sqldeid_is_writing"
 class Destination:
     """Where a job's releases go: `into` is a database file or a folder; None for the source database.
 
+    `into` is absolute, for a program may change its working folder meanwhile; `called` is how results name it.
     `sections` has the part of the job of those releases that are not tables; `place` is `into` as the job writes it: on
     Spark a path of its own storage.
     """
@@ -50,6 +51,7 @@ class Destination:
     into: Path | None
     sections: Mapping[str, str] = field(default_factory=dict)
     place: str = ""
+    called: str = ""
 
     @property
     def target(self) -> Path:
@@ -66,8 +68,8 @@ class Destination:
         """How a release there is called in messages and results."""
         if self.kind == "parquet":
             remote = "://" in self.place
-            return f"{self.place.rstrip('/') if remote else self.into or Path()}/{name}.parquet"
-        return f"{self.into}: {self.schema}.{name}" if self.into else f"{self.schema}.{name}"
+            return f"{self.place.rstrip('/') if remote else self.called or self.into or Path()}/{name}.parquet"
+        return f"{self.called or self.into}: {self.schema}.{name}" if self.into else f"{self.schema}.{name}"
 
 
 TableStatement = Callable[[exp.Table], str]

@@ -150,16 +150,18 @@ def destination(job: Job) -> Destination:
     JobError
         If the system does not take the name, or does not let us look there.
     """
-    into = job.locate(job.release.into) if job.release.into is not None else None
+    called = into = job.locate(job.release.into) if job.release.into is not None else None
     try:
         if into is not None:
+            into = into.absolute()
             into.exists()
     except OSError as error:
         said = error.strerror or "unknown reason"
         text = f"{job.name}: release.into: {into} cannot be looked up ({said}); name another place"
         raise JobError(text, key="release.into") from None
     sections = {name: section for section in SECTIONS for name in getattr(job, section, {})}
-    return Destination(job.release.kind, job.release.schema_name, into, sections, job.release.into or "")
+    kind, schema = job.release.kind, job.release.schema_name
+    return Destination(kind, schema, into, sections, job.release.into or "", str(called or ""))
 
 
 def refuse_unread(job: Job, database: Database) -> None:

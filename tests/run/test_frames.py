@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 import sqldeid
+from sqldeid import Listener
 from sqldeid.notebook import table as html_table
 from tests.support.places import ROOT
 
@@ -224,6 +226,24 @@ def test_a_release_that_goes_to_a_file_is_there_and_not_in_memory(frame: pd.Data
     assert [path.name for path in nowhere.iterdir()] == ["out.duckdb"]
 
 
+class Moving(Listener):
+    """A program that changes its working folder while a run is under way, as another thread of it may."""
+
+    def step(self, release: str, step: str) -> None:
+        if step == "writing the release":
+            os.chdir("elsewhere")
+
+
+@pytest.mark.parametrize("as_", ["table", "parquet"])
+def test_the_working_folder_may_change_meanwhile(frame: pd.DataFrame, nowhere: Path, as_: str) -> None:
+    """What was staged was left behind, with the rows of a release that nobody had verified."""
+    (nowhere / "elsewhere").mkdir()
+    result = sqldeid.anonymize(job(into="out", **{"as": as_}), frame, listener=Moving())
+    assert result["people"].written == ("out/people.parquet" if as_ == "parquet" else "out: release.people",)
+    assert sorted(path.name for path in nowhere.iterdir()) == ["elsewhere", "out"]
+    assert not any((nowhere / "elsewhere").iterdir())
+
+
 def test_risk_plan_and_tradeoff_take_frames_and_verify_a_held_database(frame: pd.DataFrame) -> None:
     with sqldeid.hold({"people": frame}) as connection:
         asked = sqldeid.Asked((2, 5), (0.0,))
@@ -251,7 +271,7 @@ def test_risk_plan_and_tradeoff_take_frames_and_verify_a_held_database(frame: pd
         ({"a": pd.DataFrame({"a": [1]}), "A": pd.DataFrame({"a": [1]})}, "two frames are called a"),
         ({"people": [1, 2]}, "people: is a list; give a data frame"),
         ({"people": None}, "people: is a NoneType"),
-        (pd.Series([1], name="age"), "people: is a pandas.Series; give a data frame"),
+        (pd.Series([1], name="age"), "is a pandas.Series; give a"),
         (pd.DataFrame({"age": pd.period_range("2020", periods=3, freq="D")}), "the column age holds periods of pandas"),
     ],
     ids=range(13),
