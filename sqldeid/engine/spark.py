@@ -27,7 +27,7 @@ from sqldeid.engine.remote import PORTION, Remote
 from sqldeid.engine.spark_beneath import tables_beneath
 from sqldeid.engine.spark_catalogue import Catalogue
 from sqldeid.engine.spark_rows import by_size, cut_off, register
-from sqldeid.engine.spark_session import FORMAT, open_session, settings_for, silent, stop_session
+from sqldeid.engine.spark_session import FORMAT, UNLESS_SET, open_session, settings_for, silent, stop_session
 from sqldeid.engine.spark_types import column_of, plain, sendable
 from sqldeid.errors import JobError, SqldeidError, listed
 from sqldeid.sql import Fixed, Statement, identifier, render, table_name
@@ -319,6 +319,8 @@ class SparkEngine(Remote):
         written_as = self._run(lambda: self.session.conf.get(FORMAT, ""))
         for name, value in settings_for(written_as).items():
             self._change(name, value)
+        for name, value in UNLESS_SET.items():
+            self._change(name, value, unset=value)
         there = self.read("engine/read_place")[0]
         kept = self._run(lambda: self.session.conf.get("spark.sql.catalogImplementation", "in-memory"))
         self._persistent = kept != "in-memory" or there["catalog"] != "spark_catalog"
@@ -326,12 +328,12 @@ class SparkEngine(Remote):
         self._place = (there["catalog"], there["schema"])
         self.look_in(there["schema"])
 
-    def _change(self, name: str, value: str) -> None:
-        """Give the session a setting; what it was comes back at the end."""
+    def _change(self, name: str, value: str, *, unset: str = "") -> None:
+        """Give the session a setting; what it was comes back at the end. Where it has none, it has `unset`."""
         if name in self._changed:
             return
         before = self._run(partial(self.session.conf.get, name, None))
-        if (before or "").casefold() != value.casefold():
+        if (before or unset).casefold() != value.casefold():
             self._changed[name] = before
             self._run(partial(self.session.conf.set, name, value))
 

@@ -41,6 +41,14 @@ SETTINGS = {
 }
 """Settings of a session under which our statements mean what they say; a user's own come back at the end. Without the
 fifth a text such as ${env:HOME} would be replaced within a statement."""
+UNLESS_SET = {
+    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
+    "spark.sql.legacy.keepCommandOutputSchema": "false",
+    "spark.sql.legacy.statisticalAggregate": "false",
+    "spark.sql.legacy.setopsPrecedence.enabled": "false",
+}
+"""More of them, which a session has unless it was made to behave as an older Spark: numbers such as 3600e0 are no
+decimals, lists of schemas and tables have the columns that are read."""
 
 FORMAT = "spark.sql.sources.default"
 _LOSSY = ("csv", "json", "text", "xml")

@@ -299,6 +299,26 @@ def test_a_release_is_not_written_over_another(both: Both) -> None:
         anonymize(job({"schema": "of k"}, r=RELEASES["k"]), both.spark)
 
 
+def test_a_session_that_behaves_as_an_older_spark(both: Both) -> None:
+    """Lists of schemas had another column then, on which every run ended; numbers with an exponent were decimals."""
+    older = {
+        **dict.fromkeys(["keepCommandOutputSchema", "exponentLiteralAsDecimal.enabled"], "true"),
+        **dict.fromkeys(["statisticalAggregate", "setopsPrecedence.enabled"], "true"),
+    }
+    try:
+        for name, value in older.items():
+            both.spark.conf.set(f"spark.sql.legacy.{name}", value)
+        with ExitStack() as stack:
+            engine = open_engine(both.spark, Settings(), stack)
+            engine.begin()
+            assert engine.query("SELECT TYPEOF(3600e0) AS t").to_pylist() == [{"t": "double"}]
+        for name, value in older.items():
+            assert both.spark.conf.get(f"spark.sql.legacy.{name}") == value
+    finally:
+        for name in older:
+            both.spark.conf.unset(f"spark.sql.legacy.{name}")
+
+
 def test_a_catalogue_in_memory_takes_no_release(both: Both) -> None:
     with ExitStack() as stack:
         engine = open_engine(both.spark, Settings(), stack)
