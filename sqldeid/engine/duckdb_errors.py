@@ -29,6 +29,18 @@ _INVALID = {
     "malformed json": CONVERSION,
     "map keys must be unique": CONVERSION,
     "invalid input for hex digit": CONVERSION,
+    "python exception occurred while executing the udf": (
+        "a function of Python that the job's SQL or source view calls failed (what it says may hold data and is not "
+        "shown); run the query by itself"
+    ),
+    "the 'null_handling' was set to default": (
+        "a function of Python that the job's SQL or source view calls gives NULL, which DuckDB does not take from it; "
+        "create it with null_handling='special'"
+    ),
+    "already been consumed": (
+        "the source is a reader whose rows can be read once, and a run reads them several times; register a table "
+        "(reader.read_all())"
+    ),
 }
 """What DuckDB's words for invalid input mean; of a value that a function cannot read, as of one that no cast can."""
 

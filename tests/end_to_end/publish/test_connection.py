@@ -241,6 +241,35 @@ def test_a_registered_frame_is_a_table_that_the_user_named() -> None:
         assert anonymize(job(r=release({"a": qi()}, source="frame")), c).releases["r"].released == 4
 
 
+def failing(value: str) -> str:
+    raise ValueError(f"CANARY {value}")
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [(failing, "a function of Python .* failed"), (lambda value: None, "gives NULL, .*null_handling='special'")],
+)
+def test_a_function_of_python_that_fails_is_told(function: Callable[[str], str | None], told: str) -> None:
+    """It had code 1, as what another try may mend."""
+    with duckdb.connect() as c:
+        c.execute(PEOPLE.format("persons", 40))
+        c.create_function("my_own", function, ["VARCHAR"], "VARCHAR")  # type: ignore[list-item, arg-type]
+        c.execute("CREATE VIEW people AS SELECT * REPLACE (my_own(sex) AS sex) FROM persons")
+        with pytest.raises(JobError, match=told) as raised:
+            anonymize(job(r=people()), c)
+        assert "CANARY" not in str(raised.value)
+        assert c.execute("SELECT COUNT(*) FROM persons").fetchall() == [(40,)]
+
+
+def test_a_reader_that_is_read_once_is_no_source() -> None:
+    """DuckDB 1.4 finds no rows when it reads it again, which is seen as a source that changes."""
+    with duckdb.connect() as c:
+        c.execute(PEOPLE.format("persons", 40))
+        c.register("people", c.table("persons").to_arrow_table().to_reader())
+        with pytest.raises(JobError, match=r"rows can be read once.*read_all|other values when it was read again"):
+            anonymize(job(r=people()), c)
+
+
 def test_a_connection_that_only_reads_is_refused(tmp_path: Path, place: dict[str, object]) -> None:
     path = database(tmp_path / "source.duckdb")
     with duckdb.connect(str(path), read_only=True) as c:
