@@ -21,6 +21,8 @@ from sqldeid.errors import JobError
 from sqldeid.sql import identifier
 
 _PERIOD = "extension<pandas.period"
+_NO_VIEWS = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}
+"""For texts of Polars' categories, which Arrow cannot look up or cast."""
 
 
 class Frame(Protocol):
@@ -136,9 +138,9 @@ def _read(name: str, frame: Any) -> pa.Table:
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column of categories as a column of values, without the categories that no row has."""
     kind = column.type.value_type
-    plain = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}.get(str(kind), kind)  # Polars' texts
-    chunks = [(c.dictionary if plain == kind else c.dictionary.cast(plain)).take(c.indices) for c in column.chunks]
-    return pa.chunked_array(chunks, type=plain)
+    plain = _NO_VIEWS.get(str(kind), kind)
+    values = [c.dictionary if plain == kind else pa.array(c.dictionary.to_pylist(), plain) for c in column.chunks]
+    return pa.chunked_array([v.take(c.indices) for v, c in zip(values, column.chunks, strict=True)], type=plain)
 
 
 def _in_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
