@@ -192,6 +192,14 @@ def test_a_model_that_is_none_is_refused_before_anything_is_searched(source: str
         sqldeid.evaluate(ONE, "not there.duckdb", "diag", model="forest")  # type: ignore[arg-type]
 
 
+def test_a_listener_is_no_class_to_derive_from() -> None:
+    """Its methods were never called, without a word."""
+    with pytest.raises(JobError, match=r"^listener: .*Listener\(step=…, search=…\)$"):
+
+        class Mine(sqldeid.Listener):
+            def step(self, release: str, step: str) -> None: ...
+
+
 def test_a_closed_connection_is_told() -> None:
     with duckdb.connect() as connection:
         pass

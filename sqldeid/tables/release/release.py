@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from sqldeid.attacked import ATTACKS, none_made
+from sqldeid.errors import JobError
 from sqldeid.hierarchy import named_level
 from sqldeid.keys import Key
 from sqldeid.making import Cohorts, Making
@@ -62,6 +63,10 @@ class Listener:
 
     step: Callable[[str, str], None] = lambda release, step: None
     search: Callable[[Progress], None] = lambda progress: None
+
+    def __init_subclass__(cls) -> None:
+        """Refused: methods of these names would not be called, for the functions stand before them."""
+        raise JobError.at("listener", "is not made by a class; give functions: sqldeid.Listener(step=…, search=…)")
 
 
 @dataclass(frozen=True, slots=True)
