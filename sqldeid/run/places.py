@@ -196,6 +196,7 @@ def reading(
     with ExitStack() as stack:
         if is_foreign(database):
             refuse_missing(dialect_of(database), command)
+            stack.enter_context(alone(database))
             remote = open_engine(database, settings, stack, partial(_open_files, job, database))
             remote.begin()
             yield remote
@@ -272,6 +273,7 @@ def open_run(
     target = destination(job)
     if is_foreign(database):
         refuse_missing_parts(job, names, database, "anonymize", options.named)
+        stack.enter_context(alone(database))
         if writes_here(database, target):
             return _open_bringing(job, target, database, names, options, stack)
         with naming_job(job):

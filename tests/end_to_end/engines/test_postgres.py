@@ -118,6 +118,24 @@ def test_a_database_that_checks_no_encoding(postgres_cluster: str, tmp_path: Pat
         assert "a text of the source cannot be read as UTF-8 (not shown)" in found.message
 
 
+def test_a_connection_serves_one_run_at_a_time(server: InPostgres) -> None:
+    """The second one was told to commit what the first one had begun."""
+    refusals: list[str] = []
+
+    def nested(release: str, step: str) -> None:
+        for run in (anonymize, verify):
+            with pytest.raises(JobError) as raised:
+                run(wanted({"schema": "other"}), c)
+            refusals.append(raised.value.message)
+
+    with server.connect() as c:
+        assert anonymize(wanted(), c, listener=Listener(step=nested)).releases["r"].released
+        assert {text.partition(";")[0] for text in refusals} == {
+            "another run of sqldeid uses this connection, which has one transaction"
+        }
+        assert anonymize(wanted({"schema": "other"}), c).releases["r"].released
+
+
 def test_a_pipeline_is_refused(server: InPostgres) -> None:
     with server.connect() as c, c.pipeline(), pytest.raises(JobError, match="pipeline mode"):
         anonymize(wanted(), c)

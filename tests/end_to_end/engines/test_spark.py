@@ -319,6 +319,20 @@ def test_a_session_that_behaves_as_an_older_spark(both: Both) -> None:
             both.spark.conf.unset(f"spark.sql.legacy.{name}")
 
 
+def test_a_session_serves_one_run_at_a_time(both: Both) -> None:
+    """The one that ended first gave the session its own settings back under the other."""
+    wanted = job({"schema": "alone"}, r=RELEASES["k"])
+    refusals: list[str] = []
+
+    def nested(release: str, step: str) -> None:
+        with pytest.raises(JobError, match=r"another run of sqldeid uses this session.*newSession\(\)") as raised:
+            assess(wanted, both.spark)
+        refusals.append(raised.value.message)
+
+    anonymize(wanted, both.spark, listener=Listener(step=nested))
+    assert refusals
+
+
 def test_a_catalogue_in_memory_takes_no_release(both: Both) -> None:
     with ExitStack() as stack:
         engine = open_engine(both.spark, Settings(), stack)
