@@ -199,7 +199,8 @@ class DuckDBEngine(Asked):
         raise JobError.at(
             key,
             f"there is no table or view {'.'.join(parts)} in the database; "
-            f"{self._offer()}; only what is listed is read, no other file and no data frame of that name",
+            f"{self._offer()}; only what is listed is read, no other file and no data frame of that name"
+            f"{self._beside(parts[-1])}",
             unnamed="source",
         )
 
@@ -211,6 +212,14 @@ class DuckDBEngine(Asked):
         if len(parts) == 2:
             return [(catalog, *parts)] + ([(catalog, schema, parts[1])] if parts[0] == catalog else [])
         return [parts]
+
+    def _beside(self, name: str) -> str:
+        """In which other database of a user's connection a table of that name is, and how it is chosen."""
+        found = {r.parts[0] for r in self._attached_too.values() if r.parts[-1].casefold() == name.casefold()}
+        if not found:
+            return ""
+        chosen = identifier(min(found)).sql("duckdb", identify=False)
+        return f". The database {min(found)} beside it has one of that name; a run reads the one in use: USE {chosen}"
 
     def _offer(self) -> str:
         names = sorted(".".join(r.parts[1:]) for r in self._catalogue().values())

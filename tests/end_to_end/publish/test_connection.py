@@ -241,6 +241,17 @@ def test_a_registered_frame_is_a_table_that_the_user_named() -> None:
         assert anonymize(job(r=release({"a": qi()}, source="frame")), c).releases["r"].released == 4
 
 
+def test_a_table_of_another_attached_database_is_told() -> None:
+    with duckdb.connect() as c:
+        c.execute("ATTACH ':memory:' AS \"the hospital\"")
+        c.execute(PEOPLE.format('"the hospital".people', 40))
+        for source in ("people", '"the hospital".people', '"the hospital".main.people'):
+            with pytest.raises(JobError, match=r'database the hospital beside it .*: USE "the hospital"$'):
+                anonymize(job(r=people() | {"source": source}), c)
+        c.execute('USE "the hospital"')
+        assert anonymize(job(r=people()), c).releases["r"].released
+
+
 def failing(value: str) -> str:
     raise ValueError(f"CANARY {value}")
 
