@@ -72,6 +72,7 @@ class Job(Section):
     _folder: Path = PrivateAttr(default_factory=Path)
     _name: str = PrivateAttr(default="job")
     _sha256: str = PrivateAttr(default="")
+    _read: str = PrivateAttr(default="")
 
     @classmethod
     def load(cls, path: str | Path) -> Job:
@@ -128,6 +129,7 @@ class Job(Section):
         job._folder = Path(folder)
         job._name = name
         job._sha256 = canonical(own)
+        job._read = job._stated()
         return job
 
     @property
@@ -148,7 +150,15 @@ class Job(Section):
     @property
     def sha256(self) -> str:
         """64 hexadecimal digits: of the file's bytes, or of the mapping's canonical JSON."""
-        return self._sha256 or canonical(self.model_dump(by_alias=True, exclude_unset=True))
+        return self._sha256 or self._stated()
+
+    @property
+    def is_as_read(self) -> bool:
+        """Whether it is what the rules have looked at: a copy with other values, or one made past them, is not."""
+        return self._read == self._stated()
+
+    def _stated(self) -> str:
+        return canonical(self.model_dump(by_alias=True, exclude_unset=True))
 
     def to_toml(self) -> str:
         """The text of a job file that reads as this job: what was said, without comments, defaults left out."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqldeid.arguments import one_of, refused
 from sqldeid.engine.settings import Settings
+from sqldeid.errors import JobError
 from sqldeid.job import Job
 from sqldeid.run.places import Options
 
@@ -19,9 +20,15 @@ def taken(job: Job, options: Options | None) -> Options:
     Raises
     ------
     JobError
-        If these are no options, or the job is none.
+        If these are no options, or the job is none, or no rule has looked at it as it is.
     """
     one_of(Job, "job", job, "sqldeid.Job.load(path) or Job.parse({…})")
+    if not job.is_as_read:
+        raise JobError.at(
+            "job",
+            "was made or changed past Job.load and Job.parse, so no rule has looked at it; read its mapping instead: "
+            "sqldeid.Job.parse({**job.model_dump(by_alias=True, exclude_unset=True), …}, folder=job.folder)",
+        )
     return Options() if options is None else one_of(Options, "options", options, "sqldeid.Options(…)")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -190,6 +192,32 @@ def test_numbers_of_evaluate(argument: str, given: Any, source: str) -> None:
 def test_a_model_that_is_none_is_refused_before_anything_is_searched(source: str) -> None:
     with pytest.raises(JobError, match=r"^--model: must be logistic$"):
         sqldeid.evaluate(ONE, "not there.duckdb", "diag", model="forest")  # type: ignore[arg-type]
+
+
+def changed_column(job: Job) -> Job:
+    job.tables["a"].columns["q"] = job.tables["a"].columns["q"].model_copy(update={"role": "insensitive"})
+    return job
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda job: job.model_copy(update={"tables": {"a": job.tables["a"].model_copy(update={"person": None})}}),
+        lambda job: Job.model_construct(**dict(job)),
+        lambda job: Job(**dict(job)),
+        changed_column,
+    ],
+)
+def test_a_job_that_was_changed_past_its_rules_is_refused(change: Callable[[Job], Job], source: str) -> None:
+    """It ran as it was, under the hash of what had been read."""
+    made = Job.parse({"release": {"into": "out.duckdb"}, "tables": {"a": part()}})
+    for same in (made, made.model_copy(deep=True), copy.copy(made), pickle.loads(pickle.dumps(made))):
+        assert sqldeid.plan(same, source)
+    other = change(made)
+    for call in (sqldeid.anonymize, sqldeid.plan, sqldeid.verify, sqldeid.assess):
+        with pytest.raises(JobError, match=r"^job: was made or changed past Job.load and Job.parse"):
+            call(other, source)
+    assert not Path("out.duckdb").exists()
 
 
 def test_a_listener_is_no_class_to_derive_from() -> None:
