@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 import psycopg
 import pyarrow as pa
 from psycopg import pq
-from psycopg.adapt import AdaptersMap
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import tuple_row
 from sqlglot import exp
@@ -27,6 +26,7 @@ from sqldeid.engine.base import Capabilities, Column, Relation
 from sqldeid.engine.choosing import shown
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.postgres_begin import claim_place
+from sqldeid.engine.postgres_cursor import PlainCursor
 from sqldeid.engine.postgres_end import ROLLBACK_SECONDS, to_the_end
 from sqldeid.engine.postgres_errors import granting, locked, quoted, refused, translate
 from sqldeid.engine.postgres_types import PostgresType, arrow_type, column_type, from_csv, spell, to_csv
@@ -128,17 +128,6 @@ def _connect(url: str, **more: str) -> psycopg.Connection[Any]:
         return psycopg.connect(url, autocommit=True, **missing, **more)  # type: ignore[arg-type]
     except psycopg.Error as error:
         raise refused(error, label) from None
-
-
-_ADAPTERS = AdaptersMap(psycopg.adapters)
-
-
-class _Cursor(psycopg.Cursor[tuple[Any, ...]]):
-    """Values as psycopg gives them, whatever loaders a user registered for the connection."""
-
-    @property
-    def adapters(self) -> AdaptersMap:
-        return _ADAPTERS
 
 
 class PostgresEngine(Remote):
@@ -277,7 +266,7 @@ class PostgresEngine(Remote):
         return self._run(prepare, text)
 
     def _cursor(self) -> psycopg.Cursor[tuple[Any, ...]]:
-        return _Cursor(self.connection, row_factory=tuple_row)
+        return PlainCursor(self.connection, row_factory=tuple_row)
 
     def _send(self, text: str) -> None:
         def run() -> None:
