@@ -1,5 +1,6 @@
 """Staging and publishing of releases: everything appears together, verified, or nothing does."""
 
+from sqldeid.publish.comments import refuse_foreign_comments
 from sqldeid.publish.existing import (
     beside_releases,
     held_notes,
@@ -13,6 +14,7 @@ from sqldeid.publish.existing import (
 )
 from sqldeid.publish.notes import (
     BESIDE_KINDS,
+    COMMENTS_NOTE,
     DAYS_NOTE,
     HIERARCHIES_KIND,
     LAYERS_KIND,
@@ -21,6 +23,7 @@ from sqldeid.publish.notes import (
     LINKED_NOTE,
     ROLLED_UP_KIND,
     SOURCE_NOTE,
+    SUM_NOTE,
     Note,
     days_of,
     key_of,
@@ -42,6 +45,7 @@ from sqldeid.publish.reserve import Seen, look, refuse_unheld, reserved
 
 __all__ = [
     "BESIDE_KINDS",
+    "COMMENTS_NOTE",
     "DAYS_NOTE",
     "HIERARCHIES_KIND",
     "LAYERS_KIND",
@@ -51,6 +55,7 @@ __all__ = [
     "OLD",
     "ROLLED_UP_KIND",
     "SOURCE_NOTE",
+    "SUM_NOTE",
     "TARGET",
     "Destination",
     "FreshFile",
@@ -74,6 +79,7 @@ __all__ = [
     "published",
     "read_note",
     "refuse_existing",
+    "refuse_foreign_comments",
     "refuse_forgotten",
     "refuse_unheld",
     "reserved",

@@ -147,6 +147,13 @@ def _note_in(engine: Engine, file: Path) -> dict[str, object] | None:
     return read_note(rows[0]["note"]) if rows else None
 
 
+def foreign_metadata(engine: Engine, target: Destination, name: str) -> int:
+    """How many entries of metadata a release's file of Parquet has beside its note."""
+    file = (target.into or Path()).absolute() / f"{name}.parquet"
+    rows = engine.bench.rows("publish/count_parquet_metadata", path=literal(str(_readable(engine, file))))
+    return int(rows[0]["entries"])
+
+
 def _readable(engine: Engine, file: Path) -> Path:
     """A path that the engine reads as this file and no other."""
     reader = cast(DuckDBEngine, engine.bench)  # its own, or the workbench beside a server

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,6 +39,19 @@ BESIDE_KINDS = (LAYERS_KIND, ROLLED_UP_KIND, HIERARCHIES_KIND)
 LEDGER_MARK = "ledger_mark"
 """Key of what was drawn for the release when the ledger took it down; it says nothing of anybody."""
 
+STAGED = "staged"
+"""Key of an entry on a table that is not published yet (Spark): run, time, process (`sqldeid.publish.spark_runs`)."""
+
+COMMENTS_NOTE, SUM_NOTE = "comments", "sum"
+"""Keys of a sum of each column's comment, and of one of the note itself: a change by hand is seen by them.
+
+They are of nothing that the release does not show, and no signature: who changes a comment can make its sum anew.
+"""
+
+_UNSUMMED = (SUM_NOTE, STAGED, "columns")
+"""Keys that are not in the sum of a note; `columns` are the comments themselves, in files of Parquet."""
+_SUM_DIGITS = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Note:
@@ -61,9 +75,29 @@ class Note:
         """The note with more content."""
         return replace(self, content={**self.content, **content})
 
+    def summed(self) -> Note:
+        """The note with the sums of the comments and of itself."""
+        noted = self.also({COMMENTS_NOTE: {name: sum_of(text) for name, text in self.columns.items() if text}})
+        return noted.also({SUM_NOTE: sum_of_note({"release": self.release, **noted.content})})
+
     def to_json(self) -> str:
         """As stored in the comment."""
-        return json.dumps({"sqldeid": {"release": self.release, **self.content}}, ensure_ascii=False, sort_keys=True)
+        return written_as({"release": self.release, **self.content})
+
+
+def written_as(content: Mapping[str, object]) -> str:
+    """The text of a note's content."""
+    return json.dumps({"sqldeid": content}, ensure_ascii=False, sort_keys=True)
+
+
+def sum_of(comment: str) -> str:
+    """By what a comment is known again."""
+    return hashlib.sha256(comment.encode(errors="surrogatepass")).hexdigest()[:_SUM_DIGITS]
+
+
+def sum_of_note(content: Mapping[str, object]) -> str:
+    """By what a note is known again, the sums of its comments in it."""
+    return sum_of(written_as({key: value for key, value in content.items() if key not in _UNSUMMED}))
 
 
 def read_note(comment: str) -> dict[str, object] | None:

@@ -7,7 +7,7 @@ Source: engines.md, *Publishing*.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence, Set
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from sqldeid.engine.postgres import PostgresEngine
 from sqldeid.engine.remote import Remote
 from sqldeid.errors import JobError
 from sqldeid.publish.brought import Brought, carried_back, temporary
+from sqldeid.publish.comments import Said
 from sqldeid.publish.existing import published as find_published
 from sqldeid.publish.existing import refuse_existing
 from sqldeid.publish.notes import Note, ours
@@ -205,6 +206,12 @@ def published(engine: Remote, destination: Destination, name: str) -> tuple[exp.
     """A release in files here, to be read in the server, and the note on it."""
     written, note = find_published(engine.bench, destination, name)
     return carried_back(written, ByCopy(_postgres(engine)), name), note
+
+
+def said_in(engine: Remote, schema: str, names: Sequence[str]) -> Iterator[Said]:
+    """What the catalogue says of the columns of a schema's tables and views, these among them."""
+    for table, name, comment, default in _postgres(engine).read("publish/list_said", schema=literal(schema)):
+        yield Said((schema, table), name, comment, default)
 
 
 def _postgres(engine: Remote) -> PostgresEngine:

@@ -10,10 +10,11 @@ Source: engines.md, *Publishing*.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import takewhile
 
 from sqlglot import exp
 
@@ -24,9 +25,10 @@ from sqldeid.engine.spark import SparkEngine
 from sqldeid.engine.spark_errors import NoTable
 from sqldeid.errors import EngineError, JobError, SqldeidError
 from sqldeid.publish.brought import Brought, carried_back
+from sqldeid.publish.comments import Said
 from sqldeid.publish.existing import published as find_published
 from sqldeid.publish.existing import refuse_existing
-from sqldeid.publish.notes import Note, ours
+from sqldeid.publish.notes import STAGED, Note, ours
 from sqldeid.publish.places import Destination, FreshFile, ParquetFolder, Staging, TableStatement, ViewStatement
 from sqldeid.publish.spark_beside import Beside, beside_in, definition, refuse_beside, refuse_staged_beside
 from sqldeid.publish.spark_brought import ByPortions
@@ -34,7 +36,6 @@ from sqldeid.publish.spark_folder import notes_of_folder, open_folder
 from sqldeid.publish.spark_folder import published as published_in_folder
 from sqldeid.publish.spark_runs import (
     FOLDER,
-    STAGED,
     is_left_behind,
     refuse_alive,
     refuse_too_old,
@@ -355,6 +356,18 @@ def published(engine: Remote, destination: Destination, name: str) -> tuple[exp.
         return published_in_folder(_spark(engine), destination, name)
     written, note = find_published(engine.bench, destination, name)
     return carried_back(written, ByPortions(_spark(engine)), name), note
+
+
+def said_in(engine: Remote, schema: str, names: Sequence[str]) -> Iterator[Said]:
+    """What the catalogue says of the columns of tables and views: comments, then, under a head, defaults."""
+    for name in names:
+        rows = _spark(engine).read("engine/describe_table", table=table_name(schema, name))
+        heads = [i for i, row in enumerate(rows) if not row["col_name"] or row["col_name"].startswith("# ")]
+        for row in rows[: heads[0]] if heads else rows:
+            yield Said((schema, name), row["col_name"], row["comment"] or "", False)
+        for at in (i for i, row in enumerate(rows) if row["col_name"] == "# Column Default Values"):
+            for row in takewhile(lambda row: row["col_name"], rows[at + 1 :]):
+                yield Said((schema, name), row["col_name"], "", True)
 
 
 def notes_in_folder(engine: Remote, destination: Destination) -> list[dict[str, object]]:

@@ -15,8 +15,8 @@ from sqlglot import exp
 from sqldeid.engine.base import Relation
 from sqldeid.engine.spark import SparkEngine
 from sqldeid.errors import EngineError
-from sqldeid.publish.notes import Note, read_note
-from sqldeid.publish.spark_runs import FOLDER, STAGED, is_over, snapshots, staged_by, when_and_where
+from sqldeid.publish.notes import STAGED, Note, read_note
+from sqldeid.publish.spark_runs import FOLDER, is_over, snapshots, staged_by, when_and_where
 from sqldeid.sql import table_name
 
 

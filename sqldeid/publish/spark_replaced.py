@@ -23,9 +23,9 @@ from sqlglot import exp
 from sqldeid.engine.spark import SparkEngine
 from sqldeid.engine.spark_errors import Missing
 from sqldeid.errors import JobError, SqldeidError, VerificationError
-from sqldeid.publish.notes import Note, read_note
+from sqldeid.publish.notes import STAGED, Note, read_note
 from sqldeid.publish.spark_claim import HIDDEN, opened, remove
-from sqldeid.publish.spark_runs import STAGED, signed
+from sqldeid.publish.spark_runs import signed
 from sqldeid.sql import identifier, literal, render, table_name
 
 

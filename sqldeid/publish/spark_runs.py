@@ -17,10 +17,7 @@ from datetime import UTC, datetime, timedelta
 from sqldeid.engine.base import Relation
 from sqldeid.engine.mark import is_dead
 from sqldeid.errors import EngineError
-from sqldeid.publish.notes import read_note
-
-STAGED = "staged"
-"""Key of a note's entry on a table that is not published yet: {"run", "at"}, and {"host", "process"} by `signed`."""
+from sqldeid.publish.notes import STAGED, read_note
 
 FOLDER = "folder"
 """Key of that entry where the release goes into a folder, which the run has claimed, and never into the catalogue."""

@@ -140,11 +140,10 @@ class Noticing:
         return self.written[note.release]
 
     def _marked(self, note: Note) -> Note:
-        """The note with what tells its holder whether the source has changed since."""
-        if note.content.get("kind") in BESIDE_KINDS:  # it shows nothing more
-            return note
-        mark = self.mark(note.release)
-        return note if not mark else replace(note, content={**note.content, SOURCE_NOTE: mark})
+        """The note with what tells its holder whether the source, or a comment on the release, has changed since."""
+        beside = note.content.get("kind") in BESIDE_KINDS  # it shows nothing more
+        mark = None if beside else self.mark(note.release)
+        return (note.also({SOURCE_NOTE: mark}) if mark else note).summed()
 
     def publish(self) -> tuple[str, ...]:
         """Make everything appear."""

@@ -25,7 +25,7 @@ from sqldeid.job import Job
 from sqldeid.job.local_rules import BESIDE
 from sqldeid.keys import key_warnings, read_key
 from sqldeid.making import Checking, Making, Published
-from sqldeid.publish import Destination, beside_releases, published
+from sqldeid.publish import Destination, beside_releases, published, refuse_foreign_comments
 from sqldeid.report import holders_page
 from sqldeid.result import Release, Result, Risk
 from sqldeid.run.calls import heard_by, taken
@@ -280,6 +280,7 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
                 else:
                     found |= wing_of(unit).recheck(unit, there, checking)
         refuse_told(units, checked, engine)
+        refuse_foreign_comments(engine, destination(job), {name: note for name, (_, note) in checked.items()})
         there_now = {name: published(engine, destination(job), name)[0] for name in compared(job) if name in found}
         found.joinable = find_joinable(job, there_now, engine, _linked(units))
         found.beside = "" if options.only else _told_beside(destination(job), checked, engine)

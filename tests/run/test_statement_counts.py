@@ -61,9 +61,9 @@ def source(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", TAKEN)
-def test_a_run_takes_these_statements(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, statements = TAKEN[kind]
+@pytest.fixture
+def engines(monkeypatch: pytest.MonkeyPatch) -> list[DuckDBEngine]:
+    """Every engine that is opened."""
     engines: list[DuckDBEngine] = []
     opened = DuckDBEngine.__init__
 
@@ -72,5 +72,24 @@ def test_a_run_takes_these_statements(kind: str, tmp_path: Path, monkeypatch: py
         engines.append(self)
 
     monkeypatch.setattr(DuckDBEngine, "__init__", counted)
+    return engines
+
+
+@pytest.mark.parametrize("kind", TAKEN)
+def test_a_run_takes_these_statements(kind: str, tmp_path: Path, engines: list[DuckDBEngine]) -> None:
+    asked, statements = TAKEN[kind]
     sqldeid.anonymize(Job.parse({"release": {"into": "out.duckdb"}, **asked}, folder=tmp_path), source(tmp_path))
     assert sum(engine.statements for engine in engines) == statements
+
+
+CHECKED = {"table": 23, "parquet": 21}
+"""What a re-check takes by where the release is: its comments are two statements, in Parquet one for each file."""
+
+
+@pytest.mark.parametrize("place", CHECKED)
+def test_a_re_check_takes_these_statements(place: str, tmp_path: Path, engines: list[DuckDBEngine]) -> None:
+    job = Job.parse({"release": {"into": "out", "as": place}, **table(INSENSITIVE)}, folder=tmp_path)
+    sqldeid.anonymize(job, source(tmp_path))
+    engines.clear()
+    sqldeid.verify(job, tmp_path / "source.duckdb")
+    assert sum(engine.statements for engine in engines) == CHECKED[place]

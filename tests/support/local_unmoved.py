@@ -157,6 +157,7 @@ def parts_of(folder: Path, case: Case) -> dict[str, Any]:
         noted = f"SELECT value FROM parquet_kv_metadata('{path}') WHERE decode(key) = 'sqldeid'"
         [[note]] = duckdb.execute(noted).fetchall()
         told = json.loads(note)["sqldeid"]
-        told.pop("source_marks", None)
+        for name in ("source_marks", "comments", "sum"):
+            told.pop(name, None)
         found[f"{path.stem}, note"] = told
     return found

@@ -13,7 +13,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.keys import Key
 from sqldeid.making import Hearing, Making
-from sqldeid.publish import LINKED_NOTE, SOURCE_NOTE
+from sqldeid.publish import COMMENTS_NOTE, LINKED_NOTE, SOURCE_NOTE, SUM_NOTE
 from sqldeid.result import Criterion, TableRelease
 from sqldeid.stages import Stage, walk
 from sqldeid.tables.disguise.disguise import warnings_of
@@ -112,7 +112,7 @@ def recheck_linked(
     return replace(found, linked=linked.names)
 
 
-_OWN = ("release", "columns", SOURCE_NOTE)
+_OWN = ("release", "columns", SOURCE_NOTE, COMMENTS_NOTE, SUM_NOTE)
 """What the note on each release says of that release alone."""
 
 

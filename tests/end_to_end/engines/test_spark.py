@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from sqldeid import EngineError, JobError, Listener, Options, anonymize, assess, plan, verify
+from sqldeid import EngineError, JobError, Listener, Options, VerificationError, anonymize, assess, plan, verify
 from sqldeid.engine.opening import Settings
 from sqldeid.publish import Destination
 from sqldeid.run.foreign import open_engine, open_staging
@@ -90,6 +90,28 @@ def test_a_connect_server_gives_the_same_and_nothing_else_is_left(both: Both) ->
         assert told(assess(wanted, both.url, release=released)) == told(assess(wanted, both.file, release=released))
     made = {entry[1] for entry in both.catalogue() - before if entry[0] == "connected"}
     assert len(made) == 3 and {"", "r"} < made and all(re.fullmatch(r"(r(__[0-9a-f]{8})?)?", name) for name in made)
+
+
+@pytest.mark.parametrize("kind", ["table", "view"])
+def test_a_comment_that_no_run_wrote_is_told(kind: str, both: Both) -> None:
+    wanted = job({"schema": f"commented_{kind}", "as": kind}, r=RELEASES["k"])
+    anonymize(wanted, both.spark)
+    assert verify(wanted, both.spark)["r"].released
+    names = [entry[1] for entry in both.catalogue() if entry[0] == f"commented_{kind}" and entry[1]]
+    read = next(name for name in names if (name == "r") == (kind == "table"))  # a view's comments are in its text
+    shown = both.spark.table(f"commented_{kind}.r").columns[-1]
+    both.run(f"ALTER TABLE commented_{kind}.{read} ALTER COLUMN `{shown}` COMMENT 'ask Miller'")
+    with pytest.raises(VerificationError, match=f"of commented_{kind}.{read} has a comment that no run wrote"):
+        verify(wanted, both.spark)
+
+
+def test_a_default_that_no_run_wrote_is_told(both: Both) -> None:
+    wanted = job({"schema": "defaulted"}, r=RELEASES["k"])
+    anonymize(wanted, both.spark)
+    shown = both.spark.table("defaulted.r").columns[-1]
+    both.run(f"ALTER TABLE defaulted.r ALTER COLUMN `{shown}` SET DEFAULT NULL")
+    with pytest.raises(VerificationError, match="has a default that no run wrote"):
+        verify(wanted, both.spark)
 
 
 def test_releases_are_compared_as_in_duckdb(both: Both) -> None:
