@@ -29,6 +29,7 @@ from sqldeid.events.groups import listed
 from sqldeid.events.plan import FIRST_TIME, LAST_TIME, OBJECT, POSITION, EventsPlan, timestamp
 from sqldeid.events.privacy.laplace import Ledger
 from sqldeid.events.result import EventsVerified
+from sqldeid.publish import names_of
 from sqldeid.sql import column, identifier
 
 
@@ -87,7 +88,7 @@ class _Check:
         plan = self.plan
         wanted = [OBJECT, *([plan.time.name] if plan.time else []), *([POSITION] if plan.placed else [])]
         wanted += [c.name for c in (*plan.grouped, *plan.states)]
-        there = [c.name for c in self.engine.columns(self.written)]
+        there = names_of(self.engine.columns(self.written), self.plan.key)
         if sorted(there) != sorted(wanted):
             raise self.fail(f"it has the columns {', '.join(there)}, and should have {', '.join(wanted)}")
 

@@ -1,6 +1,6 @@
 """Staging and publishing of releases: everything appears together, verified, or nothing does."""
 
-from sqldeid.publish.comments import refuse_foreign_comments
+from sqldeid.publish.comments import names_of, refuse_foreign_comments
 from sqldeid.publish.existing import (
     beside_releases,
     held_notes,
@@ -69,6 +69,7 @@ __all__ = [
     "held_notes",
     "key_of",
     "look",
+    "names_of",
     "noted_days",
     "notes_there",
     "open_target",

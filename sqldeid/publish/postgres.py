@@ -210,8 +210,8 @@ def published(engine: Remote, destination: Destination, name: str) -> tuple[exp.
 
 def said_in(engine: Remote, schema: str, names: Sequence[str]) -> Iterator[Said]:
     """What the catalogue says of the columns of a schema's tables and views, these among them."""
-    for table, name, comment, default in _postgres(engine).read("publish/list_said", schema=literal(schema)):
-        yield Said((schema, table), name, comment, default)
+    for table, *said in _postgres(engine).read("publish/list_said", schema=literal(schema)):
+        yield Said((schema, table), *said)
 
 
 def _postgres(engine: Remote) -> PostgresEngine:

@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqldeid.arrays import Flags, Floats, Ints
 from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
+from sqldeid.publish import names_of
 from sqldeid.series.feasible import greatest_variance, least_variance
 from sqldeid.series.features import Classes, Measured
 from sqldeid.series.plan import SeriesPlan
@@ -167,7 +168,8 @@ def allowed(tau: Mapping[str, float], classes: Classes) -> dict[str, float]:
 
 def unfold(plan: SeriesPlan, names: Mapping[int, str], written: exp.Expr, engine: Engine) -> exp.Table:
     """What was written in the long form, by variable number; its columns must be those of the job."""
-    there = [(c.name, c.kind) for c in engine.columns(written, key=plan.key)]
+    columns = engine.columns(written, key=plan.key)
+    there = list(zip(names_of(columns, plan.key), (c.kind for c in columns), strict=True))
     key = [("person_number", "integer"), ("step", "integer")]
     long = plan.part.shape == "long"
     wanted = key + (

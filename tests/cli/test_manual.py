@@ -97,7 +97,9 @@ CASES = {
         "shows [true dates beside shifted ones]": ("run/dates_there",),
         "the release, or its source, has changed": ("run/places", "tables/release", "events", "series", "tables/local"),
         "the job asks for something else by now": ("tables/verify", "tables/release", "series", "tables/itemset"),
-        "comments or defaults of columns, a note, or metadata of Parquet": ("publish/comments",),
+        "comments, defaults or lists of values (ENUM) of columns, a note, or metadata of Parquet": (
+            "publish/comments",
+        ),
         "the ledger it was made with is not named": ("run/earlier", "ledger/audit"),
         "`verify --certificate`: the proof does not hold": (
             *("tables/certificate", "tables/release/face", "run/orchestrator", "cli/releases"),

@@ -17,6 +17,7 @@ from sqldeid.errors import VerificationError
 from sqldeid.keys import Key
 from sqldeid.making import Published
 from sqldeid.numbering import NOTED, NUMBER, Members, TableClasses
+from sqldeid.publish import names_of
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.disguise.disguise import disguise, kept_of, noted_secrets
 from sqldeid.tables.followed.companion import CLASS, INNER, beside, check_numbers, give, hold, judge_of, numbered, place
@@ -115,7 +116,7 @@ def _refuse_changed(
         raise VerificationError.at(
             plan.key, f"the release was not made with series.{series} linked to it, as the job states"
         )
-    there = [c.name for c in engine.columns(written, key=plan.key)]
+    there = names_of(engine.columns(written, key=plan.key), plan.key)
     if there != [c.name for c in numbered(plan).released]:
         raise VerificationError.at(
             plan.key, f"the release failed its re-check: its columns are not {NUMBER} and those that the job names"

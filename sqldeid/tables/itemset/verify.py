@@ -19,6 +19,7 @@ from sqldeid.errors import VerificationError
 from sqldeid.hierarchy import Hierarchy
 from sqldeid.keys import Key
 from sqldeid.making import Published
+from sqldeid.publish import names_of
 from sqldeid.sql import column, identifier
 from sqldeid.tables.disguise.disguise import Secrets, noted_secrets, person_digest
 from sqldeid.tables.disguise.pseudonyms import by_text, draw_secrets
@@ -147,7 +148,7 @@ def _shown(plan: ChildPlan) -> list[dict[str, exp.Expr]]:
 
 
 def _same_columns(plan: ChildPlan, written: exp.Expr, engine: Engine) -> None:
-    there = tuple(c.name for c in engine.columns(written, key=plan.key))
+    there = tuple(names_of(engine.columns(written, key=plan.key), plan.key))
     _refuse(plan, there != plan.columns, f"its columns are not {', '.join(plan.columns)}")
 
 

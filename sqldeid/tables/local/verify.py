@@ -26,6 +26,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.hierarchy import Hierarchy
 from sqldeid.job.local_rules import RECODING
+from sqldeid.publish import names_of
 from sqldeid.sql import column, identifier, literal, render
 from sqldeid.tables.disguise.disguise import Secrets, check_coarse, check_pseudonyms, exact_of, kept_of
 from sqldeid.tables.local.plan import LocalPlan
@@ -305,7 +306,7 @@ def refuse_columns(planned: LocalPlan, written: exp.Expr, engine: Engine) -> Non
     VerificationError
         If they are not.
     """
-    there = [c.name for c in engine.columns(written, key=planned.key)]
+    there = names_of(engine.columns(written, key=planned.key), planned.key)
     if there != planned.released:
         raise VerificationError.at(
             planned.key,

@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
+from sqldeid.publish import names_of
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.mondrian.criteria import achieved
 from sqldeid.tables.mondrian.plan import PartitionPlan
@@ -55,7 +56,7 @@ def verify_parts(planned: PartitionPlan, parts: Parts, written: exp.Expr, engine
 
 
 def _same_columns(planned: PartitionPlan, written: exp.Expr, engine: Engine) -> None:
-    there = [c.name for c in engine.columns(written, key=planned.key)]
+    there = names_of(engine.columns(written, key=planned.key), planned.key)
     shown = {c.name for c in planned.cuts} | {n for n, _, _ in planned.others}
     if there != [name for name in planned.part.columns if name in shown]:
         _refuse(planned, ["its columns are not those that the job names"])

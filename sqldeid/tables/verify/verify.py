@@ -17,6 +17,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import VerificationError
 from sqldeid.hierarchy import Hierarchy
 from sqldeid.keys import Key
+from sqldeid.publish import names_of
 from sqldeid.result import Criterion, Persons
 from sqldeid.sql import column, identifier, literal, render
 from sqldeid.tables.disguise.disguise import (
@@ -302,7 +303,7 @@ def _refuse_differences(plan: TablePlan, missing: int, unexpected: int, found: V
 
 
 def _same_columns(plan: TablePlan, written: exp.Expr, engine: Engine) -> None:
-    there = [c.name for c in engine.columns(written, key=plan.key)]
+    there = names_of(engine.columns(written, key=plan.key), plan.key)
     wanted = [c.name for c in plan.released]
     if there != wanted:
         raise VerificationError.at(

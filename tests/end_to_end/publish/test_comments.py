@@ -14,11 +14,19 @@ from sqldeid import Job, Options, VerificationError, anonymize, verify
 from tests.support.foreign import InPostgres, in_postgres
 from tests.support.sources import INSENSITIVE, job, qi, release
 
-WARDS = pa.table({"id": range(200), "age": [20 + i % 30 for i in range(200)], "ward": [i % 5 for i in range(200)]})
+EVERY = range(200)
+WARDS = pa.table(
+    {
+        "id": EVERY,
+        "age": [20 + i % 30 for i in EVERY],
+        "ward": [i % 5 for i in EVERY],
+        "sex": ["f" if i % 2 else "m" for i in EVERY],
+    }
+)
 
 
 def wanted(target: dict[str, object], k: int = 3, **more: object) -> Job:
-    columns = {"age": qi({"bands": [5, 10]}), "ward": INSENSITIVE}
+    columns = {"age": qi({"bands": [5, 10]}), "sex": qi(), "ward": INSENSITIVE}
     return job(target, r=release(columns, source="people", k=k, limit=0.3, person="id", **more))
 
 
@@ -37,9 +45,13 @@ def said(job: Job, database: object) -> str:
     return raised.value.message
 
 
+LISTED = (
+    "CREATE TYPE of_sex AS ENUM ('f', 'm', 'Miller'); ALTER TABLE release.r ALTER sex TYPE of_sex USING sex::of_sex"
+)
 CHANGES = {
     "COMMENT ON COLUMN release.r.ward IS 'ask Miller'": "column ward of release.r has a comment",
     "ALTER TABLE release.r ALTER ward SET DEFAULT 7": "column ward of release.r has a default",
+    LISTED: "column sex of the release has a type with a list of values",
 }
 
 
@@ -134,6 +146,8 @@ def server(postgres_cluster: str) -> Iterator[InPostgres]:
 @pytest.mark.parametrize("kind", ["table", "view"])
 @pytest.mark.parametrize("change", CHANGES)
 def test_so_it_is_on_postgres(change: str, kind: str, server: InPostgres) -> None:
+    if kind == "view" and change == LISTED:
+        pytest.skip("not applicable: a view's columns keep their types")
     asked = wanted({"as": kind})
     anonymize(asked, server.database)
     assert verify(asked, server.database)["r"].released
