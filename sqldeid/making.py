@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 Published = tuple[exp.Expr, Mapping[str, object]]
 """What to read of a published release, and the note on it."""
+
+
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_INTERVAL = re.compile(r"\bINTERVAL\b")
 
 
 class Hearing(Protocol):
@@ -276,13 +281,24 @@ def named(columns: Sequence[Column]) -> list[tuple[str, exp.Expr]]:
     """Columns by their names, each once, as their hashes take them; in small letters where these tell them apart.
 
     DuckDB and Spark take "WARD" for ward: a column that is spelt otherwise is no other column.
-    Spark's hash passes over NULL within an array or struct and takes no map: of these it is the JSON that is hashed.
+    Spark's hash passes over NULL within an array or struct and takes no map: of these it is the JSON that is hashed; of
+    an interval it is the text, for the hashes of 30 days and 1 month are one.
     """
     once = {c.name: c for c in columns}.values()
     alike = Counter(c.name.casefold() for c in once)
     labels = (c.name.casefold() if alike[c.name.casefold()] == 1 else c.name for c in once)
-    hashed = (exp.func("TO_JSON", value) if _is_nested(c) else value for c in once for value in [_of(c)])
+    hashed = (exp.func("TO_JSON", _of(c)) if _is_nested(c) else to_the_letter(_of(c), c) for c in once)
     return list(zip(labels, hashed, strict=True))
+
+
+def to_the_letter(value: exp.Expr, source: Column) -> exp.Expr:
+    """A value of a column, as two releases are compared: 30 days and 1 month are equal, and read as two.
+
+    An interval is compared as text, also one within a list or STRUCT.
+    """
+    if not _INTERVAL.search(_QUOTED.sub("", source.type)):
+        return value
+    return exp.cast(value, exp.DataType.build("varchar", dialect="duckdb"))
 
 
 def _of(source: Column) -> exp.Expr:

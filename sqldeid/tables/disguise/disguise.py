@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.keys import VARIABLE, Key
-from sqldeid.making import NO_TRUE_DATES
+from sqldeid.making import NO_TRUE_DATES, to_the_letter
 from sqldeid.publish import noted_days
 from sqldeid.sql import column, identifier, literal
 from sqldeid.tables.disguise.pseudonyms import Digest, by_text, draw_secrets, fresh_run, scope
@@ -264,7 +264,7 @@ def kept_of(plan: TablePlan, *, released: bool) -> list[exp.Expr]:
     kept: list[exp.Expr] = []
     for c in plan.others:
         if c.disguise is None:
-            kept.append(values[c.name])
+            kept.append(to_the_letter(values[c.name], c.source))
         elif c.disguise == "pseudonym":
             kept.append(exp.Paren(this=exp.Is(this=values[c.name], expression=exp.Null())))
     kept += [exp.Paren(this=exp.Is(this=values[c.name], expression=exp.Null())) for c in shifted(plan) if _by_shift(c)]

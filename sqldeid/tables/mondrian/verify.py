@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError, VerificationError
+from sqldeid.making import to_the_letter
 from sqldeid.publish import names_of
 from sqldeid.sql import column, identifier, render
 from sqldeid.tables.mondrian.criteria import achieved
@@ -76,12 +77,14 @@ def _compare(planned: PartitionPlan, parts: Parts, written: exp.Expr, engine: En
     names, others = [identifier(f"q{i}") for i in range(len(planned.cuts))], others_of(planned)
     grouped, expected, shown = (engine.workbench(f"{planned.name}_{w}") for w in ("grouped", "expected", "shown"))
     values = [{"name": c["name"], "column": c["value"], "labels": None, "text": False} for c in values_of(planned)]
-    found = [o["value"] for o in others]
+    types = [source for _, source, _ in planned.others]
+    found = [to_the_letter(o["value"], source) for o, source in zip(others, types, strict=True)]
     engine.run("tables/verify/group_source", grouped=grouped, source=parts.source, columns=values, others=found)
     sides = [{"name": name, **{side: identifier(f"{side}{i}") for side in SIDES}} for i, name in enumerate(names)]
     engine.run("tables/mondrian/expect_parts", expected=expected, grouped=grouped, classes=parts.classes, columns=sides)
     labels = [{"name": n, "column": column(c.name, "r")} for n, c in zip(names, planned.cuts, strict=True)]
-    released = [column(o["released"].name, "r") for o in others]
+    shown_as = (column(o["released"].name, "r") for o in others)
+    released = [to_the_letter(value, source) for value, source in zip(shown_as, types, strict=True)]
     engine.run("tables/verify/group_release", grouped=shown, release=written, columns=labels, others=released)
     statement = render("tables/mondrian/compare_parts", expected=expected, written=shown, columns=names)
     row: dict[str, int] = engine.query(statement).to_pylist()[0]
