@@ -67,6 +67,10 @@ class Cohort:
         Whether a person may have many rows.
     never_with
         Releases that nobody is given beside this one, as the job states it.
+    other_persons
+        Releases that hold no person of this one, as the job states it.
+    believed
+        Those of a run that hold no person of it, by its word or theirs, as far as the tables that both read allow it.
     sensitive
         Labels of the sensitive columns whose values are shown as they are, in their order.
     statistics
@@ -82,6 +86,8 @@ class Cohort:
     judged: frozenset[str] = frozenset()
     many: bool = False
     never_with: frozenset[str] = frozenset()
+    other_persons: frozenset[str] = frozenset()
+    believed: frozenset[str] = frozenset()
     sensitive: tuple[str, ...] = ()
     statistics: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     relations: tuple[tuple[str, ...], ...] = ()

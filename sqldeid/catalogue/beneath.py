@@ -38,6 +38,23 @@ def read_alike(here: Sequence[frozenset[str] | None], there: Sequence[frozenset[
     return bool(here and there) and forth and all(any(_meet(a, b) for a in here) for b in there)
 
 
+def own_tables(here: Beneath, there: Beneath, engine: Engine) -> bool:
+    """Whether either source reads a table that the other does not: not where it is not known what lies beneath one.
+
+    Views are none: two of one table read the same. What the catalogue does not tell of (files) is none, either.
+    """
+    if None in here or None in there:
+        return False
+    tables = {".".join(r.parts[-2:]).casefold() for r in engine.relations() if not r.is_view}
+    sides = [{n for of in side if of is not None for n in of if _among(n, tables)} for side in (here, there)]
+    return bool(sides[0] - sides[1] and sides[1] - sides[0])
+
+
+def _among(name: str, tables: set[str]) -> bool:
+    """Whether a name is one of these; Spark puts the catalogue's before it."""
+    return name in tables or name.partition(".")[2] in tables
+
+
 def group(sources: Iterable[Beneath]) -> list[int]:
     """A number for each source, the same for those that read alike, and for those that read alike with one of these."""
     every = list(sources)

@@ -311,6 +311,7 @@ OF_TABLES: Mapping[str, Trait] = {
     "blank": _where(("privacy", "suppression"), lambda t: t.privacy.blanks),
     "link": _where(("link",), lambda t: t.link is not None),
     "never-with": _where(("never_with",), lambda t: bool(t.never_with)),
+    "other-persons": _where(("other_persons",), lambda t: bool(t.other_persons)),
     "query": _where(("source",), _has_query),
     "reciprocal": _where(
         ("search", "epsilon_safe", "utility"),

@@ -26,6 +26,7 @@ OfTables = Literal[
     "blank",
     "link",
     "never-with",
+    "other-persons",
     "query",
     "reciprocal",
     "seed",

@@ -188,6 +188,12 @@ class Job(Section):
                     f"{key}.rows_are_persons: each row is taken for another person, which nothing checks; where rows "
                     "share one, k and every risk are of rows, so name the person key if there is one"
                 )
+            if table.other_persons:
+                yield (
+                    f"{key}.other_persons: the data holder states that nobody in it is in "
+                    f"{', '.join(table.other_persons)}, which nothing checks; whoever is given both may be able to "
+                    "subtract the rows of a person who is"
+                )
             if table.privacy.k == 1 and table.search.method != "inverse-ola":
                 yield f"{key}.privacy: k = 1 protects nobody; every equivalence class passes"
             if table.view == "computed" and not table.frozen:

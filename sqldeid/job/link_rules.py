@@ -88,6 +88,29 @@ def apart_problems(job: Mapping[str, object]) -> Iterator[Found]:
                 yield where, "names a release that it is linked with, which is given out to be joined; take one out"
 
 
+def other_persons_problems(job: Mapping[str, object]) -> Iterator[Found]:
+    """Whose persons are others is another table release with a person key of another name."""
+    tables = section(job, "tables")
+    for name in tables:
+        named, own = section(tables, name).get("other_persons"), section(tables, name).get("person")
+        for other in named if isinstance(named, list) else ():
+            where = ("tables", name, "other_persons")
+            key = section(tables, other).get("person") if isinstance(other, str) else None
+            if other == name:
+                yield where, "names its own release; name those that hold no person of it"
+            elif isinstance(other, str) and other not in tables:
+                there = ", ".join(n for n in tables if n != name) or "none"
+                yield where, f"must name other table releases of this job; there: {there}"
+            elif not (isinstance(own, str) and isinstance(key, str)):
+                yield where, f"needs a person key here and in tables.{other}; name both, or take this out"
+            elif own.casefold() == key.casefold():
+                yield (
+                    where,
+                    f"names a release with the same person key, {own}: that key means the same persons, who are ",
+                )
+                "compared; take it out"
+
+
 def _named(name: str, tables: Mapping[str, object], job: Mapping[str, object]) -> Iterator[str]:
     """What is wrong with where a link leads."""
     other = section(tables, name).get("link")

@@ -245,6 +245,12 @@ class Table(Section):
         description="Other table releases of this job that nobody is ever given beside this one: they are not held to "
         "each other. Without it, releases that could be subtracted down to fewer than k persons are refused.",
     )
+    other_persons: list[Text] = Field(
+        default_factory=list,
+        description="Other table releases of this job that hold no person of this one (staff beside patients), though "
+        "both read a common table and their person keys have two names, by which nobody can be looked up. Nothing "
+        "checks it; each must read a table that the other does not.",
+    )
     text: bool = Field(
         default=False,
         description="true makes every quasi-identifying column text at every level, so that the types of a nightly "

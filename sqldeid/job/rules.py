@@ -442,6 +442,7 @@ def job_problems(job: Mapping[str, object]) -> Iterator[Problem]:
     yield from _same_releases(named)
     yield from (Problem(*found) for found in link_rules.link_problems(job))
     yield from (Problem(*found) for found in link_rules.apart_problems(job))
+    yield from (Problem(*found) for found in link_rules.other_persons_problems(job))
     yield from (Problem(*found) for found in series_link_problems(job))
     yield from (Problem(*found) for found in parent_problems(job))
     yield from (Problem(*found) for found in layers_problems(job))

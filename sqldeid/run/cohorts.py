@@ -16,7 +16,8 @@ Guarantee
     and difference of classes is about fewer persons than the lesser k (`sqldeid.run.subtracting`); so bands of other
     edges over the same persons are refused where they part fewer.
     Where two read a common table, through views or not, and name their person keys differently, they are compared by
-    the key that both have as a column, and refused where there is none.
+    the key that both have as a column, and refused where there is none, unless the job states that they hold other
+    persons and each reads a table of its own.
 
 Why not pairs alone: of cohorts A, B and C, where C holds both others and one person more, each two differ by many.
 Therefore all releases that show a column are told apart at once. Sums of three and more are not tried beyond that.
@@ -24,7 +25,8 @@ Therefore all releases that show a column are told apart at once. Sums of three 
 Assumes
     A person key of one name means the same persons; without one, rows of one source are compared by all its columns,
     and those of a view, partition or heir and of what it shares rows with by the columns that both have.
-    A column of one name means the same where it is shown. What `never_with` names nobody is given beside the release.
+    A column of one name means the same where it is shown. What `never_with` names nobody is given beside the release;
+    what `other_persons` names holds nobody of it.
 
 Does not protect
     Against the intersection of classes over the same persons in other columns, where a row is found again by its
@@ -39,7 +41,7 @@ Source: soundness.md 5, 7, 18.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -50,6 +52,7 @@ from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError, listed
 from sqldeid.making import Cohort, Nature, Placed
 from sqldeid.run.joinable import spelt_alike
+from sqldeid.run.others import are_others, with_others
 from sqldeid.run.subtracting import can_be_subtracted
 from sqldeid.sql import column, identifier, render
 
@@ -154,7 +157,7 @@ class Compared:
 def compare_tables(natures: Iterable[Nature], engine: Engine) -> Compared | None:
     """What compares the tables of a run; None where no two of them may have persons in common."""
     tables = {"/".join(n.names): n for n in natures if n.cohort is not None}
-    return Compared(_of_one_source(tables, engine)) if len(tables) > 1 else None
+    return Compared(_of_one_source(with_others(tables, engine), engine)) if len(tables) > 1 else None
 
 
 def _of_one_source(natures: Mapping[str, Nature], engine: Engine) -> dict[str, Nature]:
@@ -188,7 +191,7 @@ def may_be_subtracted(here: Nature, there: Nature, engine: Engine) -> bool:
     if apart or not a.shown.keys() & b.shown.keys():
         return False
     if len(keys) == 2:
-        return known or common
+        return known or (common and not are_others(here, there, engine))
     return bool(a.source and b.source) and read_alike(_beneath(a, engine), _beneath(b, engine))
 
 
@@ -206,17 +209,18 @@ def _questions(traces: Sequence[Trace]) -> Iterator[Question]:
     """Each set of releases that must be compared, once."""
     asked: dict[tuple[object, ...], Question] = {}
     for persons, members in known_by(traces):
+        apart = never_together if any(_is_key(t, persons[0]) for t in members) else _apart
         shown = dict.fromkeys(label for t in members for label in t.cohort.shown)
         by_label = {label: tuple(t for t in members if label in t.cohort.shown) for label in shown}
         told = {label: of for label, of in by_label.items() if not all(t.cohort.shown[label][1] for t in of)}
         for of in told.values():
-            for together in _given_together(of):
+            for together in _given_together(of, apart):
                 alike = tuple(n for n, all_ in told.items() if set(map(id, together)) <= set(map(id, all_)))
                 question = Question(persons, alike, together, shared=True)
                 asked[persons, tuple(map(id, together))] = question
         for two in combinations(members, 2):
             both = [label for label, of in by_label.items() if all(any(t is o for o in of) for t in two)]
-            if both and not any(label in told for label in both) and len(list(_given_together(two))) == 1:
+            if both and not any(label in told for label in both) and len(list(_given_together(two, apart))) == 1:
                 asked[persons, tuple(map(id, two))] = Question(persons, (), two, shared=False)
     yield from (q for q in asked.values() if len(q.traces) > 1)
 
@@ -240,12 +244,12 @@ def _is_key(trace: Trace, label: str) -> bool:
     return trace.cohort.person is not None and trace.cohort.person[0] == label
 
 
-def _given_together(traces: tuple[Trace, ...]) -> Iterator[tuple[Trace, ...]]:
-    """The greatest sets of releases of which somebody may be given all."""
+def _given_together(traces: tuple[Trace, ...], apart: Callable[[Trace, Trace], bool]) -> Iterator[tuple[Trace, ...]]:
+    """The greatest sets of releases that must be compared: of which somebody may be given all."""
     for a, b in combinations(traces, 2):
-        if never_together(a, b):
-            yield from _given_together(tuple(t for t in traces if t is not a))
-            yield from _given_together(tuple(t for t in traces if t is not b))
+        if apart(a, b):
+            yield from _given_together(tuple(t for t in traces if t is not a), apart)
+            yield from _given_together(tuple(t for t in traces if t is not b), apart)
             return
     yield traces
 
@@ -253,6 +257,16 @@ def _given_together(traces: tuple[Trace, ...]) -> Iterator[tuple[Trace, ...]]:
 def never_together(a: Trace, b: Trace) -> bool:
     """Whether the job says that nobody is given both."""
     return any(name in a.cohort.never_with for name in b.names) or any(name in b.cohort.never_with for name in a.names)
+
+
+def _apart(a: Trace, b: Trace) -> bool:
+    """Whether two are not compared where no key tells whose a row is."""
+    return never_together(a, b) or _are_others(a, b)
+
+
+def _are_others(a: Trace, b: Trace) -> bool:
+    """Whether the job says that nobody is in both, and is believed."""
+    return any(name in a.cohort.believed for name in b.names)
 
 
 def _judge(asked: Question, engine: Engine, number: int) -> None:
@@ -385,7 +399,8 @@ def _refuse_spelling(asked: Question) -> None:
 def _refuse_renamed(traces: Sequence[Trace]) -> None:
     """Refuse releases over a common table whose person keys have other names, and can be looked up in neither.
 
-    A view or query that renames the key leaves no column by which the persons of both are known again.
+    A view or query that renames the key leaves no column by which the persons of both are known again. Where the job
+    says that they are other persons, they are let pass if each reads a table of its own, too.
     """
     groups = [(names[0], members) for names, members in known_by(traces) if len(names) == 1]
     known = [{id(t) for t in members} for name, members in groups if any(_is_key(t, name) for t in members)]
@@ -393,15 +408,25 @@ def _refuse_renamed(traces: Sequence[Trace]) -> None:
         keys = (here.cohort.person, there.cohort.person)
         if None in keys or never_together(here, there) or any({id(here), id(there)} <= both for both in known):
             continue
+        if _are_others(here, there):
+            continue
         if meet(here.reads, there.reads) and here.cohort.shown.keys() & there.cohort.shown.keys():
+            stated = any(a.cohort.other_persons & {*b.names} for a, b in ((here, there), (there, here)))
             first, last = sorted((here, there), key=lambda t: t.names)
+            if stated:
+                raise JobError.at(
+                    f"{last.key}.other_persons",
+                    f"is not believed of {first.key}: they do not read a table each that the other does not read, so "
+                    "that both may be rows of the same persons. Give the key one name in both, by a source query that "
+                    "renames it, and they are compared; or say by never_with that nobody is ever given both",
+                )
             raise JobError.at(
                 f"{last.key}.person",
                 f"has another name than in {first.key}, and both read a common table, so that it is not known whether "
                 "whoever is given both can subtract. Give the key one name in both, by a source query that renames it, "
                 "and they are compared; hold them to each other with --ledger FILE; if nobody is ever given them both, "
-                "say so by never_with; if they are of other persons, of whom that table only tells more, make them by "
-                "two jobs, into two places",
+                "say so by never_with; if they are of other persons, of whom that table only tells more, say so "
+                "by other_persons",
             )
 
 

@@ -74,6 +74,7 @@ TABLE_KEYS: dict[tuple[str, ...], Make] = {
     ("items",): lambda r: r.choice(["code", "age", "", []]),
     ("known",): lambda r: r.choice([0, 1, 2, 5, "2", 1.5]),
     ("never_with",): lambda r: r.choice([["one"], ["two", "one"], "one", [], [{}]]),
+    ("other_persons",): lambda r: r.choice([["one"], ["two"], "one", [], [{}]]),
     ("where",): lambda r: r.choice(
         [
             "id IS NOT NULL",

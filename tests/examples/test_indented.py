@@ -61,7 +61,7 @@ ROUND: Mapping[str, Mapping[str, Any]] = {
         },
     }},
     "closeness.md": {"tables": {"people": {"columns": {"occupation": {"role": "sensitive"}}}}},
-    "cohorts.md": {"tables": {"all": {}}},
+    "cohorts.md": {"tables": {"all": {}, "patients": {}}},
     "mondrian.md": {"tables": {"t": {"search": {"method": "mondrian"}}}},
     "node-choice.md": ILL,
     "ratio-criteria.md": ILL,

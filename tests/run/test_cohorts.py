@@ -222,6 +222,63 @@ def test_a_view_that_renames_the_key_hides_nobody() -> None:
     assert make(part("seq < 29"), other, sql=PEOPLE + VIEWS).releases
 
 
+WARDS = """CREATE TABLE wards AS SELECT i AS ward, 'x' || i AS q FROM range(2) AS r(i);
+           CREATE TABLE staff AS SELECT 500 + i AS pid, i % 2 AS ward, 'd' || (i % 7) AS diag FROM range(40) AS r(i);
+           CREATE VIEW treated AS SELECT seq, wards.q, diag FROM p JOIN wards ON p.q = wards.q;
+           CREATE VIEW employed AS SELECT pid, q, diag FROM staff JOIN wards USING (ward);
+           CREATE VIEW w AS SELECT seq AS pid, p.q, diag FROM p JOIN wards ON p.q = wards.q"""
+STAFF = {"source": "employed", "person": "pid", "columns": {"pid": IDENTIFYING, "q": QI, "diag": SENSITIVE}}
+
+
+def test_other_persons_over_one_lookup_table_are_the_holders_word() -> None:
+    """Staff and patients of the same wards; the rows of the patients themselves are never taken for others."""
+    told = refusal(part(source="treated"), part(**STAFF), sql=PEOPLE + WARDS)
+    assert "other_persons" in told
+    for one, two in (({"other_persons": ["b"]}, {}), ({}, {"other_persons": ["a"]})):
+        made = make(part(source="treated", **one), part(**STAFF, **two), sql=PEOPLE + WARDS)
+        assert any("other_persons: the data holder states" in text for text in made.warnings)
+    for source in ("w", {"query": "SELECT seq AS pid, q, diag FROM treated"}):
+        other = {**STAFF, "source": source, "other_persons": ["a"]}
+        assert "other_persons: is not believed of tables.a" in refusal(
+            part(source="treated"), part(**other), sql=PEOPLE + WARDS
+        )
+
+
+def test_other_persons_do_not_end_a_comparison_by_a_common_key() -> None:
+    """Whose key is a column of the other, too, are looked up by it, whatever the job says."""
+    there = {"source": "y", "person": "patient", "columns": RENAMED | {"seq": IDENTIFYING}, "other_persons": ["a"]}
+    assert "fewer than 5" in refusal(part("seq < 29"), part("seq < 30", **there), sql=PEOPLE + VIEWS)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"other_persons": ["c"]}, r"tables\.b\.other_persons: must name other table releases of this job; there: a"),
+        ({"other_persons": ["b"]}, r"tables\.b\.other_persons: names its own release"),
+        ({"other_persons": ["a"], "person": "seq"}, "names a release with the same person key, seq"),
+        ({"other_persons": ["a"], "person": None, "rows_are_persons": True}, "needs a person key here and in tables.a"),
+    ],
+)
+def test_other_persons_that_cannot_be(asked: dict[str, Any], told: str) -> None:
+    found = {name: value for name, value in {**part(**STAFF), **asked}.items() if value is not None}
+    with pytest.raises(JobError, match=told):
+        job_of(part(), found)
+
+
+def test_other_persons_in_two_runs_and_in_the_certificate() -> None:
+    asked = job_of(part(source="treated", k=3), part(**STAFF, other_persons=["a"], k=3))
+    with duckdb.connect() as c:
+        c.execute(PEOPLE + WARDS)
+        anonymize(asked, c, options=Options(only=("a",)))
+        made = anonymize(asked, c, options=Options(only=("b",), certificate=True))
+        proof = made.releases["b"].certificate
+        assert proof["other_persons"] == ["a"]
+        assert sqldeid.verify_certificates(asked, c, {"b": proof}, options=Options(only=("b",)))["b"].optimal
+        unsaid = job_of(part(source="treated", k=3), part(**STAFF, k=3))
+        with pytest.raises(JobError, match="in one run"):
+            anonymize(unsaid, c, options=Options(only=("b",), replace=True))
+
+
 def test_a_view_that_gives_the_key_a_second_name_is_compared() -> None:
     columns = RENAMED | {"seq": IDENTIFYING}
     there = {"source": "y", "person": "patient", "columns": columns}

@@ -113,6 +113,7 @@ def terms_of_claim(plan: TablePlan) -> dict[str, object]:
         "suppression_limit": demands.suppression_limit,
         "criteria": _criteria(plan),
         "loss": search.loss,
+        **({"other_persons": sorted(stated)} if (stated := plan.stated.get("other_persons")) else {}),
         **({} if search.choose == "by-all" else {"choose": search.choose}),
     }
 

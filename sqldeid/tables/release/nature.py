@@ -105,6 +105,7 @@ def _cohort(plan: TablePlan) -> Cohort:
         judged,
         plan.many,
         apart,
+        other_persons=frozenset(plan.stated.get("other_persons", ())),
         sensitive=tuple(label_of(c.name) for c in plan.released if _plain(c)),
         statistics={label_of(c.name): _taken(c, plan.demands.k) for c in plan.aggregated},
         relations=tuple(tables_of(read)),
@@ -168,6 +169,7 @@ def _cohort_of_parts(plan: PartitionPlan) -> Cohort:
         shown,
         judged,
         never_with=frozenset(plan.part.never_with),
+        other_persons=frozenset(plan.part.other_persons),
         sensitive=tuple(label_of(n) for n, s, role in plan.others if role == "sensitive" and s.kind != "other"),
         relations=tuple(tables_of(read)),
     )
@@ -189,6 +191,7 @@ def _cohort_of_join(plan: Linked) -> Cohort:
         shown,
         frozenset(label for m in members for label in m.judged),
         never_with=frozenset(name for m in members for name in m.never_with),
+        other_persons=frozenset(name for m in members for name in m.other_persons),
         sensitive=tuple(dict.fromkeys(label for m in members for label in m.sensitive if not shown[label][1])),
     )
 

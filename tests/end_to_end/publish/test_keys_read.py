@@ -164,6 +164,7 @@ SAMPLES: dict[tuple[str, str], Any] = {
     ("Table", "text"): True,
     ("Table", "sample"): 0.5,
     ("Table", "never_with"): ["other"],
+    ("Table", "other_persons"): ["other"],
     ("Table", "recoding"): True,
     ("Table", "hierarchies"): True,
     ("Table", "roll_up"): {"age": 1},
