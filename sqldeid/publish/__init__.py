@@ -1,9 +1,9 @@
 """Staging and publishing of releases: everything appears together, verified, or nothing does."""
 
-from sqldeid.publish.comments import names_of, refuse_foreign_comments
 from sqldeid.publish.existing import (
     beside_releases,
     held_notes,
+    names_of,
     notes_there,
     open_target,
     others_in_file,
@@ -80,7 +80,6 @@ __all__ = [
     "published",
     "read_note",
     "refuse_existing",
-    "refuse_foreign_comments",
     "refuse_forgotten",
     "refuse_unheld",
     "reserved",

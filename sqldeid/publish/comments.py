@@ -2,8 +2,7 @@
 
 Guarantee
     No column of a release, or of what was made with it, has a default, or a comment of which the note's sum is another;
-    and the note's text is what the run wrote. A comment that is gone tells nobody anything, and is let pass. No column
-    of a release has a type that lists values (an ENUM, which no run writes).
+    and the note's text is what the run wrote. A comment that is gone tells nobody anything, and is let pass.
 
 Does not protect
     Against who makes the sums anew: they are no signature. Indexes, constraints and rights are not looked at.
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-from sqldeid.engine.base import Column, Engine, Relation
+from sqldeid.engine.base import Engine, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.remote import Remote
 from sqldeid.errors import VerificationError
@@ -43,24 +42,6 @@ class Said:
 class _Tells(Protocol):
     def said_in(self, engine: Remote, schema: str, names: Sequence[str]) -> Iterator[Said]:
         """What a server's catalogue says of the columns of tables and views."""
-
-
-def names_of(columns: Sequence[Column], key: str) -> list[str]:
-    """The names of a release's columns.
-
-    Raises
-    ------
-    VerificationError
-        If a type lists values, of which no row need hold one.
-    """
-    for column in columns:
-        if column.is_enum or column.holds_enum:
-            raise VerificationError.at(
-                key,
-                f"the column {column.name} of the release has a type with a list of values that no run wrote: nobody "
-                "checked them, and whoever is given the release reads them; make the release anew with --replace",
-            )
-    return [column.name for column in columns]
 
 
 def refuse_foreign_comments(engine: Engine, target: Destination, notes: Notes) -> None:

@@ -9,7 +9,7 @@ from typing import Protocol, cast
 
 from sqlglot import exp
 
-from sqldeid.engine.base import Engine, Relation
+from sqldeid.engine.base import Column, Engine, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.remote import Remote
 from sqldeid.errors import JobError, VerificationError
@@ -75,6 +75,24 @@ def others_in_folder(engine: DuckDBEngine, target: Destination, names: set[str] 
     return tuple(
         f for f, note in notes.items() if names is not None and note is not None and note["release"] not in names
     )
+
+
+def names_of(columns: Sequence[Column], key: str) -> list[str]:
+    """The names of a release's columns.
+
+    Raises
+    ------
+    VerificationError
+        If a type lists values, of which no row need hold one.
+    """
+    for column in columns:
+        if column.is_enum or column.holds_enum:
+            raise VerificationError.at(
+                key,
+                f"the column {column.name} of the release has a type with a list of values that no run wrote: nobody "
+                "checked them, and whoever is given the release reads them; make the release anew with --replace",
+            )
+    return [column.name for column in columns]
 
 
 def beside_releases(engine: Engine, target: Destination, names: Collection[str]) -> tuple[str, ...]:

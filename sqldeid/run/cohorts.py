@@ -52,7 +52,6 @@ from sqldeid.engine.base import Column, Engine
 from sqldeid.errors import JobError, listed
 from sqldeid.making import Cohort, Nature, Placed
 from sqldeid.run.joinable import spelt_alike
-from sqldeid.run.others import are_others, with_others
 from sqldeid.run.subtracting import can_be_subtracted
 from sqldeid.sql import column, identifier, render
 
@@ -157,7 +156,11 @@ class Compared:
 def compare_tables(natures: Iterable[Nature], engine: Engine) -> Compared | None:
     """What compares the tables of a run; None where no two of them may have persons in common."""
     tables = {"/".join(n.names): n for n in natures if n.cohort is not None}
-    return Compared(_of_one_source(with_others(tables, engine), engine)) if len(tables) > 1 else None
+    if any(n.cohort is not None and n.cohort.other_persons for n in tables.values()):
+        from sqldeid.run.others import with_others
+
+        tables = with_others(tables, engine)
+    return Compared(_of_one_source(tables, engine)) if len(tables) > 1 else None
 
 
 def _of_one_source(natures: Mapping[str, Nature], engine: Engine) -> dict[str, Nature]:
@@ -190,8 +193,12 @@ def may_be_subtracted(here: Nature, there: Nature, engine: Engine) -> bool:
     apart = a.never_with & {*there.names} or b.never_with & {*here.names}
     if apart or not a.shown.keys() & b.shown.keys():
         return False
+    if len(keys) == 2 and not known and common and (a.other_persons or b.other_persons):
+        from sqldeid.run.others import are_others
+
+        return not are_others(here, there, engine)
     if len(keys) == 2:
-        return known or (common and not are_others(here, there, engine))
+        return known or common
     return bool(a.source and b.source) and read_alike(_beneath(a, engine), _beneath(b, engine))
 
 

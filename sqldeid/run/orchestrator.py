@@ -25,7 +25,7 @@ from sqldeid.job import Job
 from sqldeid.job.local_rules import BESIDE
 from sqldeid.keys import key_warnings, read_key
 from sqldeid.making import Checking, Making, Published
-from sqldeid.publish import Destination, beside_releases, published, refuse_foreign_comments
+from sqldeid.publish import Destination, beside_releases, published
 from sqldeid.report import holders_page
 from sqldeid.result import Release, Result, Risk
 from sqldeid.run.calls import heard_by, taken
@@ -254,6 +254,7 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
     VerificationError
         If a release is not there, or is not what its note, the job and the source say.
     """
+    from sqldeid.publish.comments import refuse_foreign_comments
     from sqldeid.run.dates_there import refuse_told
 
     options = taken(job, options)
