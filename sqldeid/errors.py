@@ -25,6 +25,9 @@ from typing import ClassVar, Self
 NO_COLUMN = "A column is named as in the source; a text value stands in single quotes, as in sex = 'F'."
 """What to try where the job's SQL names a column that is not there."""
 
+OUT_OF_RANGE = "a value cannot be converted or is out of range in the job's SQL or source view (not shown)"
+"""What every engine's words for a value that cannot be reckoned with are turned into."""
+
 MOST_NAMED = 8
 """Names in a message."""
 

@@ -244,6 +244,9 @@ class Nature:
         How persons are drawn by the key; empty where nobody is drawn.
     days
         What it tells of days; nothing where no row is a person's.
+    reckoned
+        The columns whose dates or times are reckoned with, so that one beyond all that a type holds fails: their keys
+        in the job, and those of the source.
     """
 
     names: tuple[str, ...]
@@ -266,6 +269,7 @@ class Nature:
     told: Mapping[str, str] = field(default_factory=dict)
     drawn: str = ""
     days: Days = Days()
+    reckoned: tuple[tuple[str, Column], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 import duckdb
 
 from sqldeid.engine.csv_lines import MALFORMED
-from sqldeid.errors import NO_COLUMN, EngineError, Interrupted, JobError, SqldeidError, UnshownError
+from sqldeid.errors import NO_COLUMN, OUT_OF_RANGE, EngineError, Interrupted, JobError, SqldeidError, UnshownError
 
 _NO_COLUMN = "Binder Error: Referenced column "
 _LINE = re.compile(r"csv error on line: (\d+)")
 _CHECKSUM = "corrupt database file"  # an IOException in 1.4, of no kind of its own in 2.0
 _DAMAGED = "a database file is damaged; bring a copy of it back"
-CONVERSION = "a value cannot be converted or is out of range in the job's SQL or source view (not shown)"
+CONVERSION = OUT_OF_RANGE
 INTERRUPTED = "interrupted; nothing was published"
 _NO_PARQUET = "a file is called Parquet and is none; remove it, or name another place"
 _INVALID = {

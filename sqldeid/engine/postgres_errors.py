@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import psycopg
 from psycopg import errors
 
-from sqldeid.errors import NO_COLUMN, EngineError, JobError, SqldeidError, UnshownError
+from sqldeid.errors import NO_COLUMN, OUT_OF_RANGE, EngineError, JobError, SqldeidError, UnshownError
 from sqldeid.sql import identifier
 
 _TAKEN = (
@@ -79,7 +79,7 @@ def translate(error: psycopg.Error, role: str = "") -> SqldeidError:
     if state.startswith("42"):
         return JobError(f"{first} (in the job's SQL, as Postgres reads it)")
     if state.startswith("22"):
-        return JobError("a value cannot be converted or is out of range in the job's SQL or source view (not shown)")
+        return JobError(OUT_OF_RANGE)
     if state.startswith("0A"):
         return JobError(f"Postgres cannot do this: {first}")
     return UnshownError(f"the database failed with {type(error).__name__} (its text may hold data and is not shown)")

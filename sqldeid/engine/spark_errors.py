@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
-from sqldeid.errors import NO_COLUMN, EngineError, Interrupted, JobError, SqldeidError, UnshownError
+from sqldeid.errors import NO_COLUMN, OUT_OF_RANGE, EngineError, Interrupted, JobError, SqldeidError, UnshownError
 
 try:
     from py4j.protocol import Py4JError
@@ -21,7 +21,7 @@ except ImportError:  # without the extra for Connect
 
 _INTERRUPTED = "interrupted; nothing was published"
 _ZERO = "a number is divided by zero in the job's SQL or source view; write NULLIF(divisor, 0)"
-_CONVERSION = "a value cannot be converted or is out of range in the job's SQL or source view (not shown)"
+_CONVERSION = OUT_OF_RANGE
 _TAKEN = "a table of the release's name exists by now; another run wrote it"
 _NAMES = "this Spark's catalogue takes letters, digits and _ alone in names of tables and schemas; rename the release"
 

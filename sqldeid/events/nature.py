@@ -14,7 +14,8 @@ def nature(plan: EventsPlan) -> Nature:
     """What a run must know of a planned release."""
     private = plan.method == "laplace"
     typed = () if plan.domain is not None else tuple((f"{plan.key}.state", c) for c in plan.states)
-    return Nature((plan.name,), plan.source, ledger=private, private=private, typed=typed)
+    reckoned = () if plan.time is None else ((f"{plan.key}.time", plan.time),)
+    return Nature((plan.name,), plan.source, ledger=private, private=private, typed=typed, reckoned=reckoned)
 
 
 def reads(plan: EventsPlan, engine: Engine) -> Iterator[Read]:

@@ -275,7 +275,7 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
             there = {name: published(engine, destination(job), name) for name in (*names, *nature_of(unit).beside)}
             checked |= there
             checking = _checking(unit, engine, options)
-            with naming_release(unit.key):
+            with naming_release(unit.key, nature_of(unit).reckoned):
                 if following is not None:
                     found |= recheck_pair(cast("TablePlan", unit), following, there, checking)
                 else:
@@ -352,7 +352,7 @@ def assess(
         units = gather(job, names, lambda group: tables.plan_unit(group, job, engine))
         found = {}
         for unit in sorted(units, key=lambda unit: nature_of(unit).lattice):  # those without a lattice first
-            with naming_release(unit.key):
+            with naming_release(unit.key, nature_of(unit).reckoned):
                 there = [published(engine, destination(job), n) for n in nature_of(unit).names] if release else None
                 found[unit.name] = tables.assess(unit, there, engine)
         return found
@@ -366,7 +366,7 @@ def _linked(units: Sequence[Plan]) -> list[Linked]:
 def _make(unit: Plan, making: Making, pairs: Pairs) -> list[Release]:
     """Have a wing make a release, or several that are linked: staged and verified."""
     following = pairs.following(unit.name)
-    with naming_release(unit.key):
+    with naming_release(unit.key, nature_of(unit).reckoned):
         if following is not None:
             return [following.finish(making.staging, making.job_sha256)]
         return wing_of(unit).run(unit, replace(making, partner=pairs.partner(unit.name)))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqldeid.arguments import flag, one_of, place, texts, unless_none
+from sqldeid.engine.base import Column
 from sqldeid.engine.choosing import dialect_of, is_foreign
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.folder import PrivateFolder
@@ -27,7 +28,15 @@ from sqldeid.engine.opening import (
 from sqldeid.engine.plain import Workshop, is_plain, refuse_as_temporary, refuse_unattachable
 from sqldeid.engine.remote import Remote
 from sqldeid.engine.settings import Settings
-from sqldeid.errors import EngineError, JobError, SqldeidError, UncoveredError, UnshownError, VerificationError
+from sqldeid.errors import (
+    OUT_OF_RANGE,
+    EngineError,
+    JobError,
+    SqldeidError,
+    UncoveredError,
+    UnshownError,
+    VerificationError,
+)
 from sqldeid.job import Job
 from sqldeid.job.rules import SECTIONS
 from sqldeid.publish import (
@@ -52,6 +61,7 @@ from sqldeid.publish import (
 )
 from sqldeid.run.alone import alone, naming_instance
 from sqldeid.run.foreign import bring, notes_on, open_engine, open_staging, refuse_missing_parts, writes_here
+from sqldeid.sql import identifier
 
 if TYPE_CHECKING:
     from sqldeid.tables import Given
@@ -253,12 +263,35 @@ def telling_causes() -> Iterator[None]:
         ) from None
 
 
+def _too_far(columns: Sequence[Column]) -> str:
+    """What is said of a date that a shift, a cut or a difference takes beyond what its type holds."""
+    first = columns[0]
+    found = first.name if len(columns) == 1 else f"one of {', '.join(c.name for c in columns)}"
+    name = first.name if first.name.isidentifier() else identifier(first.name).sql(dialect="duckdb")
+    usual = f"{name} BETWEEN '0001-01-01' AND '9999-12-31'"
+    if first.kind not in ("date", "timestamp"):
+        usual = f"{name} BETWEEN -1000000000 AND 1000000000"
+    return (
+        f"{found} has a date or time too far from all others to be shifted, cut or counted with (not shown), or a view "
+        f"casts a value that it cannot; make such values NULL in a source query: "
+        f"CASE WHEN {usual} THEN {name} END AS {name}"
+    )
+
+
 @contextmanager
-def naming_release(key: str) -> Iterator[None]:
-    """Name the release in what its SQL meets while it is made or checked, where nothing below knew a nearer key."""
+def naming_release(key: str, reckoned: Sequence[tuple[str, Column]] = ()) -> Iterator[None]:
+    """Name the release in what its SQL meets while it is made or checked, where nothing below knew a nearer key.
+
+    Parameters
+    ----------
+    reckoned
+        Columns of dates and times with their keys; of a value that is out of range these are told.
+    """
     try:
         yield
     except (JobError, UnshownError) as error:
+        if error.message == OUT_OF_RANGE and not error.key and reckoned:
+            raise JobError.at(reckoned[0][0], _too_far([c for _, c in reckoned])) from None
         if not error.key:
             error.key = key
             if not error.message.startswith(key):

@@ -27,6 +27,7 @@ def nature(plan: SeriesPlan) -> Nature:
         subtracted=plan.person.name.casefold(),
         asked=_asked(plan),
         together=True,
+        reckoned=() if plan.columns is None else ((f"{plan.key}.time", plan.columns.time),),
     )
 
 

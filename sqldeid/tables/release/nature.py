@@ -40,23 +40,9 @@ def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan) -> 
         held = not by_k(plan.table)  # who stays is judged by all criteria, and so would the levels of the others be
         return replace(nature(plan.table), policy=False, ledger=held, lattice=False, beside=plan.beside)
     if plan.way == "linked":
-        members = [nature(m) for m in plan.members]
-        released = tuple(column for m in members for column in m.released)
-        typed = tuple(column for m in members for column in m.typed)
-        cohort = _cohort_of_join(plan)
-        days = _days_of_join(plan)
-        return Nature(
-            plan.names, plan.joint.source, lattice=True, released=released, typed=typed, cohort=cohort, days=days
-        )
+        return _of_join(plan)
     if plan.way == "mondrian":
-        return Nature(
-            (plan.name,),
-            plan.source,
-            released=tuple((plan.key, name, source) for name, source, _ in plan.others),
-            typed=tuple((f"{plan.key}.columns.{name}", source) for name, source, _ in plan.others),
-            cohort=_cohort_of_parts(plan),
-            days=_days_of_parts(plan),
-        )
+        return _of_parts(plan)
     typed = tuple(
         (f"{plan.key}.columns.{c.name}", c.source)
         for c in plan.released
@@ -79,6 +65,41 @@ def nature(plan: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan) -> 
         told=_told(plan),
         drawn="" if plan.sample is None else f"sample {plan.sample}",
         days=_days(plan),
+        reckoned=_reckoned(plan),
+    )
+
+
+def _of_join(plan: Linked) -> Nature:
+    """What a run must know of linked tables, which are one release."""
+    members = [nature(m) for m in plan.members]
+    released = tuple(column for m in members for column in m.released)
+    typed = tuple(column for m in members for column in m.typed)
+    cohort = _cohort_of_join(plan)
+    days = _days_of_join(plan)
+    return Nature(
+        plan.names,
+        plan.joint.source,
+        lattice=True,
+        released=released,
+        typed=typed,
+        cohort=cohort,
+        days=days,
+        reckoned=tuple(column for m in members for column in m.reckoned),
+    )
+
+
+def _of_parts(plan: PartitionPlan) -> Nature:
+    """What a run must know of a table that is cut at medians."""
+    return Nature(
+        (plan.name,),
+        plan.source,
+        released=tuple((plan.key, name, source) for name, source, _ in plan.others),
+        typed=tuple((f"{plan.key}.columns.{name}", source) for name, source, _ in plan.others),
+        cohort=_cohort_of_parts(plan),
+        days=_days_of_parts(plan),
+        reckoned=tuple(
+            (f"{plan.key}.columns.{c.name}", c.source) for c in plan.cuts if c.source.kind in ("date", "timestamp")
+        ),
     )
 
 
@@ -116,6 +137,14 @@ def _days(plan: TablePlan) -> Days:
     """What a table tells of days."""
     moved, shown = (_keys(plan.key, names) for names in ([c.name for c in shifted(plan)], shown_days(plan, None)))
     return Days(_persons(plan.person), moved, shown, frozenset(plan.stated.get("never_with", ())))
+
+
+def _reckoned(plan: TablePlan) -> tuple[tuple[str, Column], ...]:
+    """The columns of dates and times that are not only handed on, those that are shifted first."""
+    moved = [c for c in plan.columns if isinstance(c, OtherColumn) and c.disguise in ("shift", "birth")]
+    other = [c for c in plan.columns if isinstance(c, QuasiIdentifier) or c.to is not None or c.aggregated]
+    timed = [c for c in (*moved, *other) if c.source.kind in ("date", "timestamp")]
+    return tuple({f"{plan.key}.columns.{c.name}": c.source for c in timed}.items())
 
 
 def _days_of_parts(plan: PartitionPlan) -> Days:
