@@ -28,6 +28,12 @@ NO_COLUMN = "A column is named as in the source; a text value stands in single q
 OUT_OF_RANGE = "a value cannot be converted or is out of range in the job's SQL or source view (not shown)"
 """What every engine's words for a value that cannot be reckoned with are turned into."""
 
+RAISED = (
+    "a view of the source, or a function that it calls, stopped with an error of its own (not shown, for it may hold "
+    "data); read the view yourself to see it, and mend the rows that it refuses, or the view"
+)
+"""What is said of an error that whoever wrote a view had raised: not the database failed, and no run mends it."""
+
 MOST_NAMED = 8
 """Names in a message."""
 

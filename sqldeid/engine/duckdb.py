@@ -19,11 +19,12 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqldeid.engine.base import Asked, Capabilities, Column, Relation
-from sqldeid.engine.duckdb_beneath import tables_beneath
+from sqldeid.engine.duckdb_beneath import calls_error, tables_beneath
+from sqldeid.engine.duckdb_errors import InvalidInputError
 from sqldeid.engine.duckdb_types import kind_of
 from sqldeid.engine.plain import Lent, refuse_unattachable
 from sqldeid.engine.worker import Worker
-from sqldeid.errors import EngineError, JobError, SqldeidError, listed
+from sqldeid.errors import RAISED, EngineError, JobError, SqldeidError, listed
 from sqldeid.sql import identifier, literal, render, table_name
 
 T = TypeVar("T")
@@ -150,7 +151,12 @@ class DuckDBEngine(Asked):
 
     def _run(self, work: Callable[[], T]) -> T:
         self.statements += 1
-        return self._worker.run(work)
+        try:
+            return self._worker.run(work)
+        except InvalidInputError:
+            if any(calls_error(r.definition) for r in (self._relations or {}).values()):
+                raise JobError(RAISED) from None
+            raise
 
     def _finish(self, sql: str) -> None:
         """Run a statement that ends something, to its end."""

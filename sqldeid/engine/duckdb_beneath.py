@@ -60,6 +60,11 @@ def tables_beneath(
     return None if called and called & _reading(macros()) else frozenset(found)
 
 
+def calls_error(definition: str) -> bool:
+    """Whether a view's text calls the function that stops a query with words of the view's own."""
+    return "error" in _called(definition)
+
+
 def _meant(name: Parts, place: Parts, there: Mapping[Parts, Relation]) -> list[Parts]:
     """The relations that a name may mean, by all their parts; the name itself where it means none that is known.
 

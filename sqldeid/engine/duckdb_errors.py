@@ -45,6 +45,10 @@ _INVALID = {
 """What DuckDB's words for invalid input mean; of a value that a function cannot read, as of one that no cast can."""
 
 
+class InvalidInputError(UnshownError):
+    """What DuckDB calls invalid input, in words that are not known: its own, or those of a view that calls `error`."""
+
+
 @contextmanager
 def heard() -> Iterator[None]:
     """Around statements in the main thread, where DuckDB hears a signal itself and tells of it by a RuntimeError.
@@ -124,7 +128,8 @@ def _input_error(error: duckdb.Error) -> SqldeidError:
         return JobError("ESCAPE takes one character, or none; write LIKE … ESCAPE '!'")
     if text.startswith("invalid input error: division by zero"):
         return JobError("a number is divided by zero in the job's SQL or source view; write NULLIF(divisor, 0)")
-    return UnshownError(f"the database failed with {type(error).__name__} (its text may hold data and is not shown)")
+    kind = InvalidInputError if isinstance(error, duckdb.InvalidInputException) else UnshownError
+    return kind(f"the database failed with {type(error).__name__} (its text may hold data and is not shown)")
 
 
 def _io_error(text: str) -> SqldeidError:

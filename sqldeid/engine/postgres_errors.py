@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import psycopg
 from psycopg import errors
 
-from sqldeid.errors import NO_COLUMN, OUT_OF_RANGE, EngineError, JobError, SqldeidError, UnshownError
+from sqldeid.errors import NO_COLUMN, OUT_OF_RANGE, RAISED, EngineError, JobError, SqldeidError, UnshownError
 from sqldeid.sql import identifier
 
 _TAKEN = (
@@ -80,6 +80,8 @@ def translate(error: psycopg.Error, role: str = "") -> SqldeidError:
         return JobError(f"{first} (in the job's SQL, as Postgres reads it)")
     if state.startswith("22"):
         return JobError(OUT_OF_RANGE)
+    if state.startswith("P0") or (not state.startswith("XX") and (error.diag.context or "").startswith("PL/")):
+        return JobError(RAISED)  # by RAISE, with a state of any kind
     if state.startswith("0A"):
         return JobError(f"Postgres cannot do this: {first}")
     return UnshownError(f"the database failed with {type(error).__name__} (its text may hold data and is not shown)")

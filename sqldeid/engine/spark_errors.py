@@ -8,7 +8,16 @@ from contextlib import contextmanager
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
-from sqldeid.errors import NO_COLUMN, OUT_OF_RANGE, EngineError, Interrupted, JobError, SqldeidError, UnshownError
+from sqldeid.errors import (
+    NO_COLUMN,
+    OUT_OF_RANGE,
+    RAISED,
+    EngineError,
+    Interrupted,
+    JobError,
+    SqldeidError,
+    UnshownError,
+)
 
 try:
     from py4j.protocol import Py4JError
@@ -57,6 +66,7 @@ _BY_CONDITION: dict[str, SqldeidError] = {
     "DATETIME_FIELD_OUT_OF_BOUNDS": JobError(_CONVERSION),
     "NUMERIC_VALUE_OUT_OF_RANGE": JobError(_CONVERSION),
     "CANNOT_PARSE_TIMESTAMP": JobError(_CONVERSION),
+    "USER_RAISED_EXCEPTION": JobError(RAISED),
     "TABLE_OR_VIEW_NOT_FOUND": NoTable("a table or view is no longer there; somebody dropped or renamed it"),
     "SCHEMA_NOT_FOUND": JobError("a schema that the job names is not there"),
     "PATH_NOT_FOUND": Missing("a file or folder that the job reads is not there, or no longer"),

@@ -225,6 +225,7 @@ def test_no_release_is_written_in_a_format_that_loses_null(given: str, wanted: s
     [
         ("REMAINDER_BY_ZERO", JobError, "divided by zero"),
         ("BINARY_ARITHMETIC_OVERFLOW", JobError, "out of range"),
+        ("USER_RAISED_EXCEPTION", JobError, "an error of its own"),
         ("SCALAR_SUBQUERY_TOO_MANY_ROWS", UnshownError, "not shown"),
     ],
 )

@@ -32,6 +32,8 @@ def source(tmp_path: Path) -> Path:
         c.execute("CREATE TABLE keyless AS SELECT CASE WHEN id > 7 THEN id END AS id, age FROM people")
         c.execute("CREATE TABLE secrets AS SELECT 'SECRET' || id AS code, id % 3 AS n FROM people")
         c.execute("CREATE VIEW unread AS SELECT id, CAST('SECRET' || id AS INTEGER) AS n FROM people")
+        raised = "CASE WHEN id = 7 THEN error('SECRET' || id) ELSE id END AS n"
+        c.execute(f"CREATE VIEW raising AS SELECT id, {raised} FROM people")
         c.execute("CREATE VIEW outside AS SELECT 'SECRET' AS code, 1 AS n")
     (tmp_path / "secret.csv").write_text("code\nSECRET1\nSECRET2\n")
     return path
@@ -69,6 +71,9 @@ JOBS: dict[str, tuple[dict[str, object], type[SqldeidError], str]] = {
     ),
     "a value of a view": (
         release({"n": qi()}, source="unread", person="id"), JobError, "tables.r: a value cannot be converted"
+    ),
+    "a view that raises": (
+        release({"n": qi()}, source="raising", person="id"), JobError, "tables.r: a view of the source, or a function"
     ),
     "a value of a median": (
         release({"n": qi({"median": "mean"})}, source="unread", person="id", search={"method": "mondrian"}),
