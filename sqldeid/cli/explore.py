@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import sqldeid
-from sqldeid.cli.files import refuse_over_key, refuse_over_result, write_json
+from sqldeid.cli.files import is_ours, refuse_over_key, refuse_over_others, refuse_over_result, write_json
 from sqldeid.cli.options import Common, common, examples
 from sqldeid.cli.plots import check_plot, write_plot
 from sqldeid.cli.targets import JSON, check_output, is_stdout, refuse_kind
@@ -219,6 +219,7 @@ def _check_files(json_file: str | None, plot: str | None, database: str) -> None
             check_output(option, file)
             refuse_over_result(option, file)
             refuse_over_key(option, file)
+            refuse_over_others(option, file, "JSON", is_ours)
         if Path(file).exists() and Path(database).exists() and Path(file).samefile(database):
             raise JobError.at(option, f"{file} is what is looked at; name another file")
     check_plot("--plot", plot)

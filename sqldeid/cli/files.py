@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,7 +85,7 @@ def check_found(
     ------
     JobError
         If its folder is missing, or the file is one that is read, holds a key or a release's result or certificate, or
-        is another's where a page is to stand.
+        is another's.
     """
     if target is None or is_stdout(target):
         return
@@ -97,7 +97,9 @@ def check_found(
         raise JobError.at(option, f"{target} is what the run reads; name another file")
     refuse_over_key(option, target)
     if kinds >= PAGE and Path(target).suffix.casefold() not in JSON:
-        _refuse_over_others(option, target)
+        refuse_over_others(option, target, "page", is_page)
+    else:
+        refuse_over_others(option, target, "JSON", is_ours)
 
 
 def refuse_over_result(option: str, target: str | None, own: str = "") -> None:
@@ -135,10 +137,17 @@ def refuse_over_key(option: str, target: str | None) -> None:
         raise JobError.at(option, f"{target} holds a secret key, which would be lost; name another file")
 
 
-def _refuse_over_others(option: str, target: str) -> None:
-    """Refuse a page where a file stands that is no page of ours: one of ours can be made again, another's cannot.
+def refuse_over_others(option: str, target: str, what: str, ours: Callable[[Path], bool]) -> None:
+    """Refuse to write where a file stands that is none of ours of its kind: ours can be made again, another's cannot.
 
     An empty file loses nothing: `mktemp` makes one.
+
+    Parameters
+    ----------
+    what
+        What we write there, in a word.
+    ours
+        Whether a file is one that we wrote.
 
     Raises
     ------
@@ -148,14 +157,30 @@ def _refuse_over_others(option: str, target: str) -> None:
     path = Path(target)
     if is_stream(target) or not path.is_file() or not path.stat().st_size:
         return
+    if not ours(path):
+        said = f"{target} exists already and is no {what} that sqldeid wrote; remove it, or name another file"
+        raise JobError.at(option, said)
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is a page of ours."""
+    head = head_of(path)
+    return any(sign in head for sign in _PAGE_SIGNS)
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a file is JSON of ours: a result, a finding, a plan, a failure, or what goes with a release."""
+    found = _object(path).keys()
+    return bool(_OURS & found) or found >= _PUBLIC
+
+
+def head_of(path: Path) -> bytes:
+    """The beginning of a file; nothing of one that cannot be read."""
     try:
         with path.open("rb") as file:
-            head = file.read(_PAGE_HEAD)
+            return file.read(_PAGE_HEAD)
     except OSError:
-        head = b""
-    if not any(sign in head for sign in _PAGE_SIGNS):
-        said = f"{target} exists already and is no page that sqldeid wrote; remove it, or name another file"
-        raise JobError.at(option, said)
+        return b""
 
 
 def write_json(target: str, content: Mapping[str, object]) -> None:
@@ -266,7 +291,8 @@ def _object(path: Path) -> dict[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-_OURS = {"audience", "error", "plan"}
+_OURS = {"audience", "error", "plan", "shifts"}
+_PUBLIC = {"releases", "sqldeid"}
 _KEPT = ({"audience", "releases", "job_sha256"}, {"audience", "certificates"})
 """Keys of what a release leaves: its result, which is a policy and evidence, and its certificates."""
 _PAGE_HEAD = 1024

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sqldeid.cli.files import head_of, refuse_over_others
 from sqldeid.cli.targets import check_output, is_stdout
 from sqldeid.errors import EngineError, JobError
 from sqldeid.report.charts import format_of, render, require
@@ -20,7 +21,8 @@ def check_plot(option: str, target: str | None) -> None:
     Raises
     ------
     JobError
-        If the name ends in no known format, the folder is missing or protected, or Matplotlib is not installed.
+        If the name ends in no known format, the folder is missing or protected, another's file stands there, or
+        Matplotlib is not installed.
     """
     if target is None:
         return
@@ -28,7 +30,14 @@ def check_plot(option: str, target: str | None) -> None:
         raise JobError.at(option, "name a file; standard output is for text")
     format_of(target, option)
     check_output(option, target)
+    refuse_over_others(option, target, "chart", _is_chart)
     require(option)
+
+
+def _is_chart(path: Path) -> bool:
+    """Whether a file is a picture that we drew: it says so at its head."""
+    head = head_of(path)
+    return head.startswith((b"\x89PNG", b"<?xml")) and b"sqldeid" in head
 
 
 def write_plot(option: str, target: str, figure: Figure) -> None:

@@ -160,3 +160,31 @@ def test_a_page_replaces_a_page_of_ours_and_nobody_elses_file(folder, capsys):
         assert ran.code == 2 and f"{given[-1]}: thesis.html exists already and is no page that sqldeid wrote" in ran.err
     assert run(capsys, "report", "r.json", "-o", "notes").code == 2
     assert tree(folder) == before
+
+
+def test_json_and_charts_replace_their_like_and_nobody_elses_file(folder, capsys):
+    made = ("anonymize", "db.duckdb", "--job", "job.toml", "--replace")
+    explored = ("explore", "db.duckdb", "--job", "job.toml", "--only", "people")
+    looked = (("assess", "db.duckdb", "--job", "job.toml"), ("tradeoff", "db.duckdb", "--job", "job.toml"), explored)
+    writes = [
+        *([*made, option] for option in ("--json", "--public", "--certificate")),
+        *([*given, "--json"] for given in (*looked, ("privacy", "shifts"), ("doctor",))),
+    ]
+    for number, given in enumerate(writes):
+        (folder / f"{number}.json").touch()
+        for _ in range(2):
+            assert run(capsys, *given, f"{number}.json").code == 0, "an empty file, and what we wrote, are replaced"
+    for name in ("chart.png", "chart.svg"):
+        for _ in range(2):
+            assert run(capsys, *explored, "--plot", name).code == 0
+        (folder / f"own.{name}").write_bytes(b"\x89PNG\r\n\x1a\n" if name.endswith("png") else b"<?xml version='1.0'?>")
+    (folder / "notes.json").write_text('{"years": "of work with sqldeid"}')
+    (folder / "list.json").write_text("[1, 2]")
+    before = tree(folder)
+    for given, name in [(given, name) for given in writes for name in ("notes.json", "list.json")]:
+        ran = run(capsys, *given, name)
+        assert ran.code == 2 and f"{given[-1]}: {name} exists already and is no JSON that sqldeid wrote" in ran.err
+    for name in ("own.chart.png", "own.chart.svg"):
+        ran = run(capsys, *explored, "--plot", name)
+        assert ran.code == 2 and f"--plot: {name} exists already and is no chart that sqldeid wrote" in ran.err
+    assert tree(folder) == before

@@ -44,7 +44,7 @@ def test_a_pipe_is_written_through_and_stays(option, folder, capsys):
 def test_a_link_stays_and_its_file_is_replaced(folder, capsys):
     (folder / "there").mkdir()
     real = folder / "there/result.json"
-    real.write_text("{}")
+    real.write_text('{"audience": "the data holder"}')
     real.chmod(0o640)
     (folder / "link.json").symlink_to("there/result.json")
     (folder / "new.json").symlink_to("there/new.json")
