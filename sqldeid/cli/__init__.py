@@ -26,14 +26,22 @@ def _load() -> Callable[[Sequence[str] | None], NoReturn]:
     try:
         from sqldeid.cli.app import main as started
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == "sqldeid":
+        if (said := missing(error)) is None:
             raise
-        sys.stderr.write(
-            f"Error: {error.name}, which every run needs, is not installed for {sys.executable}; {_install()}, and "
-            "`sqldeid doctor` says what else is missing\n"
-        )
+        sys.stderr.write(f"Error: {said}\n")
         sys.exit(1)
     return started
+
+
+def missing(error: ModuleNotFoundError) -> str | None:
+    """What is said of a package that is not there; None where it is a module of our own, which is a bug."""
+    name = (error.name or "sqldeid").partition(".")[0]
+    if name == "sqldeid":
+        return None
+    return (
+        f"{name}, which every run needs, is not installed for {sys.executable}; {_install()}, and `sqldeid doctor` "
+        "says what else is missing"
+    )
 
 
 def _install() -> str:
@@ -43,4 +51,4 @@ def _install() -> str:
     return f"run: {shlex.quote(sys.executable)} -m pip install {what}"
 
 
-__all__ = ["main"]
+__all__ = ["main", "missing"]

@@ -14,7 +14,9 @@ from typing import NoReturn, cast
 import click
 from click.shell_completion import CompletionItem
 
+from sqldeid.cli import missing
 from sqldeid.cli.failures import (
+    done_by,
     json_target,
     report,
     report_internal,
@@ -22,7 +24,7 @@ from sqldeid.cli.failures import (
 )
 from sqldeid.cli.options import VERSION, examples
 from sqldeid.cli.streams import close_streams, guarded
-from sqldeid.errors import Interrupted, SqldeidError
+from sqldeid.errors import EngineError, Interrupted, SqldeidError
 
 COMMANDS = {
     "anonymize": ("releases", "Make the releases of a job: all of them, verified, or none."),
@@ -151,6 +153,10 @@ def _run(arguments: list[str], target: str | None) -> int:
         return report(Interrupted("interrupted; nothing was published"), target)
     except click.exceptions.Exit as done:
         return done.exit_code
+    except ModuleNotFoundError as error:
+        if (said := missing(error)) is None:
+            raise
+        return report(EngineError(f"{said}{done_by(error)}"), target)
     except BrokenPipeError:  # of a pipe that an option names, when all is done but to write there
         close_streams()
     return 0

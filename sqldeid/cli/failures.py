@@ -66,10 +66,14 @@ def report_usage(error: click.ClickException, target: str | None) -> int:
 
 def say(text: str) -> None:
     """Print to standard error, with control characters written out; its reader may be gone, or the terminal."""
-    from sqldeid.report.text import plain
-
     try:
-        sys.stderr.write(plain(text, lines=True) + "\n")
+        from sqldeid.report.text import plain
+
+        text = plain(text, lines=True)
+    except ModuleNotFoundError:  # of rich, which is then what is said
+        text = "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+    try:
+        sys.stderr.write(text + "\n")
         sys.stderr.flush()
     except OSError:
         close_streams()
@@ -116,6 +120,11 @@ WRITTEN = "what --json names stands already"
 """Notes on an error that is a bug: what was done by then (`BaseException.add_note`)."""
 
 
+def done_by(error: BaseException) -> str:
+    """What is said after an error that came when the releases were published already."""
+    return f"; {PUBLISHED}" if PUBLISHED in getattr(error, "__notes__", ()) else ""
+
+
 def report_internal(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None, *, verbose: bool, target: str | None
 ) -> None:
@@ -124,7 +133,7 @@ def report_internal(
     Where it happened after the releases were published the message says so, and a result that was written stays.
     """
     notes = getattr(error, "__notes__", ())
-    done, key = f"; {PUBLISHED}" if PUBLISHED in notes else "", "--json" if WRITTEN in notes else ""
+    done, key = done_by(error), "--json" if WRITTEN in notes else ""
     if (refused := of_the_machine(error)) is not None:
         report(EngineError(f"{refused.message}{done}", key=key or refused.key), target)
         return

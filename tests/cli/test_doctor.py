@@ -29,7 +29,7 @@ class Gone:
     @staticmethod
     def find_spec(name, path=None, target=None):
         if name.partition(".")[0] in gone:
-            raise ModuleNotFoundError(name)
+            raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Gone)
 from sqldeid.cli import main
 main(sys.argv[2:])
@@ -117,6 +117,26 @@ def test_without_click_even_the_doctor_says_what_to_install():
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.startswith("Error: click, which every run needs, is not installed for ")
     assert " -m pip install " in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "package"),
+    [
+        *(("anonymize", name) for name in ("rich", "pydantic", "pyarrow", "sqlglot")),
+        *(("verify", "rich"), ("explore", "pydantic")),
+    ],
+)
+def test_no_command_ends_in_a_traceback_for_want_of_a_package(command, package, tmp_path):
+    job = tmp_path / "job.toml"
+    job.write_text("[tables.people]\nsource = 'people'\n")
+    given = ["--table", "people", "--columns", "a"] if command == "explore" else ["--job", str(job)]
+    done = without(package, command, str(tmp_path / "x.csv"), *given, "--json", str(tmp_path / "said.json"))
+    assert "Traceback" not in done.stderr and "internal error" not in done.stderr
+    if package != "sqlglot":  # of which the job or the file is told first
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"Error: {package}, which every run needs, is not installed for ")
+        assert " -m pip install " in done.stderr and len(done.stderr.splitlines()) == 1
+        assert json.loads((tmp_path / "said.json").read_text())["error"]["code"] == 1
 
 
 @pytest.mark.sampled(1)
