@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqldeid.engine.spark import SparkEngine
 from sqldeid.engine.spark_errors import Missing
 from sqldeid.errors import EngineError, SqldeidError
-from sqldeid.publish.spark_runs import is_over, minutes_of, stamp
+from sqldeid.publish.spark_runs import is_over, signed, when_and_where
 from sqldeid.sql import identifier, literal, render
 
 HIDDEN = "_sqldeid"
@@ -43,8 +43,8 @@ def claim(engine: SparkEngine, place: str) -> None:
             path = f"{place}/{HIDDEN}/{found['run']}"
             raise EngineError.at(
                 "release.into",
-                f"another run is writing into {place}: it began {minutes_of(found)} minutes ago; wait "
-                f"for it, or, if it was killed, remove {path} (a day later the next run does)",
+                f"another run is writing into {place}: it began {when_and_where(found)}; wait for it, "
+                f"or, if it was killed, remove {path} (a day later the next run does)",
             )
     if len(there) == len(others):
         raise EngineError.at("release.into", f"another run has cleared {place} just now; run again")
@@ -81,5 +81,5 @@ def _release(engine: SparkEngine, path: str) -> None:
 
 
 def _write(engine: SparkEngine, path: str, *, void: bool) -> None:
-    said: dict[str, Any] = {name: literal(text) for name, text in stamp(engine.run_id).items()}
+    said: dict[str, Any] = {name: literal(text) for name, text in signed(engine.run_id).items()}
     engine.execute(render("publish/write_claim", "spark", path=literal(f"{path}/claim"), void=void, **said))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -221,7 +225,8 @@ def test_of_two_runs_into_one_folder_the_second_does_not_begin(both: Both, tmp_p
             with (
                 pytest.raises(
                     EngineError,
-                    match=rf"another run is writing into .*: it began 0 minutes ago; .*{first.engine.run_id} ",
+                    match=rf"another run is writing into .*: it began 0 minutes ago "
+                    rf"\(process {os.getpid()} on {re.escape(platform.node())}\); .*{first.engine.run_id} ",
                 ),
                 staged(database, tmp_path, 2, "a"),
             ):
@@ -239,6 +244,12 @@ def test_of_two_runs_into_one_folder_the_second_does_not_begin(both: Both, tmp_p
         pass
     shutil.rmtree(tmp_path / "_sqldeid" / run)
     mark._path(run).touch(0o600)
+    earlier = tmp_path / "_sqldeid" / "0123abcd" / "claim"  # by a version that did not say where it ran
+    said = f"SELECT '0123abcd' AS run, '{datetime.now(UTC)}' AS at"
+    both.run(f"INSERT OVERWRITE DIRECTORY '{earlier}' USING parquet {said}")
+    with pytest.raises(EngineError, match="it began 0 minutes ago; "), staged(both.spark, tmp_path, 3):
+        pass
+    shutil.rmtree(earlier.parent)
     with staged(both.spark, tmp_path, 3) as last:
         last.publish()
     assert there(tmp_path) == [3, 3] and both.catalogue() == before and not hidden(tmp_path)
