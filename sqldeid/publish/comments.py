@@ -5,7 +5,8 @@ Guarantee
     and the note's text is what the run wrote. A comment that is gone tells nobody anything, and is let pass.
 
 Does not protect
-    Against who makes the sums anew: they are no signature. Indexes, constraints and rights are not looked at.
+    Against who makes the sums anew, or takes them away: they are no signature. A release whose note has none, for it
+    was made before there were sums, is not looked at, and that is told. Indexes, constraints and rights are not either.
 
 Source: soundness.md 22, 26.
 """
@@ -44,8 +45,13 @@ class _Tells(Protocol):
         """What a server's catalogue says of the columns of tables and views."""
 
 
-def refuse_foreign_comments(engine: Engine, target: Destination, notes: Notes) -> None:
+def refuse_foreign_comments(engine: Engine, target: Destination, notes: Notes) -> list[str]:
     """Refuse releases with comments or defaults that their runs did not write.
+
+    Returns
+    -------
+    list
+        The releases that were made before notes had sums, and are not looked at.
 
     Parameters
     ----------
@@ -59,6 +65,12 @@ def refuse_foreign_comments(engine: Engine, target: Destination, notes: Notes) -
 
     Cost: the catalogue; on Spark a statement for each table, of Parquet one for each file.
     """
+    unsummed = [name for name, note in notes.items() if not {COMMENTS_NOTE, SUM_NOTE} & note.keys()]
+    _refuse_foreign(engine, target, {name: note for name, note in notes.items() if name not in unsummed})
+    return unsummed
+
+
+def _refuse_foreign(engine: Engine, target: Destination, notes: Notes) -> None:
     for name, note in notes.items():
         _refuse_changed(target, name, note)
     if target.kind == "parquet":  # its comments are in the note
@@ -107,8 +119,8 @@ def _refuse_metadata(engine: Engine, target: Destination, names: Sequence[str]) 
 def _changed(target: Destination, name: str) -> VerificationError:
     return VerificationError.at(
         target.key(name),
-        f"the note on {target.shown(name)} is not what a run wrote there: somebody changed it, or the release was made "
-        "before notes had sums; make the release anew with --replace",
+        f"the note on {target.shown(name)} is not what a run wrote there: somebody changed it; make the release anew "
+        "with --replace",
     )
 
 

@@ -101,17 +101,19 @@ _COUNTED = {"tables": "rows", "series": "series"}
 class Rechecked(dict[str, Any]):
     """What a re-check found, by release; `joinable` are the pairs of them that were compared.
 
-    `house_rules` are those that the job meets; `beside` says what else whoever is given the releases has.
+    `house_rules` are those that the job meets; `beside` says what else whoever is given the releases has, and
+    `unsummed` of which of them comments were not looked at.
     """
 
     joinable: tuple[Joinable, ...] = ()
     beside: str = ""
+    unsummed: str = ""
     house_rules: tuple[Mapping[str, object], ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Of pairs that can be joined, one sentence each; of what lies beside the releases, one."""
-        return (*warnings_of(self.joinable), *([self.beside] if self.beside else []))
+        """Of pairs that can be joined, one sentence each; of what lies beside the releases, and of comments, one."""
+        return (*warnings_of(self.joinable), *(text for text in (self.beside, self.unsummed) if text))
 
 
 @dataclass(slots=True)

@@ -281,11 +281,23 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
                 else:
                     found |= wing_of(unit).recheck(unit, there, checking)
         refuse_told(units, checked, engine)
-        refuse_foreign_comments(engine, destination(job), {name: note for name, (_, note) in checked.items()})
+        notes = {name: note for name, (_, note) in checked.items()}
+        found.unsummed = _told_unsummed(refuse_foreign_comments(engine, destination(job), notes))
         there_now = {name: published(engine, destination(job), name)[0] for name in compared(job) if name in found}
         found.joinable = find_joinable(job, there_now, engine, _linked(units))
         found.beside = "" if options.only else _told_beside(destination(job), checked, engine)
         return found
+
+
+def _told_unsummed(names: Sequence[str]) -> str:
+    """What `verify` says of releases whose comments it cannot hold to anything."""
+    if not names:
+        return ""
+    return (
+        f"{listed(names, _NAMED)}: made by an earlier version, which kept no sums of comments, so that nobody looked "
+        "here whether all comments and defaults of columns are the run's; read them, or make the release anew with "
+        "--replace"
+    )
 
 
 def _told_beside(place: Destination, checked: Mapping[str, Published], engine: Engine) -> str:

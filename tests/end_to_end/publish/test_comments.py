@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from sqldeid import Job, Options, VerificationError, anonymize, verify
+from sqldeid.publish import COMMENTS_NOTE, SUM_NOTE
 from tests.support.foreign import InPostgres, in_postgres
 from tests.support.sources import INSENSITIVE, job, qi, release
 
@@ -106,6 +108,21 @@ def test_a_note_that_says_more_is_told(place: str, source: Path) -> None:
         changed = note.replace('"sqldeid": {', more, 1).replace("'", "''")
         connection.execute(f"COMMENT ON TABLE release.r IS '{changed}'")
     assert "the note on release.r is not what a run wrote" in said(asked, source)
+
+
+def test_a_note_of_before_there_were_sums_is_told(source: Path) -> None:
+    """Releases of earlier versions still pass, and whoever checks them reads that nobody looked at comments."""
+    asked = wanted({})
+    anonymize(asked, source)
+    with duckdb.connect(str(source)) as connection:
+        (note,) = connection.execute("SELECT comment FROM duckdb_tables() WHERE table_name = 'r'").fetchone()
+        content = json.loads(note)
+        del content["sqldeid"][COMMENTS_NOTE], content["sqldeid"][SUM_NOTE]
+        earlier = json.dumps(content).replace("'", "''")
+        connection.execute(f"COMMENT ON TABLE release.r IS '{earlier}'")
+        connection.execute("COMMENT ON COLUMN release.r.ward IS 'ask Miller'")
+    (warning,) = verify(asked, source).warnings
+    assert warning.startswith("r: made by an earlier version") and "Miller" not in warning
 
 
 def test_a_release_that_stays_beside_a_new_one_keeps_its_comments(source: Path, tmp_path: Path) -> None:
