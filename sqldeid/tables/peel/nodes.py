@@ -82,8 +82,11 @@ def listed(grid: Grid, columns: tuple[int, ...] | None = None) -> Nodes:
     """The same nodes in the order of their levels."""
     heights = grid.lattice.heights
     some = range(len(heights)) if columns is None else columns
-    ranges = [np.arange(h) if j in some else np.array([h - 1]) for j, h in enumerate(heights)]
-    return _priced(grid, np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, len(heights)))
+    levels = np.zeros((1, 0), dtype=np.int64)
+    for j, height in enumerate(heights):  # column by column, for NumPy's grids have 32 dimensions at most
+        own = np.arange(height) if j in some else np.array([height - 1])
+        levels = np.column_stack([np.repeat(levels, len(own), axis=0), np.tile(own, len(levels))])
+    return _priced(grid, levels)
 
 
 def _priced(grid: Grid, levels: Ints) -> Nodes:

@@ -369,3 +369,22 @@ def test_a_release_that_can_show_no_class_is_one(suppression: str, recoding: boo
         assert (found.released, found.suppressed) == (0, 30)
         assert verify(wanted, c)["x"].released == 0
         assert c.execute("SELECT COUNT(*) FROM release.x").fetchall() == [(0,)]
+
+
+def test_more_columns_than_an_array_of_numpy_has_dimensions(tmp_path: Path) -> None:
+    """A lattice of 40 columns was listed as a grid, of which NumPy 1 has 32 dimensions and NumPy 2 64."""
+    columns = [f"c{i}" for i in range(70)]
+    made = ", ".join(f"HASH(i * 71 + {j}) % 2 AS {name}" for j, name in enumerate(columns))
+    with duckdb.connect(str(tmp_path / "wide.duckdb")) as connection:
+        connection.execute(f"CREATE TABLE t AS SELECT i AS id, {made} FROM RANGE(60) AS r(i)")
+    asked = {
+        "source": "t",
+        "person": "id",
+        "attacks": False,
+        "columns": {name: qi() for name in columns},
+        "privacy": {"k": 3},
+        "search": {"method": "local", "time_limit": 2},
+    }
+    job = Job.parse({"release": {"into": str(tmp_path / "out.duckdb")}, "tables": {"t": asked}})
+    assert anonymize(job, tmp_path / "wide.duckdb").releases["t"].k >= 3
+    assert verify(job, tmp_path / "wide.duckdb")["t"].k >= 3
