@@ -274,31 +274,45 @@ class Nature:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A relation that a release reads: its name among them, the person key, and the columns by label."""
+    """A relation that a release reads: its name among them, the person key, and the columns by label.
+
+    Parameters
+    ----------
+    spelt
+        The columns, intervals as they are spelt; none where no column has intervals.
+    """
 
     name: str
     source: exp.Expr
     person: exp.Expr | None
     columns: Sequence[tuple[str, exp.Expr]]
+    spelt: Sequence[tuple[str, exp.Expr]] = ()
 
 
 def every_column(name: str, relation: exp.Expr, engine: Engine, key: str) -> Read:
     """All columns of a relation, whose rows are no persons."""
-    return Read(name, relation, None, named(engine.columns(relation, key=key)))
+    columns = engine.columns(relation, key=key)
+    return Read(name, relation, None, named(columns), spelt(columns))
 
 
 def named(columns: Sequence[Column]) -> list[tuple[str, exp.Expr]]:
     """Columns by their names, each once, as their hashes take them; in small letters where these tell them apart.
 
     DuckDB and Spark take "WARD" for ward: a column that is spelt otherwise is no other column.
-    Spark's hash passes over NULL within an array or struct and takes no map: of these it is the JSON that is hashed; of
-    an interval it is the text, for the hashes of 30 days and 1 month are one.
+    Spark's hash passes over NULL within an array or struct and takes no map: of these it is the JSON that is hashed.
     """
     once = {c.name: c for c in columns}.values()
     alike = Counter(c.name.casefold() for c in once)
     labels = (c.name.casefold() if alike[c.name.casefold()] == 1 else c.name for c in once)
-    hashed = (exp.func("TO_JSON", _of(c)) if _is_nested(c) else to_the_letter(_of(c), c) for c in once)
+    hashed = (exp.func("TO_JSON", _of(c)) if _is_nested(c) else _of(c) for c in once)
     return list(zip(labels, hashed, strict=True))
+
+
+def spelt(columns: Sequence[Column]) -> list[tuple[str, exp.Expr]]:
+    """The same, intervals as text, for the hashes of 30 days and 1 month are one; none where there are no intervals."""
+    once = {c.name: c for c in columns}.values()
+    letters = [(n, v if _is_nested(c) else to_the_letter(v, c)) for c, (n, v) in zip(once, named(columns), strict=True)]
+    return letters if any(_INTERVAL.search(_QUOTED.sub("", c.type)) for c in once) else []
 
 
 def to_the_letter(value: exp.Expr, source: Column) -> exp.Expr:

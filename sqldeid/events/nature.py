@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqldeid.engine.base import Engine
 from sqldeid.events.plan import EventsPlan
-from sqldeid.making import Nature, Read, named
+from sqldeid.making import Nature, Read, named, spelt
 from sqldeid.sql import column
 
 
@@ -23,4 +23,4 @@ def reads(plan: EventsPlan, engine: Engine) -> Iterator[Read]:
     expressions = [(f"order {n.name.name}", n.value) for n in plan.orders]
     expressions += [(f"factor {n.name.name}", n.value) for n in plan.expressions]
     columns = [*plan.states, *plan.grouped, *([plan.time] if plan.time is not None else [])]
-    yield Read("source", plan.source, column(plan.owner.name, "s"), [*named(columns), *expressions])
+    yield Read("source", plan.source, column(plan.owner.name, "s"), [*named(columns), *expressions], spelt(columns))

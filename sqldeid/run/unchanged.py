@@ -48,7 +48,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.errors import JobError
 from sqldeid.job import Job
 from sqldeid.keys import Key, read_key, state_key
-from sqldeid.making import Nature
+from sqldeid.making import Nature, Read
 from sqldeid.publish import BESIDE_KINDS, LEDGER_MARK, LEDGER_NOTE, SOURCE_NOTE
 from sqldeid.run.cohorts import may_be_subtracted
 from sqldeid.run.places import Options
@@ -79,9 +79,13 @@ _FILTERED = (
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What is known of a source: sums of hashes by column, its persons and rows, and where they come from."""
+    """What is known of a source: sums of hashes by column, its persons and rows, and where they come from.
+
+    `spelt` are sums of another kind, by relation and column, of those that have intervals: older notes have none.
+    """
 
     sums: Mapping[str, str]
+    spelt: Mapping[str, str]
     persons: str
     whole: str
     named: bool
@@ -140,7 +144,7 @@ class Sources:
 
         Asked once the release is decided: its own steps have read the source then, and said what is wrong with its SQL.
 
-        Cost: one scan of the source.
+        Cost: one scan of the source, two where it has intervals.
 
         Raises
         ------
@@ -359,7 +363,7 @@ def _compare(noted: object, now: _Now) -> str:
         return "its note cannot be read"
     alike = old.keys() == new.keys()
     changed = before.get("persons") != after["persons"] or any(old[n] != new[n] for n in old.keys() & new.keys())
-    if changed or (alike and before.get("whole") != after["whole"]):
+    if changed or _respelt(before, after) or (alike and before.get("whole") != after["whole"]):
         otherwise = any(before.get(part, after[part]) != after[part] for part in ("of", "person"))
         return _DECLARED if otherwise else "its source has changed since"
     if not alike and not (after["named"] and before.get("named")):
@@ -371,6 +375,14 @@ def _compare(noted: object, now: _Now) -> str:
     if otherwise or before.get("drawn") != after.get("drawn"):
         return "its job asks for another sample, or other statistics of classes, which are subtracted from each other"
     return ""
+
+
+def _respelt(before: Mark, after: Mark) -> bool:
+    """Whether intervals are spelt otherwise by now: what equals another may read as another."""
+    was, now = before.get("spelt"), after.get("spelt")
+    if not isinstance(was, Mapping) or not isinstance(now, Mapping):
+        return False
+    return any(was[name] != now[name] for name in was.keys() & now.keys())
 
 
 def _told(mark: Mark) -> Mapping[str, object]:
@@ -398,6 +410,7 @@ def _mark(facts: _Facts, key: Key, salt: str) -> Mark:
         "named": facts.named,
         "sums": {keyed("column", n): keyed("sum", n, s) for n, s in facts.sums.items()},
         **({"told": {keyed("column", n): keyed("told", n, t) for n, t in facts.told.items()}} if facts.told else {}),
+        **({"spelt": {keyed("spelt", n): keyed("spelt", n, s) for n, s in facts.spelt.items()}} if facts.spelt else {}),
         **({"drawn": keyed("drawn", facts.drawn)} if facts.drawn else {}),
     }
 
@@ -405,17 +418,18 @@ def _mark(facts: _Facts, key: Key, salt: str) -> Mark:
 def _facts(plan: Plan, nature: Nature, engine: Engine) -> _Facts:
     """What marks are made of; sums of hashes are by relation and column."""
     found: dict[str, str] = {}
+    spelt: dict[str, str] = {}
     persons, whole, named, made_by, dialect = [], [], False, "", engine.capabilities.dialect
     for read in wing_of(plan).reads(plan, engine):
-        labelled = sorted(read.columns, key=lambda c: c[0])
-        columns = [{"name": identifier(f"c{i}"), "column": c} for i, (_, c) in enumerate(labelled)]
-        statement = render("run/sum_columns", source=read.source, person=read.person, columns=columns)
-        row = engine.query(statement).to_pylist()[0]
+        row, sums = _summed(read, read.columns, engine)
         persons.append(f"{read.name}: {row['rows']} {row['persons']}")
         whole.append(f"{read.name}: {row['whole']}")
         named = named or read.person is not None
         made_by = row["made_by"] if dialect == "duckdb" else f"{dialect} {row['made_by']}"
-        found |= {f"{read.name}/{label}": str(row[f"c{i}"]) for i, (label, _) in enumerate(labelled)}
+        found |= sums
+        if read.spelt:
+            row, sums = _summed(read, read.spelt, engine)
+            spelt |= {**sums, f"{read.name}: {sorted(sums)}": str(row["whole"])}
     of, base = _origin(nature.source)
     key = nature.subtracted
     if nature.cohort is not None and nature.cohort.person is not None:
@@ -423,6 +437,7 @@ def _facts(plan: Plan, nature: Nature, engine: Engine) -> _Facts:
     told = {f"source/{label}": text for label, text in nature.told.items()}
     return _Facts(
         found,
+        spelt,
         "; ".join(persons),
         "; ".join(whole),
         named,
@@ -435,6 +450,17 @@ def _facts(plan: Plan, nature: Nature, engine: Engine) -> _Facts:
         nature.drawn,
         made_by,
     )
+
+
+def _summed(
+    read: Read, columns: Sequence[tuple[str, exp.Expr]], engine: Engine
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The sums of a relation, and those of its columns by their labels."""
+    labelled = sorted(columns, key=lambda c: c[0])
+    asked = [{"name": identifier(f"c{i}"), "column": c} for i, (_, c) in enumerate(labelled)]
+    statement = render("run/sum_columns", source=read.source, person=read.person, columns=asked)
+    row: dict[str, str] = engine.query(statement).to_pylist()[0]
+    return row, {f"{read.name}/{label}": str(row[f"c{i}"]) for i, (label, _) in enumerate(labelled)}
 
 
 def _origin(source: exp.Expr) -> tuple[str, str]:

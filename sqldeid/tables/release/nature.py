@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sqldeid.engine.base import Column, Engine
 from sqldeid.ledger.hashing import label_of
-from sqldeid.making import Cohort, Days, Nature, Read, every_column, named
+from sqldeid.making import Cohort, Days, Nature, Read, every_column, named, spelt
 from sqldeid.sql import column, tables_of
 from sqldeid.tables.plan.choosing import by_k
 from sqldeid.tables.plan.days import shifted, shown_days
@@ -241,7 +241,7 @@ def reads(plan: TablePlan | PartitionPlan | LocalPlan | ChildPlan, engine: Engin
     """What a release reads."""
     if plan.way == "child":
         columns = [plan.items.source, *(c.source for c in plan.sensitive)]
-        yield Read("source", plan.table.source, plan.table.person_column, named(columns))
+        yield Read("source", plan.table.source, plan.table.person_column, named(columns), spelt(columns))
         return
     if plan.way == "local":
         yield from reads(plan.table, engine)
@@ -249,11 +249,11 @@ def reads(plan: TablePlan | PartitionPlan | LocalPlan | ChildPlan, engine: Engin
     if plan.way == "mondrian":
         columns = [c.source for c in plan.cuts] + [source for _, source, _ in plan.others]
         person = None if plan.person is None else column(plan.person, "s")
-        yield Read("source", plan.source, person, named(columns))
+        yield Read("source", plan.source, person, named(columns), spelt(columns))
         return
     there = {c.name.casefold() for c in engine.columns(plan.source, key=plan.key)}
     released = [c.source for c in plan.released if c.source.name.casefold() in there]
-    yield Read("source", plan.source, plan.person_column, named(released))
+    yield Read("source", plan.source, plan.person_column, named(released), spelt(released))
     for stack in plan.stacked.stacks if plan.stacked is not None else ():
         yield every_column(f"stack {stack.name}", stack.relation, engine, stack.key)
         if stack.through is not None:

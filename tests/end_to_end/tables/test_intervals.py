@@ -63,3 +63,21 @@ def test_a_source_that_is_spelt_otherwise_has_changed(stay: str, source: Path) -
     spelt_as(source, "people", STAYS[stay][1])
     with pytest.raises(JobError, match="changed"):
         anonymize(asked, source, options=Options(replace=True))
+
+
+@pytest.mark.parametrize("stay", ["INTERVAL"])
+@pytest.mark.parametrize("person", ["id", None])
+def test_a_release_of_an_older_version_is_replaced_where_nothing_changed(
+    person: str | None, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older note has sums of hashes alone; what it can tell is compared, and from then on spelling, too."""
+    columns = {"age": qi({"bands": [10]}), "stay": INSENSITIVE}
+    asked = job(r=release(columns, source="people", k=3, person=person))
+    with monkeypatch.context() as older:
+        older.setattr("sqldeid.tables.release.nature.spelt", lambda columns: [])
+        anonymize(asked, source)
+    anonymize(asked, source, options=Options(replace=True))
+    swapped = "CASE WHEN id = 1 THEN INTERVAL '1 month' ELSE stay END"
+    spelt_as(source, "people", swapped)
+    with pytest.raises(JobError, match="changed"):
+        anonymize(asked, source, options=Options(replace=True))
