@@ -12,7 +12,7 @@ Source: engines.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -226,6 +226,22 @@ class SparkEngine(Remote):
         except Gone:
             self.gone = True
             raise
+
+    def commented(self, text: str, comments: Mapping[str, str]) -> exp.Table:
+        """A temporary view on a query's rows; its columns have these comments, or none.
+
+        Whatever is made of a query has the comments of the columns that it reads, in files of Parquet, too.
+        """
+        table = self.workbench("commented")
+
+        def make() -> None:
+            rows = self.session.sql(text)
+            named = [(name, {"comment": comments.get(name, "")}) for name in rows.columns]
+            told = [rows[identifier(name).sql(dialect="spark")].alias(name, metadata=said) for name, said in named]
+            rows.select(*told).createOrReplaceTempView(_quoted(table))
+
+        self._run(make)
+        return table
 
     # ---- catalogue ----------------------------------------------------------------------------------------------
 

@@ -91,10 +91,10 @@ class OnSpark:
         made = _CREATED.fullmatch(self.engine.written(statement(table)))
         if made is None:
             raise TypeError("a release is made by CREATE TABLE … AS")
-        named, rows, comment = Fixed(made[1], "spark"), Fixed(made[2], "spark"), literal(noted.to_json())
+        named, rows = Fixed(made[1], "spark"), self.engine.commented(made[2], note.columns)
+        comment = literal(noted.to_json())
         self.engine.execute(render("publish/create_staged", "spark", table=named, comment=comment, rows=rows))
-        for name, text in note.columns.items():
-            self.engine.run("publish/comment_column", table=table, column=identifier(name), comment=literal(text))
+        self.engine.drop(rows)
         self.staged.append(_Staged(note, table))
         return table
 

@@ -26,9 +26,10 @@ _OWN = {
     "spark": {
         "publish/create_view": ("publish/flip_view",),
         "publish/comment_view": (),
+        "publish/comment_column": (),
         "publish/copy_parquet": (
             *("publish/create_there", "publish/open_folder", "publish/read_claims", "publish/write_claim"),
-            *("publish/create_schema", "publish/comment_column", "publish/write_folder", "publish/count_files"),
+            *("publish/create_schema", "publish/write_folder", "publish/count_files"),
             *("publish/compare_folder", "publish/write_note", "publish/drop_released", "publish/drop_schema"),
         ),
         "tables/write/stage_rows": ("tables/write/stage_rows", "publish/create_staged"),

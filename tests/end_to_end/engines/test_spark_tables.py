@@ -19,6 +19,7 @@ from sqldeid import (
     plan,
     verify,
 )
+from sqldeid.job import Job
 from sqldeid.run import explain
 from sqldeid.sql import column, identifier, render, table_name
 from tests.support.foreign import bag, hold_listed, running
@@ -204,3 +205,27 @@ def test_a_seeded_sample_is_the_same(both: Both, tmp_path: Path) -> None:
     assert there.released
     assert bag(both.there("seeded.r")) == bag(both.here("seeded.r"))
     assert told(verify(wanted, both.spark)["r"]) == told(verify(wanted, both.file)["r"])
+
+
+def test_comments_of_the_source_are_in_no_release(both: Both, tmp_path: Path) -> None:
+    """Spark gives what is made of a column the column's comment: it stood in the release's files of Parquet."""
+    spark = both.spark
+    spark.sql("CREATE TABLE noted (id BIGINT, age INT, ward STRING COMMENT 'ask Miller', sex STRING COMMENT 'Miller')")
+    spark.sql(
+        "INSERT INTO noted SELECT id, CAST(20 + id % 30 AS INT), CONCAT('w', id % 4), IF(id % 2 = 0, 'f', 'm') "
+        "FROM RANGE(200)"
+    )
+    columns = {"age": qi({"bands": [5, 10]}), "sex": qi(), "ward": {"role": "insensitive"}}
+    for method in ("frontier", "local"):
+        part = {"source": "noted", "person": "id", "attacks": False, "columns": columns, "privacy": {"k": 3}}
+        part["search"] = {"method": method}
+        asked = Job.parse({"release": {"schema": f"of_noted_{method}"}, "tables": {"n": part}})
+        anonymize(asked, spark)
+        for table in [row.tableName for row in spark.sql(f"SHOW TABLES IN of_noted_{method}").collect()]:
+            described = spark.sql(f"DESCRIBE EXTENDED of_noted_{method}.{table}").collect()
+            assert not any("Miller" in str(row) for row in described)
+            (place,) = (row.data_type for row in described if row.col_name == "Location")
+            files = list(Path(place.removeprefix("file:")).glob("*.parquet"))
+            assert files and not any(b"Miller" in file.read_bytes() for file in files)
+        assert verify(asked, spark)["n"].k >= 3
+    spark.sql("DROP TABLE noted")
