@@ -6,7 +6,8 @@ Guarantee
 
 Does not protect
     Against who makes the sums anew, or takes them away: they are no signature. A release whose note has none, for it
-    was made before there were sums, is not looked at, and that is told. Indexes, constraints and rights are not either.
+    was made before there were sums, is not looked at, and that is told. Indexes, constraints and rights are not looked
+    at, nor is the metadata of files that Spark writes.
 
 Source: soundness.md 22, 26.
 """
@@ -48,15 +49,15 @@ class _Tells(Protocol):
 def refuse_foreign_comments(engine: Engine, target: Destination, notes: Notes) -> list[str]:
     """Refuse releases with comments or defaults that their runs did not write.
 
-    Returns
-    -------
-    list
-        The releases that were made before notes had sums, and are not looked at.
-
     Parameters
     ----------
     notes
         By release, and by what stands beside one.
+
+    Returns
+    -------
+    list
+        The releases that were made before notes had sums, and are not looked at.
 
     Raises
     ------
@@ -74,9 +75,8 @@ def _refuse_foreign(engine: Engine, target: Destination, notes: Notes) -> None:
     for name, note in notes.items():
         _refuse_changed(target, name, note)
     if target.kind == "parquet":  # its comments are in the note
-        if (
-            not isinstance(engine, Remote) or engine.dialect != "spark"
-        ):  # which writes folders, the note beside the rows
+        # Spark writes folders, with the note beside the rows; metadata of its files is not looked at.
+        if not isinstance(engine, Remote) or engine.dialect != "spark":
             _refuse_metadata(engine, target, list(notes))
         return
     reader = engine.bench if isinstance(engine, Remote) and target.into is not None else engine

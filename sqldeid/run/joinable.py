@@ -241,7 +241,7 @@ def _side(names: tuple[str, ...], written: exp.Expr, engine: Engine) -> _Side:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two of them."""
+    """Two sides that are compared."""
 
     job: Job
     sides: tuple[_Side, _Side]
