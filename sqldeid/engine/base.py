@@ -104,13 +104,15 @@ class Column:
 class Relation:
     """A table or view of the catalogue; `comment` is what was noted on it, empty if nothing.
 
-    `definition` is the text of a view in DuckDB; other engines are asked by `Engine.beneath`.
+    `definition` is the text of a view in DuckDB; other engines are asked by `Engine.beneath`. `hides` says that
+    row-level security applies to who reads it now (Postgres).
     """
 
     parts: tuple[str, ...]
     is_view: bool
     comment: str
     definition: str = ""
+    hides: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,7 @@ class DuckDBEngine(Asked):
         self.own = own
         self.read_only = False
         self.can_attach = True
+        self.spills_plain = False
         self.guessed = False  # types, from all rows of a file of text
         self.statements = 0
         self.moved = (0, 0)

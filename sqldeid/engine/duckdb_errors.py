@@ -15,6 +15,10 @@ _NO_COLUMN = "Binder Error: Referenced column "
 _LINE = re.compile(r"csv error on line: (\d+)")
 _CHECKSUM = "corrupt database file"  # an IOException in 1.4, of no kind of its own in 2.0
 _DAMAGED = "a database file is damaged; bring a copy of it back"
+_ENCRYPTED = (
+    "the file is encrypted, and no command takes its key; in Python, attach it to a connection with its "
+    "ENCRYPTION_KEY, choose it with USE, and give sqldeid that connection (docs/how-to/python.md, Encrypted databases)"
+)
 CONVERSION = OUT_OF_RANGE
 INTERRUPTED = "interrupted; nothing was published"
 _NO_PARQUET = "a file is called Parquet and is none; remove it, or name another place"
@@ -87,12 +91,19 @@ def translate(error: duckdb.Error) -> SqldeidError:
     if isinstance(error, duckdb.PermissionException):
         return JobError("the statement needs files, network or extensions, which are closed while a job runs")
     if isinstance(error, duckdb.BinderException | duckdb.CatalogException | duckdb.ParserException):
-        return JobError(_without_kind(first) + (f" {NO_COLUMN}" if first.startswith(_NO_COLUMN) else ""))
+        return _unresolved(first)
     if isinstance(error, duckdb.DataError):
         return JobError(_beyond(first) or CONVERSION)
     if isinstance(error, duckdb.TransactionException):
         return EngineError(_without_kind(first))
     return _input_error(error)
+
+
+def _unresolved(text: str) -> JobError:
+    """Of a name that is not there, or SQL that means nothing; and of a file without its key, which is one to DuckDB."""
+    if "Cannot open encrypted database" in text:
+        return JobError(_ENCRYPTED)
+    return JobError(_without_kind(text) + (f" {NO_COLUMN}" if text.startswith(_NO_COLUMN) else ""))
 
 
 def _beyond(text: str) -> str | None:

@@ -168,6 +168,7 @@ def open_connection(connection: duckdb.DuckDBPyConnection) -> DuckDBEngine:
     engine = DuckDBEngine(connection, current[0]["catalog"], current[0]["schema"], own=False)
     engine.read_only = current[0]["read_only"]
     engine.can_attach = current[0]["access"].casefold() != "read_only"
+    engine.spills_plain = current[0]["spills_plain"]
     return engine
 
 

@@ -332,8 +332,8 @@ class PostgresEngine(Remote):
     def read_relations(self) -> Sequence[Relation]:
         """Tables and views that the user may look at; schema and name."""
         rows = self.read("engine/list_relations")
-        self._unreadable = {(schema, name) for schema, name, _, _, readable in rows if not readable}
-        return [Relation((schema, name), kind in ("v", "m"), comment) for schema, name, kind, comment, _ in rows]
+        self._unreadable = {(schema, name) for schema, name, _, _, readable, _ in rows if not readable}
+        return [Relation((s, n), kind in ("v", "m"), comment, hides=hides) for s, n, kind, comment, _, hides in rows]
 
     def read_beneath(self, parts: tuple[str, ...]) -> frozenset[str] | None:
         """With partitions and heirs, and what views read; None of a view that calls what may read tables itself."""

@@ -142,6 +142,7 @@ def _anonymize(
                 noticing = Noticing(staging, sources.mark)
                 days = ToldDays.of([nature_of(unit) for unit in units], there, sources, told=options.without_ledger)
                 refuse_planned(units, engine)
+                said = _cautions(units, engine)
                 held = held_there(engine, destination(job), names, there) if options.ledger is not None else []
                 pairs = pair(job, units, engine, options, listener)
                 earlier = open_earlier(options, units, stack, held, destination(job).into)
@@ -174,7 +175,7 @@ def _anonymize(
             raise Interrupted(f"interrupted; {done} published") from None
     found = {r.name: _published(r, written) for r in releases}
     result = _result(job, database, found, joinable, options, monotonic() - started)
-    return replace(result, warnings=(*result.warnings, *days.warnings, *sources.warnings))
+    return replace(result, warnings=(*result.warnings, *days.warnings, *sources.warnings, *said))
 
 
 def _planned(job: Job, engine: Engine, units: Sequence[Plan]) -> Callable[[str], Plan]:
@@ -382,6 +383,15 @@ def _make(unit: Plan, making: Making, pairs: Pairs) -> list[Release]:
         if following is not None:
             return [following.finish(making.staging, making.job_sha256)]
         return wing_of(unit).run(unit, replace(making, partner=pairs.partner(unit.name)))
+
+
+def _cautions(units: Sequence[Plan], engine: Engine) -> tuple[str, ...]:
+    """What is said of the database itself; a DuckDB of our own has nothing, and loads nothing for it."""
+    if isinstance(engine, DuckDBEngine) and not engine.spills_plain:
+        return ()
+    from sqldeid.run.cautions import cautions
+
+    return cautions(units, engine)
 
 
 def _checking(unit: Plan, engine: Engine, options: Options) -> Checking:

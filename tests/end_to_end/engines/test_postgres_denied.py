@@ -96,6 +96,28 @@ def test_names_are_not_read_as_the_servers_words(said: str, told: str) -> None:
     assert told in refused(psycopg.OperationalError(said), "postgresql://host/db").message
 
 
+def test_rows_that_a_policy_hides_are_told(hospital: Hospital, command: Callable[..., Ran]) -> None:
+    """The worker sees half of the people; whoever sees all of them is told nothing."""
+    hospital.run(
+        "CREATE TABLE guarded AS SELECT * FROM people",
+        "CREATE POLICY half ON guarded FOR SELECT TO worker USING (id % 2 = 0)",
+        "GRANT SELECT ON guarded TO worker",
+    )
+    try:
+        for source in ("guarded", '{query = "SELECT * FROM guarded AS g"}'):
+            asked = {"source": source if "{" in source else f'"{source}"'}
+            before = command("--replace", "--without-ledger", **asked)
+            assert before.code == 0 and "row-level security" not in before.out + before.err
+            hospital.run("ALTER TABLE guarded ENABLE ROW LEVEL SECURITY")
+            done = command("--replace", "--without-ledger", **asked)
+            assert done.code == 0, done
+            said = " ".join((done.out + done.err).split())
+            assert "r: row-level security applies to public.guarded for this role" in said
+            hospital.run("ALTER TABLE guarded DISABLE ROW LEVEL SECURITY")
+    finally:
+        hospital.run("DROP TABLE guarded")
+
+
 def test_each_right_that_is_missing_is_named_with_what_gives_it(
     hospital: Hospital, role: str, command: Callable[..., Ran]
 ) -> None:
