@@ -135,9 +135,9 @@ class Downcoding:
     @property
     def said(self) -> str:
         """In a few words, for the summary."""
-        certain = f"finer counts are certain for {percent(self.rows.value)} % of the rows"
-        there = f"that each finer value is there for {percent(self.present.value)} % of the coarse cells"
-        return f"{certain}, {there}; {self.bits.value:.2g} bits a row by knowing the algorithm"
+        counts = f"how many rows have each finer value, for {percent(self.rows.value)} % of the rows"
+        there = f"that each is there, for {percent(self.present.value)} % of the coarse cells"
+        return f"who knows the algorithm is certain {counts}; {there}; in all {self.bits.value:.2g} bits a row"
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` writes it."""
