@@ -18,11 +18,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqldeid.attacked import Achieved, Estimate, counted, percent
-from sqldeid.sql import identifier
+from sqldeid.sql import column
 from sqldeid.sql.steps import as_needed
 from sqldeid.stages import Step
 from sqldeid.tables.attacks.base import MOST_ROWS, Attack, Attacked
 from sqldeid.tables.plan.plan import TablePlan
+from sqldeid.tables.write.ordering import by_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,10 @@ def _left_out(attacked: Attacked) -> str:
 
 def _make(attacked: Attacked) -> Achieved:
     plan = attacked.plan
-    columns = [*(identifier(q.name) for q in plan.qis), *(identifier(c.name) for c in plan.others)]
+    columns = [
+        *(column(q.name, "w") for q in plan.qis),
+        *(by_bytes(column(c.name, "w")) if c.source.type == "VARCHAR" else column(c.name, "w") for c in plan.others),
+    ]
     row = attacked.engine.row(
         "tables/attacks/count_unordered", written=attacked.written, columns=columns, most=MOST_ROWS
     )

@@ -16,6 +16,7 @@ from sqldeid.tables.fold.fold import Coded, Folded
 from sqldeid.tables.local.layers import Layered
 from sqldeid.tables.local.plan import LocalPlan
 from sqldeid.tables.plan.plan import QuasiIdentifier
+from sqldeid.tables.write.ordering import order_of
 from sqldeid.tables.write.stage import from_classes, kept_name
 
 
@@ -51,7 +52,7 @@ def stage_layers(layered: Layered, staging: Staging, note: Note) -> exp.Expr:
             kept=kept,
             words=words_of(planned, folded),
             columns=columns,
-            order=[c.leaving for c in plan.others],
+            order=[o for c in plan.others for o in order_of(c, layered.engine)],
         ),
         note,
     )

@@ -39,6 +39,7 @@ from sqldeid.tables.mondrian.points import SIDES, Parts, others_of, part, values
 from sqldeid.tables.mondrian.result import PartitionRelease, PartitionVerified
 from sqldeid.tables.mondrian.statements import cutting, verifying, writing
 from sqldeid.tables.mondrian.verify import verify_parts
+from sqldeid.tables.write.ordering import sorted_by
 
 
 def run(planned: PartitionPlan, making: Making) -> PartitionRelease:
@@ -130,6 +131,12 @@ def _stage(planned: PartitionPlan, parts: Parts, engine: Engine, staging: Stagin
     value = {c.name: column(f"label{i}", "l") for i, c in enumerate(planned.cuts)}
     value |= {o["released"].name: column(o["name"].name, "p") for o in others}
     placed = [{"name": identifier(n), "value": value[n]} for n in planned.part.columns if n in value]
+    left = {name: source for name, source, _ in planned.others}
+    order = [
+        o
+        for c in placed
+        for o in (sorted_by(c["value"], left[c["name"].name], engine) if c["name"].name in left else [c["value"]])
+    ]
     return staging.write(
         lambda target: render(
             "tables/mondrian/stage_parts",
@@ -139,6 +146,7 @@ def _stage(planned: PartitionPlan, parts: Parts, engine: Engine, staging: Stagin
             cuts=cuts,
             others=others,
             columns=placed,
+            order=order,
         ),
         _note(planned),
     )

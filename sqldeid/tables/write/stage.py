@@ -18,6 +18,7 @@ from sqldeid.tables.fold.fold import Coded, Folded
 from sqldeid.tables.model.lattice import Node
 from sqldeid.tables.plan.plan import QuasiIdentifier, TablePlan
 from sqldeid.tables.verify.verify import Claimed
+from sqldeid.tables.write.ordering import order_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def stage(chosen: Chosen, engine: Engine, staging: Staging, note: Note) -> exp.E
     ]
     if not plan.others:
         return staging.write(from_classes(kept, columns, chosen.folded.rows), note)
-    order = [c.leaving for c in plan.others]
+    order = [o for c in plan.others for o in order_of(c, engine)]
     return staging.write(
         lambda target: render(
             "tables/write/stage_rows",
