@@ -19,7 +19,7 @@ def sorted_by(value: exp.Expr, source: Column, engine: Engine) -> list[exp.Expr]
     DuckDB holds x and X equal under a collation, as it does 30 days and a month, and 0 and -0 within a list: a sort
     leaves them in the order in which they came, which is the source's. So texts are sorted by their bytes, and what
     has no bytes of its own by its text as well. Postgres sorts by the bytes of texts anyway; of Spark no order is told.
-    A bare 0 and -0 are not told apart: most storage of DuckDB makes one of the two.
+    A bare -0 leaves as 0, so that there is nothing to tell apart.
 
     Parameters
     ----------
