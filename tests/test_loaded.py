@@ -11,7 +11,7 @@ from sqldeid import tables
 from sqldeid.cli.app import COMMANDS, cli
 from tests.support.places import ROOT
 
-MOST = 246
+MOST = 247
 """Modules of ours that a release takes; one more is a reason to ask who imports it, and whether it is used."""
 AFTER = """
 import atexit, sys
