@@ -111,7 +111,8 @@ def beside_releases(engine: Engine, target: Destination, names: Collection[str])
         return ()
     known = {name.casefold() for name in names}
     if target.kind == "parquet":
-        files = sorted(target.into.iterdir())
+        ours = {folder.name for folder in engine.lent.folders}  # where a file whose name is a pattern has a plain one
+        files = sorted(file for file in target.into.iterdir() if file.name not in ours)
         return tuple(f.name for f in files if f.suffix != ".parquet" or f.stem.casefold() not in known)
     there = [(r, read_note(r.comment) or {}) for r in engine.relations_in(TARGET)]
     return tuple(".".join(r.parts[-2:]) for r, n in there if str(n.get("release", "")).casefold() not in known)
