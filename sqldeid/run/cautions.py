@@ -25,14 +25,18 @@ def cautions(units: Sequence[Plan], engine: Engine) -> tuple[str, ...]:
 
 
 def _hiding(units: Sequence[Plan], engine: Engine) -> list[str]:
-    """Of a view's tables the role that owns the view may be asked; it is not known here, so that the text says may."""
-    hiding = {".".join(r.parts[-2:]): r for r in engine.relations() if r.hides}
+    """Of a view's tables the role that owns the view may be asked; it is not known here, so that the text says may.
+
+    All tables are named where it is not known which ones a view reads.
+    """
+    hiding = sorted(".".join(r.parts[-2:]) for r in engine.relations() if r.hides)
     if not hiding:
         return []
     said = []
     for unit in units:
-        read = {name for of in beneath(nature_of(unit).source, engine) for name in of or ()}
-        if names := sorted(name for name in hiding if name in read or name.casefold() in read):
+        tables = beneath(nature_of(unit).source, engine)
+        read = {name for of in tables for name in of or ()}
+        if names := [name for name in hiding if None in tables or name.casefold() in read]:
             said.append(
                 f"{unit.key}: row-level security applies to {listed(names)} for this role: rows that its policies hide "
                 "may be missing from the release and from every count; release it as a role that sees all rows "

@@ -132,11 +132,9 @@ def _stage(planned: PartitionPlan, parts: Parts, engine: Engine, staging: Stagin
     value |= {o["released"].name: column(o["name"].name, "p") for o in others}
     placed = [{"name": identifier(n), "value": value[n]} for n in planned.part.columns if n in value]
     left = {name: source for name, source, _ in planned.others}
-    order = [
-        o
-        for c in placed
-        for o in (sorted_by(c["value"], left[c["name"].name], engine) if c["name"].name in left else [c["value"]])
-    ]
+    order: list[exp.Expr] = []
+    for name, shown in ((c["name"].name, c["value"]) for c in placed):
+        order += sorted_by(shown, left[name], engine) if name in left else [shown]
     return staging.write(
         lambda target: render(
             "tables/mondrian/stage_parts",
