@@ -135,6 +135,8 @@ class Downcoding:
     @property
     def said(self) -> str:
         """In a few words, for the summary."""
+        if not (self.rows.value or self.present.value or self.bits.value):
+            return "nothing: who knows the algorithm is certain of no finer value"
         counts = f"how many rows have each finer value, for {percent(self.rows.value)} % of the rows"
         there = f"that each is there, for {percent(self.present.value)} % of the coarse cells"
         return f"who knows the algorithm is certain {counts}; {there}; in all {self.bits.value:.2g} bits a row"

@@ -137,9 +137,11 @@ def test_a_class_whose_finer_counts_are_certain_is_found(method: str, tmp_path: 
 def test_nothing_is_certain_of_independent_columns_in_large_classes(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     rows = [tuple(random.choice(["x", "y"], 2).tolist()) for _ in range(400)]
-    found, _ = attacked(tmp_path, [*rows, ("x", "x")])
+    found, result = attacked(tmp_path, [*rows, ("x", "x")])
     assert found["downcoding"]["rows"]["value"] == found["downcoding"]["present"]["value"] == 0
     assert found["downcoding"]["bits"]["low"] == 0
+    said = dict(result.releases["people"].attacks.facts())["Undone"]
+    assert said.startswith("nothing: ")
 
 
 @pytest.mark.parametrize("method", ["frontier", "local"])
