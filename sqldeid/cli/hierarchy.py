@@ -1,4 +1,4 @@
-"""`sqldeid hierarchy show|check|build`: on a file, on a shipped hierarchy, or on a table's column."""
+"""`sqldeid hierarchy list|show|check|build`: on a file, on a shipped hierarchy, or on a table's column."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sqldeid.cli.options import Common, common, examples
 from sqldeid.cli.streams import in_utf8
 from sqldeid.cli.targets import CSV, check_output, is_stdout, is_stream, refuse_kind, write_text
 from sqldeid.errors import HierarchyError, JobError
-from sqldeid.report.hierarchies import print_paths, print_report, print_values
+from sqldeid.report.hierarchies import print_paths, print_report, print_shipped, print_values
 from sqldeid.report.terminal import print_commands
 from sqldeid.report.text import count, plain, put
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sqldeid.hierarchy import Hierarchy, HierarchyReport
+    from sqldeid.hierarchy import Hierarchy, HierarchyReport, HierarchySource
     from sqldeid.insight.columns import ColumnValues
 
 SHOWN = 20
@@ -41,6 +41,28 @@ def _column(run: Callable[..., None]) -> Callable[..., None]:
 @click.group()
 def hierarchy() -> None:
     """Look at generalisation hierarchies, check them, and build them."""
+
+
+@hierarchy.command("list", epilog=examples("sqldeid hierarchy list"))
+@common
+def list_command(common: Common) -> None:
+    """List the hierarchies that come with the program, each with its levels or with what becomes of one value."""
+    if common.quiet:
+        return
+    from sqldeid.hierarchy import open_source, shipped, shipped_maps
+
+    sources = [open_source(name, Path()) for name in shipped()]
+    steps = [source.level_names if source.data_derived else _one_path(source) for source in sources]
+    print_shipped({s.name: own for s, own in zip(sources, steps, strict=True)}, shipped_maps(), common.screen())
+    print_commands([("sqldeid hierarchy show adult/age", "what becomes of each value")], common.screen())
+
+
+def _one_path(source: HierarchySource) -> tuple[str | None, ...]:
+    """What becomes of one of its values, of those in the middle: the first ones are NULL, or as young as nobody is."""
+    from sqldeid.hierarchy import paths
+
+    bound = _bind(source.bind, None, "refuse")
+    return next(islice(paths(bound), bound.leaves // 2, None))
 
 
 @hierarchy.command(

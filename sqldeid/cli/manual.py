@@ -88,7 +88,8 @@ PAGES = {
     "hierarchy": Page(("init",), files="A hierarchy is a CSV file (original;level1;...;top), or has a shipped name."),
     "hierarchy build": Page(("hierarchy check", "hierarchy show"), files="Writes the hierarchy that -o names."),
     "hierarchy check": Page(("hierarchy show", "hierarchy build"), files="Nothing is written."),
-    "hierarchy show": Page(("hierarchy check", "hierarchy build"), files="Nothing is written."),
+    "hierarchy list": Page(("hierarchy show",), files="Nothing is written."),
+    "hierarchy show": Page(("hierarchy list", "hierarchy check", "hierarchy build"), files="Nothing is written."),
     "import-arx": Page(("anonymize",), files="Writes the job that -o names, and data and hierarchies beside it."),
     "init": Page(
         ("anonymize", "explore", "hierarchy"), variables=_OF_DATA, files=f"Writes the job that -o names. {_SPILL}"

@@ -11,7 +11,15 @@ from sqldeid.hierarchy.header import refuse_header
 from sqldeid.hierarchy.inspection import HierarchyReport, check, not_covered, paths, write_csv
 from sqldeid.hierarchy.leaves import shipped_leaves
 from sqldeid.hierarchy.model import Hierarchy, UncoveredValues
-from sqldeid.hierarchy.sources import HierarchySource, named_level, open_source, shipped, shipped_file, shipped_items
+from sqldeid.hierarchy.sources import (
+    HierarchySource,
+    named_level,
+    open_source,
+    shipped,
+    shipped_file,
+    shipped_items,
+    shipped_maps,
+)
 
 __all__ = [
     "Hierarchy",
@@ -28,5 +36,6 @@ __all__ = [
     "shipped_file",
     "shipped_items",
     "shipped_leaves",
+    "shipped_maps",
     "write_csv",
 ]

@@ -196,8 +196,16 @@ def shipped() -> tuple[str, ...]:
 
 def shipped_items(name: str) -> Path | None:
     """The file of a shipped map of items to variables (`mimic3/vitals`); None where there is none of that name."""
-    names = {p.relative_to(_root()).as_posix().removesuffix(ITEMS): p for p in _root().glob(f"*/*{ITEMS}")}
-    return names.get(name)
+    return _maps().get(name)
+
+
+def shipped_maps() -> tuple[str, ...]:
+    """Names of the maps of items to variables that come with the package."""
+    return tuple(sorted(_maps()))
+
+
+def _maps() -> dict[str, Path]:
+    return {p.relative_to(_root()).as_posix().removesuffix(ITEMS): p for p in _root().glob(f"*/*{ITEMS}")}
 
 
 def shipped_file(name: str) -> Path | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -47,12 +47,26 @@ def print_values(values: Iterable[object], to: Console) -> None:
         put(to, f"  {plain(str(value))}")
 
 
+def print_shipped(steps: Mapping[str, tuple[str | None, ...]], maps: Iterable[str], to: Console) -> None:
+    """Print the names that a job may give, with the steps of each; then the maps of items to variables, for series."""
+    made = table("Name", "Its levels, or what becomes of one value")
+    for name, own in steps.items():
+        made.add_row(cell(name), cell(_arrows(own)))
+    print_table(made, to)
+    to.print()
+    put(to, f"For the variables of series: {', '.join(maps)}")
+
+
+def _arrows(labels: Iterable[str | None]) -> str:
+    return " → ".join("NULL" if label is None else plain(label) for label in labels)
+
+
 def print_paths(paths: Iterable[tuple[str | None, ...]], leaves: int, to: Console) -> None:
     """Print leaves with their label on each level, and how many more there are."""
     to.print()
     printed = 0
     for path in paths:
-        put(to, "  " + " → ".join("NULL" if label is None else plain(label) for label in path))
+        put(to, f"  {_arrows(path)}")
         printed += 1
     if printed < leaves:
         put(to, f"  and {leaves - printed:,} more (-v prints all)", style="dim")

@@ -11,6 +11,7 @@ import tomlkit
 
 from sqldeid.cli.hierarchy import rule
 from sqldeid.errors import HierarchyError
+from sqldeid.hierarchy import shipped
 from tests.support.cli import run
 from tests.support.files import write
 
@@ -39,6 +40,18 @@ def test_a_rule_is_read_as_a_job_writes_it(spec, found):
 def test_a_broken_rule_is_refused(spec):
     with pytest.raises(HierarchyError, match="rule"):
         rule(spec)
+
+
+def test_list_names_all_that_is_shipped_with_its_steps(capsys):
+    lines = run(capsys, "hierarchy", "list").out.splitlines()
+    listed = dict(line.split(maxsplit=1) for line in lines if "/" in line.partition(" → ")[0][:24] and " → " in line)
+    assert set(listed) == set(shipped())
+    for name, steps in listed.items():
+        if name.startswith("adult/"):  # what becomes of one of its values, which `show` prints, too
+            assert f"  {steps}\n" in run(capsys, "hierarchy", "show", name, "-v").out
+    assert listed["age/5-10-20"] == "original → 5 → 10 → 20 → *"
+    assert "For the variables of series: mimic3/vitals" in lines
+    assert run(capsys, "hierarchy", "list", "-q").out == ""
 
 
 def test_show_prints_levels_and_paths(folder, capsys):
