@@ -30,6 +30,7 @@ from sqldeid.publish.notes import (
     noted_days,
     ours,
     read_note,
+    refuse_other_form,
 )
 from sqldeid.publish.places import (
     OLD,
@@ -81,6 +82,7 @@ __all__ = [
     "read_note",
     "refuse_existing",
     "refuse_forgotten",
+    "refuse_other_form",
     "refuse_unheld",
     "reserved",
 ]

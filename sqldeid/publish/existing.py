@@ -13,7 +13,7 @@ from sqldeid.engine.base import Column, Engine, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.remote import Remote
 from sqldeid.errors import JobError, VerificationError
-from sqldeid.publish.notes import LEDGER_NOTE, key_of, ours, read_note
+from sqldeid.publish.notes import LEDGER_NOTE, key_of, ours, read_note, refuse_other_form
 from sqldeid.publish.places import OLD, SNAPSHOT, TARGET, Destination, parquet_relation
 from sqldeid.sql import literal, table_name
 
@@ -120,12 +120,16 @@ def beside_releases(engine: Engine, target: Destination, names: Collection[str])
 
 def notes_there(engine: DuckDBEngine, target: Destination) -> list[dict[str, object]]:
     """The notes of all releases at the target: in its schema of the source database, or in the file or folder."""
-    return _notes_of(engine, target, target.schema if target.into is None else None)
+    notes = _notes_of(engine, target, target.schema if target.into is None else None)
+    refuse_other_form(notes)
+    return notes
 
 
 def held_notes(engine: DuckDBEngine, target: Destination, names: Sequence[str]) -> list[dict[str, object]]:
     """The notes of what is replaced and was held to a ledger; of a source database, in any of its schemas."""
-    return [n for n in _notes_of(engine, target, None) if n["release"] in names and LEDGER_NOTE in n]
+    named = [n for n in _notes_of(engine, target, None) if n["release"] in names]
+    refuse_other_form(named)
+    return [n for n in named if LEDGER_NOTE in n]
 
 
 def _notes_of(engine: DuckDBEngine, target: Destination, schema: str | None) -> list[dict[str, object]]:
@@ -212,8 +216,14 @@ def published(engine: Engine, target: Destination, name: str) -> tuple[exp.Expr,
     Raises
     ------
     VerificationError
-        If it is not there, or sqldeid did not make it.
+        If it is not there, sqldeid did not make it, or its note is of a form that this version does not know.
     """
+    found, note = _published(engine, target, name)
+    refuse_other_form([note], VerificationError)
+    return found, note
+
+
+def _published(engine: Engine, target: Destination, name: str) -> tuple[exp.Expr, dict[str, object]]:
     if isinstance(engine, Remote) and target.into is not None:
         there_too = cast(_Published, import_module(f"sqldeid.publish.{engine.dialect}"))
         return there_too.published(engine, target, name)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqldeid.engine.base import Relation
+from sqldeid.errors import JobError, SqldeidError
+from sqldeid.version import OTHER_FORM, is_known
 
 LEDGER_NOTE = "ledger_release"
 """Key of a release's number in the ledger that it was held to."""
@@ -108,6 +110,19 @@ def read_note(comment: str) -> dict[str, object] | None:
         return None
     ours = found.get("sqldeid") if isinstance(found, dict) else None
     return ours if isinstance(ours, dict) and isinstance(ours.get("release"), str) else None
+
+
+def refuse_other_form(notes: Iterable[Mapping[str, object]], error: type[SqldeidError] = JobError) -> None:
+    """Refuse to go by a note that a later version wrote otherwise: what it says of a release is not known here.
+
+    Raises
+    ------
+    SqldeidError
+        `error`, of the first that is of another form.
+    """
+    for note in notes:
+        if not is_known(note):
+            raise error(f"{key_of(note)}: the release that is there {OTHER_FORM}", key=key_of(note))
 
 
 def noted_days(shifted: Sequence[str], shown: Sequence[str]) -> dict[str, object]:

@@ -20,7 +20,7 @@ from sqldeid.engine.remote import Remote
 from sqldeid.engine.settings import Settings
 from sqldeid.job import Job, Table
 from sqldeid.job.rules import SECTIONS
-from sqldeid.publish import Destination, FreshFile, ParquetFolder, Staging, read_note
+from sqldeid.publish import Destination, FreshFile, ParquetFolder, Staging, read_note, refuse_other_form
 
 _OTHER_METHODS = ("mondrian", "epsilon-safe", "local")
 """Methods that do not search a lattice of the folded classes, or not as the others."""
@@ -76,13 +76,13 @@ def notes_on(engine: Remote, destination: Destination) -> list[dict[str, object]
     """The notes of the releases that stand where the engine's are published."""
     if destination.kind == "parquet":
         folders = cast(_Noted, import_module(f"sqldeid.publish.{engine.dialect}"))
-        return folders.notes_in_folder(engine, destination)
-    notes = [
-        (relation.parts[-1], read_note(relation.comment))
-        for relation in engine.relations()
-        if relation.parts[-2].casefold() == destination.schema.casefold()
-    ]
-    return [note for name, note in notes if note is not None and str(note["release"]).casefold() == name.casefold()]
+        found = folders.notes_in_folder(engine, destination)
+    else:
+        there = [r for r in engine.relations() if r.parts[-2].casefold() == destination.schema.casefold()]
+        notes = [(r.parts[-1], read_note(r.comment)) for r in there]
+        found = [n for name, n in notes if n is not None and str(n["release"]).casefold() == name.casefold()]
+    refuse_other_form(found)
+    return found
 
 
 def bring(engine: Remote, files: FreshFile | ParquetFolder) -> Staging:
