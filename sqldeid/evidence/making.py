@@ -19,7 +19,7 @@ from sqldeid.job import Job
 from sqldeid.report.html import UNSHOWN
 from sqldeid.report.shape import releases_of as shaped
 from sqldeid.result import HOLDER
-from sqldeid.version import own_version
+from sqldeid.version import OTHER_FORM, is_known, own_version
 
 FORMAT = "sqldeid evidence 1"
 MANIFEST = "manifest.json"
@@ -159,6 +159,8 @@ def _refuse_other_proof(content: bytes, result: Mapping[str, Any], file: Path) -
     if not isinstance(proofs, dict) or not proofs:
         raise JobError.at("--certificate", f"{file} holds no certificate; `sqldeid anonymize --certificate` writes one")
     for name, proof in proofs.items():
+        if isinstance(proof, dict) and not is_known(proof):
+            raise JobError.at("--certificate", f"{file} {OTHER_FORM}")
         release = result["releases"].get(name)
         if release is None or not isinstance(proof, dict) or not _same_node(proof, release):
             raise JobError.at("--certificate", f"{file} is of another run: its proof is not of this result's node")

@@ -28,6 +28,7 @@ from sqldeid.report.shape_parts import (
 )
 from sqldeid.report.words import not_protected
 from sqldeid.result import Tree
+from sqldeid.version import OTHER_FORM, is_known
 
 _WRITES = "`sqldeid anonymize --json FILE` writes a result"
 _Loss: TypeAlias = Literal[
@@ -410,11 +411,14 @@ def releases_of(result: object, *, public: bool) -> dict[str, Tree]:
     Raises
     ------
     JobError
-        If this is no result, or a part is missing or is not what must stand there; the places are named.
+        If this is no result, or of a form that this version does not know, or a part is missing or is not what must
+        stand there; the places are named.
     """
     found = result.get("releases") if isinstance(result, Mapping) else None
     if not isinstance(result, Mapping) or not isinstance(found, Mapping):
         raise JobError(f"this is not a result: releases must be a section; {_WRITES}", key="result")
+    if not is_known(result):
+        raise JobError(f"the result {OTHER_FORM}", key="result")
     if odd := [name for name, release in found.items() if not _has_kind(release)]:
         raise JobError(f"this is not a result: releases.{odd[0]}.kind is missing; {_WRITES}", key="result")
     _hold(_Result if public else _Holders, result, "")

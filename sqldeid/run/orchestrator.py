@@ -64,7 +64,7 @@ from sqldeid.run.wings import (
 )
 from sqldeid.stages import Explained
 from sqldeid.tables import Listener
-from sqldeid.version import own_version
+from sqldeid.version import OTHER_FORM, is_known, own_version
 
 if TYPE_CHECKING:
     from sqldeid.engine.frames import Frames
@@ -320,7 +320,7 @@ def verify_certificates(
     Raises
     ------
     VerificationError
-        If a certificate does not hold, or a selected release has none.
+        If a certificate does not hold, is of a form that this version does not know, or a selected release has none.
     """
     options = taken(job, options)
     if not isinstance(certificates, Mapping):
@@ -332,8 +332,11 @@ def verify_certificates(
     refuse_missing_parts(job, names, database, "verify", ("--certificate",))
     with reading(database, path, options.settings, command="--certificate") as engine, naming_job(job):
         for name in names:
-            if not isinstance(certificates.get(name), Mapping):
+            proof = certificates.get(name)
+            if not isinstance(proof, Mapping):
                 raise VerificationError.at(f"tables.{name}", why_unproven(job, name))
+            if not is_known(proof):
+                raise VerificationError.at(f"tables.{name}", f"the certificate {OTHER_FORM}")
         found: dict[str, Proven | ProvenBound] = {}
         for part in gather(job, names, lambda group: tables.plan_lattice(group, job, engine)):
             with naming_release(part.key):

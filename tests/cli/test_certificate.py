@@ -216,7 +216,7 @@ CHANGES = {
     "for whom": (lambda proof: proof.update(audience="for everybody"), "audience"),
     "for whom, left out": (lambda proof: proof.pop("audience"), "audience"),
     "one key more": (lambda proof: proof.update(choose="by-k"), "has a key"),
-    "a number as true": (lambda proof: proof.update(format=True), "format"),
+    "a number as true": (lambda proof: proof.update(format=True), "in a form that this one cannot read"),
     "a number with a point": (lambda proof: proof.update(k=float(proof["k"])), "its k are not"),
     "columns in another order": (lambda proof: proof.update(columns=turned(proof["columns"])), "another order"),
     "an exponent": (lambda proof: proof.update(value="1e999999999"), "not a certificate"),

@@ -38,6 +38,7 @@ from sqldeid.tables.release.linking_values import linking, linking_values
 from sqldeid.tables.release.node import checker_of
 from sqldeid.tables.search import Outcome
 from sqldeid.tables.write.draft import Beside, Draft, DraftStage
+from sqldeid.version import OTHER_FORM, is_known
 
 Given = str | os.PathLike[str] | Mapping[str, Any]
 """What names policies: the file that `--json` wrote, or `Result.to_dict()`."""
@@ -114,11 +115,13 @@ def read_policies(given: Given) -> dict[str, Policy]:
     Raises
     ------
     JobError
-        If the file cannot be read, or is not a result that holds any.
+        If the file cannot be read, is of a form that this version does not know, or is not a result that holds any.
     """
     shown = "the result" if isinstance(given, Mapping) else str(os.fspath(given))
     content = given if isinstance(given, Mapping) else _read(Path(given))
     releases = content.get("releases") if isinstance(content, Mapping) else None
+    if isinstance(content, Mapping) and releases and not is_known(content):
+        raise JobError.at(_OPTION, f"{shown} {OTHER_FORM}")
     kept = {
         str(name): found["policy"]
         for name, found in (releases.items() if isinstance(releases, Mapping) else ())

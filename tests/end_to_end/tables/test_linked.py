@@ -26,6 +26,7 @@ from sqldeid.tables.plan.linking import Linked
 from sqldeid.tables.release.tradeoff import Asked
 from tests.support.failing import rendering
 from tests.support.files import write
+from tests.support.later import SAID
 from tests.support.sources import IDENTIFYING, INSENSITIVE, SENSITIVE, qi, release
 
 pytestmark = pytest.mark.usefixtures("stages")
@@ -214,6 +215,9 @@ def test_three_tables_in_a_chain_with_a_stack(source: Path, tmp_path: Path) -> N
     proofs[CODES] = {**proofs[CODES], "rows": 1}
     with pytest.raises(VerificationError, match="one certificate"):
         verify_certificates(wanted, source, proofs, options=options(source))
+    later = {name: {**proof, "format": 2} for name, proof in proofs.items()}
+    with pytest.raises(VerificationError, match=f"the certificate was {SAID}"):
+        verify_certificates(wanted, source, later, options=options(source))
 
 
 @pytest.mark.sampled(3)

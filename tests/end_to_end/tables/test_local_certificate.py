@@ -17,6 +17,7 @@ from sqldeid import Options, anonymize, verify_certificates
 from sqldeid.errors import VerificationError
 from sqldeid.tables.certificate.shares import Claimed, Leveled
 from sqldeid.tables.peel import LocalProblem, partition
+from tests.support.later import SAID
 from tests.support.local_problems import price, problems
 from tests.support.local_tables import COLUMNS, local_job, source
 from tests.support.sources import SENSITIVE
@@ -43,6 +44,8 @@ def test_the_bound_is_proven_anew_and_a_greater_one_refused(name: str, tmp_path:
     for wrong, said in _falsified(proof):
         with pytest.raises(VerificationError, match=said):
             verify_certificates(job, there, {"people": wrong})
+    with pytest.raises(VerificationError, match=f"the certificate was {SAID}"):
+        verify_certificates(job, there, {"people": {**proof, "format": 2}})
     with duckdb.connect(str(there)) as c:
         c.execute("DELETE FROM people WHERE id = 5")
     with pytest.raises(VerificationError, match="another number of rows"):
