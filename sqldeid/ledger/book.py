@@ -16,6 +16,7 @@ from sqldeid.ledger.hashing import key_check
 from sqldeid.ledger.store import TABLES, read_facts, table_of
 from sqldeid.ledger.whole import count_rows, refuse_unwhole, says_what_it_is
 from sqldeid.sql import render
+from sqldeid.version import OTHER_FORM
 
 OPTION = "--ledger"
 _VERSION = "4"
@@ -83,7 +84,8 @@ class Book:
     def _refuse_facts(self, facts: Mapping[str, str]) -> None:
         """A file that says that it is no ledger, one of another version, or of another key."""
         path = self.file.path
-        if facts.get("version") in _SPELLED:
+        version = facts.get("version") or ""
+        if version in _SPELLED:
             raise JobError.at(
                 OPTION,
                 f"{path} was made by an older version of sqldeid, which hashed values as they were "
@@ -91,8 +93,10 @@ class Book:
                 "publish to another place: nothing then compares a release with those from before, so take back what "
                 "of them you can",
             )
-        if facts.get("version") not in (_VERSION, _UNCOUNTED):
-            raise JobError.at(OPTION, f"{path} is not a ledger of this version of sqldeid")
+        if version not in (_VERSION, _UNCOUNTED):
+            later = f"{OTHER_FORM}. A new ledger in its place would not know who was released"
+            told = later if version.isdecimal() else "is not a ledger of this version of sqldeid"
+            raise JobError.at(OPTION, f"{path} {told}")
         if facts.get("key") != key_check(self.key):
             raise JobError(f"{OPTION}: {path} was made with another key; give that one", key="--key-file")
 

@@ -16,6 +16,7 @@ import sqldeid
 from sqldeid.errors import JobError
 from sqldeid.keys import Key
 from sqldeid.ledger.hashing import hash_persons, hash_values
+from tests.support.later import SAID
 from tests.support.ledger_spelling import SEEN, asked
 from tests.support.ledgers import change, folder, ledger, options, run
 from tests.support.places import ROOT
@@ -157,6 +158,22 @@ def test_a_ledger_of_the_old_version_is_refused_with_what_to_do(folder: Path) ->
         run(folder, asked(folder))
     assert (folder / "ledger.duckdb").read_bytes() == before
     assert ledger(folder, "SELECT COUNT(*) FROM releases") == [(1,)]
+
+
+@pytest.mark.parametrize("version", ["5", "10", "9" * 5000, "0", "4.0", "", None, "²", "later"])
+def test_a_ledger_of_another_version_is_refused_and_stays(version: str | None, folder: Path) -> None:
+    """One of a later version is not called broken: whoever puts it away forgets who was released."""
+    seen(folder)
+    run(folder, asked(folder))
+    with duckdb.connect(folder / "ledger.duckdb") as connection:
+        connection.execute("UPDATE facts SET value = ? WHERE name = 'version'", [version])
+    before = (folder / "ledger.duckdb").read_bytes()
+    later = f"was {SAID}. A new ledger in its place would not know who was released"
+    words = later if version is not None and version.isdecimal() else "is not a ledger of this version of sqldeid"
+    with pytest.raises(JobError) as refused:
+        run(folder, asked(folder))
+    assert refused.value.message == f"job: --ledger: {folder / 'ledger.duckdb'} {words}"
+    assert (folder / "ledger.duckdb").read_bytes() == before
 
 
 RECODED = {
