@@ -128,8 +128,7 @@ def _check(common: Common, file: Path, given: Given, result: Path | None, expect
     put(screen, f"{plain(file)} is whole: every member is what its manifest says.")
     screen.print()
     screen.print(f"  SHA-256  {found.sha256}{'' if expected is None else ' (as given)'}", soft_wrap=True)
-    written = "as its findings give them" if found.rewritten else "of another version; not written again"
-    rows: list[tuple[str, object]] = [("Texts", written)]
+    rows: list[tuple[str, object]] = [("Texts", "as its findings give them")]
     rows.append(("Same as given", ", ".join(map(plain, found.compared)) or "nothing was given to compare"))
     if found.not_compared:
         rows.append(("Not compared", ", ".join(map(plain, found.not_compared))))

@@ -2,8 +2,8 @@
 
 Guarantee
     An archive that passes holds exactly the members that its manifest lists, each with the hash that it states, packed
-    as `pack` packs; its job, rules and certificate are those that the manifest names as inputs; and, where this version
-    made it, its texts are what its findings give. A file that is given is the one that the evidence was made of.
+    as `pack` packs; its job, rules and certificate are those that the manifest names as inputs; and its texts are what
+    this version writes of its findings. A file that is given is the one that the evidence was made of.
 Assumes
     SHA-256. That the archive is the one that was made: whoever may change it may make another one that is as whole. So
     its own SHA-256, which is printed when it is made, is to be kept where others cannot change it, and given here.
@@ -28,7 +28,7 @@ from sqldeid.job import Job
 from sqldeid.job.reading import read_toml
 from sqldeid.report.html import UNSHOWN
 from sqldeid.report.shape import releases_of as shaped
-from sqldeid.version import own_version
+from sqldeid.version import OTHER_FORM, own_version
 
 _REFUSED = "the archive is not to be used"
 
@@ -45,15 +45,12 @@ class Checked:
         Their names.
     compared, not_compared
         Files outside that were given and are the same; and those that the archive names and nobody gave.
-    rewritten
-        Whether the texts were written again from the findings, and are the same; False where another version made them.
     """
 
     sha256: str
     members: tuple[str, ...]
     compared: tuple[str, ...]
     not_compared: tuple[str, ...]
-    rewritten: bool
 
 
 def check(archive_file: Path, given: Given, *, result: Path | None = None, expected: str | None = None) -> Checked:
@@ -81,7 +78,7 @@ def check(archive_file: Path, given: Given, *, result: Path | None = None, expec
     try:
         members = unpack(content)
         inputs, maker = _whole(members)
-        rewritten = _as_written(members, inputs, maker)
+        _refuse_other_texts(members, inputs, maker)
     except UNSHOWN as error:
         what = f"its manifest or findings are not what is written there ({type(error).__name__})"
         raise VerificationError(f"{archive_file}: {what}; {_REFUSED}") from None
@@ -89,7 +86,7 @@ def check(archive_file: Path, given: Given, *, result: Path | None = None, expec
         raise VerificationError(f"{archive_file}: {error.message}") from None
     compared = tuple(_compare(inputs, given, result))
     left = tuple(name for name in _outside(inputs) if name not in compared)
-    return Checked(sha256(content), tuple(sorted(members)), compared, left, rewritten)
+    return Checked(sha256(content), tuple(sorted(members)), compared, left)
 
 
 def _whole(members: Mapping[str, bytes]) -> tuple[dict[str, Any], str]:
@@ -98,7 +95,7 @@ def _whole(members: Mapping[str, bytes]) -> tuple[dict[str, Any], str]:
         raise VerificationError(f"it has no manifest or no findings; {_REFUSED}")
     manifest = read_json(members[MANIFEST])
     if manifest["format"] != FORMAT:
-        raise VerificationError(f"it is of a form that this version does not know; {_REFUSED}")
+        raise VerificationError(f"it {OTHER_FORM}")
     listed = manifest["members"]
     if missing := sorted(set(listed) - set(members)):
         raise VerificationError(f"{missing[0]} is missing in it; {_REFUSED}")
@@ -140,10 +137,11 @@ def _taken(inputs: Mapping[str, Any]) -> dict[str, str]:
     return taken
 
 
-def _as_written(members: Mapping[str, bytes], inputs: dict[str, Any], maker: str) -> bool:
-    """Whether this version made it; then the texts must be what it writes of the findings."""
-    if maker != own_version():
-        return False
+def _refuse_other_texts(members: Mapping[str, bytes], inputs: dict[str, Any], maker: str) -> None:
+    """Refuse texts that are not what this version writes of the findings.
+
+    Also where the manifest names another version, which may spell them otherwise: whoever forges a text can name any.
+    """
     findings = read_json(members[FINDINGS])
     if "job.toml" in members:
         job = Job.parse(read_toml(members["job.toml"], "job.toml"), name="job.toml")
@@ -152,8 +150,20 @@ def _as_written(members: Mapping[str, bytes], inputs: dict[str, Any], maker: str
     written, _ = texts(Run(findings, shaped(findings, public=False), inputs))
     for name, content in written.items():
         if members[name] != content:
-            raise VerificationError(f"{name} in it is not what its findings give; {_REFUSED}")
-    return True
+            raise VerificationError(f"{name} in it is not what this version writes of its findings: {_why(maker)}")
+
+
+def _why(maker: str) -> str:
+    """Why a text may be another, and what to do; a version that is not released yet has many builds."""
+    if maker == own_version():
+        return (
+            f"it was changed, or another build of sqldeid {maker} made the archive; check it with that build, and do "
+            "not use it until then"
+        )
+    return (
+        f"the archive names another version, sqldeid {maker}, as what made it, whose page cannot be compared; check it "
+        "with that version, and do not use it until then"
+    )
 
 
 def _outside(inputs: Mapping[str, Any]) -> Iterator[str]:

@@ -21,6 +21,7 @@ from sqldeid.errors import JobError, SqldeidError, VerificationError
 from sqldeid.evidence import Given, archive, check, make, making
 from sqldeid.evidence.blocks import OPEN
 from tests.support.examples import examples
+from tests.support.later import SAID
 from tests.support.pages import ALERT
 from tests.support.report_kinds import events, series
 
@@ -140,7 +141,7 @@ def test_a_whole_archive_passes_with_its_files(ran, packed):
         packed, given_in(ran), result=ran / "result.json", expected=hashlib.sha256(packed.read_bytes()).hexdigest()
     )
     assert set(found.compared) == {"result.json", "job.toml", "proof.json", "rules.toml", "out.duckdb"}
-    assert (found.not_compared, found.rewritten) == ((), True)
+    assert found.not_compared == ()
     assert check(packed, Given()).not_compared == ("result.json", "out.duckdb")
 
 
@@ -188,7 +189,7 @@ def test_a_figure_whose_hash_was_written_anew_is_seen_in_the_text(packed):
         manifest["inputs"]["findings"]["sha256"] = hashlib.sha256(members["findings.json"]).hexdigest()
         members["manifest.json"] = json.dumps(manifest).encode()
 
-    with pytest.raises(VerificationError, match="is not what its findings give"):
+    with pytest.raises(VerificationError, match="findings: it was changed, or another build of sqldeid"):
         check(repacked(packed, better, honest=True), Given())
 
 
@@ -226,6 +227,45 @@ def test_an_archive_made_of_such_a_result_is_refused(key, ran, tmp_path, monkeyp
 def test_a_manifest_that_cannot_be_read_is_refused_in_words(content, packed):
     with pytest.raises(VerificationError, match="manifest or findings are not what is written there"):
         check(repacked(packed, lambda m: m.update({"manifest.json": content})), Given())
+
+
+@pytest.mark.parametrize("form", ["sqldeid evidence 2", "", 1, None, ["sqldeid evidence 1"]])
+def test_an_archive_of_another_form_is_refused(form, packed):
+    def say(members: dict[str, bytes]) -> None:
+        members["manifest.json"] = json.dumps({**json.loads(members["manifest.json"]), "format": form}).encode()
+
+    with pytest.raises(VerificationError, match=rf"e\.zip: it was {SAID}"):
+        check(repacked(packed, say), Given())
+
+
+def made_by(maker: str, page: bytes | None = None) -> Callable[[dict[str, bytes]], None]:
+    """Name another maker in the manifest; and another page, by which no hash is wrong."""
+
+    def change(members: dict[str, bytes]) -> None:
+        manifest = json.loads(members["manifest.json"])
+        manifest["made_by"]["sqldeid"] = maker
+        members["manifest.json"] = json.dumps(manifest).encode()
+        if page is not None:
+            members["evidence.html"] = members["evidence.html"].replace(b"</body>", page + b"</body>")
+
+    return change
+
+
+def test_a_page_that_this_version_spells_otherwise_is_refused_with_what_to_do(packed):
+    """The manifest can name any version: whoever forges a page could name another one, and nobody would compare it."""
+    whole, own = packed.read_bytes(), sqldeid.__version__
+    check(repacked(packed, made_by("9.9.9"), honest=True), Given())  # which writes the same
+    for maker, why in {
+        own: f"it was changed, or another build of sqldeid {own} made the archive; check it with that build",
+        "9.9.9": "the archive names another version, sqldeid 9.9.9, as what made it, whose page cannot be compared; "
+        "check it with that version",
+    }.items():
+        packed.write_bytes(whole)
+        with pytest.raises(VerificationError) as refused:
+            check(repacked(packed, made_by(maker, b"<p>1 in 9</p>"), honest=True), Given())
+        told = f"{packed}: evidence.html in it is not what this version writes of its findings: {why}"
+        assert refused.value.message == f"{told}, and do not use it until then"
+        assert refused.value.code == 4
 
 
 def test_members_that_are_missing_or_more_are_seen(packed):
@@ -467,7 +507,7 @@ def test_other_tables_are_told(kind, tmp_path):
         given_proof = Given(certificate=tmp_path / "c.json")
     made = make(tmp_path / "r.json", given_proof)
     (tmp_path / "e.zip").write_bytes(made.archive)
-    assert check(tmp_path / "e.zip", Given()).rewritten
+    assert check(tmp_path / "e.zip", Given())
     assert "k = 3 was asked" in text_of(made)
     assert ("visits: k = 2 was asked of a class for whoever knows 1" in text_of(made)) == (kind == "child")
     assert bool(proofs) == (kind != "mondrian")
@@ -480,7 +520,7 @@ def test_series_and_events_are_told_and_no_name_is_markup(method, tmp_path):
     (tmp_path / "r.json").write_text(json.dumps(result.to_dict(), default=str))
     made = make(tmp_path / "r.json", Given())
     (tmp_path / "e.zip").write_bytes(made.archive)
-    assert check(tmp_path / "e.zip", Given()).rewritten
+    assert check(tmp_path / "e.zip", Given())
     text, page = text_of(made), members_of(tmp_path / "e.zip")["evidence.html"].decode()
     assert ALERT not in page and "&lt;" in page
     assert not CLAIMS.search(text)
