@@ -104,7 +104,8 @@ CASES = {
         "`verify --certificate`: the proof does not hold": (
             *("tables/certificate", "tables/release/face", "run/orchestrator", "cli/releases"),
         ),
-        "`evidence --check`": ("evidence",),
+        "a certificate or an archive in a form that only another version reads": ("run/orchestrator", "evidence"),
+        "`evidence --check`: something was changed": ("evidence",),
     },
 }
 """By error of a code of its own: the cases that the page has, and the modules or rooms that raise it for them."""
