@@ -3,7 +3,8 @@
 Every value is replaced by the number of its cell before anything is counted, so that a release depends on cells alone:
 whoever moves within a cell changes nothing. A cut lies between the last cell of the left part and the first of the
 right one, at the roundest number there is. It is therefore not somebody's value: of both neighbours it tells no more
-than that they lie on their sides of it, short of the next number as round.
+than that they lie on their sides of it, short of the next number as round. Steps grow by 2 and 5 in turn, by 2 first:
+were the one after 1 the 5, then 42 would be taken of 42, 43 and 44, and tell that the left part ends at 41.
 
 Source
 ------
@@ -200,11 +201,12 @@ def grid_of(source: Column, asked: int | float | str | None, key: str) -> Grid:
 
 
 def roundest(low: int, high: int) -> int:
-    """The number of low … high that the coarsest of the steps 1, 5, 10, 50, 100 … hits; the least of several.
+    """The number of low … high that the coarsest of the steps 1, 2, 10, 20, 100 … hits; the least of several.
 
-    Each step is a multiple of the one before, so that a coarser hit is always a finer one.
+    Each step is a multiple of the one before, so that a coarser hit is always a finer one. Of the step 1 there are
+    never several: an odd number is taken where it is the only one, and an even one tells neither low nor high.
     """
-    best, step, times = low, 1, 5
+    best, step, times = low, 1, 2
     while (hit := -(-low // step) * step) <= high:
         best = hit
         if hit == 0:

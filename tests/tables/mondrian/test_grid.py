@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from fractions import Fraction
 
 import duckdb
@@ -84,12 +85,23 @@ def test_a_value_lies_in_its_cell(type_: str, asked: int | float | None, value: 
 
 
 def test_the_roundest_number_is_the_first_of_the_coarsest_step_that_hits() -> None:
-    steps = [s * 10**p for p in range(4) for s in (1, 5)]
+    steps = [s * 10**p for p in range(4) for s in (1, 2)]
     for low, high in itertools.combinations(range(-120, 121), 2):
         hits = {s: [v for v in range(low, high + 1) if v % s == 0] for s in steps}
         coarsest = max(s for s in steps if hits[s])
         assert roundest(low, high) == (0 if low <= 0 <= high else hits[coarsest][0])
-    assert roundest(7, 7) == 7 and roundest(1_000_001, 1_999_999) == 1_500_000
+    assert roundest(7, 7) == 7 and roundest(1_000_001, 1_999_999) == 1_200_000
+
+
+def test_a_bound_tells_no_neighbour_but_where_they_are_one_step_apart() -> None:
+    """Whoever knows the rule lists all neighbours that give a bound: two of each, but where one number was to take."""
+    sides = defaultdict(set)
+    for left, right in itertools.combinations(range(-130, 131), 2):
+        sides[roundest(left + 1, right)].add((left, right))
+    for bound in range(-100, 101):
+        lefts, rights = ({pair[i] for pair in sides[bound]} for i in range(2))
+        certain = len(lefts) == 1 or len(rights) == 1
+        assert not certain or sides[bound] == {(bound - 1, bound)}, bound
 
 
 def test_only_numbers_of_the_grid_are_allowed() -> None:
