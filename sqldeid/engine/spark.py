@@ -28,7 +28,7 @@ from sqldeid.engine.spark_beneath import tables_beneath
 from sqldeid.engine.spark_catalogue import Catalogue
 from sqldeid.engine.spark_rows import by_size, cut_off, register
 from sqldeid.engine.spark_session import FORMAT, UNLESS_SET, open_session, settings_for, silent, stop_session
-from sqldeid.engine.spark_types import column_of, plain, sendable
+from sqldeid.engine.spark_types import column_of, plain, sendable, uncommented
 from sqldeid.errors import JobError, SqldeidError, listed
 from sqldeid.sql import Fixed, Statement, identifier, render, table_name
 from sqldeid.sql.unlike import refuse_unlike
@@ -228,16 +228,18 @@ class SparkEngine(Remote):
             raise
 
     def commented(self, text: str, comments: Mapping[str, str]) -> exp.Table:
-        """A temporary view on a query's rows; its columns have these comments, or none.
+        """A temporary view on a query's rows; its columns have these comments, or none, and fields within them none.
 
         Whatever is made of a query has the comments of the columns that it reads, in files of Parquet, too.
         """
         table = self.workbench("commented")
 
         def make() -> None:
-            rows = self.session.sql(text)
-            named = [(name, {"comment": comments.get(name, "")}) for name in rows.columns]
-            told = [rows[identifier(name).sql(dialect="spark")].alias(name, metadata=said) for name, said in named]
+            rows, told = self.session.sql(text), []
+            for field in rows.schema.fields:
+                value, bare = rows[identifier(field.name).sql(dialect="spark")], uncommented(field.dataType)
+                value = value if bare == field.dataType else value.cast(bare)
+                told.append(value.alias(field.name, metadata={"comment": comments.get(field.name, "")}))
             rows.select(*told).createOrReplaceTempView(_quoted(table))
 
         self._run(make)

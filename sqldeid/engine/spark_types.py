@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sqldeid.engine.base import Column
 from sqldeid.engine.duckdb_types import kind_of
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
 
 _SPELT = {
     "tinyint": "TINYINT",
@@ -38,6 +42,21 @@ def column_of(name: str, type_: str) -> Column:
     if type_ in _SPELT:
         return Column(name, _SPELT[type_], kind_of(_SPELT[type_]))
     return Column(name, type_.upper(), "other")
+
+
+def uncommented(type_: DataType) -> DataType:
+    """A type without comments, and whatever else is noted, of the fields within it."""
+    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+
+    match type_:
+        case StructType():
+            return StructType([StructField(f.name, uncommented(f.dataType), f.nullable) for f in type_.fields])
+        case ArrayType():
+            return ArrayType(uncommented(type_.elementType), type_.containsNull)
+        case MapType():
+            return MapType(uncommented(type_.keyType), uncommented(type_.valueType), type_.valueContainsNull)
+        case _:
+            return type_
 
 
 def plain(rows: pa.Table) -> pa.Table:

@@ -19,6 +19,7 @@ from sqldeid import (
     plan,
     verify,
 )
+from sqldeid.engine.spark_types import uncommented
 from sqldeid.job import Job
 from sqldeid.run import explain
 from sqldeid.sql import column, identifier, render, table_name
@@ -229,3 +230,27 @@ def test_comments_of_the_source_are_in_no_release(both: Both, tmp_path: Path) ->
             assert files and not any(b"Miller" in file.read_bytes() for file in files)
         assert verify(asked, spark)["n"].k >= 3
     spark.sql("DROP TABLE noted")
+
+
+def test_comments_of_fields_within_a_column_are_in_no_release(both: Both) -> None:
+    """A field of a STRUCT has a comment of its own, which goes along with its type."""
+    spark = both.spark
+    field = "STRUCT<`a, b`: INT COMMENT 'ask Miller', c: STRING NOT NULL COMMENT 'Miller'>"
+    spark.sql(f"CREATE TABLE nested (id BIGINT, age INT, s {field}, l ARRAY<{field}>)")
+    value = "NAMED_STRUCT('a, b', CAST(id % 3 AS INT), 'c', 'x')"
+    spark.sql(f"INSERT INTO nested SELECT id, CAST(20 + id % 30 AS INT), {value}, ARRAY({value}) FROM RANGE(200)")
+    columns = {"age": qi({"bands": [5, 10]}), **{name: {"role": "insensitive"} for name in "sl"}}
+    part = {"source": "nested", "person": "id", "attacks": False, "columns": columns, "privacy": {"k": 3}}
+    asked = Job.parse({"release": {"schema": "of_nested"}, "tables": {"n": part}})
+    anonymize(asked, spark)
+    described = spark.sql("DESCRIBE EXTENDED of_nested.n").collect()
+    (place,) = (row.data_type for row in described if row.col_name == "Location")
+    files = list(Path(place.removeprefix("file:")).glob("*.parquet"))
+    assert files and not any(b"Miller" in file.read_bytes() for file in files)
+    assert spark.sql("SELECT DISTINCT s.`a, b`, l[0].c FROM of_nested.n ORDER BY 1").collect() == [
+        (i, "x") for i in range(3)
+    ]
+    assert verify(asked, spark)["n"].k >= 3
+    mapped = spark.sql("SELECT MAP('x', s) AS m FROM nested").schema["m"].dataType
+    assert "Miller" in mapped.json() and "Miller" not in uncommented(mapped).json()
+    spark.sql("DROP TABLE nested")
