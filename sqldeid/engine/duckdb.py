@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -155,7 +155,7 @@ class DuckDBEngine(Asked):
         try:
             return self._worker.run(work)
         except InvalidInputError:
-            if any(calls_error(r.definition) for r in (self._relations or {}).values()):
+            if calls_error([r.definition for r in (self._relations or {}).values()], self._macros_beside()):
                 raise JobError(RAISED) from None
             raise
 
@@ -243,6 +243,13 @@ class DuckDBEngine(Asked):
     def _macros(self) -> list[tuple[str, str]]:
         """The names and definitions of what users defined."""
         return [(row["name"], row["definition"]) for row in self.rows("engine/list_definitions")]
+
+    def _macros_beside(self) -> list[tuple[str, str]]:
+        """The same where a statement has failed: its transaction takes no other. Temporary ones are not among them."""
+        with suppress(duckdb.Error), closing(self.connection.cursor()) as beside:
+            rows = beside.sql(render("engine/list_definitions")).to_arrow_table().to_pylist()
+            return [(row["name"], row["definition"]) for row in rows]
+        return []
 
     def columns(self, relation: exp.Expr, *, key: str = "") -> tuple[Column, ...]:
         """The columns of a table or subquery, by DESCRIBE: it is bound, not run."""

@@ -60,9 +60,18 @@ def tables_beneath(
     return None if called and called & _reading(macros()) else frozenset(found)
 
 
-def calls_error(definition: str) -> bool:
-    """Whether a view's text calls the function that stops a query with words of the view's own."""
-    return "error" in _called(definition)
+def calls_error(definitions: Iterable[str], macros: Iterable[tuple[str, str]]) -> bool:
+    """Whether a view's text calls the function that stops a query with words of the view's own, or a macro that does.
+
+    Parameters
+    ----------
+    definitions
+        The texts of views.
+    macros
+        Names and definitions of macros.
+    """
+    stopping = _calling(frozenset({"error"}), macros)
+    return any(_called(text) & stopping for text in definitions)
 
 
 def _meant(name: Parts, place: Parts, there: Mapping[Parts, Relation]) -> list[Parts]:
@@ -96,9 +105,14 @@ def _called(text: str) -> set[str]:
 
 def _reading(macros: Iterable[tuple[str, str]]) -> frozenset[str]:
     """The functions that may read tables: macros with a query in them, and those that call such a one."""
-    defined = [(name.casefold(), definition) for name, definition in macros]
-    found = _RUNNING
-    while more := {n for n, text in defined if _QUERY.search(text) or _called(text) & found} - found:
+    defined = list(macros)
+    return _calling(_RUNNING | {name.casefold() for name, text in defined if _QUERY.search(text)}, defined)
+
+
+def _calling(found: frozenset[str], macros: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """These functions, and the macros that call one of them, be it by another macro."""
+    defined = [(name.casefold(), _called(definition)) for name, definition in macros]
+    while more := {name for name, called in defined if called & found} - found:
         found |= more
     return found
 

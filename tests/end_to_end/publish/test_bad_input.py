@@ -13,7 +13,15 @@ import duckdb
 import pytest
 
 from sqldeid.engine.opening import Settings
-from sqldeid.errors import EngineError, HierarchyError, JobError, SqldeidError, UncoveredError, VerificationError
+from sqldeid.errors import (
+    RAISED,
+    EngineError,
+    HierarchyError,
+    JobError,
+    SqldeidError,
+    UncoveredError,
+    VerificationError,
+)
 from sqldeid.job import Job
 from sqldeid.run import anonymize, assess, plan, reading, tradeoff, verify
 from sqldeid.tables.release.tradeoff import Asked
@@ -136,6 +144,41 @@ def test_every_command_names_the_release(
     with pytest.raises(kind, match=r"^job: tables\.r(\.source)?: ") as raised:
         work(job({}, r=release({"n": qi()}, source="unread", person="id")), source)
     assert raised.value.key in ("tables.r", "tables.r.source") and "SECRET" not in raised.value.message
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "CASE WHEN id = 7 THEN error('SECRET' || id) ELSE id END",
+        "refuse(id)",
+        "main.REFUSE (id)",
+        "id.refuse()",
+        "checked(id)",
+        '"Is ""ALLOWED"""(id)',
+        "nested(id)",
+    ],
+)
+@pytest.mark.parametrize("own", [False, True], ids=["a file", "a connection"])
+def test_a_view_that_raises_itself_or_by_a_macro(source: Path, call: str, own: bool) -> None:
+    """A macro's text is not in the view's."""
+    with duckdb.connect(str(source)) as c:
+        c.execute("CREATE MACRO refuse(x) AS CASE WHEN x = 7 THEN error('SECRET' || x) ELSE x END")
+        c.execute("CREATE MACRO checked(x) AS refuse(x) + 0")
+        c.execute('CREATE MACRO "is ""allowed"""(x) AS Refuse(x)')
+        c.execute('CREATE MACRO nested(x) AS "IS ""allowed"""(x)')
+        c.execute(f"CREATE OR REPLACE VIEW raising AS SELECT id, {call} AS n FROM people")
+        if own:
+            assert RAISED in _refused(c)
+    if not own:
+        assert RAISED in _refused(source)
+
+
+def _refused(source: Path | duckdb.DuckDBPyConnection) -> str:
+    """What is said of the view that raises."""
+    with pytest.raises(JobError, match=r"^job: tables\.r: ") as raised:
+        anonymize(job(r=release({"n": qi()}, source="raising", person="id")), source)
+    assert raised.value.code == 2 and "SECRET" not in raised.value.message
+    return raised.value.message
 
 
 JOB_TEXTS = {
