@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import sqldeid
+from sqldeid.evidence import Given, make
 from sqldeid.report.interactive import alternative, bars, line, lines
 from sqldeid.report.page import report_page
 from sqldeid.report.tradeoff import chosen_of, tradeoff_page
@@ -94,6 +98,26 @@ def test_it_fits_a_phone_and_fills_a_screen(
     assert page.evaluate(CLIPPED) == 0
     page.set_viewport_size({"width": 1440, "height": 900})
     assert page.evaluate(CLIPPED) == 0 and page.evaluate(RIGHT) > 0.8 * 1440
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("kind", ["tradeoff", "evidence"])
+def test_a_page_without_contents_fills_a_screen(
+    made: tuple[sqldeid.Result, str], browser_page, tmp_path: Path, kind: str
+) -> None:
+    """Its text stood in the narrow column that the contents have elsewhere."""
+    result, _ = made
+    if kind == "tradeoff":
+        written = tradeoff_page({n: t.tradeoff for n, t in result.tables.items() if t.tradeoff is not None})
+    else:
+        (tmp_path / "result.json").write_text(json.dumps(result.to_dict(), default=str))
+        with zipfile.ZipFile(io.BytesIO(make(tmp_path / "result.json", Given()).archive)) as opened:
+            written = opened.read("evidence.html").decode()
+    assert "<nav" not in written
+    (tmp_path / "page.html").write_text(written, encoding="utf-8")
+    browser_page.set_viewport_size({"width": 1440, "height": 900})
+    browser_page.goto((tmp_path / "page.html").as_uri(), timeout=120_000)
+    assert browser_page.evaluate(RIGHT) > 0.6 * 1440
 
 
 @pytest.mark.deep
