@@ -30,12 +30,19 @@ class Figure:
     note: str = ""
 
 
-def key_figures(release: Tree) -> tuple[Figure, ...]:
-    """The figures of a release by its kind; of what a result does not tell, none is made up."""
+def key_figures(release: Tree, of_job: int = 0) -> tuple[Figure, ...]:
+    """The figures of a release by its kind; of what a result does not tell, none is made up.
+
+    Parameters
+    ----------
+    of_job
+        How many warnings there are about the job, which are about each of its releases.
+    """
     found = {"table": _table, "series": _series, "events": _events, "child": _child}.get(str(release.get("kind")))
     figures = tuple(found(release)) if found is not None else ()
-    warnings = len(release.get("warnings") or ())
-    return (*figures, Figure("Warnings", f"{warnings:,}", "read them first" if warnings else "none"))
+    warnings = len(release.get("warnings") or ()) + of_job
+    among = f", {of_job:,} about the job" if of_job else ""
+    return (*figures, Figure("Warnings", f"{warnings:,}", f"read them first{among}" if warnings else "none"))
 
 
 def _table(release: Tree) -> Iterator[Figure]:

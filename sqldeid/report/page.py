@@ -64,7 +64,8 @@ def report_page(result: Tree) -> str:
     from sqldeid.report.interactive import library
 
     shown = releases_of(result, public=False)
-    releases = [_view(name, release, i) for i, (name, release) in enumerate(shown.items())]
+    about_job = len(result.get("warnings") or ())
+    releases = [_view(name, release, i, about_job) for i, (name, release) in enumerate(shown.items())]
     entries = [
         Entry("key", "Key figures"),
         Entry("what", "What was released, and from what?"),
@@ -154,9 +155,9 @@ def _words(guarantee: object) -> str:
     return str(guarantee.get("text", "")) if isinstance(guarantee, Mapping) else ""
 
 
-def _view(name: str, release: Tree, number: int) -> dict[str, Any]:
+def _view(name: str, release: Tree, number: int, about_job: int) -> dict[str, Any]:
     """What the templates show of one release."""
-    prefix, shown = f"r{number}", {"name": name, "release": release, "key": key_figures(release)}
+    prefix, shown = f"r{number}", {"name": name, "release": release, "key": key_figures(release, about_job)}
     match kind_of(release):
         case "table":
             return {**shown, "kind": "table", **_table(release, prefix)}

@@ -120,6 +120,18 @@ def test_a_page_without_contents_fills_a_screen(
     assert browser_page.evaluate(RIGHT) > 0.6 * 1440
 
 
+def test_warnings_about_the_job_are_counted_too(made: tuple[sqldeid.Result, str]) -> None:
+    result, page = made
+    own = len(next(iter(result.tables.values())).warnings)
+    assert "about the job" not in words_of(page)
+    warned = words_of(report_page(result.to_dict() | {"warnings": ["one", "two"]}))
+    assert f"Warnings {own + 2} read them first, 2 about the job" in warned
+
+
+def test_a_key_figure_is_not_parted_from_its_unit(made: tuple[sqldeid.Result, str]) -> None:
+    assert re.search(r"<dt>Worst risk</dt><dd>1 in \d+ \([\d.]+\u00a0%\)</dd>", made[1])
+
+
 @pytest.mark.deep
 def test_a_legend_is_not_cut_on_paper(made: tuple[sqldeid.Result, str], browser_page, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
