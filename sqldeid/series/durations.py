@@ -8,7 +8,7 @@ algorithm 3 of Mazzone 2020 with a first-in-first-out queue.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -49,6 +49,10 @@ class DurationReport:
     before: Uniqueness
     after: Uniqueness
     records_lost: int = 0
+
+    def released_with(self, lengths: int) -> DurationReport:
+        """The same, with how many lengths are in the release: one whose people keep no variable is not."""
+        return replace(self, classes=lengths, after=replace(self.after, lengths=lengths))
 
 
 def assign(lengths: Ints, k: int, method: Literal["optimal", "source"]) -> Ints:

@@ -390,7 +390,7 @@ def _result(
         records=effect.records,
         variables=_names(shaped),
         columns=columns_of(planned, shaped),
-        durations=replace(shaped.durations, classes=verified.lengths),  # those that are in the release
+        durations=shaped.durations.released_with(verified.lengths),
         classes=verified.classes,
         k=verified.smallest_class,
         nulls=part.privacy.nulls,

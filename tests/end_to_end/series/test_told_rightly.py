@@ -52,6 +52,22 @@ def test_of_steps_as_long_as_stays_nothing_is_left_and_it_says_why(tmp_path: Pat
     assert any("is empty: all series have fewer than 3 steps; take a smaller step_hours" in w for w in release.warnings)
 
 
+def test_a_length_whose_people_keep_nothing_is_not_counted(tmp_path: Path) -> None:
+    """Twelve people of three hours, each with a variable of their own, which too few have."""
+    with duckdb.connect(str(tmp_path / "s.duckdb")) as c:
+        c.execute(
+            "CREATE TABLE charted AS SELECT i // 6 AS stay, i % 6 * 60 AS minute, 'HR' AS item, 70e0 + i % 17 AS value "
+            "FROM RANGE(180) AS r(i) UNION ALL "
+            "SELECT 100 + i // 3, i % 3 * 60, 'only ' || i // 3, 70e0 + i FROM RANGE(36) AS r(i)"
+        )
+    part = {name: value for name, value in BASE.items() if name != "variables"}
+    job = sqldeid.Job.parse({"release": {"into": "o.duckdb"}, "series": {"v": part}}, folder=tmp_path)
+    release: Any = sqldeid.anonymize(job, tmp_path / "s.duckdb").releases["v"]
+    assert (release.persons, release.released) == (42, 30)
+    found = release.durations
+    assert (found.before.lengths, found.classes, found.after.lengths) == (2, 1, 1)
+
+
 def test_an_example_is_no_missing_value(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "s.duckdb")) as c:
         c.execute(
