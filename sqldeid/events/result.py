@@ -112,7 +112,7 @@ class EventsRelease:
             lines.append(("Spent by now", f"ε = {self.account['epsilon_total']:g} of a person, by the ledger{void}"))
         if self.gaps.get("threshold_hours") is not None:
             lines.append(
-                ("Split", f"at gaps of more than {self.gaps['threshold_hours']:,.4g} hours ({self.gaps['rule']})")
+                ("Split", f"at gaps of more than {self.gaps['threshold_hours']:,.6g} hours ({self.gaps['rule']})")
             )
         shown = {
             "similarity": "similarity",

@@ -48,6 +48,9 @@ TYPES = {"VARCHAR": "text", "TEXT": "text", "STRING": "text", "BIGINT": "whole n
 TYPES |= {"DOUBLE": "number", "DOUBLE PRECISION": "number", "REAL": "number", "BOOLEAN": "true or false"}
 
 
+EMPTY = "(the empty text)"
+"""What stands for a value that would show nothing."""
+
 IN_BLANKED = "; in blanked rows its label for any value, mostly *"
 
 DISGUISED = {
@@ -207,8 +210,8 @@ def _words(name: str, column: Tree) -> Any:
     """The words of a column; with units where it is one of variables."""
     more = ", the most frequent ones" if column.get("more_codes") else ""
     if not any("meaning" in code for code in column["codes"]):
-        return grid(f"{name}{more}", ("Value",), [(str(code["shown"]),) for code in column["codes"]])
-    rows = [(str(c["shown"]), str(c.get("unit") or "–"), str(c.get("meaning", ""))) for c in column["codes"]]
+        return grid(f"{name}{more}", ("Value",), [(str(code["shown"]) or EMPTY,) for code in column["codes"]])
+    rows = [(str(c["shown"]) or EMPTY, str(c.get("unit") or "–"), str(c.get("meaning", ""))) for c in column["codes"]]
     return grid(f"{name}{more}", ("Value", "Unit", "What became of it"), rows)
 
 

@@ -263,7 +263,7 @@ def _made(release: Tree, prefix: str) -> Section:
     gaps = release.get("gaps", {})
     if gaps.get("threshold_hours") is not None:
         hours = float(gaps["threshold_hours"])
-        words.append(f"Sequences were split where nothing happens for more than {hours:,.4g} hours ({gaps['rule']}).")
+        words.append(f"Sequences were split where nothing happens for more than {hours:,.6g} hours ({gaps['rule']}).")
     grids = [grid("Source and release", ("What", "Source", "Release"), rows, (1, 2))]
     bars = gap_bars(gaps.get("histogram") or {})
     if bars:

@@ -101,6 +101,15 @@ def test_it_says_whether_it_is_safe_and_what_is_the_worst(made: tuple[str, Any, 
         assert release["guarantee"]["differentially_private"] == (method == "laplace")
 
 
+@pytest.mark.sampled(1)
+def test_long_gaps_are_told_in_hours(made: tuple[str, Any, str]) -> None:
+    _, tree, _ = made
+    changed = deepcopy(tree)
+    release_of(changed)["gaps"] = {"threshold_hours": 16800.0, "rule": "given by the job"}
+    if release_of(tree)["kind"] == "events":
+        assert "for more than 16,800 hours (given by the job)" in report_page(changed)
+
+
 def test_the_public_page_has_the_promise_and_no_figure_of_the_source(made: tuple[str, Any, str]) -> None:
     method, tree, _ = made
     release, public = release_of(tree), public_page(tree)
@@ -129,6 +138,17 @@ def test_the_public_page_has_a_codebook_of_every_released_column(made: tuple[str
         del next(iter(release_of(changed)["columns"].values()))[broken]
         with pytest.raises(sqldeid.JobError, match=rf"columns\.\w+\.{broken}"):
             public_page(changed)
+
+
+@pytest.mark.sampled(1)
+def test_an_empty_value_is_named_on_the_public_page(made: tuple[str, Any, str]) -> None:
+    """A state may be the empty text; its row was blank."""
+    _, tree, _ = made
+    changed = deepcopy(tree)
+    for column in release_of(changed)["columns"].values():
+        for code in column.get("codes", ()):
+            code["shown"] = ""
+    assert "(the empty text)" in public_page(changed)
 
 
 def test_what_is_released_unchanged_is_named_on_both_pages(made: tuple[str, Any, str]) -> None:

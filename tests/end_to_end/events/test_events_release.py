@@ -287,6 +287,15 @@ def test_parts_of_dates_are_told_apart_by_days(tmp_path: Path) -> None:
         assert verify(connection, asked).events == found.events
 
 
+def test_a_gap_of_years_is_told_in_hours() -> None:
+    """It was told as 1.68e+04."""
+    section = SMALL | {"gap_hours": 16800, "privacy": {"method": "ratio", "epsilon": 3.0}}
+    rows = [(who, 20000 * n, "ab"[n % 2]) for who in range(40) for n in range(3)]
+    asked = section | {"clusters": {"hashes": 10}, "generate": {"objects": 30, "seed": 1}}
+    made = release(events(*rows), asked)
+    assert dict(made.facts())["Split"] == "at gaps of more than 16,800 hours (given by the job)"
+
+
 REFUSED = [
     ({"privacy": {"method": "ratio", "epsilon": 0}}, "privacy.epsilon"),
     ({"privacy": {"method": "ratio", "epsilon": -1.0}}, "privacy.epsilon"),
