@@ -73,8 +73,9 @@ def init(common: Common, database: str, table: str | None, output: str, preset: 
         _print_next(database, "job.toml", part, to)
     elif not common.quiet:
         to = console(sys.stderr) if is_stream(output) else common.screen()
-        put(to, f"{plain(output)}: a proposed job. Read it, change what is wrong, then:")
-        for line in _told(text):
+        told, then = _told(text), "Read it, change what is wrong, then:"
+        put(to, f"{plain(output)}: a proposed job.{'' if told else ' ' + then}")
+        for line in [*told, then] if told else []:  # the commands stand below what they come after
             put(to, line)
         _print_next(database, plain(output), part, to)
 

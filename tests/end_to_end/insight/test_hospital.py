@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -170,6 +171,7 @@ def test_init_prints_what_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixt
     ran = run(capsys, "init", made.database, "--preset", "eicu", "--preset", "cms-11", "-o", tmp_path / "j.toml")
     assert ran.code == 0
     assert "vitalperiodic" in ran.out and "Reason:" in ran.out and "k = 11" in (tmp_path / "j.toml").read_text()
+    assert re.search(r"change what is wrong, then:\s+sqldeid anonymize \S+ --job", ran.out)
 
 
 def test_the_real_mimic_iii_demo(shared_data: Path, tmp_path: Path) -> None:
