@@ -277,6 +277,21 @@ def test_a_class_that_is_ten_rows_of_one_patient_is_no_class_of_ten() -> None:
     assert found.released == 10 or found.persons.k >= 5
 
 
+def test_the_report_says_how_persons_are_counted() -> None:
+    """Its shares are of persons and classes, and it named rows where it meant persons."""
+    frame = pd.DataFrame({"person": ["one"] * 10 + [f"p{i}" for i in range(10)], "a": ["u"] * 10 + ["v"] * 10})  # noqa: F841 - SQL reads it
+    part = {
+        **{"source": "people", "person": "person", "rows": "many", "privacy": {"k": 5, "suppression_limit": 0.5}},
+        "columns": {"a": {"role": "quasi-identifying", "hierarchy": {"suppress": True}}},
+    }
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE people AS FROM frame")
+        made = sqldeid.anonymize(sqldeid.Job.parse({"tables": {"people": part}}), connection)
+    page = made.to_html()
+    assert made.releases["people"].persons.lost == 1 and "Of 11 persons 1 loses all of their rows." in page
+    assert "who has rows in several classes is counted in each. Size ranges that hold fewer than 11 persons are" in page
+
+
 def test_t_closeness_of_what_varies_within_a_person_is_refused() -> None:
     frame = pd.DataFrame({"person": ["p", "p", "q"], "a": [0, 0, 0], "b": "x", "c": 0, "s": [1, 2, 1]})
     with loaded(frame) as connection, pytest.raises(JobError, match="several values for one person"):
