@@ -84,11 +84,11 @@ class Estimate:
 
 
 def percent(share: float) -> str:
-    """A share in per cent, to two digits; below a hundredth of a per cent that alone is said."""
+    """A share in per cent, to two digits; below a hundredth of a per cent that alone is said, and only all is 100."""
     if 0 < share < 1e-4:
         return "< 0.01"
-    text = f"{100 * share:.2g}"
-    return "100" if text == "1e+02" else text
+    texts = [f"{100 * share:.{digits}g}" for digits in (2, 3, 4)]
+    return next((text for text in texts if float(text) < 100), "100" if share >= 1 else "> 99.99")
 
 
 def counted(part: float, whole: int) -> Estimate:

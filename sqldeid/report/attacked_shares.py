@@ -153,7 +153,9 @@ def estimated(found: Tree) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in words where it is small."""
+    """A share in words where it is small, or next to all."""
+    if 0.9995 <= share < 1:
+        return "more than 99.9 %"
     return "none" if not share else "less than 0.1 %" if share < 0.001 else f"{100 * share:.1f} %"
 
 

@@ -9,10 +9,11 @@ import duckdb
 import pytest
 
 import sqldeid
-from sqldeid.attacked import ATTACKS
+from sqldeid.attacked import ATTACKS, percent
 from sqldeid.job import Job
 from sqldeid.report.attacked import NAMES, TITLE, WHAT
 from sqldeid.report.attacked_shares import composed, hit
+from sqldeid.report.attacked_shares import percent as percent_told
 from sqldeid.report.page import public_page, report_page
 from sqldeid.report.words import FEW
 
@@ -72,3 +73,10 @@ def test_few_candidates_are_told_as_few() -> None:
     found = {"beside": [{"release": "b", "persons": 400, "smallest": 1, **both, "columns": []}]}
     [alone, below] = composed(found)
     assert f"has fewer than {FEW}" in alone[0] and alone[1] == f"fewer than {FEW} rows" and below[1] == "none"
+
+
+def test_a_share_of_not_all_is_not_told_as_all() -> None:
+    """Beside l = 2 stood that no value has more than 100 % of its class."""
+    assert [percent(share) for share in (0, 5e-5, 0.07, 0.994, 1)] == ["0", "< 0.01", "7", "99", "100"]
+    assert [percent(share) for share in (0.9951, 0.9996, 0.99999)] == ["99.5", "99.96", "> 99.99"]
+    assert [percent_told(share) for share in (0.9951, 0.9996, 1)] == ["99.5 %", "more than 99.9 %", "100.0 %"]
