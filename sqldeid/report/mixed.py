@@ -93,9 +93,10 @@ def _named(column: Tree, name: str, level: int) -> str:
 def _short(release: Tree) -> Iterator[str]:
     rows, left = int(release["rows"]), release["risk"]["release"]
     yield from in_short(release["k"], left["prosecutor"])
+    lowest = "" if release["search"].get("stopped") else ", each at the lowest levels that its neighbours allow"
     yield (
         f"{told(release['released'])} of {told(rows)} rows ({share(release['released'], rows)}) are in it, in "
-        f"{told(release['classes'])} classes, each at the lowest levels that its neighbours allow."
+        f"{told(release['classes'])} classes{lowest}."
     )
     if release.get("ledger"):
         yield f"{told(int(release['ledger']['held_back']))} rows are held back for a later load, by the ledger."
@@ -187,11 +188,11 @@ def _layered(release: Tree, *, public: bool = False) -> str:
         words += " The column recoding tells the number of each row's layer."
     else:
         words += " No column tells which row is of which layer"
-        words += "." if public else "; with `recoding = true` in the job one does."
+        words += "." if public else "; with recoding = true in the job one does."
     if (table := release.get("hierarchies")) is None:
         if public:
             return f"{words} What each label says at coarser levels the data holder can tell."
-        return f"{words} With `hierarchies = true` in the job a table tells what each label says at each level."
+        return f"{words} With hierarchies = true in the job a table tells what each label says at each level."
     return (
         f"{words} The table {table} tells what each label says at each level that is no finer: join it on column_name, "
         "label and level (IS NOT DISTINCT FROM for missing labels), and take a row without a match as missing."

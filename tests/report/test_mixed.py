@@ -75,7 +75,9 @@ def test_loss_bound_and_gap_are_said_in_words(made: tuple[Any, str]) -> None:
         assert f"{100 * part:.3g} %" in shown
     assert "No release of this kind can lose less than" in shown and "for want of a better way" in shown
     stopped = {**release, "search": {**release["search"], "stopped": True}}
-    assert "the time was over" in mixed_sections(stopped, "r1")[0].answers[-1]
+    answers = mixed_sections(stopped, "r1")[0].answers
+    assert "the time was over" in answers[-1] and not any("lowest levels" in said for said in answers)
+    assert "each at the lowest levels that its neighbours allow" in shown and "`" not in shown
     assert "nothing could be better" in mixed_sections({**release, "gap": 0.0}, "r1")[0].answers[-1]
 
 
