@@ -165,7 +165,8 @@ class SeriesRelease:
             *([("Counted", f"per {self.unit}: each value of it as a person")] if self.unit else []),
             (
                 "Durations",
-                f"k = {d.k}, {d.classes} lengths, {d.moved:,} shortened, {d.share_lost_mean:.2%} of steps lost",
+                f"k = {d.k}, {d.classes} length{'s' * (d.classes != 1)}, {d.moved:,} shortened, "
+                f"{d.share_lost_mean:.2%} of steps lost",
             ),
             ("Feature classes", f"{self.classes:,}, smallest {self.k}"),
             *_link_facts(self.link),

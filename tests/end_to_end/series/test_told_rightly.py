@@ -66,6 +66,7 @@ def test_a_length_whose_people_keep_nothing_is_not_counted(tmp_path: Path) -> No
     assert (release.persons, release.released) == (42, 30)
     found = release.durations
     assert (found.before.lengths, found.classes, found.after.lengths) == (2, 1, 1)
+    assert dict(release.facts())["Durations"] == "k = 6, 1 length, 0 shortened, 0.00% of steps lost"
 
 
 def test_an_example_is_no_missing_value(tmp_path: Path) -> None:
