@@ -30,7 +30,7 @@ from sqldeid.run.cohorts import Compared, Question, Trace, fold_question, known_
 from sqldeid.run.joinable import spelt_alike
 from sqldeid.sql import identifier
 
-ALONE = "no other table is made with it"
+ALONE = "no table that is not linked with it is made with it"
 EARLIER = "the ledger's earlier releases"
 """What a release that a ledger holds is attacked with: all together, and not two by two."""
 FIRST = "none of its persons is in an earlier release of the ledger"
