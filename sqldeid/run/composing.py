@@ -30,7 +30,8 @@ from sqldeid.run.cohorts import Compared, Question, Trace, fold_question, known_
 from sqldeid.run.joinable import spelt_alike
 from sqldeid.sql import identifier
 
-ALONE = "no table that is not linked with it is made with it"
+ALONE = "no other table is made with it"
+APART = "the others are linked with it and judged together, or differentially private: those add their ε and δ"
 EARLIER = "the ledger's earlier releases"
 """What a release that a ledger holds is attacked with: all together, and not two by two."""
 FIRST = "none of its persons is in an earlier release of the ledger"
@@ -113,6 +114,7 @@ def compose(
     engine: Engine,
     *,
     accounts: Mapping[str, Mapping[str, Any]],
+    alone: bool,
     failed: str = "",
 ) -> Composed:
     """Attack each two tables of a run, before what was placed of them is dropped.
@@ -125,6 +127,8 @@ def compose(
         The table releases of the run.
     accounts
         What a ledger says of releases that it holds: these are attacked with all that it has of their persons.
+    alone
+        Whether no other table is made in the run; else those that are not compared have a reason of their own.
     failed
         Why it is not done, where it failed before.
 
@@ -136,7 +140,7 @@ def compose(
         If the engine failed and has ended the run's transaction by that.
     """
     if failed or cohorts is None:
-        none = ((), (LeftOut("composition", failed or ALONE),))
+        none = ((), (LeftOut("composition", failed or (ALONE if alone else APART)),))
         return {name: _earlier(accounts[name]) if name in accounts and not failed else none for name in releases}
     found: dict[str, list[Beside]] = {name: [] for name in releases}
     left: dict[str, list[LeftOut]] = {name: [] for name in releases}

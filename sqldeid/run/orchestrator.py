@@ -197,7 +197,8 @@ def _together(releases: Sequence[Release], cohorts: Compared | None, engine: Eng
     failed = making.spared.get("", {}).get("composition", "")
     held = {r.name: getattr(r, "ledger", None) for r in releases}
     accounts = {name: account for name, account in held.items() if account is not None and "intersected" in account}
-    composed = compose(cohorts, asked, engine, accounts=accounts, failed=failed) if asked else {}
+    alone = sum(r.kind not in ("series", "events") for r in releases) == 1
+    composed = compose(cohorts, asked, engine, accounts=accounts, alone=alone, failed=failed) if asked else {}
     if cohorts is not None:
         cohorts.drop(engine)
     return [with_composition(r, composed) for r in releases]

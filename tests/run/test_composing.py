@@ -221,6 +221,26 @@ def test_what_is_not_compared_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
         assert reasons(with_ledger, "a") == {"": composing.FIRST}
 
 
+def test_beside_linked_tables_nobody_says_that_there_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SQLDEID_KEY", "0123456789abcdef" * 4)
+    whole = {"role": "quasi-identifying", "hierarchy": {"suppress": True}}
+    named = {"seq": {**IDENTIFYING, "pseudonym": True}}
+    items = {**table({"item": whole}, 3), "source": "items", "parent": "a", "items": "item", "known": 1}
+    del items["columns"]["seq"]
+    with duckdb.connect() as c:
+        c.register("given", people(1))
+        c.execute("CREATE TABLE p AS FROM given")
+        c.execute("CREATE TABLE items AS SELECT seq, 'x' AS item FROM given")
+        c.unregister("given")
+        linked = {"a": table({"age": whole, **named}, 3), "b": table({"los": whole, **named}, 3, link="a")}
+        child = {"a": linked["a"], "c": items}
+        for parts in (linked, child):
+            result = sqldeid.anonymize(Job.parse({"tables": parts}), c, options=Options(replace=True))
+            told = [reasons(result, name) for name in parts if hasattr(result.releases[name], "attacks")]
+            assert told
+            assert all(composing.ALONE not in one.values() for one in told)
+
+
 @pytest.mark.usefixtures("attacks_may_fail")
 def test_a_failure_costs_no_release(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first run's transaction is gone with it; the second does not try again."""
