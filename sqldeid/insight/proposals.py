@@ -16,8 +16,17 @@ from sqldeid.insight.fitting import Sought, fit_all
 from sqldeid.insight.identifiers import Finding, find_column, is_death_date, is_text_age
 from sqldeid.insight.presets import Preset
 from sqldeid.insight.profile import ColumnFacts, TableFacts
-from sqldeid.insight.repeating import find_repeating
-from sqldeid.insight.words import says_age, says_birth, says_part_of_birth, says_secret, says_year, spelt, words_of
+from sqldeid.insight.repeating import LEAST_AGAIN, find_repeating
+from sqldeid.insight.words import (
+    says_age,
+    says_birth,
+    says_category,
+    says_part_of_birth,
+    says_secret,
+    says_year,
+    spelt,
+    words_of,
+)
 from sqldeid.sql import column, render
 
 MOST_QIS = 9
@@ -64,6 +73,12 @@ _RANKED: tuple[Sequence[str], ...] = (
 _PERSONS = ("subject", "patient", "patienten", "pat", "person", "member", "pid", "mrn", "ssn")
 _VISITS = ("stay", "visit", "encounter", "admission", "hadm", "unit", "episode", "case", "fall")
 """With a person's word in a name they say that the key is of something that a person has several of."""
+_SHARED = tuple(
+    "item concept code type provider doctor physician nurse staff user care site hospital hosp clinic center centre "
+    "ward unit department practice location place street zip city county state region country device test lab variable "
+    "parameter measurement drug product source group study form batch household family event row".split()
+)
+"""With "id" in a name they say that the key is of something that many persons share, or that no person is."""
 _KEYS = ("id", "key", "number", "nummer", "no", "nr", "code", "pid", "mrn", "ssn")
 
 
@@ -197,8 +212,25 @@ def _person(facts: TableFacts, engine: Engine) -> _Person:
     for c in [c for c in keys if _names(c, ("id", "key"))][:2]:
         if _unique(c):
             return _Person(c.name, "every row has its own, so each row is taken for a person; it is not released")
+    if (again := _named_key(keys)) is not None:
+        none = "" if again.there == again.rows else "; rows without one are left out"
+        why = (
+            f"its name says key and its values repeat, so rows that share one may be a person's, whom k counts "
+            f"once{none}; if they are not, name the person key, or where each row is another person, write "
+            "rows_are_persons = true"
+        )
+        return _Person(again.name, why, many=True, known=again.there == again.rows)
     why = "no column tells persons apart, so each row is taken for another person; name the person key if there is one"
     return _Person(None, why)
+
+
+def _named_key(keys: Sequence[ColumnFacts]) -> ColumnFacts | None:
+    """Of the columns that are called a key and repeat, the one with most values; but for keys of what persons share.
+
+    Rows of a long table, of measurements, taken for persons would make k a count of rows.
+    """
+    may = [c for c in keys if _names(c, ("id", "key")) and not _names(c, _SHARED) and not says_category(c.name)]
+    return max((c for c in may if LEAST_AGAIN < c.different < c.there), key=lambda c: c.different, default=None)
 
 
 def _order(facts: TableFacts, person: str | None) -> tuple[str, ...]:

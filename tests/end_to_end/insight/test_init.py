@@ -418,6 +418,35 @@ def test_of_keys_that_repeat_the_coarsest_is_the_person(tmp_path: Path) -> None:
     assert (table["person"], table["rows"]) == ("pat_k", "many")
 
 
+MEASURED = """CREATE TABLE long AS SELECT i % 130 AS "{name}", i // 130 AS minute, ['HR', 'RR'][1 + i % 2] AS parameter,
+    i % 37 AS itemid, i % 50 AS hospital_id, 50 + (i * 7) % 60 AS value FROM RANGE(2600) AS r(i)"""
+
+
+@pytest.mark.parametrize("name", ["recordid", "id", "RecordID", "link_key", "icustay_id"])
+def test_a_key_that_repeats_in_a_long_table_is_the_person(tmp_path: Path, name: str) -> None:
+    """Each measurement was taken for another person, and k counted measurements."""
+    source = database(tmp_path / "d.duckdb", MEASURED.format(name=name))
+    text = sqldeid.init(source)
+    table = tomllib.loads(text)["tables"]["long"]
+    assert (table["person"], table["rows"]) == (name, "many")
+    found = run(text, source)
+    assert found.persons is not None and found.persons.persons == 130
+
+
+@pytest.mark.parametrize("name", ["provider_id", "concept_id", "wardid", "ethnicity_id", "minutes", "batch key"])
+def test_a_key_of_what_persons_share_is_no_person(tmp_path: Path, name: str) -> None:
+    source = database(tmp_path / "d.duckdb", MEASURED.format(name=name))
+    table = tomllib.loads(sqldeid.init(source))["tables"]["long"]
+    assert table["rows_are_persons"] is True and "person" not in table
+
+
+def test_real_measurements_are_of_their_record(shared_data: Path, tmp_path: Path) -> None:
+    source = tmp_path / "set_a.parquet"
+    source.symlink_to(shared_data / "physionet2012" / "set-a.parquet")
+    table = tomllib.loads(sqldeid.init(source))["tables"]["set_a"]
+    assert (table["person"], table["rows"]) == ("recordid", "many")
+
+
 def test_rows_without_a_person_are_left_out_of_the_job(tmp_path: Path) -> None:
     query = ADMITTED.replace("i % 130 AS subject_id", "CASE WHEN i % 9 > 0 THEN i % 130 END AS subject_id")
     source = database(tmp_path / "d.duckdb", query)
