@@ -344,9 +344,20 @@ def _lost(release: Tree) -> Section:
         ("Series of a person and variable left out, as too few had one", people(withheld["series"])),
         ("Share of all values that these had", percent(withheld["records_share"])),
         ("People whose series were too short", people(release.get("too_short", 0))),
+        *_left_without(release),
         *_moved(release),
     ]
     return Section("What was lost?", grids=(grid("Loss", ("What", "Value"), rows, (1,)),))
+
+
+def _left_without(release: Tree) -> list[tuple[str, str]]:
+    """Who is left out for another reason than a length; a link and a ledger leave people out as well, and tell so."""
+    if release.get("link") or release.get("ledger"):
+        return []
+    lengths = release["durations"]["dropped"] + release.get("too_short", 0)
+    return [
+        ("People of whom no variable could be released", people(release["persons"] - release["released"] - lengths))
+    ]
 
 
 def _moved(release: Tree) -> list[tuple[str, str]]:

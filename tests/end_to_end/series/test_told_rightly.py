@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,11 @@ def test_a_length_whose_people_keep_nothing_is_not_counted(tmp_path: Path) -> No
         )
     part = {name: value for name, value in BASE.items() if name != "variables"}
     job = sqldeid.Job.parse({"release": {"into": "o.duckdb"}, "series": {"v": part}}, folder=tmp_path)
-    release: Any = sqldeid.anonymize(job, tmp_path / "s.duckdb").releases["v"]
+    result = sqldeid.anonymize(job, tmp_path / "s.duckdb")
+    release: Any = result.releases["v"]
     assert (release.persons, release.released) == (42, 30)
+    page = report_page(result.to_dict())
+    assert re.search(r"People of whom no variable could be released\D+12\D", page)
     found = release.durations
     assert (found.before.lengths, found.classes, found.after.lengths) == (2, 1, 1)
     assert dict(release.facts())["Durations"] == "k = 6, 1 length, 0 shortened, 0.00% of steps lost"
