@@ -26,6 +26,8 @@ _TITLES = re.compile(
 )
 """What columns of a hierarchy are called in header lines."""
 
+_TITLED = "it is titled like one, and shares no label with any other line"
+
 
 def refuse_header(
     source: HierarchySource, values: pa.Array | None, *, numeric: bool = False, called: str | None = None
@@ -80,23 +82,35 @@ def _reason(tree: Tree, column: Column | None, called: str | None) -> str:
     there = _there(tree, column)
     if there is not None and there[0]:
         return ""
-    if called is not None and first is not None and first.strip().casefold() == called.strip().casefold():
-        return "it begins with the column's name"
-    if column is not None and column.kind != "text" and first is not None:
-        known = mask(keys(pa.array(tree.leaves, pa.string()), column.kind).is_valid())
-        if known[0]:
-            return ""
-        rest = known | np.array([leaf is None for leaf in tree.leaves])
-        if rest[1:].all() and known.any():
-            return f"it is the only one that does not begin with a value of the column's type ({column.kind})"
     alone = _alone(tree)
+    titled = alone and (there is not None or column is None) and _titled(tree)
+    if first is None:  # the line of missing values, also where no row lacks one today; tools may write a header so
+        return _TITLED if titled else ""
+    if called is not None and first.strip().casefold() == called.strip().casefold():
+        return "it begins with the column's name"
+    known = None if column is None or column.kind == "text" else _of_kind(tree, column)
+    if known is not None and known[0]:
+        return ""
+    if column is not None and known is not None and _all_but_first(tree, known):
+        return f"it is the only one that does not begin with a value of the column's type ({column.kind})"
     if there is not None and there[1:].all() and (alone or (others > 1 and _alone_below(tree))):
         return "its value is the only one that no row has"
-    if alone and (there is not None or column is None) and _titled(tree):
-        return "it is titled like one, and shares no label with any other line"
+    if titled:
+        return _TITLED
     if there is not None and alone and others > 1 and _one_top(tree):
         return "no row has its value, and it alone has another top than all other lines"
     return ""
+
+
+def _of_kind(tree: Tree, column: Column) -> Flags:
+    """Which leaves can be values of the column's type."""
+    return mask(keys(pa.array(tree.leaves, pa.string()), column.kind).is_valid())
+
+
+def _all_but_first(tree: Tree, known: Flags) -> bool:
+    """Whether all lines but the first begin with a value of the type, or with none."""
+    rest = known | np.array([leaf is None for leaf in tree.leaves])
+    return bool(rest[1:].all() and known.any())
 
 
 def _there(tree: Tree, column: Column | None) -> Flags | None:

@@ -35,6 +35,7 @@ def _refused(folder: Path, text: str, values: pa.Array | None, called: str | Non
         ("age;five;ten;top\n" + BANDS, [37, 42], "years"),  # no number, among numbers
         ("age;five;ten;*\n" + BANDS, [37.0], "years"),
         ("sex;top\nF;both\n", ["F"], "gender"),
+        (";level1;level2\n" + "DE;EU;A\nUS;AM;A\n", ["DE", "US"], "land"),  # as tools write an index that has no name
     ],
 )
 def test_a_header_is_refused(tmp_path: Path, text: str, values: list[object] | None, called: str | None) -> None:
@@ -56,6 +57,8 @@ def test_a_header_is_refused(tmp_path: Path, text: str, values: list[object] | N
         ("36;30-39;0-49;*\n" + BANDS, [37, 42, 51], "age"),  # a number is no header, whoever is there today
         ("AT;EU;*\nDE;EU;*\nFR;EU;*\n", ["DE", "FR"], "land"),
         (";NULL;*\n" + "1;a;*\n2;a;*\n", [1, None], "x"),
+        (";?;*\n" + "a;known;*\nb;known;*\n", ["a", "b"], "x"),  # missing values are not there tonight
+        (";?;none\n" + "a;known;*\nb;known;*\n", ["a"], "x"),
     ],
 )
 def test_a_first_value_is_none(tmp_path: Path, text: str, values: list[object] | None, called: str | None) -> None:
