@@ -8,22 +8,26 @@ from pathlib import Path
 import numpy as np
 
 from sqldeid.hierarchy.files import FileSource
-from sqldeid.hierarchy.sources import open_source, shipped
+from sqldeid.hierarchy.numbers import Edges
+from sqldeid.hierarchy.sources import RuleSource, open_source, shipped
 
 MISSING = "no value (missing)"
 """What NULL is called among the leaves of a label."""
 
 
 def shipped_leaves(name: str, level: int) -> Mapping[str, tuple[str, ...]]:
-    """Label of a level → its leaves, in the order of the file; empty for hierarchies of the user's own, and for rules.
+    """Label of a level → its leaves, in the order of the file; empty for hierarchies of the user's own.
 
-    The leaf of NULL is told as `MISSING`.
+    The leaf of NULL is told as `MISSING`. A rule has no leaves but the data's: of classes between edges that have
+    names their bounds are told, and of any other rule nothing.
 
     A user's file may hold a leaf that one person of the source has; of one that is shipped nobody can tell.
     """
     if name not in shipped() or level < 1:
         return {}
     source = open_source(name, Path())
+    if isinstance(source, RuleSource) and isinstance(source.rule, Edges) and level <= len(source.rule.edges):
+        return {label: (bounds,) for label, bounds in source.rule.ranges(level - 1).items()}
     if not isinstance(source, FileSource) or level >= source.height:
         return {}
     tree = source.tree

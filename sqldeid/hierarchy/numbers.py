@@ -135,10 +135,24 @@ class Edges:
             result.append(Level.of(ids, [self._label(x, p, cuts, digits) for p in found.tolist()], inside))
         return result
 
+    def ranges(self, level: int) -> dict[str, str]:
+        """Each name that `labels` gives a class of a level, counted from 0, with the bounds of that class."""
+        if not self.labels:
+            return {}
+        digits = max(_unscaled(e)[1] for e in self.edges[0])
+        cuts = [int(e.scaleb(digits)) for e in self.edges[level]]
+        first = 0 if self.tails else 1
+        return {name: self._bounds(place, cuts, digits) for place, name in enumerate(self.labels[level], first)}
+
     def _label(self, level: int, place: int, cuts: list[int], digits: int) -> str:
         """Name of the class between the edges place-1 and place."""
         if self.labels:
             return self.labels[level][(place if self.tails else place - 1) % len(self.labels[level])]
+        return self._bounds(place, cuts, digits)
+
+    @staticmethod
+    def _bounds(place: int, cuts: list[int], digits: int) -> str:
+        """The class between the edges place-1 and place, as its bounds tell it."""
         if place == 0:
             return f"< {plain(cuts[0], digits)}"
         if place == len(cuts):

@@ -14,10 +14,11 @@ RANGE = "from {0} to {1}"
 _FORMS = (
     (re.compile(r"^\[(.+), (.+)\)$"), "from {0} to below {1}"),
     (re.compile(r"^\[(.+), (.+)\]$"), "from {0} to {1}"),
-    (re.compile(r"^≥ ?(.+)$"), "{0} or more"),
+    (re.compile(r"^(?:≥|>=) ?(.+) or missing$"), "{0} or more, or no value (missing)"),
+    (re.compile(r"^(?:≥|>=) ?(.+)$"), "{0} or more"),
     (re.compile(r"^> ?(.+)$"), "more than {0}"),
+    (re.compile(r"^(?:≤|<=) ?(.+)$"), "{0} or less"),
     (re.compile(r"^< ?(.+)$"), "less than {0}"),
-    (re.compile(r"^≤ ?(.+)$"), "{0} or less"),
     (re.compile(r"^([^*]+?)\*+$"), "everything that begins with {0}"),
     (re.compile(r"^\*+$"), "any value: it is not told"),
     (re.compile(r"^NULL$"), "no value (missing)"),
@@ -247,7 +248,8 @@ def _codes(column: Tree) -> Iterable[tuple[str, str]]:
         elif of > len(leaves):
             yield code["shown"], f"{', '.join(leaves[:-1])}, … {leaves[-1]} ({of:,} values)"
         else:
-            yield code["shown"], ", ".join(leaves) or form(str(code["shown"]), str(column.get("hierarchy")))
+            told = [form(leaves[0]) or leaves[0]] if len(leaves) == 1 and leaves[0].startswith("[") else leaves
+            yield code["shown"], ", ".join(told) or form(str(code["shown"]), str(column.get("hierarchy")))
 
 
 def _order(label: str) -> tuple[float, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 import sqldeid
 from sqldeid.errors import JobError
 from sqldeid.hierarchy import shipped_leaves
+from sqldeid.hierarchy.numbers import Edges
 from sqldeid.report.codebook import codebook, coded, form, meaning
 from sqldeid.report.page import public_page
+from sqldeid.tables.write.codebook import code_of
 
 QI = "quasi-identifying"
 RARE = "CANARYLEAF"
@@ -132,6 +135,10 @@ def test_each_form_of_a_label_has_words() -> None:
     labels = {
         "[30, 40)": "from 30 to below 40",
         "≥ 90": "90 or more",
+        ">= 80": "80 or more",
+        "> 89": "more than 89",
+        "<= 3": "3 or less",
+        "≥ 50 or missing": "50 or more, or no value (missing)",
         "< 50": "less than 50",
         "123**": "everything that begins with 123",
         "*": "any value: it is not told",
@@ -193,6 +200,30 @@ def test_a_codebook_tells_each_columns_meaning() -> None:
 
 def test_a_hierarchy_s_word_for_missing_values_stands_for_them() -> None:
     assert shipped_leaves("mimic3/marital_status", 1)["?"] == ("no value (missing)", "UNKNOWN (DEFAULT)")
+
+
+def test_a_shipped_name_of_years_is_told_by_its_bounds() -> None:
+    """A rule has no leaves of its own; its edges are known to everybody, and the names alone say no year."""
+    told = {
+        label: code_of(label, "mimic3/dob_year", 1) for label in ("Silent generation", "Baby boomer", "Generation Z")
+    }
+    assert {label: (code.stands_for, code.of) for label, code in told.items()} == {
+        "Silent generation": (("[0, 1951)",), 1),
+        "Baby boomer": (("[1951, 1981)",), 1),
+        "Generation Z": (("[2001, 3001)",), 1),
+    }
+    column = {"role": QI, "level": 1, "height": 3, "level_name": "level 1", "hierarchy": "mimic3/dob_year"}
+    column["codes"] = [{"shown": c.shown, "stands_for": c.stands_for, "of": c.of} for c in told.values()]
+    (shown,) = coded({"year_of_birth": column})
+    assert ("Baby boomer", "from 1951 to below 1981") in shown["codes"]
+    assert shipped_leaves("mimic3/dob_year", 2) == {} == shipped_leaves("age/5-10-20", 1)
+
+
+def test_names_between_open_ends_are_told_by_their_bounds() -> None:
+    cuts = (tuple(map(Decimal, ("18", "65"))), (Decimal("65"),))
+    rule = Edges(cuts, tails=True, labels=(("child", "adult", "old"), ("not old", "old")))
+    assert rule.ranges(0) == {"child": "< 18", "adult": "[18, 65)", "old": ">= 65"}
+    assert rule.ranges(1) == {"not old": "< 65", "old": ">= 65"}
 
 
 @pytest.mark.parametrize("method", ["frontier", "local"])
