@@ -94,11 +94,11 @@ def test_the_cron_script(folder: Path) -> None:
     )  # fmt: skip
     assert re.search(rf"Held back +{held} row", checked.stdout)
     change(folder, "UPDATE visits SET zip = CAST(patient AS VARCHAR), age = patient % 90")
-    before = (folder / "release" / "release.duckdb").read_bytes()
+    before = (folder / "release" / "visits.duckdb").read_bytes()
     third = night()
     assert third.returncode == 4
     assert "the last release stays" in third.stderr
-    assert (folder / "release" / "release.duckdb").read_bytes() == before
+    assert (folder / "release" / "visits.duckdb").read_bytes() == before
 
 
 @pytest.mark.parametrize("share", ["0.0", "0.049", "1e-05", "1.05e-05", "0.05", "0.556", "1.0"])
