@@ -21,6 +21,7 @@ import pyarrow as pa
 from sqldeid.arrays import Ints
 from sqldeid.errors import HierarchyError
 from sqldeid.hierarchy.column import Column, keys
+from sqldeid.hierarchy.files import FileSource
 from sqldeid.hierarchy.model import Hierarchy, Labels, UncoveredValues, label_array, representatives
 from sqldeid.hierarchy.sources import HierarchySource
 from sqldeid.hierarchy.tree import Tree, Uncovered, assemble, find
@@ -63,6 +64,17 @@ class StoredSource:
     def level_names(self) -> tuple[str, ...]:
         """Readable name of each level."""
         return self.tree.level_names
+
+    @property
+    def recoded(self) -> bool:
+        """Whether the job's own file or table codes one of the kept leaves otherwise by now; rules never do."""
+        if not isinstance(self.source, FileSource):
+            return False
+        now, place = self.source.tree, {leaf: i for i, leaf in enumerate(self.tree.leaves)}
+        both = [(i, place[leaf]) for i, leaf in enumerate(now.leaves) if leaf in place]
+        new, old = np.array(both, dtype=np.int64).reshape(-1, 2).T
+        levels = zip(now.labels, now.groups, self.tree.labels, self.tree.groups, strict=True)
+        return any(bool((label[g[new]] != kept[k[old]]).any()) for label, g, kept, k in levels)
 
     def bind(self, values: pa.Array, *, numeric: bool = False, uncovered: Uncovered = "refuse") -> Hierarchy:
         """Find the values among the kept leaves, the others by the job's own hierarchy.

@@ -218,6 +218,7 @@ def reused(plan: TablePlan, policy: Policy) -> tuple[DraftStage, ...]:
     def fold_new(draft: Draft) -> None:
         draft.folded = fold_again(draft.plan, draft.engine)
         draft.warnings += linking_values(draft.plan, draft.engine, draft.folded.source)
+        draft.warnings += _recoded(draft.plan)
         if any(q.uncovered == "top" for q in draft.plan.qis):
             from sqldeid.tables.rows.hidden import hidden
 
@@ -230,6 +231,16 @@ def reused(plan: TablePlan, policy: Policy) -> tuple[DraftStage, ...]:
     return (
         Stage("folding the source", fold_new, lambda target: (*folding(plan, target), *linking(plan))),
         Stage("checking the policy's node", check, lambda _: checking(plan)),
+    )
+
+
+def _recoded(plan: TablePlan) -> tuple[str, ...]:
+    """That a file was edited since: its values stay as they were, so that the edit is seen in new ones alone."""
+    return tuple(
+        f"{plan.key}.columns.{q.name}: the hierarchy {q.hierarchy.name} codes values of the first load otherwise by "
+        f"now; they stay as the policy codes them, and new values alone follow it: take the edit back, or {_ANEW}"
+        for q in plan.qis
+        if isinstance(q.hierarchy, StoredSource) and q.hierarchy.recoded
     )
 
 

@@ -127,6 +127,26 @@ def test_new_values_are_the_rules_and_then_uncovered_decides(first: tuple[Path, 
     assert again(tmp_path, made, other, columns=columns).releases["people"].rows == 500
 
 
+def test_an_edited_file_is_told_for_known_values_stay_as_they_were(tmp_path: Path) -> None:
+    file = tmp_path / "sex.csv"
+    file.write_text("f;women;*\nm;men;*\n")
+    columns = COLUMNS | {"sex": qi(str(file))}
+    with database(500) as connection:
+        made = sqldeid.anonymize(asked(tmp_path, columns=columns), connection).to_dict()
+
+    def told() -> list[str]:
+        warnings = again(tmp_path, made, columns=columns).releases["people"].warnings
+        return [w for w in warnings if "of the first load otherwise by now" in w]
+
+    assert not told()
+    file.write_text("f;women;*\nm;men;*\nx;neither;*\n")
+    assert not told(), "a line was added, which new values follow"
+    for text in ("f;female;*\nm;men;*\n", "f;men;*\nm;women;*\n", "m;men;*\nf;men;*\n"):
+        file.write_text(text)
+        (warning,) = told()
+        assert warning.startswith("tables.people.columns.sex: the hierarchy") and "search anew" in warning
+
+
 def test_another_job_is_refused_by_what_differs(first: tuple[Path, dict]) -> None:
     folder, policy = first
     with pytest.raises(JobError, match=r"tables.people.columns.age.hierarchy.bands: the job differs"):
