@@ -178,7 +178,23 @@ class Job(Section):
         held
             Names of the releases that one ledger holds to each other: what their comparison tells, it has seen to.
         """
-        return [f"{self._name}: {text}" for text in (*self._table_warnings(), *self._shared_persons(held))]
+        return [f"{self._name}: {text}" for text in self._all_warnings(held)]
+
+    def _all_warnings(self, held: Collection[str]) -> Iterator[str]:
+        yield from self._place_warnings()
+        yield from self._table_warnings()
+        yield from self._shared_persons(held)
+
+    def _place_warnings(self) -> Iterator[str]:
+        """DuckDB calls a database as its file until the first dot, and then asks which of both a name means."""
+        into, schema = self.release.into, self.release.schema_name
+        if into is None or self.release.kind == "parquet":
+            return
+        if Path(into).name.partition(".")[0].casefold() == schema.casefold():
+            yield (
+                f"release.into: the file is named as the schema in it, so DuckDB finds {schema}.TABLE ambiguous and "
+                "refuses what readers ask; give the file or release.schema another name"
+            )
 
     def _table_warnings(self) -> Iterator[str]:
         for name, table in self.tables.items():

@@ -522,6 +522,22 @@ def test_warnings_name_what_holds_and_may_still_harm() -> None:
     assert all(text.startswith("job: ") for text in twice.warnings())
 
 
+@pytest.mark.parametrize(
+    ("into", "schema", "kind", "ambiguous"),
+    [
+        ("release.duckdb", "release", "table", True),
+        ("to/Release.2026.duckdb", "release", "view", True),
+        ("tonight.duckdb", "Tonight", "table", True),
+        ("release_1.duckdb", "release", "table", False),
+        ("release", "release", "parquet", False),
+    ],
+)
+def test_a_file_that_is_named_as_its_schema_is_told(into: str, schema: str, kind: str, ambiguous: bool) -> None:
+    """DuckDB refuses `release.census` of a file release.duckdb, which readers are told to ask."""
+    told = Job.parse(SMALL | {"release": {"into": into, "schema": schema, "as": kind}}).warnings()
+    assert ["finds" in text and f"{schema}.TABLE ambiguous" in text for text in told] == [True] * ambiguous
+
+
 def test_a_private_release_beside_others_of_the_same_persons_is_told() -> None:
     made = {"source": "moves", "object": "id", "time": "at", "state": ["ward"]}
     private = {"method": "laplace", "epsilon": 1.0, "states": "wards.txt", "events_max": 9}
