@@ -23,6 +23,7 @@ from sqldeid.job.link_rules import link_groups
 from sqldeid.job.parts import Query, Release, Section, Table
 from sqldeid.job.problems import dotted, misshapen, refusal, translate, without
 from sqldeid.job.reading import canonical, plain, read_bytes, read_toml
+from sqldeid.job.sections import AMBIGUOUS, is_ambiguous
 from sqldeid.job.series import Series, problems_of_series
 
 _NAME_PATTERN = r"^[^\u0000/\\.][^\u0000/\\]*$"
@@ -186,15 +187,9 @@ class Job(Section):
         yield from self._shared_persons(held)
 
     def _place_warnings(self) -> Iterator[str]:
-        """DuckDB calls a database as its file until the first dot, and then asks which of both a name means."""
         into, schema = self.release.into, self.release.schema_name
-        if into is None or self.release.kind == "parquet":
-            return
-        if Path(into).name.partition(".")[0].casefold() == schema.casefold():
-            yield (
-                f"release.into: the file is named as the schema in it, so DuckDB finds {schema}.TABLE ambiguous and "
-                "refuses what readers ask; give the file or release.schema another name"
-            )
+        if self.release.kind == "table" and is_ambiguous(into, schema):
+            yield f"release.into: readers cannot ask for {schema}.TABLE: {AMBIGUOUS}"
 
     def _table_warnings(self) -> Iterator[str]:
         for name, table in self.tables.items():

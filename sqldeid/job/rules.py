@@ -23,7 +23,7 @@ from sqldeid.job.disguises import column_disguises, table_disguises
 from sqldeid.job.local_rules import layers_problems, local_problems
 from sqldeid.job.medians import median_problems
 from sqldeid.job.risk_rules import linked_risk_problems, risk_problems
-from sqldeid.job.sections import section
+from sqldeid.job.sections import AMBIGUOUS, is_ambiguous, section
 from sqldeid.job.series_links import series_link_problems
 from sqldeid.job.unit_rules import linked_sample_problems, sample_problems, unit_problems
 
@@ -423,6 +423,8 @@ def release_problems(release: Mapping[str, object]) -> Iterator[Problem]:
                 f"a DuckDB database is written there, which is no {ending} file: name one that ends in .duckdb, or a "
                 'folder for as = "parquet"',
             )
+        if release.get("as") == "view" and is_ambiguous(into, release.get("schema", "release")):
+            yield Problem(("into",), f"nobody can read a view there: {AMBIGUOUS}")
         return
     if into is None:
         yield Problem(("into",), 'missing; as = "parquet" writes into a folder: name it')

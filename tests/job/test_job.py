@@ -526,7 +526,7 @@ def test_warnings_name_what_holds_and_may_still_harm() -> None:
     ("into", "schema", "kind", "ambiguous"),
     [
         ("release.duckdb", "release", "table", True),
-        ("to/Release.2026.duckdb", "release", "view", True),
+        ("to/Release.2026.duckdb", "release", "table", True),
         ("tonight.duckdb", "Tonight", "table", True),
         ("release_1.duckdb", "release", "table", False),
         ("release", "release", "parquet", False),
@@ -535,7 +535,14 @@ def test_warnings_name_what_holds_and_may_still_harm() -> None:
 def test_a_file_that_is_named_as_its_schema_is_told(into: str, schema: str, kind: str, ambiguous: bool) -> None:
     """DuckDB refuses `release.census` of a file release.duckdb, which readers are told to ask."""
     told = Job.parse(SMALL | {"release": {"into": into, "schema": schema, "as": kind}}).warnings()
-    assert ["finds" in text and f"{schema}.TABLE ambiguous" in text for text in told] == [True] * ambiguous
+    assert [f"ask for {schema}.TABLE" in text and "ambiguous" in text for text in told] == [True] * ambiguous
+
+
+def test_a_view_in_a_file_that_is_named_as_its_schema_is_refused() -> None:
+    """DuckDB finds the table beneath it ambiguous, by whatever name the view is asked for."""
+    for into, inside in (("release.duckdb", "release"), ("to/Release.x.duckdb", "release"), ("a.duckdb", "A")):
+        with pytest.raises(JobError, match=r"release.into: nobody can read a view there: .* otherwise"):
+            Job.parse(SMALL | {"release": {"into": into, "schema": inside, "as": "view"}})
 
 
 def test_a_private_release_beside_others_of_the_same_persons_is_told() -> None:
