@@ -59,7 +59,7 @@ def tables(seed: int = 5, persons: int = 90) -> dict[str, pa.Table]:
     }
 
 
-def wanted(schema: str, kind: str = "table", *, sensitive: bool = False) -> Job:
+def wanted(schema: str, kind: str = "table", *, sensitive: bool = False, place: dict[str, str] | None = None) -> Job:
     parent = {
         **{"source": "people", "person": "id", "attacks": False, "privacy": {"k": K, "suppression_limit": 0.2}},
         **{"columns": {"id": PSEUDONYM, "select": qi(), "true_id": INSENSITIVE}},
@@ -76,7 +76,7 @@ def wanted(schema: str, kind: str = "table", *, sensitive: bool = False) -> Job:
         query = "SELECT id, code FROM codes WHERE MOD(id, 3) > 0"
         tables["more_items"] = {**child, "source": {"query": query}, "columns": {"code": qi({"table": "tree"})}}
         tables["more_items"]["privacy"] = {"k": K, "suppression_limit": 1.0}
-    return Job.parse({"release": {"schema": schema, "as": kind}, "tables": tables})
+    return Job.parse({"release": place or {"schema": schema, "as": kind}, "tables": tables})
 
 
 def seen(read: Rows, schema: str) -> tuple[dict[int, Any], list[tuple[Any, ...]]]:
@@ -136,6 +136,15 @@ def both(foreign: Foreign, tmp_path_factory: pytest.TempPathFactory) -> Both:
 @pytest.mark.parametrize("sensitive", [False, True])
 def test_a_child_in_postgres_is_that_of_duckdb(both: Both, options: Options, sensitive: bool) -> None:
     hold_alike(both.foreign.database, both.file, both.foreign.read, options, sensitive=sensitive)
+
+
+@pytest.mark.parametrize("kind", ["table", "parquet"])
+def test_a_child_of_postgres_goes_into_files(both: Both, options: Options, tmp_path: Path, kind: str) -> None:
+    place = {"into": str(tmp_path / "out"), "as": kind} if kind == "parquet" else {"into": str(tmp_path / "out.duckdb")}
+    asked = wanted("files", place=place)
+    made = anonymize(asked, both.foreign.database, options=options).releases
+    assert made["items"].released
+    assert verify(asked, both.foreign.database, options=options)["items"].compared
 
 
 def test_items_that_were_changed_in_postgres_are_refused(both: Both, options: Options) -> None:
