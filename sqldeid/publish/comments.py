@@ -1,8 +1,9 @@
 """Whether a published release has only the comments that its run wrote, and nothing else that its columns say.
 
 Guarantee
-    No column of a release, or of what was made with it, has a default, or a comment of which the note's sum is another;
-    and the note's text is what the run wrote. A comment that is gone tells nobody anything, and is let pass.
+    No column of a release, or of what was made with it, has a default, a domain for its type (Postgres; its rules may
+    list values), or a comment of which the note's sum is another; and the note's text is what the run wrote. A comment
+    that is gone tells nobody anything, and is let pass.
 
 Does not protect
     Against who makes the sums anew, or takes them away: they are no signature. A release whose note has none, for it
@@ -39,6 +40,7 @@ class Said:
     column: str
     comment: str
     default: bool
+    domain: bool = False
 
 
 class _Tells(Protocol):
@@ -125,13 +127,14 @@ def _changed(target: Destination, name: str) -> VerificationError:
 
 
 def _refuse_said(target: Destination, name: str, said: Sequence[Said], note: Mapping[str, object]) -> None:
-    """Refuse a comment that the note has not the sum of, and any default; the case of names is the catalogue's."""
+    """Refuse a comment that the note has not the sum of, defaults and domains; the case of names is the catalogue's."""
     sums = note.get(COMMENTS_NOTE)
     wanted: dict[str, Any] = sums if isinstance(sums, dict) else {}
     small = {column.casefold(): value for column, value in wanted.items()}
     for s in said:
         known = wanted.get(s.column, small.get(s.column.casefold()))
-        what = "comment" if s.comment and known != sum_of(s.comment) else "default" if s.default else ""
+        kinds = {"comment": s.comment and known != sum_of(s.comment), "default": s.default, "domain": s.domain}
+        what = next((kind for kind, there in kinds.items() if there), "")
         if what:
             raise VerificationError.at(
                 target.key(name),

@@ -117,6 +117,7 @@ class InPostgres:
     def _table(self, statement: Callable[[exp.Table], str], note: Note, name: str) -> exp.Table:
         table = self._stage(name, is_view=False)
         self._fill(statement, table)
+        self._without_domains(table)
         self._comment(table, note, is_view=False)
         self.engine.analyze_kept(table)
         return table
@@ -134,6 +135,17 @@ class InPostgres:
         self.engine.execute(temporary(statement(kept)))
         self.engine.run("publish/copy_table", target=table, table=kept)
         self.engine.drop(kept)
+
+    def _without_domains(self, table: exp.Table) -> None:
+        """Give columns whose type is a domain of the source the type that it is made from.
+
+        A domain's rules and default may list values that no row shows, as an ENUM does, and may change later.
+        """
+        place = {"schema": literal(table.db), "name": literal(table.name)}
+        while found := self.engine.read("publish/list_domains", **place):  # a domain may be made from another
+            for name, type_ in found:
+                asked = {"table": table, "column": identifier(name), "type": exp.Var(this=type_)}
+                self.engine.execute(render("publish/change_type", "postgres", **asked))
 
     def _stage(self, final: str, *, is_view: bool) -> exp.Table:
         name = f"sqldeid_{self.engine.run_id}_staged_{len(self.staged)}"

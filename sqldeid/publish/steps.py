@@ -44,10 +44,13 @@ _OWN = {
 """By engine: what it does in the place of a step, as often as it takes; only the step itself is sure to run."""
 
 _LAST = {
-    "postgres": ("publish/list_grants", "publish/drop_view", "publish/rename_table", "publish/grant_right"),
+    "postgres": (
+        *("publish/list_domains", "publish/change_type"),
+        *("publish/list_grants", "publish/drop_view", "publish/rename_table", "publish/grant_right"),
+    ),
     "spark": ("publish/drop_view", "publish/rename_table"),
 }
-"""What an engine does last, where releases are staged under other names than their own."""
+"""What an engine does with what is written, and last, where releases are staged under other names than their own."""
 
 
 def putting(kind: str, columns: int, *written: Step, tables: int = 1) -> Iterator[Step]:

@@ -26,7 +26,7 @@ from tests.support.cli import JOB
 from tests.support.cli import run as command_line
 from tests.support.failing import until
 from tests.support.foreign import InPostgres, bag, in_postgres
-from tests.support.sources import INSENSITIVE, job, qi, release
+from tests.support.sources import INSENSITIVE, SENSITIVE, job, qi, release
 
 COLUMNS = {"sex": qi(), "age": qi({"bands": [5, 10]}), "ward": INSENSITIVE}
 
@@ -332,6 +332,37 @@ def test_types_of_postgres(server: InPostgres) -> None:
     for name, kind in (("bare", "NUMERIC"), ("doc", "JSON"), ("list", r"INTEGER\[\]"), ("address", "INET")):
         with pytest.raises(JobError, match=f"type {kind} cannot be quasi-identifying"):
             anonymize(job({}, r=release({name: qi()}, source="typed")), server.database)
+
+
+@pytest.mark.parametrize("kind", ["table", "view"])
+def test_domains_leave_as_what_they_are_made_from(server: InPostgres, kind: str) -> None:
+    """A domain's rules and default may list values that no row shows; whoever is given a release reads them."""
+    server.run(
+        "CREATE DOMAIN inner_ward AS varchar(9) CHECK (VALUE IN ('a', 'b', 'never seen'))",
+        "CREATE DOMAIN ward AS inner_ward COLLATE \"C\" DEFAULT 'not seen either'",
+        "CREATE DOMAIN wards AS inner_ward[]",
+        "CREATE DOMAIN price AS numeric(6, 2) NOT NULL",
+        "CREATE TABLE domains AS SELECT i AS id, (ARRAY['a', 'b'])[1 + i % 2]::ward AS ward, (i % 3)::price AS price, "
+        "ARRAY['a', 'b']::wards AS wards FROM generate_series(1, 60) AS g(i)",
+    )
+    columns = {"ward": qi(), "price": SENSITIVE, "wards": INSENSITIVE}
+    target = {"schema": f"no_domain_{kind}", "as": kind}
+    asked = job(target, r=release(columns, source="domains", k=10, person="id"))
+    anonymize(asked, server.database)
+    assert verify(asked, server.database)["r"].released == 60
+    with server.connect() as c:
+        types = dict(
+            c.execute(
+                "SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_attribute AS a "
+                "WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0",
+                [f"{target['schema']}.r"],
+            ).fetchall()
+        )
+    assert types == {"ward": "character varying(9)", "price": "numeric(6,2)", "wards": "character varying(9)[]"}
+    if kind == "table":
+        server.run(f"ALTER TABLE {target['schema']}.r ALTER COLUMN ward TYPE ward")
+        with pytest.raises(VerificationError, match=r"the column ward of .* has a domain that no run wrote"):
+            verify(asked, server.database)
 
 
 @pytest.mark.sampled(2)
