@@ -96,7 +96,7 @@ def names_of(columns: Sequence[Column], key: str) -> list[str]:
 
 
 def beside_releases(engine: Engine, target: Destination, names: Collection[str]) -> tuple[str, ...]:
-    """What lies beside releases in the file or folder that is handed out with them: tables, views, files.
+    """What lies beside releases in the file or folder that is handed out with them: files, or all that has a name.
 
     Parameters
     ----------
@@ -114,8 +114,16 @@ def beside_releases(engine: Engine, target: Destination, names: Collection[str])
         ours = {folder.name for folder in engine.lent.folders}  # where a file whose name is a pattern has a plain one
         files = sorted(file for file in target.into.iterdir() if file.name not in ours)
         return tuple(f.name for f in files if f.suffix != ".parquet" or f.stem.casefold() not in known)
-    there = [(r, read_note(r.comment) or {}) for r in engine.relations_in(TARGET)]
-    return tuple(".".join(r.parts[-2:]) for r, n in there if str(n.get("release", "")).casefold() not in known)
+    there = [r.parts[-2:] for r in engine.relations_in(TARGET) if not _is_of(r, target.schema, known)]
+    others = engine.rows("publish/list_beside", catalog=literal(TARGET))
+    return (*(".".join(parts) for parts in there), *(row["name"] for row in others))
+
+
+def _is_of(relation: Relation, schema: str, known: Collection[str]) -> bool:
+    """Whether a table or view is one of these releases, or what a view of one reads; a note alone can be copied."""
+    own = str((read_note(relation.comment) or {}).get("release", "")).casefold()
+    place, name = (part.casefold() for part in relation.parts[-2:])
+    return own in known and place == schema.casefold() and name in (own, f"{own}{SNAPSHOT}".casefold())
 
 
 def notes_there(engine: DuckDBEngine, target: Destination) -> list[dict[str, object]]:

@@ -257,6 +257,7 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
         If a release is not there, or is not what its note, the job and the source say.
     """
     from sqldeid.publish.comments import refuse_foreign_comments
+    from sqldeid.publish.snapshots import refuse_other_snapshots
     from sqldeid.run.dates_there import refuse_told
 
     options = taken(job, options)
@@ -283,6 +284,7 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
                 else:
                     found |= wing_of(unit).recheck(unit, there, checking)
         refuse_told(units, checked, engine)
+        refuse_other_snapshots(engine, destination(job), checked)
         notes = {name: note for name, (_, note) in checked.items()}
         found.unsummed = _told_unsummed(refuse_foreign_comments(engine, destination(job), notes))
         there_now = {name: published(engine, destination(job), name)[0] for name in compared(job) if name in found}

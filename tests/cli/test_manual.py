@@ -97,6 +97,7 @@ CASES = {
         "shows [true dates beside shifted ones]": ("run/dates_there",),
         "the release, or its source, has changed": ("run/places", "tables/release", "events", "series", "tables/local"),
         "the job asks for something else by now": ("tables/verify", "tables/release", "series", "tables/itemset"),
+        "a release in DuckDB is a view that does [not show all of its snapshot]": ("publish/snapshots",),
         "comments, defaults, lists of values (ENUM) or domains (Postgres) of columns, a note, or metadata of Parquet": (
             "publish/comments",
         ),
