@@ -69,6 +69,9 @@ Kind = Literal["integer", "float", "number", "boolean", "date", "timestamp", "te
 """How values reach Python: BIGINT, DOUBLE, exact number as text, BOOLEAN, DATE, TIMESTAMP, text, or not at all."""
 
 
+COMPOSED = "composite "
+"""How the spelling of such a type begins."""
+
 _ENUM = re.compile(r"ENUM\((?:'(?:[^']|'')*'(?:, )?)*\)")
 
 
@@ -98,6 +101,11 @@ class Column:
     def holds_enum(self) -> bool:
         """Whether an ENUM is nested in the type."""
         return _ENUM.search(self.type) is not None and not self.is_enum
+
+    @property
+    def is_composed(self) -> bool:
+        """Whether the type is a user's own, made of others, any of which may list values (Postgres)."""
+        return self.type.startswith(COMPOSED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyarrow import csv
 
-from sqldeid.engine.base import Kind
+from sqldeid.engine.base import COMPOSED, Kind
 from sqldeid.errors import UnreadError
 
 _SPELT: dict[str, tuple[str, Kind]] = {
@@ -67,6 +67,8 @@ def spell(oid: int, modifier: int, types: Mapping[int, PostgresType]) -> tuple[s
         return spell(t.base, t.base_modifier, types)
     if t.kind == "e":
         return "ENUM()", "text"
+    if t.kind in ("c", "r", "m") and not t.system:
+        return f"{COMPOSED}{t.name}", "other"
     if t.element:
         return f"{spell(t.element, -1, types)[0]}[]", "other"
     if t.system and t.name == "numeric":

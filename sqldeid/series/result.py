@@ -124,7 +124,7 @@ class SeriesRelease:
         return {
             "kind": self.kind,
             "columns": {name: dict(told) for name, told in self.columns.items()},
-            "variables": list(self.variables),
+            "variables": self._shown_variables(),
             "features": list(self.features),
             "criteria": [
                 {"name": "duration k-anonymity", "asked": self.asked["durations"]},
@@ -138,6 +138,11 @@ class SeriesRelease:
             "tau": dict(self.tau),
             "limits": self.limits,
         }
+
+    def _shown_variables(self) -> list[str]:
+        """Those of which the release has rows; one with a column of its own stands there, too, though it is empty."""
+        rows: Any = self.columns.get("variable")
+        return list(self.variables) if rows is None else [str(code["shown"]) for code in rows["codes"]]
 
     @property
     def guarantee(self) -> str:

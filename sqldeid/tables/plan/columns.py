@@ -150,6 +150,12 @@ def refuse_lists(source: Column, key: str) -> None:
         raise JobError.at(
             key, f"its type {source.shown_type} lists values that no row may hold; cast it to text in a source query"
         )
+    if source.is_composed:
+        raise JobError.at(
+            key,
+            f"its type {source.shown_type} is made of others, which may list values that no row holds; cast it to text "
+            "in a source query",
+        )
 
 
 def refuse_in_parquet(columns: Iterable[tuple[str, Column]], key: str) -> None:

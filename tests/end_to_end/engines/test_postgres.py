@@ -334,6 +334,27 @@ def test_types_of_postgres(server: InPostgres) -> None:
             anonymize(job({}, r=release({name: qi()}, source="typed")), server.database)
 
 
+def test_types_that_are_made_of_others_are_refused(server: InPostgres) -> None:
+    """A field's ENUM lists values that no row holds; whoever is given a release reads them."""
+    server.run(
+        "CREATE TYPE feeling AS ENUM ('u', 'v', 'never seen')",
+        "CREATE TYPE comp AS (a feeling, b integer)",
+        "CREATE TYPE feelings AS RANGE (SUBTYPE = feeling)",
+        "CREATE TABLE made AS SELECT i AS id, i % 3 AS age, ROW('u', 1)::comp AS one, "
+        "ARRAY[ROW('u', 1)::comp] AS many, feelings('u', 'v') AS range, int4range(1, 3) AS plain "
+        "FROM generate_series(1, 60) AS g(i)",
+    )
+    known = {"age": qi()}
+    for name in ("one", "many", "range"):
+        with pytest.raises(JobError, match=rf"{name}: its type composite \S+ is made of others"):
+            anonymize(job({}, r=release({**known, name: INSENSITIVE}, source="made", person="id")), server.database)
+        as_text = {"query": f"SELECT id, age, CAST({name} AS text) AS {name} FROM made"}
+        told = job({"schema": f"made_{name}"}, r=release({**known, name: INSENSITIVE}, source=as_text, person="id"))
+        assert anonymize(told, server.database).releases["r"].released == 60
+    plain = job({"schema": "made_plain"}, r=release({**known, "plain": INSENSITIVE}, source="made", person="id"))
+    assert anonymize(plain, server.database).releases["r"].released == 60
+
+
 @pytest.mark.parametrize("kind", ["table", "view"])
 def test_domains_leave_as_what_they_are_made_from(server: InPostgres, kind: str) -> None:
     """A domain's rules and default may list values that no row shows; whoever is given a release reads them."""

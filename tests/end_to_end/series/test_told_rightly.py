@@ -73,6 +73,22 @@ def test_a_length_whose_people_keep_nothing_is_not_counted(tmp_path: Path) -> No
     assert dict(release.facts())["Durations"] == "k = 6, 1 length, 0 shortened, 0.00% of steps lost"
 
 
+@pytest.mark.parametrize(("shape", "named"), [("long", ["HR"]), ("wide", ["HR", "Rare"])])
+def test_a_variable_without_rows_is_named_where_it_is_a_column_alone(
+    tmp_path: Path, shape: str, named: list[str]
+) -> None:
+    frame = charted()  # noqa: F841 - SQL reads it
+    with duckdb.connect(str(tmp_path / "s.duckdb")) as c:
+        c.execute("CREATE TABLE charted AS SELECT * FROM frame")
+    variables: Any = {"HR": {"items": [1]}, "Rare": {"items": [99]}}
+    part = {**BASE, "variables": variables, "shape": shape}
+    job = sqldeid.Job.parse({"release": {"into": "o.duckdb"}, "series": {"v": part}}, folder=tmp_path)
+    result = sqldeid.anonymize(job, tmp_path / "s.duckdb")
+    assert any("nobody is released with Rare" in w for w in result.releases["v"].warnings)
+    public: Any = result.to_public()
+    assert public["releases"]["v"]["variables"] == named
+
+
 def test_an_example_is_no_missing_value(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "s.duckdb")) as c:
         c.execute(
