@@ -27,9 +27,16 @@ def code(notebook: Any) -> list[Any]:
 
 
 def shown(outputs: Iterable[Mapping[str, Any]], *, values: bool) -> list[Any]:
-    """The outputs of a cell: their kinds, and, where nothing in them varies, what is seen of them but pictures."""
+    """The outputs of a cell: their kinds, and, where nothing in them varies, what is seen of them but pictures.
+
+    On a busy machine what is printed arrives in pieces, each an output.
+    """
     found: list[Any] = []
     for output in outputs:
+        if output["output_type"] == "stream" and found and found[-1][0] == "stream" and output["name"] in found[-1][1]:
+            last = found[-1][1]
+            last[output["name"]] = None if last[output["name"]] is None else last[output["name"]] + output["text"]
+            continue
         data = output.get("data") or {str(output.get("name")): output.get("text")}
         unseen = {"image/png", *(["text/plain"] if "text/html" in data else [])}
         told = {kind: text if values and kind not in unseen else None for kind, text in data.items()}
