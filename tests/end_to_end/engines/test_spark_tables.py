@@ -252,6 +252,6 @@ def test_comments_of_fields_within_a_column_are_in_no_release(both: Both) -> Non
         (i, "x") for i in range(3)
     ]
     assert verify(asked, spark)["n"].k >= 3
-    mapped = spark.sql("SELECT MAP('x', s) AS m FROM nested").schema["m"].dataType
+    mapped = spark.sql("SELECT MAP('x', s) AS m FROM with_fields").schema["m"].dataType
     assert "Miller" in mapped.json() and "Miller" not in uncommented(mapped).json()
-    spark.sql("DROP TABLE nested")
+    spark.sql("DROP TABLE with_fields")
