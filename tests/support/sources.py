@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -19,6 +20,15 @@ PEOPLE = """CREATE TABLE {} AS
     SELECT i AS id, 'name ' || i AS name, ['f', 'm'][1 + i % 2] AS sex, CAST(20 + (i * 7) % 30 AS INTEGER) AS age,
            CAST(i % 5 AS SMALLINT) AS ward, 'note ' || i AS note
     FROM RANGE({}) AS r(i)"""
+
+PLACES: dict[str, dict[str, Any]] = {
+    "in place": {},
+    "view in place": {"as": "view"},
+    "fresh file": {"into": "out.duckdb"},
+    "view in a fresh file": {"into": "out.duckdb", "as": "view"},
+    "parquet": {"into": "out", "as": "parquet"},
+}
+"""Where a release may go, by what the place is called."""
 
 
 def qi(hierarchy: object = None, **more: object) -> dict[str, object]:

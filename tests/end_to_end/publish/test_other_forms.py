@@ -18,15 +18,8 @@ from tests.support.events import kind_t
 from tests.support.foreign import InPostgres, in_postgres
 from tests.support.foreign_series import BASE, charted
 from tests.support.later import MARKS, SAID, a_later_version
-from tests.support.sources import contents, database, everything, job, listed, people, qi, release
+from tests.support.sources import PLACES, contents, database, everything, job, listed, people, qi, release
 
-PLACES: dict[str, dict[str, Any]] = {
-    "in place": {},
-    "view in place": {"as": "view"},
-    "fresh file": {"into": "out.duckdb"},
-    "view in a fresh file": {"into": "out.duckdb", "as": "view"},
-    "parquet": {"into": "out", "as": "parquet"},
-}
 REPLACE = Options(replace=True, without_ledger=True)
 ONLY = Options(only=("r",), replace=True, without_ledger=True)
 

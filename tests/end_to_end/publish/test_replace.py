@@ -11,15 +11,8 @@ import pytest
 from sqldeid.errors import JobError, SqldeidError
 from sqldeid.run import Options, anonymize, verify
 from tests.support.files import read, write
-from tests.support.sources import contents, database, everything, job, listed, people
+from tests.support.sources import PLACES, contents, database, everything, job, listed, people
 
-PLACES = {
-    "in place": {},
-    "view in place": {"as": "view"},
-    "fresh file": {"into": "out.duckdb"},
-    "view in a fresh file": {"into": "out.duckdb", "as": "view"},
-    "parquet": {"into": "out", "as": "parquet"},
-}
 REPLACE = Options(replace=True, without_ledger=True)
 
 
