@@ -76,9 +76,12 @@ _VISITS = ("stay", "visit", "encounter", "admission", "hadm", "unit", "episode",
 _SHARED = tuple(
     "item concept code type provider doctor physician nurse staff user care site hospital hosp clinic center centre "
     "ward unit department practice location place street zip city county state region country device test lab variable "
-    "parameter measurement drug product source group study form batch household family event row".split()
+    "parameter measurement drug product source group study form batch household family employer insurance "
+    "insurer payer company event row".split()
 )
 """With "id" in a name they say that the key is of something that many persons share, or that no person is."""
+_THEIRS = (*_PERSONS, "stay", "visit", "encounter", "admission", "hadm", "episode")
+"""With "id" in a name they say that the key is a person's, or of what one person has: ``patientunitstayid``."""
 _KEYS = ("id", "key", "number", "nummer", "no", "nr", "code", "pid", "mrn", "ssn")
 
 
@@ -209,19 +212,24 @@ def _person(facts: TableFacts, engine: Engine) -> _Person:
             "of persons who have several of it, name the key instead"
         )
         return _Person(again.name, why, many=True, known=again.there == again.rows)
+    if (again := _named_key([c for c in keys if _names(c, _THEIRS)])) is not None:
+        return _repeating(again)
     for c in [c for c in keys if _names(c, ("id", "key"))][:2]:
         if _unique(c):
             return _Person(c.name, "every row has its own, so each row is taken for a person; it is not released")
     if (again := _named_key(keys)) is not None:
-        none = "" if again.there == again.rows else "; rows without one are left out"
-        why = (
-            f"its name says key and its values repeat, so rows that share one may be a person's, whom k counts "
-            f"once{none}; if they are not, name the person key, or where each row is another person, write "
-            "rows_are_persons = true"
-        )
-        return _Person(again.name, why, many=True, known=again.there == again.rows)
+        return _repeating(again)
     why = "no column tells persons apart, so each row is taken for another person; name the person key if there is one"
     return _Person(None, why)
+
+
+def _repeating(key: ColumnFacts) -> _Person:
+    none = "" if key.there == key.rows else "; rows without one are left out"
+    why = (
+        f"its name says key and its values repeat, so rows that share one may be a person's, whom k counts once{none}; "
+        "if they are not, name the person key, or where each row is another person, write rows_are_persons = true"
+    )
+    return _Person(key.name, why, many=True, known=key.there == key.rows)
 
 
 def _named_key(keys: Sequence[ColumnFacts]) -> ColumnFacts | None:
@@ -229,7 +237,8 @@ def _named_key(keys: Sequence[ColumnFacts]) -> ColumnFacts | None:
 
     Rows of a long table, of measurements, taken for persons would make k a count of rows.
     """
-    may = [c for c in keys if _names(c, ("id", "key")) and not _names(c, _SHARED) and not says_category(c.name)]
+    may = [c for c in keys if _names(c, ("id", "key")) and (_names(c, _THEIRS) or not _names(c, _SHARED))]
+    may = [c for c in may if not says_category(c.name)]
     return max((c for c in may if LEAST_AGAIN < c.different < c.there), key=lambda c: c.different, default=None)
 
 

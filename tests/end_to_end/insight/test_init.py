@@ -422,7 +422,7 @@ MEASURED = """CREATE TABLE long AS SELECT i % 130 AS "{name}", i // 130 AS minut
     i % 37 AS itemid, i % 50 AS hospital_id, 50 + (i * 7) % 60 AS value FROM RANGE(2600) AS r(i)"""
 
 
-@pytest.mark.parametrize("name", ["recordid", "id", "RecordID", "link_key", "icustay_id"])
+@pytest.mark.parametrize("name", ["recordid", "id", "RecordID", "link_key", "icustay_id", "patientunitstayid"])
 def test_a_key_that_repeats_in_a_long_table_is_the_person(tmp_path: Path, name: str) -> None:
     """Each measurement was taken for another person, and k counted measurements."""
     source = database(tmp_path / "d.duckdb", MEASURED.format(name=name))
@@ -438,6 +438,13 @@ def test_a_key_of_what_persons_share_is_no_person(tmp_path: Path, name: str) -> 
     source = database(tmp_path / "d.duckdb", MEASURED.format(name=name))
     table = tomllib.loads(sqldeid.init(source))["tables"]["long"]
     assert table["rows_are_persons"] is True and "person" not in table
+
+
+@pytest.mark.parametrize(("name", "person"), [("patientunitstayid", "name"), ("link_id", "lab_id")])
+def test_a_persons_key_that_repeats_comes_before_a_number_of_rows(tmp_path: Path, name: str, person: str) -> None:
+    query = MEASURED.format(name=name).replace("SELECT", "SELECT i AS lab_id,")
+    table = tomllib.loads(sqldeid.init(database(tmp_path / "d.duckdb", query)))["tables"]["long"]
+    assert (table["person"], table.get("rows")) == ((name, "many") if person == "name" else (person, None))
 
 
 def test_real_measurements_are_of_their_record(shared_data: Path, tmp_path: Path) -> None:
