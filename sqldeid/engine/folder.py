@@ -105,8 +105,27 @@ def _claim(folder: Path) -> FileLock | None:
 def _release(folder: Path, lock: FileLock, maker: int) -> None:
     if os.getpid() != maker:
         return
+    _clear(folder)
     lock.release()
-    shutil.rmtree(folder, ignore_errors=True)
+    _remove_cleared(folder)
+
+
+def _clear(folder: Path) -> None:
+    """Remove what a folder holds but its lock, which goes last: a sweep knows by it what a killed run left."""
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            elif entry.name != _LOCK:
+                with suppress(OSError):
+                    os.unlink(entry.path)
+
+
+def _remove_cleared(folder: Path) -> None:
+    """Remove a folder that holds no more than its lock; one that could not be cleared keeps it for the next sweep."""
+    with suppress(FileNotFoundError):
+        if not {*os.listdir(folder)} - {_LOCK}:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _lock(folder: Path) -> FileLock:
@@ -120,7 +139,8 @@ def _remove_dead(left: Path) -> None:
             left.rmdir()  # which refuses one that holds anything
         return
     with _lock(left):
-        shutil.rmtree(left, ignore_errors=True)
+        _clear(left)
+        _remove_cleared(left)
 
 
 def is_private(name: str) -> bool:

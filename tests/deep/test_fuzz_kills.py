@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -70,6 +71,13 @@ def problems(
     return found
 
 
+def age(folder: Path) -> None:
+    """Make folders that never got a lock old enough to be swept: a run leaves young ones, which may be another's."""
+    for left in folder.rglob(".*.sqldeid-*"):
+        if left.is_dir() and not any(left.iterdir()):
+            os.utime(left, (0, 0))
+
+
 def stopped(seed: int, folder: Path, processes: Processes, codes: Counter[str]) -> list[str]:
     """What is wrong with a run that is stopped, and with the next."""
     r, tmp = random.Random(seed), folder / "tmp"
@@ -88,6 +96,7 @@ def stopped(seed: int, folder: Path, processes: Processes, codes: Counter[str]) 
             here.append("the source changed")
         if with_signal != signal.SIGKILL and ran.code not in (-2, -15):
             here += leftovers(folder)
+        age(folder)
         again = processes.run(command, folder)
     except Hang as hang:
         return [f"{told}: hung: {hang}"]

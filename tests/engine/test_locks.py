@@ -166,6 +166,39 @@ def test_a_lock_on_a_file_that_was_removed_is_none(tmp_path: Path, monkeypatch: 
     held.release()
 
 
+KILLED = """
+import os, sys
+from pathlib import Path
+from sqldeid.engine.folder import PrivateFolder
+unlink, left = os.unlink, int(sys.argv[2])
+
+def counted(*path, **at):
+    global left
+    left -= 1
+    if left < 0:
+        os._exit(9)
+    unlink(*path, **at)
+
+with PrivateFolder(Path(sys.argv[1])) as folder:
+    for name in ("a", "b", "z"):
+        (folder.path / name).mkdir()
+        (folder.path / name / "spill").write_text("x")
+        (folder.path / f"{name}.tmp").write_text("x")
+    os.unlink = counted
+"""
+
+
+@pytest.mark.parametrize("removed", range(7))
+def test_a_run_killed_as_it_removes_its_folder_is_swept(tmp_path: Path, removed: int) -> None:
+    """What it has not removed yet may hold values of the source: the lock by which a sweep knows it goes last."""
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "out"), str(removed)], capture_output=True)
+    assert (done.returncode, done.stderr) == (9, b"")
+    assert list(tmp_path.iterdir())
+    with PrivateFolder(tmp_path / "out"):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
 FORKS = """
 import os, sys
 from pathlib import Path
