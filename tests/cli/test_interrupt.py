@@ -56,6 +56,14 @@ def write_job(folder: Path, search: str) -> None:
     (folder / "job.toml").write_text(JOB.format(columns=columns, search=search))
 
 
+def test_a_plan_says_where_a_search_may_not_end(wide, capsys):
+    vast, told = "78,364,164,096 nodes", "such a lattice can take longer than anybody waits (search.time_limit)"
+    for search, says in (("", True), ("time_limit = 60", False), ('method = "datafly"', False)):
+        write_job(wide, search)
+        out = " ".join(run(capsys, "anonymize", "db.duckdb", "--job", "job.toml", "--plan").out.split())
+        assert vast in out and (told in out) == says
+
+
 def test_ctrl_c_in_a_search_tells_the_best_node_and_the_gap(wide):
     process = start("anonymize", "db.duckdb", "--job", "job.toml", "--json", "-", "-v", cwd=wide, PYTHONUNBUFFERED="1")
     assert process.stderr is not None
@@ -75,6 +83,7 @@ def test_ctrl_c_in_a_search_tells_the_best_node_and_the_gap(wide):
     first = ", ".join(f"{name} {level}" for name, level in list(error["best"]["node"].items())[:12])
     assert f"best node so far: {first}" in ran.err
     assert f", loss {error['best']['loss']:.6g}, gap at most {error['gap']:.6g}" in ran.err
+    assert "with search.time_limit a run releases the best node" in ran.err
     assert "nothing was published" in ran.err
     assert sorted(p.name for p in wide.iterdir()) == ["db.duckdb", "job.toml"]
 

@@ -33,6 +33,11 @@ TREE = (
 )
 """What a plan says of hierarchies by links, whose rule is that of `sqldeid.hierarchy.parents`."""
 
+_VAST = 10_000_000
+"""Nodes beyond which a proof may not come: the bench proves it of a million, and not of 85 million."""
+_PROVEN = frozenset({"frontier", "best-first", "flash", "ola", "inverse-ola"})
+"""Methods that go on until the least loss is proven."""
+
 
 def explain(planned: TablePlan | PartitionPlan | LocalPlan | Linked | ChildPlan, target: Target) -> Explained:
     """What a run of a plan would do. Cost: no statement is run."""
@@ -156,8 +161,10 @@ def _demands(plan: TablePlan) -> Facts:
         for name, value in (("time limit", search.time_limit), ("checks limit", search.checks_limit))
         if value is not None
     ]
-    blank = "kept with every quasi-identifying column at its top" if demands.blanks else "left out"
     size = plan.lattice.size
+    if not limits and size > _VAST and search.method in _PROVEN:
+        limits = ["no time limit: such a lattice can take longer than anybody waits (search.time_limit)"]
+    blank = "kept with every quasi-identifying column at its top" if demands.blanks else "left out"
     return [
         ("Lattice", f"{size:,} node{'s' * (size != 1)}"),
         ("K-anonymity", f"k = {demands.k}"),

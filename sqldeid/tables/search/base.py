@@ -301,5 +301,6 @@ def interrupted(problem: Problem) -> Interrupted:
     gap = standing.best - (standing.bound or 0.0)
     return Interrupted(
         f"the search was interrupted after {state.checks:,} checks; best node so far: "
-        f"{describe(problem, state.best.node)}, loss {standing.best:.6g}, gap at most {max(gap, 0.0):.6g}"
+        f"{describe(problem, state.best.node)}, loss {standing.best:.6g}, gap at most {max(gap, 0.0):.6g}; "
+        "with search.time_limit a run releases the best node at its end"
     )
