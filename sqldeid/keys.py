@@ -108,9 +108,9 @@ def state_key() -> Key | None:
     By it notes on releases say whether a source has changed since: to whoever reads a release they say nothing.
     """
     base = os.environ.get("XDG_STATE_HOME", "")
-    folder = (Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state") / "sqldeid"
-    file = folder / "key"
     try:
+        folder = (Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state") / "sqldeid"
+        file = folder / "key"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not file.exists():
             _make_once(file)

@@ -86,6 +86,7 @@ def _claim(folder: Path) -> FileLock | None:
     """Lock a folder that was made just now; None where another run took it for a dead one's before."""
     lock = None
     try:
+        os.chmod(folder, 0o700)  # a umask may have taken even its owner's rights
         made = folder.stat()
         lock = hold(folder / _LOCK)
         if os.path.samestat(made, folder.stat()):

@@ -166,6 +166,26 @@ def test_a_lock_on_a_file_that_was_removed_is_none(tmp_path: Path, monkeypatch: 
     held.release()
 
 
+def test_a_folder_is_its_owners_before_it_is_locked_whatever_the_umask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may not enter it cannot lock it (but root, who may)."""
+    modes = []
+
+    def held(path: Path) -> FileLock:
+        modes.append(path.parent.stat().st_mode & 0o777)
+        return hold(path)
+
+    monkeypatch.setattr("sqldeid.engine.folder.hold", held)
+    before = os.umask(0o777)
+    try:
+        with PrivateFolder(tmp_path / "out"):
+            assert modes == [0o700]
+    finally:
+        os.umask(before)
+    assert not list(tmp_path.iterdir())
+
+
 KILLED = """
 import os, sys
 from pathlib import Path

@@ -150,11 +150,22 @@ def test_marks_are_keyed_and_other_keys_are_refused(
         sqldeid.anonymize(asked, source, options=REPLACE)
 
 
+def _no_user(_: int) -> None:
+    raise KeyError
+
+
+@pytest.mark.parametrize("lacking", ["folder", "home"])
 def test_without_a_place_for_a_key_releases_are_made_but_not_replaced(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacking: str
 ) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    """In a container a user may have a number alone: no name, and no home."""
+    if lacking == "folder":
+        (tmp_path / "file").touch()
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    else:
+        for variable in ("XDG_STATE_HOME", "HOME"):
+            monkeypatch.delenv(variable)
+        monkeypatch.setattr("pwd.getpwuid", _no_user)
     asked = job("lattice", tmp_path)
     sqldeid.anonymize(asked, source)
     with pytest.raises(JobError, match="no key could be kept"):
