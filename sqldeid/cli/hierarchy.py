@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
 from itertools import islice
@@ -171,15 +170,12 @@ def build(common: Common, spec: str, output: str, database: str | None, table: s
 
 def _write(bound: Hierarchy, output: str) -> None:
     """Write the file; into a stream as the same bytes."""
-    from sqldeid.hierarchy import write_csv
+    from sqldeid.hierarchy import as_csv, write_csv
 
     if not is_stream(output):
         write_csv(bound, Path(output))
         return
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "hierarchy.csv")
-        write_csv(bound, file)
-        text = file.read_bytes().decode()
+    text = as_csv(bound)
     if is_stdout(output):
         in_utf8()  # what is read back must be these bytes
     write_text(output, text)

@@ -144,6 +144,22 @@ def _remove_dead(left: Path) -> None:
         _remove_cleared(left)
 
 
+def for_temporary_files() -> Path:
+    """The system's folder for temporary files.
+
+    Raises
+    ------
+    EngineError
+        If none can be written, as in a container whose disks are read-only.
+    """
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        raise EngineError(
+            "no folder for temporary files can be written; name one with --temp-dir, or set TMPDIR"
+        ) from None
+
+
 def is_private(name: str) -> bool:
     """Whether a folder of this name is a run's own, as one is that lends plain names beside what is read."""
     return name.startswith(".") and _MARK in name

@@ -61,7 +61,11 @@ def forget(run: str) -> None:
 
 
 def _path(run: str) -> Path:
-    return Path(tempfile.gettempdir()) / f".sqldeid-run-{run}"
+    try:
+        folder = tempfile.gettempdir()
+    except FileNotFoundError:  # none can be written, and no mark be made
+        folder = os.sep
+    return Path(folder, f".sqldeid-run-{run}")
 
 
 def _lock(path: Path) -> FileLock:

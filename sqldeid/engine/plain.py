@@ -16,10 +16,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
 from pathlib import Path
 
-from sqldeid.engine.folder import PrivateFolder
+from sqldeid.engine.folder import PrivateFolder, for_temporary_files
 from sqldeid.errors import EngineError, JobError
 
 _PATTERN = re.compile(r"[*?\[\\]")
@@ -207,12 +206,18 @@ def _link(path: Path, there: Path) -> None:
         shutil.copyfile(path, there)
 
 
+def _is_usable(folder: Path) -> bool:
+    return is_plain(folder) and os.access(folder, os.W_OK)
+
+
 def _plain_parent(folder: Path, elsewhere: Path | None) -> Path:
     """A folder with a plain path in which private ones may be made; the first of those that could be meant."""
-    system = Path(tempfile.gettempdir())
-    for parent in (elsewhere, Path(os.path.abspath(folder)), system):
-        if parent is not None and is_plain(parent) and os.access(parent, os.W_OK):
+    for parent in (elsewhere, Path(os.path.abspath(folder))):
+        if parent is not None and _is_usable(parent):
             return Path(os.path.abspath(parent))
+    system = for_temporary_files()
+    if _is_usable(system):
+        return system
     raise JobError(
         f"{folder}: DuckDB reads * ? [ and \\ in a path as a pattern, and no path that is not UTF-8, and the folder "
         f"for temporary files ({system}) has such a path, too, or cannot be written; name another one with --temp-dir",

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from sqldeid.hierarchy.header import refuse_header
-from sqldeid.hierarchy.inspection import HierarchyReport, check, not_covered, paths, write_csv
+from sqldeid.hierarchy.inspection import HierarchyReport, as_csv, check, not_covered, paths, write_csv
 from sqldeid.hierarchy.leaves import shipped_leaves
 from sqldeid.hierarchy.model import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.sources import (
@@ -26,6 +26,7 @@ __all__ = [
     "HierarchyReport",
     "HierarchySource",
     "UncoveredValues",
+    "as_csv",
     "check",
     "named_level",
     "not_covered",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -164,15 +165,15 @@ def paths(hierarchy: Hierarchy) -> Iterator[tuple[str | None, ...]]:
     return zip(*columns, strict=True)
 
 
-def write_csv(hierarchy: Hierarchy, path: Path) -> None:
-    """Write a hierarchy as a file that `open_source` reads back: `;`, UTF-8, one line a leaf, NULL as an empty field.
+def as_csv(hierarchy: Hierarchy) -> str:
+    """The text of a file that `open_source` reads back: `;`, one line a leaf, NULL as an empty field.
 
     Every field is quoted: so no value can be taken for a delimiter, a line end or a byte order mark.
 
     Raises
     ------
     HierarchyError
-        If the hierarchy tells an empty text from NULL, which a file cannot, or the file cannot be written.
+        If the hierarchy tells an empty text from NULL, which a file cannot.
     """
     for level, labels in enumerate(hierarchy.labels):
         if "" in set(labels.tolist()):
@@ -180,9 +181,22 @@ def write_csv(hierarchy: Hierarchy, path: Path) -> None:
                 f"hierarchy {hierarchy.name}: level {level} has an empty text, which a file cannot tell from NULL. "
                 "Replace it in the source"
             )
+    file = io.StringIO()
+    writer = csv.writer(file, delimiter=";", lineterminator="\n", quoting=csv.QUOTE_ALL)
+    writer.writerows(paths(hierarchy))
+    return file.getvalue()
+
+
+def write_csv(hierarchy: Hierarchy, path: Path) -> None:
+    """Write a hierarchy as a file in UTF-8, as `as_csv` has it.
+
+    Raises
+    ------
+    HierarchyError
+        If the hierarchy tells an empty text from NULL, or the file cannot be written.
+    """
+    text = as_csv(hierarchy)
     try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, delimiter=";", lineterminator="\n", quoting=csv.QUOTE_ALL)
-            writer.writerows(paths(hierarchy))
+        path.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
         raise HierarchyError(f"{path.name}: it cannot be written ({error.strerror or 'unknown reason'})") from None

@@ -193,8 +193,7 @@ def _java() -> Looked:
 
 
 def _surroundings(settings: Settings) -> Iterator[Looked]:
-    folder = settings.temp_dir or Path(tempfile.gettempdir())
-    yield _writable("spill files", folder, FAIL, "name another folder by --temp-dir, or set TMPDIR")
+    yield _spill(settings)
     yield _writable("current folder", Path.cwd(), NOTE, "results and releases must then be written elsewhere")
     yield _memory()
     encoding = (sys.stdout.encoding or "none").lower()
@@ -204,6 +203,15 @@ def _surroundings(settings: Settings) -> Iterator[Looked]:
         said = f"encoding {encoding}: letters that it has not are written as escapes"
         yield Looked("surroundings", "terminal", NOTE, said, "export PYTHONUTF8=1, or a locale with UTF-8")
     yield _clock()
+
+
+def _spill(settings: Settings) -> Looked:
+    mend = "name another folder by --temp-dir, or set TMPDIR"
+    try:
+        folder = settings.temp_dir or Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        return Looked("surroundings", "spill files", FAIL, "no folder for temporary files can be written", mend)
+    return _writable("spill files", folder, FAIL, mend)
 
 
 def _writable(name: str, folder: Path, bad: str, mend: str) -> Looked:

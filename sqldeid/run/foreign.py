@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from importlib import import_module
@@ -12,7 +11,7 @@ from typing import Protocol, cast
 
 from sqldeid.engine.choosing import dialect_of, open_foreign
 from sqldeid.engine.duckdb import DuckDBEngine
-from sqldeid.engine.folder import PrivateFolder
+from sqldeid.engine.folder import PrivateFolder, for_temporary_files
 from sqldeid.engine.offers import refuse_missing
 from sqldeid.engine.opening import close_access, own_instance
 from sqldeid.engine.plain import refuse_as_temporary
@@ -52,7 +51,7 @@ def open_engine(database: object, settings: Settings, stack: ExitStack, files: F
     files
         Opens the files of releases on the workbench before all others are closed to it; the folder that it may use.
     """
-    parent = settings.temp_dir or Path(tempfile.gettempdir())
+    parent = settings.temp_dir or for_temporary_files()
     refuse_as_temporary(parent)
     name = f"bench-{os.getuid() if hasattr(os, 'getuid') else 0}"  # another user's cannot even be looked at
     spill = stack.enter_context(PrivateFolder(Path(name), parent)).path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from sqldeid.arguments import flag, one_of, place, texts, unless_none
 from sqldeid.engine.base import Column
 from sqldeid.engine.choosing import dialect_of, is_foreign
 from sqldeid.engine.duckdb import DuckDBEngine
-from sqldeid.engine.folder import PrivateFolder
+from sqldeid.engine.folder import PrivateFolder, for_temporary_files
 from sqldeid.engine.offers import refuse_missing
 from sqldeid.engine.opening import (
     Database,
@@ -492,6 +491,6 @@ def _spill(path: Path, staging: Path | None, settings: Settings, stack: ExitStac
         return staging
     beside = path.absolute().parent
     usable = os.access(beside, os.W_OK) and is_plain(beside)
-    parent = settings.temp_dir or (beside if usable else Path(tempfile.gettempdir()))
+    parent = settings.temp_dir or (beside if usable else for_temporary_files())
     refuse_as_temporary(parent)
     return stack.enter_context(PrivateFolder(path, parent)).path

@@ -14,11 +14,13 @@ from typing import Any
 import duckdb
 import pytest
 
+from sqldeid.engine import mark
 from sqldeid.engine.opening import Settings
-from sqldeid.errors import JobError, SqldeidError
+from sqldeid.errors import EngineError, JobError, SqldeidError
+from sqldeid.findings import FAIL
 from sqldeid.job import Job
 from sqldeid.result import Risk
-from sqldeid.run import Options, anonymize, assess, verify
+from sqldeid.run import Options, anonymize, assess, doctor, verify
 from sqldeid.run.profiles import init
 from tests.support.sources import everything, listed, qi, release
 
@@ -266,6 +268,28 @@ def test_a_database_whose_path_is_not_utf8(tmp_path: Path) -> None:
         with pytest.raises(JobError, match="not UTF-8"):
             anonymize(wanted, source)
     assert listed(folder) == ["s.duckdb"]
+
+
+def test_no_place_for_temporary_files_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a container whose disks are read-only but one a run of a file works, and one that needs a place says so."""
+
+    def nowhere() -> str:
+        raise FileNotFoundError
+
+    folder = tmp_path / "t[1]"
+    folder.mkdir()
+    write(folder / "a[1].csv", WANTED)
+    wanted = job(tmp_path, "out", table_of(Path("a[1].csv")))
+    with monkeypatch.context() as patched:
+        patched.setattr("tempfile.gettempdir", nowhere)
+        with pytest.raises(EngineError, match="name one with --temp-dir, or set TMPDIR"):
+            anonymize(wanted, folder / "a[1].csv")
+        anonymize(wanted, folder / "a[1].csv", options=Options(settings=Settings(temp_dir=tmp_path)))
+        mark.Mark("0000ffff").close()
+        assert not mark.is_dead("0000ffff")
+        looked = {one.name: one for one in doctor.examine(None, None, Settings())}
+    assert released(tmp_path / "out", tmp_path) == {WANTED}
+    assert (looked["spill files"].state, looked["DuckDB"].state) == (FAIL, FAIL)
 
 
 def test_no_plain_place_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
