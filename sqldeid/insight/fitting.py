@@ -15,7 +15,7 @@ from sqldeid.engine.base import Engine
 from sqldeid.hierarchy import check, open_source, shipped
 from sqldeid.insight.identifiers import is_text_age
 from sqldeid.insight.profile import ColumnFacts
-from sqldeid.insight.words import named, says_birth, says_category, says_year, words_of
+from sqldeid.insight.words import named, says_birth, says_number_of_things, says_year, words_of
 from sqldeid.sql import column
 
 FEW_VALUES = 12
@@ -104,8 +104,8 @@ def _fit(sought: Sought, shipped_one: str | None) -> Fit:
             f"years in bands of 5, 10 and 20{_SAFE_YEAR if says_birth(facts.name) else ''}",
             True,
         )
-    if facts.kind in _NUMBERS and says_category(facts.name):
-        return {"suppress": True}, "the number of a category: its values, or *", True
+    if facts.kind in _NUMBERS and says_number_of_things(facts.name):
+        return {"suppress": True}, "numbers that stand for things: its values, or *", True
     if facts.kind in _NUMBERS and facts.different > FEW_VALUES and (widths := bands(facts)):
         return {"bands": widths}, "numbers in bands", facts.kind != "float"
     return {"suppress": True}, "its values, or *", True

@@ -47,6 +47,9 @@ _CODED = frozenset(
 )
 """With "id" in a name they say that it is the number of a category, not of a person."""
 
+_NUMBERED = frozenset("item itemid itemids code codes kode codigo cd ndc gsn cpt hcpcs drg loinc snomed rxnorm".split())
+"""In a name they say that its numbers stand for things, so that neighbours have nothing in common."""
+
 
 def words_of(name: str) -> tuple[str, ...]:
     """A name's words in lower case: ``dateOfBirth``, ``DATE_OF_BIRTH`` and ``date of birth`` are the same three."""
@@ -97,6 +100,11 @@ def says_age(name: str) -> bool:
 def says_category(name: str) -> bool:
     """Whether an "id" in a name is a category's."""
     return any(w in _CODED for w in spelt(name))
+
+
+def says_number_of_things(name: str) -> bool:
+    """Whether a name says that its numbers are codes: a band of them would put together what is not alike."""
+    return says_category(name) or any(w in _NUMBERED for w in spelt(name))
 
 
 def says_secret(name: str) -> bool:

@@ -57,3 +57,11 @@ def test_what_it_proposes_of_codes_runs(source: Path) -> None:
 
 MIXED = 'icd_code = { role = "quasi-identifying", hierarchy = "icd/diagnoses", version = "icd_version" }'
 DIVERSE = "l_diversity = {"
+
+
+def test_numbers_that_stand_for_things_are_not_put_into_bands(shared_data: Path) -> None:
+    """Items 70011 and 70012 are two kinds of sample, with no more in common than any others."""
+    text = sqldeid.init(shared_data / "mimic3demo" / "MICROBIOLOGYEVENTS.csv")
+    columns = tomllib.loads(text)["tables"]["MICROBIOLOGYEVENTS"]["columns"]
+    for name in ("spec_itemid", "org_itemid", "ab_itemid"):
+        assert columns[name] == {"role": "quasi-identifying", "hierarchy": {"suppress": True}}, name
