@@ -18,7 +18,7 @@ from sqldeid.insight.hospital import FoundSchema, query_of, told_empty
 from sqldeid.insight.hospitaltext import TOLD, add_query, add_released
 from sqldeid.insight.jobtext import add_comment, add_explained, add_place, safe_text, source_name
 from sqldeid.insight.presets import CAUTION, Preset
-from sqldeid.insight.proposals import SUPPRESSION_LIMIT, K
+from sqldeid.insight.proposals import LENGTH, SUPPRESSION_LIMIT, K
 from sqldeid.schemas import Released, SchemaPart
 from sqldeid.sql import column, identifier, literal, render, table_name
 
@@ -30,9 +30,6 @@ CLASS_SIZES = (200, 100, 50, 20)
 
 PAIRS_LIMIT = 0.3
 """Share of the pairs of person and item that may be suppressed."""
-
-LENGTH = 20
-"""Persons who share each length of series."""
 
 _ALONE = (
     "Publish this or another release of the same persons, not both: each keeps its own promise, and nothing here "

@@ -10,10 +10,12 @@ import tomlkit
 from tomlkit.items import InlineTable, Item, Table
 
 from sqldeid.insight.ages import TOP, age_of
+from sqldeid.insight.measured import Measured, measured
 from sqldeid.insight.presets import CAUTION
 from sqldeid.insight.profile import ColumnFacts
-from sqldeid.insight.proposals import SUPPRESSION_LIMIT, K, Proposal, Proposed
+from sqldeid.insight.proposals import LENGTH, SUPPRESSION_LIMIT, K, Proposal, Proposed
 from sqldeid.job.rules import MAX_NAME_BYTES, name_flaw
+from sqldeid.job.series import MAX_ITEMS
 from sqldeid.sql import identifier, render, table_name
 
 _WIDTH = 112
@@ -44,8 +46,13 @@ def job_text(proposed: Proposed, database: str, into: str | None, dialect: str =
     _head(document, proposed, database)
     document.add("release", add_place(into))
     parent = tomlkit.table(is_super_table=True)
-    parent.add(_key(release_name(proposed.facts.parts[-1], dialect)), _release(proposed))
+    name = release_name(proposed.facts.parts[-1], dialect)
+    parent.add(_key(name), _release(proposed))
     document.add("tables", parent)
+    if proposed.many and proposed.known and proposed.person is not None:
+        found = measured(proposed.facts, proposed.person)
+        if found is not None:
+            _series(document, name, proposed, found)
     return safe_text(tomlkit.dumps(document))
 
 
@@ -113,6 +120,39 @@ def _many(release: Table, proposed: Proposed, person: str) -> None:
     )
     add_comment(release, "Or one row per person, here the first: then this source, without rows (and check the order):")
     release.add(tomlkit.comment(_shown(f"source = {_item({'query': str(query).strip()}).as_string()}")))
+
+
+def _series(document: _Lines, name: str, proposed: Proposed, found: Measured) -> None:
+    """Of measurements the same as time series, ready to be taken in."""
+    section = tomlkit.table()
+    section.add("source", _item(source_name(proposed.facts.parts)))
+    add_explained(section, "person", proposed.person, "where it is a stay, see cohort.first_of")
+    section.add("time", _item(found.time))
+    if found.unit is not None:
+        add_explained(section, "time_unit", found.unit, "by the column's name")
+    add_explained(section, "variable", found.variable, "whose values are names of what was measured, and are released")
+    if found.items > MAX_ITEMS:
+        why = f"{found.variable} has more than {MAX_ITEMS} values; shipped is this map of MIMIC's items"
+        add_explained(section, "variables", "mimic3/vitals", why)
+    section.add("value", _item(found.value))
+    add_explained(section, "step_hours", 1, "the mean of each step, from the first record")
+    add_explained(
+        section, "durations", {"k": max(LENGTH, proposed.k)}, "persons who share each length; the rest is lost"
+    )
+    add_explained(
+        section, "privacy", {"k": proposed.k}, "persons of a length who share mean, variance, least and greatest value"
+    )
+    parent = tomlkit.table(is_super_table=True)
+    parent.add(_key(name), section)
+    text = tomlkit.dumps({"series": parent})
+    document.add(tomlkit.nl())
+    add_comment(
+        document,
+        "Each row looks like a measurement. As a time series more of its course is released, in classes of their own "
+        "(docs/tutorial/series.md): then take in these lines in the place of the table above.",
+    )
+    for line in text.splitlines():
+        document.add(tomlkit.comment(line))
 
 
 _PLACES = ("place", *(f"place_{i}" for i in range(10_000)))

@@ -42,6 +42,8 @@ K = 5
 LEAST_K = 2
 """Of one person nothing may go out as it is, whoever reads the proposal or not."""
 SUPPRESSION_LIMIT = 0.05
+LENGTH = 20
+"""Persons who share each length of series."""
 AGE_TOP = 90
 
 _RANKED: tuple[Sequence[str], ...] = (
