@@ -216,7 +216,7 @@ def reading(
         else:
             engine = stack.enter_context(open_path(path_of(database), writable=False, spill=spill, settings=settings))
         with naming_instance():
-            into = open_target(engine, destination(job)) if job is not None else None
+            into = _open_released(job, engine) if job is not None else None
         if not is_connection(database):
             close_access(engine, into if into is not None and into.is_dir() else None)
         engine.begin()
@@ -225,10 +225,14 @@ def reading(
 
 def _open_files(job: Job | None, database: Database, bench: DuckDBEngine) -> Path | None:
     """Open the releases that lie in files beside the program, where a job's do; the folder that may be read."""
-    if job is None or not writes_here(database, destination(job)):
-        return None
-    into = open_target(bench, destination(job))
+    into = _open_released(job, bench) if job is not None and writes_here(database, destination(job)) else None
     return into if into is not None and into.is_dir() else None
+
+
+def _open_released(job: Job, engine: DuckDBEngine) -> Path | None:
+    """Open the file or folder of a job's releases; what is wrong with it is said under the job's name."""
+    with naming_job(job):
+        return open_target(engine, destination(job))
 
 
 @contextmanager
@@ -319,7 +323,8 @@ def open_run(
         return remote, staging, there
     path = None if is_connection(database) else path_of(database)
     seen = _reserve(job, target, path, options, stack)
-    shop = _workshop(target.into, options.settings, stack) if target.into is not None else None
+    temporary = options.settings.temp_dir
+    shop = None if target.into is None else stack.enter_context(Workshop(target.into, elsewhere=temporary))
     folder = shop.path if shop is not None else None
     spill = _spill(path, folder, options.settings, stack) if path is not None else None
     if path is None:
@@ -370,7 +375,7 @@ def _open_bringing(
 ) -> tuple[Remote, Staging, list[dict[str, object]]]:
     """A server that holds the source, and files here that take the releases."""
     seen = _reserve(job, target, None, options, stack)
-    shop = _workshop(target.target, options.settings, stack)
+    shop = stack.enter_context(Workshop(target.target, elsewhere=options.settings.temp_dir))
     opened: list[FreshFile | ParquetFolder] = []
     there: list[dict[str, object]] = []
 
@@ -479,10 +484,6 @@ def _files(
     path = shop.path / "release.duckdb"
     engine.create_database(path, TARGET)
     return FreshFile(engine, target, TARGET, path=path, keep=kept, seen=seen, bring=shop.bring)
-
-
-def _workshop(into: Path, settings: Settings, stack: ExitStack) -> Workshop:
-    return stack.enter_context(Workshop(into, elsewhere=settings.temp_dir))
 
 
 def _spill(path: Path, staging: Path | None, settings: Settings, stack: ExitStack) -> Path:

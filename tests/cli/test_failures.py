@@ -63,7 +63,10 @@ def test_other_exit_codes(folder, capsys):
     assert anonymize(capsys, db="nothing.duckdb").code == 2
     assert anonymize(capsys, db="text.duckdb").code == 2
     assert anonymize(capsys, job="nothing.toml").code == 2
-    assert run(capsys, "verify", "db.duckdb", "--job", "job.toml").code == 4, "nothing was released there"
+    ran = run(capsys, "verify", "db.duckdb", "--job", "job.toml")
+    assert ran.code == 4
+    missing = f"Error: job.toml: release.into: {folder / 'out.duckdb'} does not exist; nothing was released there"
+    assert ran.err.startswith(missing)
     change(folder, "bands = [10, 50]", "bands = [10, 50], top = 3")
     assert anonymize(capsys).code == 2
 
