@@ -1,4 +1,4 @@
-"""Small files that a user names: read whole, but never without an end, as a device or a pipe may have none."""
+"""Files that a user names: their paths; small ones read whole, but never without an end, as a pipe may have none."""
 
 from __future__ import annotations
 
@@ -36,6 +36,25 @@ def read_limited(path: Path, most: int = MOST) -> bytes:
     if len(content) > wanted:
         raise OSError(errno.EFBIG, f"it is larger than {wanted >> 20} MB, or has no end")
     return content
+
+
+def without_parents(path: Path) -> Path:
+    """A path that the system takes to the same place, without `..` where it can be: as people write it, for messages.
+
+    The parent of a folder is the part before it; that of a link is the parent of where the link points. Where the
+    system would go no further, since a part before `..` is missing, a file or closed to us, the path stays as it is.
+    """
+    found = Path(path.anchor)
+    parts = path.parts[bool(path.anchor) :]
+    for i, part in enumerate(parts):
+        outside = found.name == ".." or found == Path()  # of a relative path, which may begin with it
+        if part != ".." or outside:
+            found /= part
+        elif not os.path.isdir(found / part):  # asked with its `..`, so that the part before must be entered
+            return Path(found, *parts[i:])
+        else:
+            found = (Path(os.path.realpath(found)) if os.path.islink(found) else found).parent
+    return found
 
 
 def read_json(content: bytes) -> Any:

@@ -24,6 +24,7 @@ from sqldeid.engine.duckdb_errors import CONVERSION, heard, translate
 from sqldeid.engine.plain import is_utf8
 from sqldeid.engine.settings import Settings
 from sqldeid.errors import EngineError, JobError, SqldeidError, listed
+from sqldeid.files import without_parents
 from sqldeid.sql import identifier, literal, render, table_name
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _looked_up(text: str) -> Path:
 
 
 def _folder(path: Path) -> str:
-    folder = path.absolute().parent
+    folder = without_parents(path.absolute().parent)
     return f"{folder}" if folder.is_dir() else f"{folder}, a folder that does not exist either"
 
 

@@ -16,6 +16,7 @@ from pydantic_core import core_schema
 
 from sqldeid.arguments import place, text
 from sqldeid.errors import listed
+from sqldeid.files import without_parents
 from sqldeid.job import rules
 from sqldeid.job.about import About
 from sqldeid.job.events import Events, problems_of_events
@@ -92,7 +93,7 @@ class Job(Section):
         file = place("path", path)
         name = file.name or str(path)
         content = read_bytes(file)
-        job = cls.parse(read_toml(content, name), folder=file.absolute().parent, name=name)
+        job = cls.parse(read_toml(content, name), folder=without_parents(file.absolute().parent), name=name)
         job._path = file
         job._sha256 = hashlib.sha256(content).hexdigest()
         return job

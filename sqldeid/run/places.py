@@ -36,6 +36,7 @@ from sqldeid.errors import (
     UnshownError,
     VerificationError,
 )
+from sqldeid.files import without_parents
 from sqldeid.job import Job
 from sqldeid.job.rules import SECTIONS
 from sqldeid.publish import (
@@ -162,7 +163,7 @@ def destination(job: Job) -> Destination:
     called = into = job.locate(job.release.into) if job.release.into is not None else None
     try:
         if into is not None:
-            into = into.absolute()
+            into, called = without_parents(into.absolute()), without_parents(into)
             into.exists()
     except OSError as error:
         said = error.strerror or "unknown reason"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from shlex import quote
 
 from sqldeid.errors import UncoveredError
+from sqldeid.files import without_parents
 from sqldeid.hierarchy import shipped
 from sqldeid.job import Job
 from sqldeid.sql import column, parse_table, render, table_name
@@ -20,7 +21,7 @@ def how_to_list(job: Job, error: UncoveredError) -> str:
     if release is None or asked is None or error.column in {n for y, s in release.stack.items() for n in s.names(y)}:
         return ""
     if isinstance(release.source, str) and isinstance(asked.hierarchy, str) and asked.version is None:
-        file = asked.hierarchy if asked.hierarchy in shipped() else str(job.locate(asked.hierarchy))
+        file = asked.hierarchy if asked.hierarchy in shipped() else str(without_parents(job.locate(asked.hierarchy)))
         given = f"--table {quote(release.source)} --column {quote(error.column)}"
         return f" To see which: sqldeid hierarchy check {quote(file)} --db DB {given} --uncovered"
     asked_of = table_name(*parse_table(release.source)) if isinstance(release.source, str) else _QUERY

@@ -71,6 +71,19 @@ def test_other_exit_codes(folder, capsys):
     assert anonymize(capsys).code == 2
 
 
+@pytest.mark.parametrize("command", ["verify", "anonymize", "doctor"])
+def test_places_are_told_without_the_way_to_them(command, folder, capsys, monkeypatch):
+    """A job given as `../job.toml` that writes to `x/../out.duckdb` names the file as people would write it."""
+    change(folder, '"out.duckdb"', '"beneath/../out.duckdb"')
+    (folder / "beneath").mkdir()
+    monkeypatch.chdir(folder / "beneath")
+    if command != "verify":
+        (folder / "out.duckdb").touch()
+    ran = run(capsys, command, "../db.duckdb", "--job", "../job.toml")
+    assert str(folder / "out.duckdb") in ran.err + ran.out or command == "doctor"
+    assert "/.." not in (ran.err + ran.out).replace("../db.duckdb", "").replace("../job.toml", "")
+
+
 def test_no_solution_is_three(folder, capsys):
     """Seven illnesses that are not equally frequent are less uncertain than seven that are, also at the top."""
     asked = 'l_diversity = { column = "illness", l = 7, kind = "entropy" }'

@@ -17,6 +17,7 @@ import pytest
 from sqldeid.engine import mark
 from sqldeid.engine.opening import Settings
 from sqldeid.errors import EngineError, JobError, SqldeidError
+from sqldeid.files import without_parents
 from sqldeid.findings import FAIL
 from sqldeid.job import Job
 from sqldeid.result import Risk
@@ -305,3 +306,35 @@ def test_no_plain_place_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     anonymize(wanted, folder / "a[1].csv", options=Options(settings=Settings(temp_dir=tmp_path / "temp")))
     assert released(tmp_path / "out", tmp_path) == {WANTED}
     assert listed(tmp_path / "temp") == []
+
+
+def test_paths_without_the_way_to_them(tmp_path: Path) -> None:
+    """What is shown is what the system opens: past a link, and past a folder that is not there, `..` is no text."""
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    (tmp_path / "a" / "link").symlink_to(tmp_path / "far" / "away")
+    (tmp_path / "a" / "loop").symlink_to("loop")
+    (tmp_path / "file").touch()
+    shown = {
+        "a/b/../x": "a/x",
+        "a/b/../../x": "x",
+        "a/../a/b/..": "a",
+        "a/link/../x": "far/x",
+        "a/link/x": "a/link/x",
+        "a/b/../link/../../x": "x",
+        "none/../x": "none/../x",
+        "a/b/../none/../x": "a/none/../x",
+        "file/../x": "file/../x",
+        "a/loop/../x": "a/loop/../x",
+    }
+    for path, wanted in shown.items():
+        assert without_parents(tmp_path / path) == tmp_path / wanted, path
+        assert os.path.realpath(tmp_path / path) == os.path.realpath(tmp_path / wanted)
+    assert without_parents(Path("/../../x")) == Path("/x")
+
+
+def test_relative_paths_without_the_way_to_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a")
+    shown = {"b/../x": "x", "../x": "../x", "../../x": "../../x", "b/../../a/x": "../a/x", "x": "x", ".": "."}
+    assert {path: str(without_parents(Path(path))) for path in shown} == shown
