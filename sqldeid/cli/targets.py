@@ -78,9 +78,9 @@ JSON = frozenset({".json"})
 JOB = frozenset({".toml"})
 CSV = frozenset({".csv"})
 DATABASE = frozenset({".duckdb", ".ddb", ".db"})
-_KNOWN = frozenset(
-    {*PAGE, *JSON, *JOB, *CSV, *DATABASE, ".pdf", ".docx", ".xlsx", ".xls", ".png", ".svg", ".tsv", ".parquet"}
-)
+_TEXTS = frozenset({".md", ".markdown", ".rst", ".tex", ".xml", ".yaml", ".yml", ".odt", ".docx", ".pdf"})
+_SHEETS = frozenset({".tsv", ".parquet", ".ods", ".xlsx", ".xls"})
+_KNOWN = frozenset({*PAGE, *JSON, *JOB, *CSV, *DATABASE, *_TEXTS, *_SHEETS, ".png", ".svg", ".zip"})
 """Endings that say what is in a file; one that says nothing is left to the user."""
 
 
@@ -102,8 +102,10 @@ def refuse_kind(option: str, target: str | None, kinds: frozenset[str]) -> None:
     ending = Path(target).suffix.casefold()
     if ending in kinds or ending not in _KNOWN:
         return
-    print_it = " Print the page to PDF from a browser." if ending == ".pdf" and kinds == PAGE else ""
+    print_it = " Print the page to PDF from a browser." if ending == ".pdf" and kinds >= PAGE else ""
     wanted = " or ".join(sorted(kinds, key=lambda e: (e != min(kinds, key=len), e)))
+    if kinds == PAGE | JSON:  # the name chooses between two formats
+        wanted = ".html, for a page, or in .json"
     raise JobError.at(option, f"what is written there ends in {wanted}; {target} does not.{print_it}")
 
 

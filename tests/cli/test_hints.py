@@ -115,7 +115,10 @@ def test_a_database_is_not_written_under_another_formats_name(
     "command",
     [
         (*ANONYMIZE, "--report", "x.pdf"),
+        (*ANONYMIZE, "--report", "x.markdown"),
         (*ANONYMIZE, "--public", "x.pdf"),
+        (*ANONYMIZE, "--public", "x.md"),
+        (*ANONYMIZE, "--json", "x.yaml"),
         (*ANONYMIZE, "--json", "x.html"),
         (*ANONYMIZE, "--certificate", "x.csv"),
         ("verify", *ANONYMIZE[1:], "--json", "x.pdf"),
@@ -137,6 +140,13 @@ def test_no_output_is_written_under_another_formats_name(
     name = next(part for part in command if part.startswith("x."))
     assert ran.code == 2 and name in ran.err and "ends in" in ran.err, ran.err
     assert not (folder / name).exists() and not (folder / "out.duckdb").exists()
+
+
+def test_the_page_is_told_how_to_be_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--public` writes a page or JSON: JSON under the name of a text would be taken for one."""
+    ran = run(capsys, *ANONYMIZE, "--public", "about.md")
+    said = "--public: what is written there ends in .html, for a page, or in .json; about.md does not."
+    assert ran.code == 2 and said in ran.err, ran.err
 
 
 def test_a_key_file_that_is_not_there_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
