@@ -87,7 +87,8 @@ def init(
 
 def _of_schema(found: FoundSchema, part: str, database: Database, engine: Engine, begun: Preset | None) -> str:
     """The job for a whole schema, or for a part of it."""
-    name, into = _named(database, found.shared.release if part == PERSONS else part)
+    made = found.shared.release if part == PERSONS else part
+    name, into = _named(database, f"{found.shared.name}_{made}")  # each its own: jobs of several schemas stand together
     if part == PERSONS:
         used = [found.shared.base, *(c.of for c in found.released)]
         return hospital_text(with_empty(found, used, engine), name, into, begun)

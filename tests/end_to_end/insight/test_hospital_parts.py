@@ -148,6 +148,17 @@ def test_a_person_has_one_series_that_of_the_first_stay(tmp_path: Path, key: Pat
     assert rows == taken, "no two rows of a person at one time: they are of one stay"
 
 
+def test_jobs_of_several_schemas_and_parts_stand_in_one_folder(tmp_path: Path) -> None:
+    """Each writes to a file of its own: else the second finds the first one's release, and would replace it."""
+    files = []
+    for name, make in {"omop54": demo.omop, "mimiciv": demo.mimiciv, "eicu": demo.eicu}.items():
+        made = make(tmp_path / f"{name}.duckdb", 300)
+        for part in ("persons", *shared_schema(name).parts):
+            files.append(tomllib.loads(sqldeid.init(made.database, preset=name, part=part))["release"]["into"])
+    assert len(set(files)) == len(files)
+    assert {"eicu_patients_release.duckdb", "mimiciv_vitals_release.duckdb"} < set(files)
+
+
 def test_presets_and_small_databases_change_the_numbers(tmp_path: Path) -> None:
     made = demo.omop(tmp_path / "h.duckdb", 120)
     text = sqldeid.init(made.database, preset=["omop54", "cms-11"], part="diagnoses")
