@@ -16,6 +16,8 @@ esac
 folder=$2
 cd "$folder"
 umask 077
+exec 9>lock
+flock -n 9 || { echo "code 1: another run is at work here, or flock is missing; nothing was done" >&2; exit 1; }
 rm -f tonight.json # so that what is there afterwards is tonight's
 
 if [ -e policy.json ]; then set -- --policy policy.json; else set --; fi

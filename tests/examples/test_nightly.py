@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -115,6 +116,33 @@ def test_the_cron_script_says_that_many_rows_are_held_back(tmp_path: Path, share
         env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, "many rows are held back" in done.stderr) == (0, float(share) >= 0.05), done.stderr
+
+
+def test_a_second_cron_script_leaves_the_first_alone(tmp_path: Path) -> None:
+    """The program is a stand-in that has written its result and not ended yet, as the second script begins."""
+    stand_in = tmp_path / "bin" / "sqldeid"
+    stand_in.parent.mkdir()
+    stand_in.write_text(
+        "#!/bin/sh\nmkdir working || exit 1\necho '{}' > tonight.json\ntouch written\n"
+        "while [ ! -e go-on ]; do sleep 0.05; done\n"
+    )
+    stand_in.chmod(0o755)
+    known = os.environ | {"PATH": f"{stand_in.parent}{os.pathsep}{os.environ['PATH']}"}
+    command = ["sh", EXAMPLE / "nightly.sh", tmp_path, tmp_path]
+    with subprocess.Popen(command, env=known, stderr=subprocess.PIPE, text=True) as first:
+        try:
+            ends = time.monotonic() + 30
+            while not (tmp_path / "written").exists() and time.monotonic() < ends:
+                time.sleep(0.02)
+            second = subprocess.run(command, env=known, capture_output=True, text=True, check=False, timeout=30)
+        finally:
+            (tmp_path / "go-on").touch()
+        told = first.communicate(timeout=30)[1]
+    assert second.returncode == 1 and "another run is at work here" in second.stderr
+    assert (first.returncode, told) == (0, "")
+    assert (tmp_path / "policy.json").read_text() == (tmp_path / "tonight.json").read_text() == "{}\n"
+    (tmp_path / "working").rmdir()
+    assert subprocess.run(command, env=known, check=False, timeout=30).returncode == 0, "the lock ends with the script"
 
 
 @pytest.mark.deep
