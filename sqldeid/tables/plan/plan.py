@@ -18,7 +18,7 @@ from sqldeid.engine.opening import guessed_types
 from sqldeid.errors import JobError
 from sqldeid.hierarchy import HierarchySource, open_source
 from sqldeid.ledger.hashing import spelling
-from sqldeid.sql import column
+from sqldeid.sql import column, identifier
 from sqldeid.tables.criteria import ClassCriterion, MConcealing, OverallRisk
 from sqldeid.tables.model.lattice import Lattice
 from sqldeid.tables.plan.columns import (
@@ -391,20 +391,31 @@ def _refuse_unfit(source: Column, part: jobfile.Column, key: str) -> None:
     """A pseudonym is of a whole number, exact number or text; a shift of dates; a top code of numbers."""
     for name, kinds in _FITTING.items():
         if getattr(part, name) is not None and source.kind not in kinds:
+            dated = "timestamp" in kinds and source.type == _ZONED
             raise JobError.at(
                 f"{key}.{name}",
                 f"is for columns of {', '.join(kinds[:-1])} or {kinds[-1]}, not of type "
-                f"{source.shown_type}; cast it in a source query",
+                f"{source.shown_type}; {_unzoned(source) if dated else 'cast it in a source query'}",
             )
+
+
+_ZONED = "TIMESTAMP WITH TIME ZONE"
+
+
+def _unzoned(source: Column) -> str:
+    """How a moment gets a date and a time of day: every engine reads it in UTC, and no job's SQL in another zone."""
+    name = source.name if source.name.isidentifier() else identifier(source.name).sql(dialect="duckdb")
+    return (
+        f"write CAST({name} AS TIMESTAMP) AS {name} in a source query, which reads it in UTC; for another zone, name "
+        f"as source a view of the database with {name} AT TIME ZONE 'Europe/Berlin' AS {name}, for example"
+    )
 
 
 def _refuse_zoned(source: Column, part: jobfile.Column, key: str) -> None:
     """A moment has no date before someone chooses a time zone."""
     dates = isinstance(part.hierarchy, jobfile.HierarchyRule) and part.hierarchy.dates is not None
-    if dates and source.type == "TIMESTAMP WITH TIME ZONE":
-        raise JobError.at(
-            key, f"a column of type {source.type} has no dates of its own; cast it to TIMESTAMP in a source query"
-        )
+    if dates and source.type == _ZONED:
+        raise JobError.at(key, f"a column of type {source.type} has no dates of its own; {_unzoned(source)}")
 
 
 def _refuse_unordered(name: str, source: Column, privacy: jobfile.Privacy, key: str) -> None:

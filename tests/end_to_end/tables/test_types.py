@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import duckdb
@@ -10,7 +11,7 @@ import pytest
 from sqldeid.errors import HierarchyError, JobError, SqldeidError
 from sqldeid.job import Job
 from sqldeid.run import anonymize, plan, verify
-from tests.support.files import read
+from tests.support.files import read, write
 from tests.support.sources import INSENSITIVE, SENSITIVE, everything, job, qi, release
 
 DAYS = "TO_DAYS(CAST(i % 3 AS INTEGER))"
@@ -396,3 +397,31 @@ def test_collated_columns_are_released_as_duckdb_compares_them(tmp_path: Path) -
         done = anonymize(wanted, c).releases["r"]
         assert (done.k, done.node) == (6, {"a": 0})
         assert len(set(read(tmp_path / "o", "SELECT a FROM release.r"))) == 1
+
+
+@pytest.mark.parametrize("name", ["seen", "last seen"])
+@pytest.mark.parametrize(
+    "asked",
+    [{"role": "insensitive", "shift": "person"}, {"role": "insensitive", "to": "month"}, qi({"dates": ["month"]})],
+    ids=["shift", "to", "dates"],
+)
+def test_a_moment_is_told_the_cast_that_works(tmp_path: Path, name: str, asked: dict[str, object]) -> None:
+    """It has a date only in a zone: by the cast in UTC, by a view of the database in another."""
+    source, quoted = tmp_path / "source.duckdb", name if name.isidentifier() else f'"{name}"'
+    moment = f"TIMESTAMPTZ '2024-01-01 23:30:00+00' + TO_DAYS(CAST(i % 40 AS INTEGER)) AS {quoted}"
+    write(source, f"CREATE TABLE visits AS SELECT i AS id, i % 3 AS sex, {moment} FROM RANGE(400) AS r(i)")
+    columns = {"sex": qi(), name: asked}
+    with pytest.raises(JobError, match="reads it in UTC") as raised:
+        plan(job({"into": str(tmp_path / "out")}, r=release(columns, source="visits", person="id")), source)
+    told = re.search(r"write (.+) in a source query.* with (.+), for example", raised.value.message)
+    assert told, raised.value.message
+    cast, view = told.groups()
+    write(source, f"CREATE VIEW local AS SELECT id, sex, {view} FROM visits")
+    for place, made in (("utc", {"query": f"SELECT id, sex, {cast} FROM visits"}), ("local", "local")):
+        into = tmp_path / f"{place}.duckdb"
+        asking = job({"into": str(into)}, r=release(columns, source=made, person="id", suppression="drop"))
+        anonymize(asking, source)
+        verify(asking, source)
+        if "shift" in asked:  # a shift is of whole days
+            times = read(into, f"SELECT DISTINCT CAST(CAST({quoted} AS TIME) AS VARCHAR) FROM release.r")
+            assert times == [("23:30:00" if place == "utc" else "00:30:00",)]
