@@ -181,7 +181,7 @@ def open_source(spec: str | Mapping[str, object], folder: Path) -> HierarchySour
         return _open_path(_shipped_path(spec), spec)
     path = folder / spec
     if not os.path.isfile(path):  # unlike Path.is_file, never raises, however long the name
-        raise HierarchyError(f"hierarchy {spec}: no such file, and none of that name is shipped ({_nearest(spec)})")
+        raise HierarchyError(f"hierarchy {spec}: no such file, and none of that name is shipped; {_nearest(spec)}")
     return _open_path(path, spec)
 
 
@@ -224,9 +224,20 @@ def _shipped_path(name: str) -> Path:
     return next(p for s in (".csv", ".toml") if (p := _root() / f"{name}{s}").is_file())
 
 
+_ALIKE = 0.82
+"""Share of letters from which two names are near: adult/zzz is near to no other of adult."""
+
+
 def _nearest(spec: str) -> str:
-    group = [name for name in shipped() if name.split("/")[0] == spec.split("/")[0]]
-    return f"shipped: {', '.join(group or shipped())}"
+    """Names of shipped hierarchies that look alike, as a whole or after the `/`; and what lists all of them."""
+    from difflib import get_close_matches  # only who misspelt waits for it
+
+    asked, last = spec.casefold(), {name.rpartition("/")[2] for name in shipped()}
+    alike = get_close_matches(Path(asked).stem, last, cutoff=_ALIKE)
+    near = get_close_matches(asked, shipped(), cutoff=_ALIKE)
+    near += [name for word in alike for name in shipped() if name.endswith(f"/{word}") and name not in near]
+    told = f"did you mean {' or '.join(near[:3])}? " if near else ""
+    return f"{told}`sqldeid hierarchy list` prints all {len(shipped())}"
 
 
 def _open_path(path: Path, name: str) -> HierarchySource:
