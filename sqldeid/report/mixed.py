@@ -92,7 +92,7 @@ def _named(column: Tree, name: str, level: int) -> str:
 
 def _short(release: Tree) -> Iterator[str]:
     rows, left = int(release["rows"]), release["risk"]["release"]
-    yield from in_short(release["k"], left["prosecutor"])
+    yield from in_short(release["k"], left["prosecutor"], str(release.get("unit", "person")))
     lowest = "" if release["search"].get("stopped") else ", each at the lowest levels that its neighbours allow"
     yield (
         f"{told(release['released'])} of {told(rows)} rows ({share(release['released'], rows)}) are in it, in "

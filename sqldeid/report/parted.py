@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sqldeid.report.attacked import attack_sections
 from sqldeid.report.sections import Grid, Section, grid, percent, told
-from sqldeid.report.words import in_short, not_protected
+from sqldeid.report.words import in_short, known_of, not_protected
 from sqldeid.result import Tree
 
 
@@ -35,10 +35,15 @@ _LOST = (
 
 
 def _short(release: Tree) -> Iterable[str]:
-    yield from in_short(release["k"], 1 / release["k"] if release["k"] else 0.0)
+    yield from in_short(release["k"], 1 / release["k"] if release["k"] else 0.0, _unit(release))
     rows, share = release["rows"], release["released"] / release["rows"] if release["rows"] else 0.0
     classes = told(release["classes"])
     yield f"{told(release['released'])} of {told(rows)} rows ({percent(share)}) are in it, in {classes} classes."
+
+
+def _unit(release: Tree) -> str:
+    """What k counts; results of earlier versions do not say it."""
+    return str(release.get("unit", "person"))
 
 
 def _limits(release: Tree) -> str:
@@ -51,7 +56,7 @@ def _criteria(release: Tree, *, public: bool = False) -> Grid:
     if "asked" in release:  # a result for the data holder, where k stands apart
         asked = release["asked"]
         k = {"name": "k-anonymity", "column": None, "asked": asked, "achieved": release.get("k")}
-        promise = f"Whoever knows a person's quasi-identifying values finds at least {asked} rows that fit, or none."
+        promise = f"Whoever knows {known_of(_unit(release))} finds at least {asked} rows that fit, or none."
         rows.append(_row({**k, "guarantee": promise}, public=public))
     rows += [_row(c, public=public) for c in release.get("criteria", ())]
     achieved = () if public else ("Achieved", "What it promises")

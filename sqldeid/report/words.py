@@ -91,6 +91,11 @@ LOSSES = {
 BINS = ((1, 1), (2, 4), (5, 10), (11, 24), (25, 99), (100, None))
 """Class sizes that are told together, in rows."""
 
+UNCHECKED = (
+    "No column tells whose a row is: k and every risk are of rows, and the job says that each is another person's."
+)
+"""What is said where a job says that rows are persons."""
+
 COARSE = 0.25
 """Share of information from whose loss a column is called rough."""
 
@@ -144,7 +149,12 @@ class Bin:
         return Bin(self.low, other.high, self.rows + other.rows)
 
 
-def in_short(k: int, chance: float) -> Iterator[str]:
+def known_of(unit: str) -> str:
+    """What somebody knows whom k is against: values of a person, or, where no key tells persons, of a row."""
+    return "a person's quasi-identifying values" if unit == "person" else "the quasi-identifying values of a row"
+
+
+def in_short(k: int, chance: float, unit: str) -> Iterator[str]:
     """Whether a table of classes is safe to publish, and its worst risk.
 
     Parameters
@@ -153,14 +163,18 @@ def in_short(k: int, chance: float) -> Iterator[str]:
         Rows that every class has at least.
     chance
         With which somebody who knows that a person is in the release picks the right row.
+    unit
+        What k counts: ``person``, of whom each has one row, or ``row``.
     """
+    persons = unit == "person"
     yield (
         "Is it safe to publish? This report cannot decide that. What was asked for is met, and was counted again on "
-        f"what was written: every row looks like at least {max(k - 1, 0)} others in the quasi-identifying columns."
+        f"what was written: every row looks like at least {max(k - 1, 0)} others in the quasi-identifying columns. "
+        + ("Every row is another person's, which was checked." if persons else UNCHECKED)
     )
     yield (
-        "Worst risk: somebody who knows a person's quasi-identifying values, and that the person is in the release, "
-        f"picks the right row with a chance of {odds(chance)}."
+        f"Worst risk: somebody who knows {known_of(unit)}, and that {'the person' if persons else 'it'} is in the "
+        f"release, picks the right row with a chance of {odds(chance)}."
     )
 
 

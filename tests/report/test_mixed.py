@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ import pytest
 
 from sqldeid import Asked, Options, anonymize, tradeoff
 from sqldeid.errors import JobError
+from sqldeid.job import Job
 from sqldeid.report.mixed import mixed_sections, public_mixed
 from sqldeid.report.page import public_page, report_page
 from sqldeid.report.words import FEW
-from tests.support.local_tables import COLUMNS, ROWS, local_job, source
+from tests.support.local_tables import COLUMNS, ROWS, local_job, source, table
 from tests.support.pages import text_of
-from tests.support.sources import IDENTIFYING
+from tests.support.sources import IDENTIFYING, SENSITIVE, qi
 
 SECTIONS = [
     "In short",
@@ -44,6 +46,33 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, str]:
 def test_every_question_has_its_section_in_order(made: tuple[Any, str]) -> None:
     at = [made[1].find(f">{title}</h3>") for title in SECTIONS]
     assert -1 not in at and at == sorted(at)
+
+
+@pytest.mark.parametrize("method", ["local", "mondrian"])
+@pytest.mark.parametrize("unit", ["person", "row"])
+def test_what_k_counts_is_what_is_told(method: str, unit: str, tmp_path: Path) -> None:
+    """Where no key tells persons, k and the worst risk are of rows, and whoever reads that is told so."""
+    there = source(tmp_path / "source.duckdb")
+    columns = {"age": qi({"median": "range"}), "illness": SENSITIVE} if method == "mondrian" else COLUMNS
+    of = {"person": "id"} if unit == "person" else {"rows_are_persons": True}
+    part = {**table(columns, search={"method": method}), **of}
+    if unit == "row":
+        part.pop("person")
+    made = anonymize(Job.parse({"release": {"into": "out.duckdb"}, "tables": {"people": part}}, folder=tmp_path), there)
+    assert made.to_dict()["releases"]["people"]["unit"] == unit
+    short = unescape(made.to_html()).split("In short")[-1]
+    persons = (
+        "who knows a person's quasi-identifying values, and that the person is in the release",
+        "which was checked",
+    )
+    rows = (
+        "who knows the quasi-identifying values of a row, and that it is in the release",
+        "k and every risk are of rows",
+    )
+    for said in persons if unit == "person" else rows:
+        assert said in short, short[:1500]
+    for said in rows if unit == "person" else (*persons, "a person's quasi-identifying values"):
+        assert said not in short, said
 
 
 def test_each_column_is_told_by_shares_of_rows(made: tuple[Any, str]) -> None:

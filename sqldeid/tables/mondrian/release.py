@@ -123,6 +123,7 @@ def _result(
         criteria=found.criteria,
         moved={"rows": rows, "bytes": size},
         attacks=none_made("no attack knows classes that are cut at medians") if planned.part.attacks else None,
+        unit="row" if planned.part.person is None else "person",
     )
 
 

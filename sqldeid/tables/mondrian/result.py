@@ -22,6 +22,8 @@ class PartitionRelease:
 
     Parameters
     ----------
+    unit
+        What k counts: ``person``, or ``row`` where no key tells persons.
     moved
         Rows and bytes (as Arrow) that came out of the source's engine or went to it while this release was made.
     attacks
@@ -43,6 +45,7 @@ class PartitionRelease:
     attacks: Attacks | None = None
     kind: str = "table"
     method: str = "mondrian"
+    unit: str = "person"
 
     @property
     def limits(self) -> str:
