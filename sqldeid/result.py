@@ -57,7 +57,7 @@ class Code:
     """A value that released rows show, and what it stands for.
 
     `stands_for` are values of a hierarchy that comes with the program, so none is known of the source: at most a few
-    of the `of` that it has. Of any other hierarchy, whose leaves may be somebody's, there are none.
+    of the `of` that it has; or the bounds that a rule names. Of others, whose leaves may be somebody's, there are none.
     """
 
     shown: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqldeid.hierarchy.header import refuse_header
 from sqldeid.hierarchy.inspection import HierarchyReport, as_csv, check, not_covered, paths, write_csv
-from sqldeid.hierarchy.leaves import shipped_leaves
+from sqldeid.hierarchy.leaves import named_ranges, shipped_leaves
 from sqldeid.hierarchy.model import Hierarchy, UncoveredValues
 from sqldeid.hierarchy.sources import (
     HierarchySource,
@@ -29,6 +29,7 @@ __all__ = [
     "as_csv",
     "check",
     "named_level",
+    "named_ranges",
     "not_covered",
     "open_source",
     "paths",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import MAX_PREC, Context, Decimal, localcontext
@@ -135,14 +136,25 @@ class Edges:
             result.append(Level.of(ids, [self._label(x, p, cuts, digits) for p in found.tolist()], inside))
         return result
 
-    def ranges(self, level: int) -> dict[str, str]:
-        """Each name that `labels` gives a class of a level, counted from 0, with the bounds of that class."""
+    def ranges(self, level: int, top: Decimal | None = None) -> dict[str, str]:
+        """Each name that `labels` gives a class of a level, counted from 0, with the bounds of that class.
+
+        Parameters
+        ----------
+        top
+            What greater numbers became, where they were cut: the class that holds it has no upper bound.
+        """
         if not self.labels:
             return {}
         digits = max(_unscaled(e)[1] for e in self.edges[0])
         cuts = [int(e.scaleb(digits)) for e in self.edges[level]]
         first = 0 if self.tails else 1
-        return {name: self._bounds(place, cuts, digits) for place, name in enumerate(self.labels[level], first)}
+        found = {name: self._bounds(place, cuts, digits) for place, name in enumerate(self.labels[level], first)}
+        at = None if top is None else bisect_right(self.edges[level], top)
+        if at is not None and first <= at < first + len(found):
+            name = self.labels[level][at - first]
+            found |= {name: f">= {plain(cuts[at - 1], digits)}" if at else "*"}
+        return found
 
     def _label(self, level: int, place: int, cuts: list[int], digits: int) -> str:
         """Name of the class between the edges place-1 and place."""

@@ -248,8 +248,12 @@ def _codes(column: Tree) -> Iterable[tuple[str, str]]:
         elif of > len(leaves):
             yield code["shown"], f"{', '.join(leaves[:-1])}, … {leaves[-1]} ({of:,} values)"
         else:
-            told = [form(leaves[0]) or leaves[0]] if len(leaves) == 1 and leaves[0].startswith("[") else leaves
+            told = [form(leaves[0]) or leaves[0]] if len(leaves) == 1 and leaves[0].startswith(_BOUNDS) else leaves
             yield code["shown"], ", ".join(told) or form(str(code["shown"]), str(column.get("hierarchy")))
+
+
+_BOUNDS = ("[", "< ", ">= ", "*")
+"""How bounds begin that a rule states for a class with a name."""
 
 
 def _order(label: str) -> tuple[float, str]:

@@ -12,7 +12,7 @@ import pytest
 
 import sqldeid
 from sqldeid.errors import JobError
-from sqldeid.hierarchy import shipped_leaves
+from sqldeid.hierarchy import open_source, shipped_leaves
 from sqldeid.hierarchy.numbers import Edges
 from sqldeid.report.codebook import codebook, coded, form, meaning
 from sqldeid.report.page import public_page
@@ -205,7 +205,8 @@ def test_a_hierarchy_s_word_for_missing_values_stands_for_them() -> None:
 def test_a_shipped_name_of_years_is_told_by_its_bounds() -> None:
     """A rule has no leaves of its own; its edges are known to everybody, and the names alone say no year."""
     told = {
-        label: code_of(label, "mimic3/dob_year", 1) for label in ("Silent generation", "Baby boomer", "Generation Z")
+        label: code_of(label, open_source("mimic3/dob_year", Path()), 1)
+        for label in ("Silent generation", "Baby boomer", "Generation Z")
     }
     assert {label: (code.stands_for, code.of) for label, code in told.items()} == {
         "Silent generation": (("[0, 1951)",), 1),
@@ -224,6 +225,53 @@ def test_names_between_open_ends_are_told_by_their_bounds() -> None:
     rule = Edges(cuts, tails=True, labels=(("child", "adult", "old"), ("not old", "old")))
     assert rule.ranges(0) == {"child": "< 18", "adult": "[18, 65)", "old": ">= 65"}
     assert rule.ranges(1) == {"not old": "< 65", "old": ">= 65"}
+    assert rule.ranges(0, Decimal(65)) == {"child": "< 18", "adult": "[18, 65)", "old": ">= 65"}
+    assert rule.ranges(0, Decimal("64.9")) == {"child": "< 18", "adult": ">= 18", "old": ">= 65"}
+    assert rule.ranges(1, Decimal(17)) == {"not old": "*", "old": ">= 65"}
+    closed = Edges((tuple(map(Decimal, ("0", "18", "65"))),), labels=(("child", "adult"),))
+    assert closed.ranges(0, Decimal(17)) == {"child": ">= 0", "adult": "[18, 65)"}
+    assert closed.ranges(0, Decimal(70)) == closed.ranges(0) == {"child": "[0, 18)", "adult": "[18, 65)"}
+
+
+LABELLED = """edges = [[{0}, 50], [50]]
+tails = true
+labels = [["young", "middle", "old"], ["not old", "old"]]
+"""
+
+
+@pytest.mark.parametrize("method", ["frontier", "local"])
+@pytest.mark.parametrize("top", [None, 45])
+def test_names_between_a_user_s_edges_are_told_by_their_bounds(folder: Path, method: str, top: int | None) -> None:
+    """A reader cannot guess them. Where numbers were cut at the top, the class that holds it has no upper bound."""
+    (folder / "ages.toml").write_text(LABELLED.format(25), encoding="utf-8")
+    columns = {"age": {"role": QI, "hierarchy": "ages.toml", **({} if top is None else {"top_code": top})}}
+    asked = job(folder, columns=columns, search={"method": method}, privacy={"k": 40})
+    result = sqldeid.anonymize(asked, folder / "db.duckdb")
+    shown = result.to_public()["releases"]["r"]["columns"]["age"]["codes"]
+    told = {code["shown"]: list(code["stands_for"]) for code in shown}
+    wanted = {"young": ["< 25"], "middle": ["[25, 50)"], "old": [">= 50"], "not old": ["< 50"]}
+    wanted |= {"middle": [">= 25"], "not old": ["*"]} if top is not None else {}
+    assert {"young", "middle"} <= set(told) and told == {name: wanted[name] for name in told}
+    page = public_page(result.to_public())
+    assert "A dash: what such a value" not in page and "less than 25" in page
+    assert ("from 25 to below 50" in page) == (top is None) and ("25 or more" in page) == (top is not None)
+
+
+@pytest.mark.parametrize("edge", [25, 30])
+def test_bounds_that_a_policy_does_not_keep_are_not_told(folder: Path, edge: int) -> None:
+    """The file may say other edges under the same names by then: a row of 27 stays young or middle as it was."""
+    (folder / "ages.toml").write_text(LABELLED.format(25), encoding="utf-8")
+    asked = job(folder, columns={"age": {"role": QI, "hierarchy": "ages.toml"}}, privacy={"k": 40})
+    first = sqldeid.anonymize(asked, folder / "db.duckdb")
+    (folder / "ages.toml").write_text(LABELLED.format(edge), encoding="utf-8")
+    again = sqldeid.Options(policy=first.to_dict(), replace=True)
+    second = sqldeid.anonymize(asked, folder / "db.duckdb", options=again)
+    before, after = (
+        {code.shown: code.stands_for for code in made.tables["r"].columns["age"].codes or ()}
+        for made in (first, second)
+    )
+    assert before["young"] == ("< 25",)
+    assert after == (before if edge == 25 else dict.fromkeys(before, ()))
 
 
 @pytest.mark.parametrize("method", ["frontier", "local"])

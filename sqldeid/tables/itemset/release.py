@@ -428,16 +428,16 @@ def _limited(plan: ChildPlan, found: Found, total: int) -> Iterator[str]:
 
 def _shown(draft: ChildDraft) -> Mapping[str, object]:
     """Labels above level 0 that released rows show, with what they stand for, in an order that tells no count."""
-    counter, best, name = draft.counter, draft.found.best, draft.planned.items.hierarchy_name
+    counter, best, items = draft.counter, draft.found.best, draft.planned.items
     if counter is None or best is None:
         return {}
     shown = set[tuple[str, int]]()
     for node in np.flatnonzero(best.released).tolist():
         level, group = counter.tree.origin(node)
         if level:
-            shown.add((str(draft.planned.items.labels(draft.hierarchy, level)[group]), level))
+            shown.add((str(items.labels(draft.hierarchy, level)[group]), level))
     ordered = sorted(shown)
-    codes = [asdict(code_of(label, name, level)) for label, level in ordered[:SHOWN]]
+    codes = [asdict(code_of(label, items.hierarchy, level)) for label, level in ordered[:SHOWN]]
     return {"codes": codes, "more_codes": len(ordered) > SHOWN} if codes else {}
 
 

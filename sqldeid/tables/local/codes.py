@@ -1,7 +1,7 @@
 """The coarser labels that rows of a release by local recoding show, and what they stand for.
 
-Only labels of released rows are named, those above level 0; what they stand for, only by a hierarchy that comes with
-the program, as `sqldeid.tables.write.codebook` has it. Pure: the release was compared with these labels.
+Only labels of released rows are named, those above level 0, and of what they stand for what `tables.write.codebook` may
+tell. Pure: the release was compared with these labels.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def with_labels(column: LocalColumn, coded: Coded, levels: Ints, leaf: Ints, row
     levels, leaf, rows
         Level, leaf and rows of each released combination; each of shape (combinations,).
     """
-    hierarchy, name = coded.hierarchy, coded.qi.hierarchy_name
+    hierarchy = coded.hierarchy
     shown: Counter[tuple[str | None, int]] = Counter()
     for level in sorted(set(levels.tolist()) - {0}):
         here = levels == level
@@ -35,7 +35,7 @@ def with_labels(column: LocalColumn, coded: Coded, levels: Ints, leaf: Ints, row
     tops = [label for label, level in shown if level == top and label is not None]
     found: dict[str | None, Code] = {}
     for (label, level), _ in sorted(shown.items(), key=lambda one: (-one[1], str(one[0][0]))):
-        code = code_of(label, name, level)
+        code = code_of(label, coded.qi.hierarchy, level)
         if level == top or (label in tops and top > 0):
             continue
         if label in found and found[label] != code:  # of two levels, and not the same there

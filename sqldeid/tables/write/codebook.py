@@ -1,7 +1,7 @@
 """What recipients need to read a release: the type of each column, and the values that its rows show.
 
-Only values of rows that were written are named; what they stand for, only by a hierarchy that comes with the program:
-a leaf of the user's own may be a value that one person of the source has.
+Only values of rows that were written are named; what they stand for, only by a hierarchy that comes with the program or
+by the bounds that a rule gives a name: a leaf of the user's own may be a value that one person of the source has.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqldeid.engine.base import Engine
-from sqldeid.hierarchy import shipped_leaves
+from sqldeid.hierarchy import HierarchySource, named_ranges, shipped_leaves
 from sqldeid.result import Code, TableRelease
 from sqldeid.sql import column
 from sqldeid.tables.model.lattice import Node
@@ -35,16 +35,18 @@ def with_codes(result: TableRelease, plan: TablePlan, node: Node, written: exp.E
         rows = engine.rows("tables/write/list_shown", release=written, columns=asked, most=SHOWN + 1)
         for i, q, level in coarser:
             shown = [row["shown"] for row in rows if row["number"] == i]
-            codes = tuple(code_of(label, q.hierarchy_name, level) for label in shown[:SHOWN])
+            codes = tuple(code_of(label, q.hierarchy, level) for label in shown[:SHOWN])
             columns[q.name] = replace(columns[q.name], codes=codes, more_codes=len(shown) > SHOWN)
     return replace(result, columns=columns)
 
 
-def code_of(label: object, hierarchy: str, level: int) -> Code:
-    """A shown value with a few of the leaves that it stands for, where its hierarchy comes with the program."""
+def code_of(label: object, source: HierarchySource, level: int) -> Code:
+    """A shown value with a few of the leaves that it stands for, or with the bounds that its hierarchy states."""
     if label is None:
         return Code("NULL")
-    leaves = shipped_leaves(hierarchy, level).get(str(label), ())
+    if (bounds := named_ranges(source, level).get(str(label))) is not None:
+        return Code(str(label), (bounds,), 1)
+    leaves = shipped_leaves(source.name, level).get(str(label), ())
     if len(leaves) <= STANDS_FOR:
         return Code(str(label), leaves, len(leaves))
     return Code(str(label), (*leaves[: STANDS_FOR - 1], leaves[-1]), len(leaves))
