@@ -45,10 +45,17 @@ def missing(error: ModuleNotFoundError) -> str | None:
 
 
 def _install() -> str:
-    """How the packages are installed that this one needs."""
-    root = Path(__file__).resolve().parents[2]
-    what = f"-e {shlex.quote(str(root))}" if (root / "pyproject.toml").is_file() else "sqldeid"
-    return f"run: {shlex.quote(sys.executable)} -m pip install {what}"
+    """How the packages are installed that this one needs; by its name only where it is installed: no index has it."""
+    root, pip = Path(__file__).resolve().parents[2], f"{shlex.quote(sys.executable)} -m pip install"
+    if (root / "pyproject.toml").is_file():
+        return f"run: {pip} -e {shlex.quote(str(root))}"
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        version("sqldeid")
+    except PackageNotFoundError:
+        return f"run {pip} . in the folder of the repository"
+    return f"run: {pip} sqldeid"
 
 
 __all__ = ["main", "missing"]

@@ -78,8 +78,9 @@ def _program() -> Iterator[Looked]:
         said += "; what it needs is read from pyproject.toml"
         yield Looked("program", "sqldeid", NOTE, said, f"pip install -e {quote(str(folder.parent))}")
     else:
+        said += ", so that nothing can say what it needs"
         yield Looked(
-            "program", "sqldeid", FAIL, f"{said}, so that nothing can say what it needs", "pip install sqldeid"
+            "program", "sqldeid", FAIL, said, "pip install . in the folder of the repository, where README lies"
         )
 
 
@@ -135,10 +136,17 @@ def _extras() -> Iterator[Looked]:
         missing = [name for name in names if _installed(name) is None]
         if missing or not names:
             said = f"not installed ({', '.join(missing) or 'unknown to this distribution'}); for {purpose}"
-            yield Looked("extras", extra, NOTE, said, f"pip install 'sqldeid[{extra}]'")
+            yield Looked("extras", extra, NOTE, said, f"pip install {_with(extra)}")
         else:
             there = ", ".join(f"{name} {_installed(name)}" for name in names)
             yield Looked("extras", extra, OK, f"{there}; for {purpose}")
+
+
+def _with(extra: str) -> str:
+    """What pip takes for an extra: by name only where the package is installed, for no index has it."""
+    if _installed("sqldeid") is None:
+        return f"-e {quote(f'{Path(__file__).resolve().parents[2]}[{extra}]')}"
+    return f"'sqldeid[{extra}]'"
 
 
 def _engines(settings: Settings) -> Iterator[Looked]:

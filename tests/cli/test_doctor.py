@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from importlib import metadata
@@ -104,6 +105,28 @@ def test_a_bare_checkout_that_lacks_a_package_is_told_which(monkeypatch):
     assert [name for name, one in found.items() if one.state == "fail"] == ["scipy"]
     monkeypatch.setattr(doctor, "_checkout", lambda: None)  # a copy of the package's folder
     assert [one.state for one in doctor._program()] == ["ok", "fail"]
+
+
+def test_no_advice_looks_for_the_package_in_an_index(monkeypatch, tmp_path):
+    """No index has it: it is installed from the repository's folder, and an extra by name only once that is done."""
+    root = Path(sqldeid.__file__).parents[1]
+    installed = metadata.version
+    monkeypatch.setattr(doctor, "_installed", lambda name: None if name in ("sqldeid", "pyspark") else installed(name))
+    (spark,) = [one for one in doctor._extras() if one.name == "spark"]
+    assert spark.mend == f"pip install -e '{root}[spark]'"
+    monkeypatch.setattr(doctor, "_checkout", lambda: None)
+    assert [one.mend for one in doctor._program()][1].startswith("pip install . in the folder of the repository")
+    copied = tmp_path / "sqldeid"
+    shutil.copytree(Path(sqldeid.__file__).parent, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "sqldeid", "doctor"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path)},
+    )
+    assert done.returncode == 1 and done.stderr.endswith(" says what else is missing\n")
+    assert f"run {sys.executable} -m pip install . in the folder of the repository, and" in done.stderr
 
 
 def test_without_click_even_the_doctor_says_what_to_install():
