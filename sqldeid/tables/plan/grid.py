@@ -2,9 +2,10 @@
 
 Every value is replaced by the number of its cell before anything is counted, so that a release depends on cells alone:
 whoever moves within a cell changes nothing. A cut lies between the last cell of the left part and the first of the
-right one, at the roundest number there is. It is therefore not somebody's value: of both neighbours it tells no more
-than that they lie on their sides of it, short of the next number as round. Steps grow by 2 and 5 in turn, by 2 first:
-were the one after 1 the 5, then 42 would be taken of 42, 43 and 44, and tell that the left part ends at 41.
+right one, at the roundest number there is, not at somebody's for being somebody's: it tells that the left neighbour is
+at most its step below it, and the right one below the next number of the next coarser step. Steps grow by 2 and 5 in
+turn, by 2 first: were the one after 1 the 5, then 42 would be taken of 42, 43 and 44, and tell that the left part ends
+at 41.
 
 Source
 ------

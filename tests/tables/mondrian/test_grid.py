@@ -104,6 +104,21 @@ def test_a_bound_tells_no_neighbour_but_where_they_are_one_step_apart() -> None:
         assert not certain or sides[bound] == {(bound - 1, bound)}, bound
 
 
+def test_a_bound_tells_its_step_to_the_left_and_to_the_right_the_next_coarser_one() -> None:
+    """All pairs of neighbours that give a bound, and no other; of 0 all pairs on its sides."""
+    steps, most = [1, 2, 10, 20, 100, 200], 130
+    sides = defaultdict(set)
+    for left, right in itertools.combinations(range(-most, most + 1), 2):
+        sides[roundest(left + 1, right)].add((left, right))
+    assert len(sides[0]) == most * (most + 1)
+    for bound in {*range(-99, 100)} - {0}:
+        place = max(i for i, step in enumerate(steps) if bound % step == 0)
+        step, coarser = steps[place], steps[place + 1]
+        rights = range(bound, (bound // coarser + 1) * coarser)
+        assert sides[bound] == set(itertools.product(range(bound - step, bound), rights)), bound
+    assert sides[12] == set(itertools.product((10, 11), range(12, 20)))
+
+
 def test_only_numbers_of_the_grid_are_allowed() -> None:
     fives, tenths, days = made("INTEGER", 5), made("DOUBLE", 0.1), made("DATE")
     assert all(
