@@ -206,8 +206,11 @@ class Attacks:
         return {**found, "left_out": [one.to_dict() for one in self.left_out]}
 
     def facts(self) -> Iterator[tuple[str, object]]:
-        """Three lines for the summary."""
-        reasons = {one.attack: one.reason for one in self.left_out}
+        """Three lines for the summary; one where nothing was attacked."""
+        reasons = {one.attack: one.reason for one in self.left_out if not one.column}
+        if {*reasons} == {*ATTACKS}:
+            yield "Attacks", f"none made: {'; '.join(dict.fromkeys(reasons[name] for name in ATTACKS))}"
+            return
         for line, names in LINES.items():
             made = [one.said for name in names if (one := getattr(self, name)) is not None]
             said = [words for words in made if words]

@@ -146,7 +146,7 @@ def test_where_a_second_attack_fails_none_is_made(search: str, source: Path, mon
         "made once more without attacks, for disclosure failed" in left_out[n]
         for n in {*ATTACKS} - {"downcoding", "disclosure", "composition"}
     )
-    assert "not shown" in dict(attacks.facts())["Learnt"]
+    assert "not shown" in dict(attacks.facts())["Attacks"]
     sqldeid.verify(released(search), source)
 
 

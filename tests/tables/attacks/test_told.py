@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import sqldeid
-from sqldeid.attacked import ATTACKS, percent
+from sqldeid.attacked import ATTACKS, none_made, percent
 from sqldeid.job import Job
 from sqldeid.report.attacked import NAMES, TITLE, WHAT
 from sqldeid.report.attacked_shares import composed, hit
@@ -73,6 +73,12 @@ def test_few_candidates_are_told_as_few() -> None:
     found = {"beside": [{"release": "b", "persons": 400, "smallest": 1, **both, "columns": []}]}
     [alone, below] = composed(found)
     assert f"has fewer than {FEW}" in alone[0] and alone[1] == f"fewer than {FEW} rows" and below[1] == "none"
+
+
+def test_where_nothing_is_attacked_one_line_says_why() -> None:
+    most = "classes count persons, and the attacks count rows"
+    none = none_made(most, {"composition": "no other table is made with it"})
+    assert list(none.facts()) == [("Attacks", f"none made: {most}; no other table is made with it")]
 
 
 def test_a_share_of_not_all_is_not_told_as_all() -> None:
