@@ -112,20 +112,33 @@ def _release(folder: Path, lock: FileLock, maker: int) -> None:
 
 
 def _clear(folder: Path) -> None:
-    """Remove what a folder holds but its lock, which goes last: a sweep knows by it what a killed run left."""
-    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+    """Remove what a folder holds but its lock, which goes last: a sweep knows by it what a killed run left.
+
+    Beside a shared place anybody can put a link of that name; it is not followed, and what is opened once stays the
+    folder that is cleared, whatever takes its name.
+    """
+    with suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            _clear_opened(opened)
+        finally:
+            os.close(opened)
+
+
+def _clear_opened(folder: int) -> None:
+    with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
+                shutil.rmtree(entry.name, ignore_errors=True, dir_fd=folder)
             elif entry.name != _LOCK:
                 with suppress(OSError):
-                    os.unlink(entry.path)
+                    os.unlink(entry.name, dir_fd=folder)
 
 
 def _remove_cleared(folder: Path) -> None:
     """Remove a folder that holds no more than its lock; one that could not be cleared keeps it for the next sweep."""
     with suppress(FileNotFoundError):
-        if not {*os.listdir(folder)} - {_LOCK}:
+        if not folder.is_symlink() and not {*os.listdir(folder)} - {_LOCK}:
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -135,6 +148,8 @@ def _lock(folder: Path) -> FileLock:
 
 def _remove_dead(left: Path) -> None:
     """Remove a folder whose lock can be taken, or that never got one: its run was killed as it made it."""
+    if left.is_symlink():  # no run makes one: who put it there may mean what it points to
+        return
     if not (left / _LOCK).is_file():
         if time.time() - left.stat().st_mtime > _YOUNG:
             left.rmdir()  # which refuses one that holds anything

@@ -235,6 +235,30 @@ with PrivateFolder(Path(sys.argv[1])) as folder:
 """
 
 
+def test_a_sweep_follows_no_link_that_is_named_as_a_runs_folder(tmp_path: Path) -> None:
+    others, place = tmp_path / "others", tmp_path / "place"
+    (others / "sub").mkdir(parents=True)
+    place.mkdir()
+    kept = [others / "lock", others / "file", others / "sub" / "file"]
+    for file in kept:
+        file.write_text("x")
+    (place / ".out.duckdb.sqldeid-linked").symlink_to(others)
+    with PrivateFolder(place / "out.duckdb"):
+        assert all(file.read_text() == "x" for file in kept)
+    assert all(file.read_text() == "x" for file in kept)
+
+
+def test_a_link_put_in_the_place_of_a_runs_folder_is_not_followed(tmp_path: Path) -> None:
+    others, place = tmp_path / "others", tmp_path / "place"
+    others.mkdir()
+    place.mkdir()
+    (others / "file").write_text("x")
+    with PrivateFolder(place / "out.duckdb") as folder:
+        folder.path.rename(place / "moved")
+        folder.path.symlink_to(others)
+    assert (others / "file").read_text() == "x"
+
+
 def test_a_forked_child_that_ends_leaves_its_parents_folder(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", FORKS, str(tmp_path / "out")], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
