@@ -192,7 +192,8 @@ def _by_years(columns: Sequence[Proposal]) -> Iterator[Proposal]:
 
 def _person(facts: TableFacts, engine: Engine) -> _Person:
     """The column that tells persons apart, and why: by its name, else by counts; none where rows share persons."""
-    keys = [c for c in facts.columns if c.kind in ("integer", "text", "number")]
+    # "float": pandas turns numbers into it where some are missing
+    keys = [c for c in facts.columns if c.kind in ("integer", "text", "number", "float")]
     about = [
         c
         for c in keys

@@ -433,6 +433,18 @@ def test_a_key_that_repeats_in_a_long_table_is_the_person(tmp_path: Path, name: 
     assert found.persons is not None and found.persons.persons == 130
 
 
+@pytest.mark.parametrize("name", ["patient_id", "recordid"])
+def test_a_key_that_pandas_made_a_float_is_the_person(tmp_path: Path, name: str) -> None:
+    """Each row was taken for another person, for numbers of which some are missing are no integers there."""
+    made = MEASURED.format(name=name).replace("i % 130 AS", "CASE WHEN i % 9 > 0 THEN CAST(i % 130 AS DOUBLE) END AS")
+    source = database(tmp_path / "d.duckdb", made)
+    text = sqldeid.init(source)
+    table = tomllib.loads(text)["tables"]["long"]
+    assert (table["person"], table["rows"]) == (name, "many")
+    found = run(text, source)
+    assert found.persons is not None and found.persons.persons == 130
+
+
 @pytest.mark.parametrize("name", ["provider_id", "concept_id", "wardid", "ethnicity_id", "minutes", "batch key"])
 def test_a_key_of_what_persons_share_is_no_person(tmp_path: Path, name: str) -> None:
     source = database(tmp_path / "d.duckdb", MEASURED.format(name=name))
