@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -100,23 +101,28 @@ class LedgerFile:
             if not self.fresh:
                 shutil.copy2(self.path, self._before)
             self._mark.touch(mode=0o600)
+            self._recorded = True
             os.replace(made, self.path)
             _flush(self.path.parent)
         except OSError as error:
+            self.restore()
             raise EngineError(f"{_OPTION}: {self.path} cannot be written ({error.strerror})") from None
-        self._recorded = True
 
     def restore(self) -> None:
-        """Put the old ledger back: publishing failed, and nothing of it was published."""
+        """Put the old ledger back: publishing failed, and nothing of it was published.
+
+        Where that fails, too, the mark stays, and the releases count as published.
+        """
         if not self._recorded:
             return
-        if self.fresh:
-            self.path.unlink()
-        else:
-            os.replace(self._before, self.path)
-        if not self.interrupted:
-            self._mark.unlink(missing_ok=True)
-        self._recorded = False
+        with suppress(OSError):
+            if self.fresh:
+                self.path.unlink(missing_ok=True)
+            else:
+                os.replace(self._before, self.path)
+            if not self.interrupted:
+                self._mark.unlink(missing_ok=True)
+            self._recorded = False
 
     def confirm(self) -> None:
         """The releases were published."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 import sqldeid
 from sqldeid.engine.settings import Settings
-from sqldeid.errors import JobError
+from sqldeid.errors import EngineError, JobError
 from sqldeid.keys import Key
 from sqldeid.ledger.book import Book
 from sqldeid.ledger.file import LedgerFile
@@ -92,6 +94,41 @@ def test_a_whole_ledger_is_opened_as_often_as_one_likes(made: Path, tmp_path: Pa
     open_book(path)
     open_book(path)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("fails", ["replace", "flush"])
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_ledger_that_cannot_be_written_is_as_it_was(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str, fresh: bool
+) -> None:
+    """The next run took the releases for published."""
+    path = tmp_path / "ledger.duckdb"
+    if not fresh:
+        shutil.copy(made / "ledger.duckdb", path)
+    before = None if fresh else path.read_bytes()
+    put, flushed = os.replace, []
+
+    def replace(source: str | Path, target: str | Path) -> None:
+        if fails == "replace" and Path(source).name == "ledger.duckdb":
+            raise OSError(errno.EIO, "Input/output error")
+        put(source, target)
+
+    def flush(of: Path) -> None:
+        flushed.append(of)
+        if fails == "flush" and of == path.parent:
+            raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr("sqldeid.ledger.file.os.replace", replace)
+    monkeypatch.setattr("sqldeid.ledger.file._flush", flush)
+    with LedgerFile(path, Settings(threads=1)) as file:
+        book = Book(file, Key(bytes.fromhex(KEY)))
+        file.engine.execute("CREATE TABLE sqldeid_private.main.more AS SELECT 1 AS a")
+        book.close()
+        with pytest.raises(EngineError, match=r"ledger\.duckdb cannot be written"):
+            file.record()
+    same = (path.read_bytes() if path.exists() else None) == before
+    assert flushed and same
+    assert not path.with_name("ledger.duckdb.pending").exists()
 
 
 @pytest.mark.sampled(12)
