@@ -29,6 +29,9 @@ from sqldeid.sql import identifier, literal, render, table_name
 
 T = TypeVar("T")
 
+TRIGGERS = int(duckdb.__version__.partition(".")[0]) > 1
+"""Whether this DuckDB has triggers."""
+
 CAPABILITIES = Capabilities(
     dialect="duckdb",
     transactional_ddl=True,

@@ -10,7 +10,7 @@ from typing import Protocol, cast
 from sqlglot import exp
 
 from sqldeid.engine.base import Column, Engine, Relation
-from sqldeid.engine.duckdb import DuckDBEngine
+from sqldeid.engine.duckdb import TRIGGERS, DuckDBEngine
 from sqldeid.engine.remote import Remote
 from sqldeid.errors import JobError, VerificationError
 from sqldeid.publish.notes import LEDGER_NOTE, key_of, ours, read_note, refuse_other_form
@@ -115,7 +115,7 @@ def beside_releases(engine: Engine, target: Destination, names: Collection[str])
         files = sorted(file for file in target.into.iterdir() if file.name not in ours)
         return tuple(f.name for f in files if f.suffix != ".parquet" or f.stem.casefold() not in known)
     there = [r.parts[-2:] for r in engine.relations_in(TARGET) if not _is_of(r, target.schema, known)]
-    others = engine.rows("publish/list_beside", catalog=literal(TARGET))
+    others = engine.rows("publish/list_beside", catalog=literal(TARGET), triggers=TRIGGERS)
     return (*(".".join(parts) for parts in there), *(row["name"] for row in others))
 
 

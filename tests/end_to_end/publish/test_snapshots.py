@@ -8,7 +8,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from sqldeid import Job, Options, VerificationError, anonymize, verify
+from sqldeid import Job, JobError, Options, VerificationError, anonymize, verify
+from sqldeid.engine.duckdb import TRIGGERS
 from tests.support.sources import INSENSITIVE, job, qi, release
 
 EVERY = range(60)
@@ -108,3 +109,69 @@ def test_what_else_the_file_holds_is_told(source: Path, tmp_path: Path, made: st
             c.execute(f"COMMENT ON TABLE {named} IS '{note.replace(chr(39), chr(39) * 2)}'")
     [told] = verify(asked, source).warnings
     assert f"also holds {named}: no release of this job" in told
+
+
+def copy_release(tmp_path: Path, storage: str, *made: str, more: str = "") -> None:
+    """Put a file in the release's place with all that that holds, which anybody could have made."""
+    file, told = tmp_path / "out.duckdb", tmp_path / "told.duckdb"
+    file.rename(told)
+    with duckdb.connect() as c:
+        c.execute(f"ATTACH '{told}' AS told (READ_ONLY); ATTACH '{file}' AS made (STORAGE_VERSION '{storage}')")
+        [(note,)] = c.execute("SELECT comment FROM duckdb_tables() WHERE database_name = 'told'").fetchall()
+        c.execute(f"USE made; CREATE SCHEMA release; CREATE TABLE release.r (sex VARCHAR, ward BIGINT{more})")
+        c.execute("INSERT INTO release.r FROM told.release.r")
+        noted = note.replace("'", "''")
+        for text in ("COMMENT ON TABLE release.r IS 'NOTE'", *made):
+            c.execute(text.replace("NOTE", noted))
+
+
+def test_what_a_constraint_says_is_told(source: Path, tmp_path: Path) -> None:
+    asked = wanted(in_file(tmp_path, "table"))
+    anonymize(asked, source)
+    copy_release(tmp_path, "v1.0.0", more=", CHECK (sex <> 'a name')")
+    [told] = verify(asked, source).warnings
+    assert "also holds release.r_sex_check: no release of this job" in told
+
+
+@pytest.mark.skipif(not TRIGGERS, reason="not applicable: DuckDB 1 has no schema within another, and no trigger")
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [
+        ([], ""),
+        (["CREATE SCHEMA release.release"], "release.release"),
+        (
+            [
+                "CREATE SCHEMA release.release",
+                "CREATE TABLE release.release.r AS SELECT 'a name' AS name",
+                "COMMENT ON TABLE release.release.r IS 'NOTE'",
+            ],
+            "release.release.r, release.release",
+        ),
+        (
+            [
+                "CREATE TABLE other (a VARCHAR)",
+                "CREATE TRIGGER told AFTER INSERT ON release.r FOR EACH STATEMENT INSERT INTO other SELECT 'a name'",
+            ],
+            "main.other, release.told",
+        ),
+    ],
+)
+def test_what_a_newer_file_holds_is_told(source: Path, tmp_path: Path, made: list[str], named: str) -> None:
+    """A table in a schema of the release's, both called as the release's own, was taken for it."""
+    asked = wanted(in_file(tmp_path, "table"))
+    anonymize(asked, source)
+    copy_release(tmp_path, "v2.0.0", *made)
+    told = " ".join(verify(asked, source).warnings)
+    assert f"also holds {named}: no release of this job" in told if named else not told
+
+
+@pytest.mark.skipif(not TRIGGERS, reason="not applicable: DuckDB 1 has no schema within another")
+def test_a_table_of_a_schema_within_another_is_no_namesake(source: Path, tmp_path: Path) -> None:
+    """`main.people` was offered, and could not be read."""
+    with duckdb.connect() as c:
+        c.execute(f"ATTACH '{tmp_path / 'new.duckdb'}' AS new (STORAGE_VERSION 'v2.0.0'); USE new")
+        c.execute("CREATE SCHEMA ward; CREATE SCHEMA ward.main; CREATE TABLE ward.main.people AS SELECT 1 AS id")
+    with pytest.raises(
+        JobError, match=r"tables\.r\.source: there is no table or view people .*it has ward\.main\.people"
+    ):
+        anonymize(wanted(in_file(tmp_path, "table")), tmp_path / "new.duckdb")
