@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqldeid.cli.files import head_of, refuse_over_others
-from sqldeid.cli.targets import check_output, is_stdout
-from sqldeid.errors import EngineError, JobError
+from sqldeid.cli.targets import check_output, is_stdout, write_bytes
+from sqldeid.errors import JobError
 from sqldeid.report.charts import format_of, render, require
 
 if TYPE_CHECKING:
@@ -41,19 +40,11 @@ def _is_chart(path: Path) -> bool:
 
 
 def write_plot(option: str, target: str, figure: Figure) -> None:
-    """Write a chart aside, and put it in its place.
+    """Write a chart, which is for the data holder: a new one is for its owner alone.
 
     Raises
     ------
     EngineError
         If it cannot be written.
     """
-    path = Path(os.path.realpath(target))
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_bytes(render(figure, format_of(target, option)))
-        os.replace(aside, path)
-    except OSError as error:
-        raise EngineError(f"{target}: cannot be written ({error.strerror})") from None
-    finally:
-        aside.unlink(missing_ok=True)
+    write_bytes(target, render(figure, format_of(target, option)))

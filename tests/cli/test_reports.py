@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import duckdb
 import pytest
@@ -160,6 +161,20 @@ def test_a_page_replaces_a_page_of_ours_and_nobody_elses_file(folder, capsys):
         assert ran.code == 2 and f"{given[-1]}: thesis.html exists already and is no page that sqldeid wrote" in ran.err
     assert run(capsys, "report", "r.json", "-o", "notes").code == 2
     assert tree(folder) == before
+
+
+def test_a_new_chart_is_for_its_owner_alone_and_follows_no_link_beside_it(folder, capsys):
+    """It was readable as the umask had it, and was drawn first into a file whose name anybody could foretell."""
+    explored = ("explore", "db.duckdb", "--job", "job.toml", "--only", "people", "--plot", "chart.svg")
+    (folder / "others").write_text("x")
+    (folder / f".chart.svg.{os.getpid()}").symlink_to(folder / "others")
+    assert run(capsys, *explored).code == 0
+    chart = folder / "chart.svg"
+    assert (folder / "others").read_text() == "x"
+    assert not chart.is_symlink() and chart.stat().st_mode & 0o777 == 0o600
+    chart.chmod(0o640)
+    assert run(capsys, *explored).code == 0
+    assert chart.stat().st_mode & 0o777 == 0o640
 
 
 def test_json_and_charts_replace_their_like_and_nobody_elses_file(folder, capsys):
