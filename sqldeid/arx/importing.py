@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import os
 import re
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from sqldeid.arx.archive import Archive
 from sqldeid.arx.database import write_database
 from sqldeid.arx.jobtext import JobOf, hierarchy_files, job_of, job_text
 from sqldeid.arx.project import Project, read_project
+from sqldeid.engine.folder import PrivateFolder
 from sqldeid.errors import EngineError, HierarchyError, JobError
 from sqldeid.hierarchy import open_source
 from sqldeid.job import Job
@@ -146,19 +146,31 @@ def _write(
     targets: tuple[Path, Path, Path],
     source: Path,
 ) -> None:
-    """Make everything aside, then rename it into place, the job last; take back what stands if that fails."""
+    """Make everything aside, then rename it into place, the job last; take back what stands if that fails.
+
+    All of it holds values of persons, and is for its owner alone.
+    """
     target, database, folder = targets
-    with tempfile.TemporaryDirectory(prefix=".sqldeid-", dir=target.parent) as aside:
-        within = Path(aside)
-        (within / folder.name).mkdir()
+    with _aside(target) as aside:
+        within = aside.path
+        (within / folder.name).mkdir(mode=0o700)
         for attribute in project.attributes:
             if attribute.hierarchy and attribute.name in files:
                 _write_hierarchy(within / files[attribute.name], attribute.hierarchy, source, folder.name)
         made = write_database(within / "data.duckdb", TABLE, _typed(project.rows, whole))
+        made.chmod(0o600)
         (within / target.name).write_text(text, encoding="utf-8")
         (within / target.name).chmod(0o600)
         moves = [(made, database), (within / target.name, target)]
         _place([(within / folder.name, folder), *moves] if files else moves)
+
+
+def _aside(target: Path) -> PrivateFolder:
+    """A folder that the next import to the same job removes where this one is killed."""
+    try:
+        return PrivateFolder(target)
+    except EngineError:
+        raise EngineError(f"{target.parent}: cannot be written; name a job file in another folder") from None
 
 
 def _typed(rows: pa.Table, whole: frozenset[str]) -> pa.Table:
@@ -169,6 +181,7 @@ def _typed(rows: pa.Table, whole: frozenset[str]) -> pa.Table:
 
 def _write_hierarchy(file: Path, lines: list[list[str]], source: Path, folder: str) -> None:
     """Write a hierarchy as ARX has it, and read it as a job would."""
+    file.touch(mode=0o600)
     with file.open("w", encoding="utf-8", newline="") as out:
         # With every field in quotes no other delimiter than this one splits a line.
         csv.writer(out, delimiter=";", lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(lines)

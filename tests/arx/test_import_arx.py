@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import tomllib
 import zipfile
 from collections import Counter
@@ -431,6 +432,30 @@ def test_hostile_projects_are_refused_in_one_line_and_leave_nothing(case, tmp_pa
     assert "\n" not in refused.value.message
     assert refused.value.code == 2
     assert [p.name for p in tmp_path.iterdir()] == ["p.deid"]
+
+
+def test_what_is_made_is_for_its_owner_alone(tmp_path):
+    """Rows and values of a project that nobody else could read were there for everybody."""
+    project = simple().write(tmp_path / "p.deid")
+    project.chmod(0o600)
+    before = os.umask(0o022)
+    try:
+        import_arx(project, tmp_path / "job.toml")
+    finally:
+        os.umask(before)
+    modes = {p.name: p.stat().st_mode & 0o777 for p in tmp_path.rglob("*")}
+    private = dict.fromkeys(("p.deid", "job.toml", "job.duckdb", "1_age.csv"), 0o600)
+    assert modes == {**private, "job_hierarchies": 0o700}
+
+
+def test_what_a_killed_import_left_is_removed_by_the_next(tmp_path):
+    project = simple().write(tmp_path / "p.deid")
+    left = tmp_path / ".job.toml.sqldeid-killed"
+    left.mkdir()
+    (left / "lock").touch()
+    (left / "data.duckdb").write_text("rows")
+    import_arx(project, tmp_path / "job.toml")
+    assert not left.exists() and not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
 
 
 def test_a_file_that_is_no_archive_is_refused(tmp_path):
