@@ -24,9 +24,9 @@ from sqldeid.engine.base import Engine, Relation
 from sqldeid.engine.duckdb import DuckDBEngine
 from sqldeid.engine.remote import Remote
 from sqldeid.errors import VerificationError
-from sqldeid.publish.existing import foreign_metadata
+from sqldeid.publish.existing import foreign_metadata, relations_at
 from sqldeid.publish.notes import COMMENTS_NOTE, STAGED, SUM_NOTE, ours, read_note, sum_of, sum_of_note, written_as
-from sqldeid.publish.places import SNAPSHOT, TARGET, Destination
+from sqldeid.publish.places import SNAPSHOT, Destination
 from sqldeid.sql import literal
 
 Notes = Mapping[str, Mapping[str, object]]
@@ -82,7 +82,7 @@ def _refuse_foreign(engine: Engine, target: Destination, notes: Notes) -> None:
             _refuse_metadata(engine, target, list(notes))
         return
     reader = engine.bench if isinstance(engine, Remote) and target.into is not None else engine
-    there = _there(reader, target)
+    there = relations_at(reader, target)
     objects = [(name, r) for name in notes for r in _objects(there, target, name)]
     for name, relation in objects:
         if relation.comment != written_as(read_note(relation.comment) or {}):
@@ -141,12 +141,6 @@ def _refuse_said(target: Destination, name: str, said: Sequence[Said], note: Map
                 f"the column {s.column} of {'.'.join(s.table)} has a {what} that no run wrote: nobody checked it, and "
                 f"whoever is given the release reads it; take the {what} away, or make the release anew with --replace",
             )
-
-
-def _there(reader: Engine, target: Destination) -> Sequence[Relation]:
-    if isinstance(reader, DuckDBEngine):
-        return reader.relations_in(TARGET if target.into is not None else reader.catalog)
-    return reader.relations()
 
 
 def _objects(there: Sequence[Relation], target: Destination, name: str) -> list[Relation]:

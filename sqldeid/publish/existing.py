@@ -213,6 +213,13 @@ def open_target(engine: DuckDBEngine, target: Destination) -> Path | None:
     return target.into.absolute()
 
 
+def relations_at(reader: Engine, target: Destination) -> Sequence[Relation]:
+    """The tables and views where releases go that are no files of Parquet."""
+    if isinstance(reader, DuckDBEngine):
+        return reader.relations_in(TARGET if target.into is not None else reader.catalog)
+    return reader.relations()
+
+
 class _Published(Protocol):
     def published(self, engine: Remote, destination: Destination, name: str) -> tuple[exp.Expr, dict[str, object]]:
         """A release outside the source database, to be read where the source lies, and the note on it."""
@@ -241,13 +248,9 @@ def _published(engine: Engine, target: Destination, name: str) -> tuple[exp.Expr
         if note is None:
             raise VerificationError(f"{target.key(name)}: {file} is not there, or sqldeid did not make it")
         return parquet_relation(_readable(engine, file)), note
-    if isinstance(engine, DuckDBEngine):
-        there: Sequence[Relation] = engine.relations_in(TARGET if target.into is not None else engine.catalog)
-    else:
-        if isinstance(engine, Remote):
-            engine.look_in(target.schema)
-        there = engine.relations()
-    for relation in ours(there, target.schema, name):
+    if isinstance(engine, Remote):
+        engine.look_in(target.schema)
+    for relation in ours(relations_at(engine, target), target.schema, name):
         if relation.parts[-1].casefold() == name.casefold():
             return table_name(*relation.parts), read_note(relation.comment) or {}
     raise VerificationError(f"{target.key(name)}: {target.shown(name)} is not there, or sqldeid did not make it")

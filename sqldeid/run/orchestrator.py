@@ -284,7 +284,8 @@ def verify(job: Job, database: Database, *, options: Options | None = None) -> R
                 else:
                     found |= wing_of(unit).recheck(unit, there, checking)
         refuse_told(units, checked, engine)
-        refuse_other_snapshots(engine, destination(job), checked)
+        computed = [name for name, table in job.tables.items() if table.view == "computed"]
+        refuse_other_snapshots(engine, destination(job), checked, computed)
         notes = {name: note for name, (_, note) in checked.items()}
         found.unsummed = _told_unsummed(refuse_foreign_comments(engine, destination(job), notes))
         there_now = {name: published(engine, destination(job), name)[0] for name in compared(job) if name in found}

@@ -98,6 +98,19 @@ def test_a_view_stands_on_a_frozen_snapshot(both: Both) -> None:
     assert bag(both.foreign.read("seen.r")) == bag(both.rows("seen.r"))
 
 
+def test_a_view_that_was_made_live_is_refused(both: Both) -> None:
+    """It changes with its source: who looks twice sees who came."""
+    wanted = job({"schema": "lively", "as": "view"}, r=RELEASES["k"])
+    anonymize(wanted, both.foreign.database)
+    verify(wanted, both.foreign.database)
+    both.foreign.run(  # type: ignore[attr-defined]
+        "CREATE TABLE lively.live AS SELECT * FROM lively.r__snapshot",
+        "CREATE OR REPLACE VIEW lively.r AS SELECT * FROM lively.live",
+    )
+    with pytest.raises(VerificationError, match=r"tables\.r: .*r__snapshot are not a view and all that it shows"):
+        verify(wanted, both.foreign.database)
+
+
 def test_a_plan_reads_and_writes_nothing(both: Both) -> None:
     before = both.foreign.catalogue()
     assert [p.name for p in plan(job({"schema": "planned"}, r=RELEASES["k"]), both.foreign.database)] == ["r"]

@@ -81,6 +81,21 @@ def test_a_view_and_its_snapshot_are_one(source: Path, tmp_path: Path, change: l
         verify(asked, source)
 
 
+@pytest.mark.parametrize("dropped", [True, False])
+def test_a_view_that_was_made_live_is_refused(source: Path, dropped: bool) -> None:
+    """It changes with its source: who looks twice sees who came."""
+    asked = wanted({"as": "view"})
+    anonymize(asked, source)
+    with duckdb.connect(str(source)) as c:
+        [(note,)] = c.execute("SELECT comment FROM duckdb_views() WHERE view_name = 'r'").fetchall()
+        c.execute("CREATE OR REPLACE VIEW release.r AS SELECT sex, ward FROM main.people ORDER BY ALL")
+        c.execute(f"COMMENT ON VIEW release.r IS '{note.replace(chr(39), chr(39) * 2)}'")
+        if dropped:
+            c.execute("DROP TABLE release.r__snapshot")
+    with pytest.raises(VerificationError, match=r"tables\.r: .*r__snapshot are not a view and all that it shows"):
+        verify(asked, source)
+
+
 @pytest.mark.parametrize(
     ("made", "named"),
     [
