@@ -8,7 +8,7 @@ Guarantee
 Does not protect
     Against who makes the sums anew, or takes them away: they are no signature. A release whose note has none, for it
     was made before there were sums, is not looked at, and that is told. Indexes, constraints and rights are not looked
-    at, nor is the metadata of files that Spark writes.
+    at here (`sqldeid.publish.existing` names them in files), nor is the metadata of files that Spark writes.
 
 Source: soundness.md 22, 26.
 """
