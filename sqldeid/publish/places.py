@@ -145,9 +145,17 @@ class InPlace(_Database):
 
         Raises
         ------
+        JobError
+            If nobody could read a view there, for the database has the schema's name, or the marker is somebody's.
         EngineError
             If another run writes there.
         """
+        if self.destination.kind == "view" and self.catalog.casefold() == self.destination.schema.casefold():
+            raise JobError.at(
+                "release.schema",
+                "nobody can read a view there: the database is named as the schema in it, which DuckDB finds "
+                "ambiguous; name release.schema otherwise",
+            )
         marker = table_name(self.catalog, "main", MARKER)
         try:
             self.engine.run("engine/mark_place", marker=marker)

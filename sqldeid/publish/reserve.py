@@ -50,12 +50,17 @@ def reserved(into: Path) -> Iterator[bool]:
 
     Raises
     ------
+    JobError
+        If it is the root of all folders, beside which there is nothing.
     EngineError
         If another run writes there, or that cannot be known.
     """
+    places = sorted(_places(into))
+    if not all(place.name for place in places):
+        raise JobError.at(KEY, f"{into} is the root of all folders; name a file or folder in it")
     with ExitStack() as held:
         locks: list[FileLock | None] = []
-        for place in sorted(_places(into)):
+        for place in places:
             locks.append(_lock(place, into))
             if locks[-1] is not None:
                 held.callback(_release, locks[-1], os.getpid())

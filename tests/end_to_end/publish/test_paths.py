@@ -293,6 +293,18 @@ def test_no_place_for_temporary_files_at_all(tmp_path: Path, monkeypatch: pytest
     assert (looked["spill files"].state, looked["DuckDB"].state) == (FAIL, FAIL)
 
 
+@pytest.mark.parametrize("kind", ["table", "parquet"])
+@pytest.mark.parametrize("place", ["/", "/usr/.."])
+def test_the_root_of_all_folders_is_no_place(tmp_path: Path, kind: str, place: str) -> None:
+    """It ended as an internal error."""
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as c:
+        c.execute("CREATE TABLE people AS SELECT i AS id, i % 2 AS a FROM RANGE(20) AS r(i)")
+    part = release({"a": qi()}, source="people", k=2, person="id")
+    asked = Job.parse({"tables": {"r": part}, "release": {"into": place, "as": kind}})
+    with pytest.raises(JobError, match=r"release\.into: / is the root of all folders|release\.into: /usr/\.\. is"):
+        anonymize(asked, tmp_path / "d.duckdb", options=Options(replace=True))
+
+
 def test_no_plain_place_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where temporary files lie under such a name, too, the message says what to do, and doing it helps."""
     folder = tmp_path / "t[1]"

@@ -81,6 +81,18 @@ def test_a_view_and_its_snapshot_are_one(source: Path, tmp_path: Path, change: l
         verify(asked, source)
 
 
+def test_a_view_in_a_database_of_its_schemas_name_is_refused(source: Path, tmp_path: Path) -> None:
+    """Nobody could read `release.r` there, and `verify` found that somebody had changed it."""
+    place = source.rename(tmp_path / "Release.duckdb")
+    before = place.read_bytes()
+    with pytest.raises(JobError, match=r"release\.schema: nobody can read a view there: the database is named as"):
+        anonymize(wanted({"as": "view"}), place)
+    assert place.read_bytes() == before
+    other = wanted({"as": "view", "schema": "given"})
+    anonymize(other, place)
+    assert verify(other, place)["r"].released == len(EVERY)
+
+
 @pytest.mark.parametrize("dropped", [True, False])
 def test_a_view_that_was_made_live_is_refused(source: Path, dropped: bool) -> None:
     """It changes with its source: who looks twice sees who came."""
