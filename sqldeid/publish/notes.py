@@ -106,7 +106,7 @@ def read_note(comment: str) -> dict[str, object] | None:
     """The content of a note, or None where a comment is not one of ours."""
     try:
         found = json.loads(comment)
-    except ValueError:
+    except (ValueError, RecursionError):  # anybody's text: it may be nested without an end
         return None
     ours = found.get("sqldeid") if isinstance(found, dict) else None
     return ours if isinstance(ours, dict) and isinstance(ours.get("release"), str) else None

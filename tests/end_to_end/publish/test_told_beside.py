@@ -43,6 +43,18 @@ def test_a_table_of_somebody_else_in_the_release_file_is_told(tmp_path: Path) ->
     assert "release.into" in said
 
 
+def test_a_comment_that_is_nested_without_an_end_is_no_note(tmp_path: Path) -> None:
+    """It ended as an internal error, whoever had put it on whichever table."""
+    job, source = made(tmp_path, "out.duckdb", "table")
+    deep = '{"sqldeid": ' + "[" * 200_000
+    with duckdb.connect(str(tmp_path / "out.duckdb")) as connection:
+        connection.execute(f"CREATE TABLE other AS SELECT 1 AS id; COMMENT ON TABLE other IS '{deep}'")
+    (said,) = sqldeid.verify(job, source).warnings
+    assert "main.other" in said
+    with pytest.raises(sqldeid.JobError, match="holds 1 tables or views that sqldeid did not make"):
+        sqldeid.anonymize(job, source, options=sqldeid.Options(replace=True))
+
+
 def test_a_file_beside_the_parquet_files_is_told(tmp_path: Path) -> None:
     job, source = made(tmp_path, "release", "parquet")
     for number in range(7):
