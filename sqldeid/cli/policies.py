@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,6 +40,14 @@ _OPTIONS = (
         help="Insist that a column's values are new for nearly everybody; may be given again.",
     ),
 )
+
+
+def ledger_files(ledger: Path | None) -> list[str]:
+    """A ledger and what stands beside it while a run writes it, its lock and its mark; empty without one."""
+    if ledger is None:
+        return []
+    beside = os.path.realpath(ledger)
+    return [str(ledger), f"{beside}.lock", f"{beside}.pending"]
 
 
 def ledger(run: Callable[..., None]) -> Callable[..., None]:

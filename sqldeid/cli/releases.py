@@ -15,7 +15,7 @@ import sqldeid
 from sqldeid.cli.failures import PUBLISHED, WRITTEN, say
 from sqldeid.cli.files import check_outputs, read_certificates, write_json
 from sqldeid.cli.options import Common, common, examples
-from sqldeid.cli.policies import earlier
+from sqldeid.cli.policies import earlier, ledger_files
 from sqldeid.cli.policies import house_rules as house_rules_option
 from sqldeid.cli.policies import ledger as ledger_option
 from sqldeid.cli.reports import refuse_without_charts, write_page, write_public
@@ -121,7 +121,7 @@ def anonymize(
         job = sqldeid.Job.load(job_file)
         outputs = Outputs(json_file, public_file, certificate_file, report_file)
         refuse_without_charts(report_file)
-        reads = [str(file) for file in (policy, ledger, house_rules, key_file) if file is not None]
+        reads = [*(str(file) for file in (policy, house_rules, key_file) if file is not None), *ledger_files(ledger)]
         check_outputs(outputs.by_option, job, database, reads, results=not plan)
         options = sqldeid.Options(
             only=only,
@@ -346,7 +346,8 @@ def verify(
     job = sqldeid.Job.load(job_file)
     reads = [
         *([certificate_file] if certificate_file else []),
-        *map(str, filter(None, (house_rules, key_file, ledger))),
+        *map(str, filter(None, (house_rules, key_file))),
+        *ledger_files(ledger),
     ]
     check_outputs({"--json": json_file}, job, database, reads)
     certificates = read_certificates(Path(certificate_file)) if certificate_file else None

@@ -242,6 +242,7 @@ def test_no_other_finding_takes_the_place_of_a_certificate(name, folder, capsys)
     assert anonymize(capsys, "--replace", "--certificate", "proof.json").code == 0
 
 
+LEDGER = ["anonymize", "db", "--job", "job", "--ledger", "led", "--key-file", "key"]
 READ = {
     "doctor, the source": (["doctor", "db", "--json"], "db"),
     "doctor, the job": (["doctor", "db", "--job", "job", "--json"], "job"),
@@ -252,6 +253,8 @@ READ = {
     ),
     "verify, the key": (["verify", "db", "--job", "job", "--key-file", "key", "--json"], "key"),
     "verify, the ledger": (["verify", "db", "--job", "job", "--ledger", "key", "--json"], "key"),
+    "anonymize, the ledger's lock": ([*LEDGER, "--json"], "led.lock"),
+    "anonymize, the ledger's mark": ([*LEDGER, "--certificate"], "led.pending"),
     "report, the job": (["report", "first", "--about", "job", "-o"], "job"),
 }
 
