@@ -65,16 +65,39 @@ class StoredSource:
         """Readable name of each level."""
         return self.tree.level_names
 
-    @property
-    def recoded(self) -> bool:
-        """Whether the job's own file or table codes one of the kept leaves otherwise by now; rules never do."""
+    def recodes(self, bound: Hierarchy, *, numeric: bool = False, uncovered: Uncovered = "refuse") -> bool:
+        """Whether the job's own hierarchy codes one of the kept leaves otherwise by now.
+
+        Of a file or a table every leaf is looked at; of a rule, which lists none, those of the data at hand.
+
+        Parameters
+        ----------
+        bound
+            This hierarchy, bound to the data.
+        """
         if not isinstance(self.source, FileSource):
-            return False
+            return self._rule_recodes(bound, numeric=numeric, uncovered=uncovered)
         now, place = self.source.tree, {leaf: i for i, leaf in enumerate(self.tree.leaves)}
         both = [(i, place[leaf]) for i, leaf in enumerate(now.leaves) if leaf in place]
         new, old = np.array(both, dtype=np.int64).reshape(-1, 2).T
         levels = zip(now.labels, now.groups, self.tree.labels, self.tree.groups, strict=True)
         return any(bool((label[g[new]] != kept[k[old]]).any()) for label, g, kept, k in levels)
+
+    def _rule_recodes(self, bound: Hierarchy, *, numeric: bool, uncovered: Uncovered) -> bool:
+        column = Column.of(bound.values, numeric=numeric)
+        leaf = find(keys(column.texts, column.kind), keys(pa.array(self.tree.leaves, pa.string()), column.kind))
+        kept = np.flatnonzero((leaf >= 0) & ~column.null)
+        if not len(kept):
+            return False
+        try:
+            now = self.source.bind(bound.values.take(pa.array(kept)), numeric=numeric, uncovered=uncovered)
+        except HierarchyError:  # it does not even cover them any more
+            return True
+        before = bound.leaf[kept]
+        return any(
+            bool((now.labels[x][now.groups[x][now.leaf]] != bound.labels[x][bound.groups[x][before]]).any())
+            for x in range(1, bound.height)
+        )
 
     def bind(self, values: pa.Array, *, numeric: bool = False, uncovered: Uncovered = "refuse") -> Hierarchy:
         """Find the values among the kept leaves, the others by the job's own hierarchy.

@@ -218,7 +218,7 @@ def reused(plan: TablePlan, policy: Policy) -> tuple[DraftStage, ...]:
     def fold_new(draft: Draft) -> None:
         draft.folded = fold_again(draft.plan, draft.engine)
         draft.warnings += linking_values(draft.plan, draft.engine, draft.folded.source)
-        draft.warnings += _recoded(draft.plan)
+        draft.warnings += _recoded(draft.plan, draft.folded)
         if any(q.uncovered == "top" for q in draft.plan.qis):
             from sqldeid.tables.rows.hidden import hidden
 
@@ -234,13 +234,15 @@ def reused(plan: TablePlan, policy: Policy) -> tuple[DraftStage, ...]:
     )
 
 
-def _recoded(plan: TablePlan) -> tuple[str, ...]:
+def _recoded(plan: TablePlan, folded: Folded) -> tuple[str, ...]:
     """That a file was edited since: its values stay as they were, so that the edit is seen in new ones alone."""
+    bound = {coded.qi.name: coded.hierarchy for coded in folded.columns}
     return tuple(
         f"{plan.key}.columns.{q.name}: the hierarchy {q.hierarchy.name} codes values of the first load otherwise by "
         f"now; they stay as the policy codes them, and new values alone follow it: take the edit back, or {_ANEW}"
         for q in plan.qis
-        if isinstance(q.hierarchy, StoredSource) and q.hierarchy.recoded
+        if isinstance(q.hierarchy, StoredSource)
+        and q.hierarchy.recodes(bound[q.name], numeric=q.source.kind == "number", uncovered=q.uncovered)
     )
 
 

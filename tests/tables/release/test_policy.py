@@ -147,6 +147,23 @@ def test_an_edited_file_is_told_for_known_values_stay_as_they_were(tmp_path: Pat
         assert warning.startswith("tables.people.columns.sex: the hierarchy") and "search anew" in warning
 
 
+def test_an_edited_rule_is_told_too(tmp_path: Path) -> None:
+    """A file of a rule lists no values; it is asked about those of the data that the policy keeps."""
+    file = tmp_path / "ages.toml"
+    rule = 'edges = [[{}]]\ntails = true\nlabels = [["young", "middle", "old"]]\n'
+    columns = COLUMNS | {"age": qi(str(file))}
+
+    def told(edges: str) -> int:
+        file.write_text(rule.format(edges))
+        warnings = again(tmp_path, made, columns=columns).releases["people"].warnings
+        return sum("ages.toml codes values of the first load otherwise by now" in w for w in warnings)
+
+    file.write_text(rule.format("25, 50"))
+    with database(500) as connection:
+        made = sqldeid.anonymize(asked(tmp_path, columns=columns), connection).to_dict()
+    assert [told(edges) for edges in ("25, 50", "25, 60", "25.0, 50")] == [0, 1, 0]
+
+
 def test_another_job_is_refused_by_what_differs(first: tuple[Path, dict]) -> None:
     folder, policy = first
     with pytest.raises(JobError, match=r"tables.people.columns.age.hierarchy.bands: the job differs"):
