@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from sqldeid.hierarchy.files import FileSource
-from sqldeid.hierarchy.mending import rule_of
 from sqldeid.hierarchy.numbers import Edges
 from sqldeid.hierarchy.sources import HierarchySource, open_source, shipped
 from sqldeid.hierarchy.stored import StoredSource
-from sqldeid.hierarchy.topcoded import TopCoded
+from sqldeid.hierarchy.topcoded import TopCoded, rule_of
 from sqldeid.hierarchy.tree import Tree
 
 MISSING = "no value (missing)"

@@ -12,18 +12,12 @@ from sqldeid.arrays import Ints
 from sqldeid.hierarchy.dates import Dates
 from sqldeid.hierarchy.model import UncoveredValues
 from sqldeid.hierarchy.numbers import Bands, Edges
-from sqldeid.hierarchy.sources import HierarchySource, Rule, RuleSource
-from sqldeid.hierarchy.topcoded import TopCoded
+from sqldeid.hierarchy.sources import HierarchySource
+from sqldeid.hierarchy.topcoded import rule_of
 from sqldeid.hierarchy.tree import Uncovered
 
 MOST_HIDDEN = 0.05
 """Share of the rows that `uncovered = "top"` may hide of a rule's column without a word."""
-
-
-def rule_of(source: HierarchySource) -> Rule | None:
-    """The rule by which levels are computed; None for a hierarchy that lists its values."""
-    within = source.within if isinstance(source, TopCoded) else source
-    return within.rule if isinstance(within, RuleSource) else None
 
 
 def mending(source: HierarchySource, count: int, uncovered: Uncovered, column: str, *, text: bool) -> str:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from sqldeid.errors import HierarchyError
 from sqldeid.hierarchy.column import Column, keys
 from sqldeid.hierarchy.model import Hierarchy, Labels, UncoveredValues, label_array
-from sqldeid.hierarchy.sources import HierarchySource
+from sqldeid.hierarchy.sources import HierarchySource, Rule, RuleSource
 from sqldeid.hierarchy.tree import Tree, Uncovered, find
 
 _NUMBER = r"([+-]?[0-9]+(?:\.[0-9]+)?)"
@@ -160,3 +160,9 @@ def _opened(label: str, top: Decimal) -> str | None:
 def _plain(number: Decimal) -> str:
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def rule_of(source: HierarchySource) -> Rule | None:
+    """The rule by which levels are computed; None for a hierarchy that lists its values."""
+    within = source.within if isinstance(source, TopCoded) else source
+    return within.rule if isinstance(within, RuleSource) else None
