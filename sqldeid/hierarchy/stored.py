@@ -83,10 +83,13 @@ class StoredSource:
         levels = zip(now.labels, now.groups, self.tree.labels, self.tree.groups, strict=True)
         return any(bool((label[g[new]] != kept[k[old]]).any()) for label, g, kept, k in levels)
 
+    def _kept(self, column: Column) -> Ints:
+        """The kept leaf of each value; -1 where there is none."""
+        return find(keys(column.texts, column.kind), keys(pa.array(self.tree.leaves, pa.string()), column.kind))
+
     def _rule_recodes(self, bound: Hierarchy, *, numeric: bool, uncovered: Uncovered) -> bool:
         column = Column.of(bound.values, numeric=numeric)
-        leaf = find(keys(column.texts, column.kind), keys(pa.array(self.tree.leaves, pa.string()), column.kind))
-        kept = np.flatnonzero((leaf >= 0) & ~column.null)
+        kept = np.flatnonzero((self._kept(column) >= 0) & ~column.null)
         if not len(kept):
             return False
         try:
@@ -110,7 +113,7 @@ class StoredSource:
             If the job's own hierarchy has other groups than the kept one.
         """
         column = Column.of(values, numeric=numeric)
-        leaf = find(keys(column.texts, column.kind), keys(pa.array(self.tree.leaves, pa.string()), column.kind))
+        leaf = self._kept(column)
         nulls = np.flatnonzero([text is None for text in self.tree.leaves])
         if len(nulls):
             leaf[column.null] = nulls[0]

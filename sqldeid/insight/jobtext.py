@@ -151,7 +151,7 @@ def _series(document: _Lines, name: str, proposed: Proposed, found: Measured) ->
         "Each row looks like a measurement. As a time series more of its course is released, in classes of their own "
         "(docs/tutorial/series.md): then take in these lines in the place of the table above.",
     )
-    for line in text.splitlines():
+    for line in text.rstrip("\n").split("\n"):  # and at no other sign that ends a line: a name may hold one
         document.add(tomlkit.comment(line))
 
 

@@ -51,7 +51,7 @@ def measured(facts: TableFacts, person: str) -> Measured | None:
     time = _first(c for c in others if c.kind == "timestamp") or _first(c for c in others if _unit(c) is not None)
     variable = _first(c for c in others if _is_variable(c))
     value = _first(sorted((c for c in others if _is_value(c)), key=_likelihood))
-    if time is None or variable is None or value is None or variable is value:
+    if time is None or variable is None or value is None or len({time.name, variable.name, value.name}) < 3:
         return None
     return Measured(time.name, _unit(time), variable.name, variable.different, value.name)
 

@@ -34,7 +34,7 @@ TREE = (
 """What a plan says of hierarchies by links, whose rule is that of `sqldeid.hierarchy.parents`."""
 
 _VAST = 10_000_000
-"""Nodes beyond which a proof may not come: the bench proves it of a million, and not of 85 million."""
+"""Nodes beyond which a proof may not come: the bench searches a million to the end, 85 million with a time limit."""
 _PROVEN = frozenset({"frontier", "best-first", "flash", "ola", "inverse-ola"})
 """Methods that go on until the least loss is proven."""
 

@@ -18,14 +18,14 @@ OFFERED = "# [series."
 def taken_in(text: str) -> str:
     """The job with the offered lines in the place of its table."""
     head, _, rest = text.partition("[tables.")
-    lines = rest[rest.index(OFFERED) :].splitlines()
+    lines = rest[rest.index(OFFERED) :].rstrip("\n").split("\n")
     assert all(line.startswith("# ") for line in lines)
     return head + "\n".join(line.removeprefix("# ") for line in lines)
 
 
-def written(path: Path, columns: str, rows: int = 6_000) -> Path:
+def written(path: Path, columns: str, table: str = "vital signs") -> Path:
     with duckdb.connect(str(path)) as connection:
-        connection.execute(f'CREATE TABLE "vital signs" AS SELECT {columns} FROM RANGE({rows}) AS r(i)')
+        connection.execute(f'CREATE TABLE "{table}" AS SELECT {columns} FROM RANGE(6_000) AS r(i)')
     return path
 
 
@@ -50,6 +50,17 @@ def test_what_is_offered_runs_as_it_is(tmp_path: Path, how: str) -> None:
     sqldeid.verify(job, source)
 
 
+@pytest.mark.parametrize("end", ["\u2028", "\x85", "\n[tables.x]", "'''", "\\", " # x", "\x1b[31m"])
+def test_a_name_may_hold_what_ends_a_line_a_text_or_a_comment(tmp_path: Path, end: str) -> None:
+    columns = {"patient_id ": "i // 3 % 100", "hours ": "i // 300", "item ": "'v' || i % 3", "value ": "60 + i % 40"}
+    asked = ", ".join(f'{of} AS "{name}{end}"' for name, of in columns.items())
+    source = written(tmp_path / "s.duckdb", asked, f"select {end}")
+    (tmp_path / "job.toml").write_text(taken_in(sqldeid.init(source)), encoding="utf-8", newline="")
+    job = Job.load(tmp_path / "job.toml")
+    sqldeid.anonymize(job, source)
+    sqldeid.verify(job, source)
+
+
 @pytest.mark.parametrize(
     "columns",
     [
@@ -58,6 +69,7 @@ def test_what_is_offered_runs_as_it_is(tmp_path: Path, how: str) -> None:
         "i // 3 % 100 AS patient_id, i // 300 AS hours, 'v' || i AS parameter, 60 + i % 40 AS value",  # one a row
         "i // 3 % 100 AS patient_id, i // 300 AS hours, 'v' || i % 3 AS parameter, 'w' || i % 9 AS value",  # text
         "i AS patient_id, i // 300 AS hours, 'v' || i % 3 AS parameter, 60 + i % 40 AS value",  # a row a person
+        "i // 3 % 100 AS patient_id, i // 300 AS test_minutes, 60 + i % 40 AS value",  # one column for two
     ],
 )
 def test_other_tables_are_not_taken_for_measurements(tmp_path: Path, columns: str) -> None:
